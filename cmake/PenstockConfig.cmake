@@ -1,0 +1,31 @@
+# Writes generated/penstock/core/config.hpp, and picks the SIMD files for this processor family. Each is compiled with
+# its own instruction set and chosen at run time; nothing else is built for more than the baseline.
+set(PENSTOCK_VERSION_FULL "${SKBUILD_PROJECT_VERSION_FULL}")
+if(NOT PENSTOCK_VERSION_FULL)
+  file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/pyproject.toml line REGEX "^version = ")
+  string(REGEX REPLACE "^version = \"(.*)\"$" "\\1" PENSTOCK_VERSION_FULL "${line}")
+endif()
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(PENSTOCK_SIMD_FAMILY "x86")
+  file(GLOB PENSTOCK_SIMD_SOURCES CONFIGURE_DEPENDS src/penstock/*/*_avx2.cpp src/penstock/*/*_avx512.cpp)
+  foreach(file ${PENSTOCK_SIMD_SOURCES})
+    if(file MATCHES "_avx512\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512")
+    else()
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+    endif()
+  endforeach()
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  set(PENSTOCK_SIMD_FAMILY "arm")
+  file(GLOB PENSTOCK_SIMD_SOURCES CONFIGURE_DEPENDS src/penstock/*/*_neon.cpp)
+else()
+  set(PENSTOCK_SIMD_FAMILY "none")
+  set(PENSTOCK_SIMD_SOURCES "")
+endif()
+
+string(TOLOWER "${PENSTOCK_HAVE_CUDA}" PENSTOCK_HAVE_CUDA_LOWER)
+configure_file(${CMAKE_CURRENT_SOURCE_DIR}/src/penstock/core/config.hpp.in
+               ${CMAKE_CURRENT_BINARY_DIR}/generated/penstock/core/config.hpp @ONLY)
+message(STATUS "Penstock ${PENSTOCK_VERSION_FULL}: CUDA ${PENSTOCK_HAVE_CUDA}, SIMD family ${PENSTOCK_SIMD_FAMILY}")

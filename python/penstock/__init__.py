@@ -1,0 +1,1 @@
+from penstock import _core

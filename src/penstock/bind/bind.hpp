@@ -1,0 +1,46 @@
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "penstock/core/array.hpp"
+#include "penstock/format/csr.hpp"
+
+namespace nb = nanobind;
+
+namespace penstock::bind {
+
+// One function a subject, each in its own file.
+void core(nb::module_&);
+void csr(nb::module_&);
+void multiply(nb::module_&);
+
+/// A matrix as Python holds it.
+struct Matrix {
+  AnyCsr any;
+};
+
+template <class T>
+using ReadArray = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using WriteArray = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Shares the bytes of a NumPy array and keeps it alive; safe to drop on any thread.
+template <class T>
+Array<const T> share(const ReadArray<T>& a, Place place = {}) {
+  auto* handle = new ReadArray<T>(a);
+  std::shared_ptr<void> owner(handle, [](void* p) {
+    const nb::gil_scoped_acquire gil;
+    delete static_cast<ReadArray<T>*>(p);
+  });
+  return {a.data(), static_cast<std::int64_t>(a.shape(0)), place, owner};
+}
+
+/// The bytes of an Array as a read-only NumPy array that keeps their owner alive.
+template <class T>
+nb::object as_numpy(const Array<const T>& a) {
+  auto* owner = new std::shared_ptr<void>(a.owner);
+  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,77 @@
+// Errors, threads, the machine, and what was built in.
+#include <nanobind/stl/string.h>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/config.hpp"
+#include "penstock/core/cpu_features.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/machine.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock::bind {
+namespace {
+
+void check_signals() {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+nb::dict config() {
+  nb::dict d;
+  d["version"] = kVersion;
+  d["compiler"] = kCompiler;
+  d["build_type"] = kBuildType;
+  d["cuda"] = have_cuda;
+  d["cuda_compiler"] = kCudaCompiler;
+  d["cuda_architectures"] = kCudaArchitectures;
+  d["simd"] = std::string(name(simd_level()));
+  return d;
+}
+
+nb::dict as_dict(const Machine& m, bool measured) {
+  nb::dict d;
+  d["cpu"] = m.cpu;
+  d["cpus"] = m.cpus;
+  d["gpus"] = m.gpus;
+  d["memory_bytes"] = m.memory_bytes;
+  d["available_bytes"] = m.available_bytes;
+  d["cache_bytes"] = m.cache_bytes;
+  if (measured) d["host_read"] = m.host_read, d["host_copy"] = m.host_copy, d["cache_read"] = m.cache_read;
+  return d;
+}
+
+}  // namespace
+
+void core(nb::module_& m) {
+  static nb::object placement_error = nb::exception<Error>(m, "PlacementError", PyExc_ValueError);
+  static nb::object not_compiled_error = nb::exception<Error>(m, "NotCompiledError", PyExc_RuntimeError);
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Error& e) {
+      PyObject* type = PyExc_RuntimeError;
+      if (e.code() == Errc::invalid_argument) type = PyExc_ValueError;
+      if (e.code() == Errc::out_of_memory) type = PyExc_MemoryError;
+      if (e.code() == Errc::not_accessible) type = placement_error.ptr();
+      if (e.code() == Errc::not_compiled) type = not_compiled_error.ptr();
+      PyErr_SetString(type, e.what());
+    }
+  });
+  set_interrupt_poll(check_signals);
+  m.def("config", config);
+  m.def("num_threads", num_threads);
+  m.def("set_num_threads", set_num_threads, nb::arg("n"));
+  m.def("device_count", device_count);
+  m.def("topology", [] { return as_dict(probe_topology(), false); });
+  m.def("machine", [] {
+    const Machine* measured;
+    {
+      const nb::gil_scoped_release release;
+      measured = &machine();
+    }
+    return as_dict(*measured, true);
+  });
+}
+
+}  // namespace penstock::bind

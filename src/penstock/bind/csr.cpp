@@ -1,0 +1,109 @@
+// The matrix: made from NumPy arrays, which it shares, and read back as NumPy arrays.
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using AnyValues = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class V>
+constexpr const char* dtype_name() {
+  if constexpr (is_pattern<V>) return "bool";
+  else if constexpr (std::same_as<V, float>) return "float32";
+  else if constexpr (std::same_as<V, double>) return "float64";
+  else if constexpr (std::same_as<V, Complex64>) return "complex64";
+  else return "complex128";
+}
+
+struct Parts {
+  std::int64_t rows, cols;
+  Array<const Offset> indptr;
+  Array<const Index> indices;
+  bool every_index;
+};
+
+template <class V>
+AnyCsr checked(const Parts& p, Array<const V> values) {
+  Csr<V> a{p.rows, p.cols, p.indptr, p.indices, std::move(values)};
+  const nb::gil_scoped_release release;
+  validate(a, p.every_index);
+  return a;
+}
+
+template <class V>
+bool try_values(const Parts& p, const AnyValues& values, Place place, AnyCsr& out) {
+  if (values.dtype() != nb::dtype<V>()) return false;
+  out = checked<V>(p, share<V>(nb::cast<ReadArray<V>>(nb::cast(values)), place));
+  return true;
+}
+
+Matrix from_arrays(std::int64_t rows, std::int64_t cols, const ReadArray<Offset>& indptr,
+                   const ReadArray<Index>& indices, const nb::object& values, bool mapped, bool every_index) {
+  const Place place{mapped ? Memory::mapped : Memory::host};
+  const Parts parts{rows, cols, share<Offset>(indptr, place), share<Index>(indices, place), every_index};
+  if (values.is_none()) return {checked<One>(parts, {})};
+  const auto any = nb::cast<AnyValues>(values);
+  AnyCsr out;
+  if (try_values<float>(parts, any, place, out) || try_values<double>(parts, any, place, out) ||
+      try_values<Complex64>(parts, any, place, out) || try_values<Complex128>(parts, any, place, out))
+    return {out};
+  throw Error(Errc::invalid_argument, "values must be float32, float64, complex64 or complex128");
+}
+
+template <class V>
+Csr<V> row_range(const Csr<V>& a, std::int64_t first, std::int64_t last) {
+  const auto begin = a.indptr.data[first], end = a.indptr.data[last];
+  auto indptr = allocate<Offset>(last - first + 1);
+  for (std::int64_t i = 0; i < indptr.size; ++i) indptr.data[i] = a.indptr.data[first + i] - begin;
+  Csr<V> out{last - first, a.cols, indptr, a.indices.slice(begin, end - begin), {}};
+  if constexpr (!is_pattern<V>) out.values = a.values.slice(begin, end - begin);
+  return out;
+}
+
+}  // namespace
+
+void csr(nb::module_& m) {
+  nb::class_<Matrix>(m, "Matrix", "Compressed sparse rows; the arrays are shared and read-only.")
+      .def_static("from_arrays", from_arrays, nb::arg("rows"), nb::arg("cols"), nb::arg("indptr"), nb::arg("indices"),
+                  nb::arg("values").none(), nb::arg("mapped") = false, nb::arg("every_index") = true)
+      .def_prop_ro("shape", [](const Matrix& a) {
+        return std::visit([](const auto& c) { return std::pair(c.rows, c.cols); }, a.any);
+      })
+      .def_prop_ro("nnz", [](const Matrix& a) { return std::visit([](const auto& c) { return c.nnz(); }, a.any); })
+      .def_prop_ro("nbytes", [](const Matrix& a) { return std::visit([](const auto& c) { return c.bytes(); }, a.any); })
+      .def_prop_ro("dtype", [](const Matrix& a) {
+        return std::visit([]<class V>(const Csr<V>&) { return dtype_name<V>(); }, a.any);
+      })
+      .def_prop_ro("place", [](const Matrix& a) {
+        return std::visit([](const auto& c) { return std::string(name(c.indices.place.memory)); }, a.any);
+      })
+      .def_prop_ro("indptr", [](const Matrix& a) {
+        return std::visit([](const auto& c) { return as_numpy(c.indptr); }, a.any);
+      })
+      .def_prop_ro("indices", [](const Matrix& a) {
+        return std::visit([](const auto& c) { return as_numpy(c.indices); }, a.any);
+      })
+      .def_prop_ro("values", [](const Matrix& a) {
+        return std::visit([]<class V>(const Csr<V>& c) -> nb::object {
+          if constexpr (is_pattern<V>) return nb::none();
+          else return as_numpy(c.values);
+        }, a.any);
+      })
+      .def("row_range", [](const Matrix& a, std::int64_t first, std::int64_t last) {
+        return std::visit([&](const auto& c) {
+          require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
+          return Matrix{row_range(c, first, last)};
+        }, a.any);
+      }, nb::arg("first"), nb::arg("last"))
+      .def("validate", [](const Matrix& a, bool every_index) {
+        const nb::gil_scoped_release release;
+        std::visit([&](const auto& c) { validate(c, every_index); }, a.any);
+      }, nb::arg("every_index") = true);
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,8 @@
+#include "penstock/bind/bind.hpp"
+
+NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);
+  penstock::bind::core(m);
+  penstock::bind::csr(m);
+  penstock::bind::multiply(m);
+}

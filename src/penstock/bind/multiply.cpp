@@ -1,0 +1,117 @@
+// Schedules, plans and the product.
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/schedule/multiply.hpp"
+#include "penstock/schedule/planner.hpp"
+
+namespace penstock::bind {
+namespace {
+
+struct AnySchedule {
+  Schedule how;
+};
+
+using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class S>
+constexpr std::string_view semiring_name() {
+  if constexpr (std::same_as<S, OrAnd>) return "or_and";
+  else if constexpr (std::same_as<S, MinPlus<typename S::value_type>>) return "min_plus";
+  else if constexpr (std::same_as<S, MaxTimes<typename S::value_type>>) return "max_times";
+  else return "plus_times";
+}
+
+nb::dict as_dict(const Trace& t) {
+  nb::dict d;
+  d["schedule"] = t.schedule;
+  d["kernel"] = t.kernel;
+  d["tiles"] = t.tiles;
+  d["copied_bytes"] = t.copied_bytes;
+  d["link_bytes"] = t.link_bytes;
+  d["kernel_bytes"] = t.kernel_bytes;
+  d["ring_bytes"] = t.ring_bytes;
+  d["seconds"] = t.seconds;
+  d["copy_seconds"] = t.copy_seconds;
+  return d;
+}
+
+template <class S, class V>
+bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
+                 std::string_view semiring, const nb::object& alpha, const nb::object& beta, Trace& trace) {
+  using T = typename S::value_type;
+  const auto* a = std::get_if<Csr<V>>(&m.any);
+  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  auto out = nb::cast<WriteArray<T>>(y);
+  Scale<S> scale;
+  if (!alpha.is_none()) scale.alpha = nb::cast<T>(alpha);
+  if (!beta.is_none()) scale.beta = nb::cast<T>(beta);
+  const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
+  const std::span ys(out.data(), out.shape(0));
+  const nb::gil_scoped_release release;
+  multiply<S, V>(*a, xs, ys, how.how, scale, &trace);
+  return true;
+}
+
+nb::dict product(const Matrix& a, const AnyVector& x, const nb::object& y, const AnySchedule& how,
+                 const std::string& semiring, const nb::object& alpha, const nb::object& beta) {
+  Trace trace;
+#define X(S, V) \
+  if (try_product<S, V>(a, x, y, how, semiring, alpha, beta, trace)) return as_dict(trace);
+  PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
+                                  "or the vector with astype");
+}
+
+Workload workload(const Matrix& m, std::int64_t entry_bytes) {
+  return std::visit([&](const auto& a) {
+    return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
+  }, m.any);
+}
+
+nb::dict as_dict(const Plan& plan) {
+  nb::dict d;
+  d["schedule"] = std::string(name(plan.schedule));
+  d["reason"] = plan.reason;
+  d["seconds"] = plan.seconds();
+  d["binding"] = plan.uses.at(plan.binding).resource;
+  nb::list uses;
+  for (const auto& u : plan.uses) {
+    nb::dict e;
+    e["resource"] = u.resource, e["bytes"] = u.bytes, e["bandwidth"] = u.bandwidth, e["seconds"] = u.seconds();
+    uses.append(e);
+  }
+  d["uses"] = uses;
+  return d;
+}
+
+}  // namespace
+
+void multiply(nb::module_& m) {
+  nb::class_<AnySchedule>(m, "Schedule").def_prop_ro("name", [](const AnySchedule& s) { return std::string(name(s.how)); });
+  m.def("in_core", [](int gpu) { return AnySchedule{InCore{Where{gpu}}}; }, nb::arg("gpu") = -1);
+  m.def("zero_copy", [](int gpu, int align) { return AnySchedule{ZeroCopy{Where{gpu}, align}}; }, nb::arg("gpu"),
+        nb::arg("align_bytes") = 128);
+  m.def("streamed", [](const std::vector<int>& devices, std::int64_t block_bytes, int slots, std::int64_t ring_bytes) {
+    Streamed s{.devices = {}, .block_bytes = block_bytes, .slots = slots, .ring_bytes = ring_bytes};
+    for (const int gpu : devices) s.devices.push_back(Where{gpu});
+    return AnySchedule{s};
+  }, nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
+  m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule"),
+        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
+  m.def("choose", [](const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
+    return AnySchedule{choose(workload(a, entry_bytes), {.device_memory = device_memory})};
+  }, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
+  m.def("price", [](const Matrix& a, const AnySchedule& how, std::int64_t entry_bytes, std::int64_t device_memory) {
+    const nb::gil_scoped_release release;
+    const auto plan = price(how.how, workload(a, entry_bytes), {.device_memory = device_memory}, machine());
+    const nb::gil_scoped_acquire acquire;
+    return as_dict(plan);
+  }, nb::arg("a"), nb::arg("schedule"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
+}
+
+}  // namespace penstock::bind

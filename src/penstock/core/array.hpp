@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "penstock/core/place.hpp"
+
+namespace penstock {
+
+/// A typed span of bytes somewhere, sharing ownership with whoever allocated it: this library, NumPy, an mmap.
+/// `T` may be const: arrays that belong to the user are read, never written.
+template <class T>
+struct Array {
+  T* data = nullptr;
+  std::int64_t size = 0;
+  Place place;
+  std::shared_ptr<void> owner;
+
+  Array slice(std::int64_t first, std::int64_t count) const { return {data + first, count, place, owner}; }
+  std::span<T> span() const { return {data, static_cast<std::size_t>(size)}; }
+  std::int64_t bytes() const { return size * static_cast<std::int64_t>(sizeof(T)); }
+  operator Array<const T>() const { return {data, size, place, owner}; }
+};
+
+/// Uninitialised bytes, aligned to 64 or better; large host blocks ask for huge pages.
+/// Throws Error{out_of_memory} naming the size, or Error{not_compiled} where the place needs an absent module.
+std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
+
+template <class T>
+Array<T> allocate(std::int64_t count, Place place = {}) {
+  auto owner = allocate_bytes(count * static_cast<std::int64_t>(sizeof(T)), place);
+  return {static_cast<T*>(owner.get()), count, place, owner};
+}
+
+}  // namespace penstock

@@ -1,0 +1,70 @@
+#include "penstock/core/device.hpp"
+
+#include <string>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/config.hpp"
+#include "penstock/core/device_impl.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void no_cuda(std::string_view what) {
+  throw Error(Errc::not_compiled, std::string(what) +
+                                      ": this build has no CUDA. Install a CUDA toolkit (or the wheels of "
+                                      "penstock[cuda]) and build again; penstock.show_config() tells what was found");
+}
+
+}  // namespace
+
+int device_count() {
+  if constexpr (have_cuda) return cuda::device_count();
+  else return 0;
+}
+Stream make_stream(Where where) {
+  if (!where.is_gpu()) return {nullptr, where};
+  if constexpr (have_cuda) return cuda::make_stream(where);
+  else no_cuda("a stream on GPU " + std::to_string(where.gpu));
+}
+void destroy(Stream stream) noexcept {
+  if constexpr (have_cuda)
+    if (stream.where.is_gpu()) cuda::destroy(stream);
+}
+Event make_event(Where where) {
+  if (!where.is_gpu()) return {nullptr, where};
+  if constexpr (have_cuda) return cuda::make_event(where);
+  else no_cuda("an event on GPU " + std::to_string(where.gpu));
+}
+void destroy(Event event) noexcept {
+  if constexpr (have_cuda)
+    if (event.where.is_gpu()) cuda::destroy(event);
+}
+void record(Event event, Stream stream) {
+  if constexpr (have_cuda)
+    if (stream.where.is_gpu()) cuda::record(event, stream);
+}
+void wait(Stream stream, Event event) {
+  if constexpr (have_cuda)
+    if (event.where.is_gpu()) cuda::wait(stream, event);
+}
+void synchronize(Stream stream) {
+  if constexpr (have_cuda)
+    if (stream.where.is_gpu()) cuda::synchronize(stream);
+}
+void copy_async(void* dst, const void* src, std::int64_t bytes, Stream stream) {
+  if (bytes == 0) return;
+  if (!stream.where.is_gpu()) return host::copy(dst, src, bytes);
+  if constexpr (have_cuda) cuda::copy_async(dst, src, bytes, stream);
+  else no_cuda("a copy on GPU " + std::to_string(stream.where.gpu));
+}
+std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place) {
+  require(bytes >= 0, "allocate: negative size " + std::to_string(bytes));
+  if (place.memory == Memory::host) return host::allocate_bytes(bytes);
+  require(place.memory != Memory::mapped && place.memory != Memory::peer,
+          "allocate: " + std::string(name(place.memory)) + " memory belongs to a file or to another rank");
+  if constexpr (have_cuda) return cuda::allocate_bytes(bytes, place);
+  else no_cuda(std::string(name(place.memory)) + " memory");
+}
+
+}  // namespace penstock

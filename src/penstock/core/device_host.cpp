@@ -1,0 +1,40 @@
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "penstock/core/device_impl.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock::host {
+namespace {
+
+constexpr std::int64_t kHugePage = 2 << 20;
+constexpr std::int64_t kCopyPiece = 128 << 10;  // one thread's share of a copy; below it threads cost more than they bring
+
+}  // namespace
+
+void copy(void* dst, const void* src, std::int64_t bytes) {
+  const auto pieces = (bytes + kCopyPiece - 1) / kCopyPiece;
+  parallel_for(pieces, [&](std::int64_t i) {
+    const auto first = i * kCopyPiece;
+    const auto count = std::min(kCopyPiece, bytes - first);
+    std::memcpy(static_cast<std::byte*>(dst) + first, static_cast<const std::byte*>(src) + first,
+                static_cast<std::size_t>(count));
+  });
+}
+
+std::shared_ptr<void> allocate_bytes(std::int64_t bytes) {
+  const auto align = bytes >= 2 * kHugePage ? kHugePage : 64;
+  const auto size = static_cast<std::size_t>((bytes + align) / align * align);
+  void* p = std::aligned_alloc(static_cast<std::size_t>(align), size);
+  if (!p)
+    throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) +
+                                         " bytes of host memory: use a memory-mapped store (penstock.open)");
+  if (align == kHugePage) madvise(p, size, MADV_HUGEPAGE);  // gathers from x then miss the TLB far less
+  return {p, std::free};
+}
+
+}  // namespace penstock::host

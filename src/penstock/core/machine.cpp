@@ -1,0 +1,103 @@
+#include "penstock/core/machine.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The first line of `path` that begins with `key`, after its colon; "" where there is none.
+std::string field(const char* path, std::string_view key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key))
+      if (const auto colon = line.find(':'); colon != std::string::npos) {
+        const auto begin = line.find_first_not_of(" \t", colon + 1);
+        return begin == std::string::npos ? "" : line.substr(begin);
+      }
+  return "";
+}
+
+std::int64_t number_in(const char* path) {
+  std::ifstream in(path);
+  std::int64_t n = 0;
+  return in >> n ? n : 0;
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// Bytes per second of the best of `repeats` passes over `bytes` bytes cut among the threads.
+template <class F>
+double best_rate(std::int64_t bytes, std::int64_t piece, int repeats, F&& pass) {
+  double best = 0;
+  for (int i = 0; i < repeats; ++i) {
+    const auto begin = Clock::now();
+    parallel_ranges(bytes, piece, pass);
+    best = std::max(best, static_cast<double>(bytes) / seconds_since(begin));
+  }
+  return best;
+}
+
+/// Sums 64-byte lines with independent adds, so that loads and not the sum decide.
+std::uint64_t sum_lines(const std::uint64_t* p, std::int64_t words) {
+  std::uint64_t s[8] = {};
+  for (std::int64_t i = 0; i + 8 <= words; i += 8)
+    for (int j = 0; j < 8; ++j) s[j] += p[i + j];
+  return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+}
+
+}  // namespace
+
+Machine probe_topology() {
+  Machine m;
+  m.cpu = field("/proc/cpuinfo", "model name");
+  if (m.cpu.empty()) m.cpu = field("/proc/cpuinfo", "CPU implementer");
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) m.cpus = CPU_COUNT(&set);
+  m.gpus = device_count();
+  m.memory_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
+  if (const auto limit = number_in("/sys/fs/cgroup/memory.max"); limit > 0) m.memory_bytes = std::min(m.memory_bytes, limit);
+  std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
+  m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
+  m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+  if (m.cache_bytes <= 0) m.cache_bytes = 8 << 20;  // a container without /sys: assume little
+  return m;
+}
+
+const Machine& machine() {
+  static const Machine measured = [] {
+    Machine m = probe_topology();
+    const auto bytes = std::clamp<std::int64_t>(m.available_bytes / 4, 32 << 20, 1 << 30);
+    constexpr std::int64_t kPiece = 1 << 20;
+    const auto a = allocate<std::uint64_t>(bytes / 8);
+    std::atomic<std::uint64_t> sink = 0;
+    auto* base = reinterpret_cast<std::byte*>(a.data);
+    parallel_ranges(bytes, kPiece, [&](std::int64_t f, std::int64_t l) { std::memset(base + f, 1, static_cast<std::size_t>(l - f)); });
+    const auto read = [&](std::int64_t first, std::int64_t last) {
+      sink += sum_lines(a.data + first / 8, (last - first) / 8);
+    };
+    m.host_read = best_rate(bytes, kPiece, 3, read);
+    m.host_copy = 2 * best_rate(bytes / 2, kPiece, 2, [&](std::int64_t first, std::int64_t last) {
+      std::memcpy(base + bytes / 2 + first, base + first, static_cast<std::size_t>(last - first));
+    });
+    const auto small = std::min<std::int64_t>(m.cache_bytes / 4, bytes);
+    m.cache_read = best_rate(small, std::min(small, kPiece / 4), 8, read);
+    return m;
+  }();
+  return measured;
+}
+
+}  // namespace penstock

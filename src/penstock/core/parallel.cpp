@@ -1,0 +1,178 @@
+#include "penstock/core/parallel.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPollInterval = std::chrono::milliseconds(50);
+constexpr int kSpins = 20'000;  // about 50 us: longer than the gap between two products of an iteration
+
+std::atomic<InterruptPoll> installed_poll = nullptr;
+thread_local Clock::time_point next_poll{};
+
+struct Job {
+  std::int64_t n = 0;
+  void* context = nullptr;
+  void (*call)(void*, std::int64_t) = nullptr;
+  std::atomic<std::int64_t> next = 0;
+  std::atomic<bool> stop = false;
+  std::mutex error_lock;
+  std::exception_ptr error;
+
+  void fail(std::exception_ptr e) {
+    const std::lock_guard guard(error_lock);
+    if (!error) error = std::move(e);
+    stop.store(true, std::memory_order_relaxed);
+  }
+  void work(bool caller) {
+    try {
+      while (!stop.load(std::memory_order_relaxed)) {
+        const auto i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= n) return;
+        call(context, i);
+        if (caller) poll_interrupt();
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+};
+
+/// Helpers wait for `epoch` to change, spinning first. The caller waits until every helper has left the job.
+class Pool {
+ public:
+  explicit Pool(int threads) {
+    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  }
+  ~Pool() {
+    publish(nullptr);
+    for (auto& t : helpers_) t.join();
+  }
+  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+
+  void run(Job& job) {
+    busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
+    publish(&job);
+    job.work(true);
+    for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin)
+      if (spin > kSpins) std::this_thread::yield();
+  }
+  bool try_claim() { return !claimed_.exchange(true, std::memory_order_acquire); }
+  void unclaim() { claimed_.store(false, std::memory_order_release); }
+
+ private:
+  void publish(Job* job) {
+    {
+      const std::lock_guard guard(lock_);
+      job_ = job;
+      epoch_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+  }
+  void help() {
+    for (std::uint64_t seen = 0;;) {
+      for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spin) {}
+      Job* job;
+      {
+        std::unique_lock guard(lock_);
+        wake_.wait(guard, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
+        seen = epoch_.load(std::memory_order_relaxed);
+        job = job_;
+      }
+      if (!job) return;
+      job->work(false);
+      busy_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::vector<std::thread> helpers_;
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::atomic<std::uint64_t> epoch_ = 0;
+  std::atomic<int> busy_ = 0;
+  std::atomic<bool> claimed_ = false;
+  Job* job_ = nullptr;
+};
+
+int default_threads() {
+  if (const char* s = std::getenv("PENSTOCK_NUM_THREADS"))
+    if (const int n = std::atoi(s); n >= 1) return n;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::atomic<int> wanted_threads = 0;
+std::mutex pool_lock;
+std::shared_ptr<Pool>* pool_slot = nullptr;  // never destroyed: helpers may outlive static destructors
+
+std::shared_ptr<Pool> pool() {
+  const std::lock_guard guard(pool_lock);
+  if (!pool_slot) {
+    pool_slot = new std::shared_ptr<Pool>;
+    // A forked child has no helpers: forget the pool (its memory stays, its threads never existed there).
+    pthread_atfork([] { pool_lock.lock(); }, [] { pool_lock.unlock(); },
+                   [] {
+                     pool_slot = new std::shared_ptr<Pool>;
+                     new (&pool_lock) std::mutex;
+                   });
+  }
+  if (!*pool_slot || (*pool_slot)->threads() != num_threads()) *pool_slot = std::make_shared<Pool>(num_threads());
+  return *pool_slot;
+}
+
+}  // namespace
+
+int num_threads() {
+  if (wanted_threads.load() == 0) wanted_threads = default_threads();
+  return wanted_threads.load();
+}
+void set_num_threads(int n) {
+  require(n >= 1 && n <= 4096, "set_num_threads: " + std::to_string(n) + " is not between 1 and 4096");
+  wanted_threads = n;
+}
+
+void set_interrupt_poll(InterruptPoll poll) { installed_poll = poll; }
+void poll_interrupt() {
+  const auto poll = installed_poll.load(std::memory_order_relaxed);
+  if (!poll) return;
+  const auto now = Clock::now();
+  if (now < next_poll) return;
+  next_poll = now + kPollInterval;
+  poll();
+}
+
+void detail::run_parallel(std::int64_t n, void* context, void (*call)(void*, std::int64_t)) {
+  Job job;
+  job.n = n, job.context = context, job.call = call;
+  if (n > 1 && num_threads() > 1) {
+    const auto shared = pool();
+    if (shared->try_claim()) {
+      shared->run(job);
+      shared->unclaim();
+    } else {
+      job.work(true);
+    }
+  } else {
+    job.work(true);
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace penstock

@@ -1,0 +1,64 @@
+#pragma once
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <variant>
+
+#include "penstock/core/array.hpp"
+
+namespace penstock {
+
+using Index = std::int32_t;        // a column inside one matrix, block or tile
+using Offset = std::int64_t;       // a nonzero: more than 2^31 of them is this library's business
+using GlobalIndex = std::int64_t;  // a row or column of a distributed matrix
+
+/// The value type of a pattern: every stored entry is one, and there is no values array.
+struct One {};
+
+template <class V>
+inline constexpr bool is_pattern = std::same_as<V, One>;
+template <class V>
+inline constexpr std::int64_t value_bytes = is_pattern<V> ? 0 : static_cast<std::int64_t>(sizeof(V));
+
+/// What kernels see: three pointers and a shape. Knows nothing of memory or ownership.
+template <class V>
+struct CsrView {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;                // at most 2^31 - 1
+  Offset first_nnz = 0;                 // indptr[r] - first_nnz indexes indices and values
+  const Offset* indptr = nullptr;       // rows + 1
+  const Index* indices = nullptr;
+  const V* values = nullptr;            // unused when V is One
+
+  Offset nnz() const { return indptr[rows] - indptr[0]; }
+};
+
+/// Compressed sparse rows; each array may live somewhere else. Rows need not be sorted and may hold duplicates,
+/// which add up. The arrays are never written through a Csr: they may be the user's.
+template <class V>
+struct Csr {
+  std::int64_t rows = 0, cols = 0;
+  Array<const Offset> indptr;
+  Array<const Index> indices;
+  Array<const V> values;                // empty when V is One
+
+  std::int64_t nnz() const { return indices.size; }
+  std::int64_t bytes() const { return indptr.bytes() + indices.bytes() + nnz() * value_bytes<V>; }
+  CsrView<V> view() const {
+    return {.rows = rows, .cols = cols, .first_nnz = 0, .indptr = indptr.data, .indices = indices.data,
+            .values = values.data};
+  }
+};
+
+using Complex64 = std::complex<float>;
+using Complex128 = std::complex<double>;
+
+/// Any matrix: only at the Python border. Everything inside is a template over V.
+using AnyCsr = std::variant<Csr<One>, Csr<float>, Csr<double>, Csr<Complex64>, Csr<Complex128>>;
+
+/// Throws Error{invalid_argument} that names the first fault: indptr not starting at 0, falling, or not ending at nnz,
+/// or an index outside [0, cols). Cheap checks read the ends and 1024 samples; `every_index` reads it all, in parallel.
+template <class V>
+void validate(const Csr<V>& a, bool every_index);
+
+}  // namespace penstock

@@ -1,0 +1,78 @@
+#pragma once
+#include "penstock/core/device.hpp"
+#include "penstock/format/csr.hpp"
+#include "penstock/semiring/max_times.hpp"
+#include "penstock/semiring/min_plus.hpp"
+#include "penstock/semiring/or_and.hpp"
+#include "penstock/semiring/plus_times.hpp"
+
+namespace penstock {
+
+/// y = alpha (A x) + beta y in the semiring. With beta = zero() y is written and never read, as in the BLAS.
+template <Semiring S>
+struct Scale {
+  using T = typename S::value_type;
+  T alpha = S::one(), beta = S::zero();
+
+  static constexpr Scale accumulate() { return {S::one(), S::one()}; }
+  constexpr bool plain() const { return alpha == S::one() && beta == S::zero(); }
+  /// The new value of an entry of y, given its row's sum.
+  constexpr T operator()(T sum, const T& old) const {
+    if (beta == S::zero()) return S::mul(alpha, sum);
+    return S::add(S::mul(beta, old), S::mul(alpha, sum));
+  }
+};
+
+/// An entry of the matrix as a number of the semiring; a pattern's entries are 1.
+template <Semiring S, class V>
+constexpr typename S::value_type entry([[maybe_unused]] const V* values, [[maybe_unused]] Offset k) {
+  using T = typename S::value_type;
+  if constexpr (is_pattern<V>) return T(1);
+  else if constexpr (std::same_as<S, OrAnd>) return T(values[k] != V(0));
+  else return T(values[k]);
+}
+
+/// y = alpha A x + beta y over one view; every pointer readable by `stream.where`. x has a.cols entries, y a.rows.
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+
+/// y = alpha A^T x + beta y without forming A^T (CPU). x has a.rows entries, y a.cols.
+template <Semiring S, class V>
+void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale);
+
+namespace cpu {
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale);
+}
+namespace gpu {
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+}
+
+}  // namespace penstock
+
+// The closed list of what is compiled. Everything that instantiates kernels reads it from here.
+#define PENSTOCK_FOR_EACH_REAL_SEMIRING(X, T) \
+  X(MinPlus<T>, One)                          \
+  X(MinPlus<T>, T)                            \
+  X(MaxTimes<T>, One)                         \
+  X(MaxTimes<T>, T)
+#define PENSTOCK_FOR_EACH_SPMV(X)           \
+  X(PlusTimes<float>, One)                  \
+  X(PlusTimes<float>, float)                \
+  X(PlusTimes<double>, One)                 \
+  X(PlusTimes<double>, float)               \
+  X(PlusTimes<double>, double)              \
+  X(PlusTimes<Complex64>, One)              \
+  X(PlusTimes<Complex64>, float)            \
+  X(PlusTimes<Complex64>, Complex64)        \
+  X(PlusTimes<Complex128>, One)             \
+  X(PlusTimes<Complex128>, float)           \
+  X(PlusTimes<Complex128>, double)          \
+  X(PlusTimes<Complex128>, Complex64)       \
+  X(PlusTimes<Complex128>, Complex128)      \
+  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, float) \
+  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, double) \
+  X(OrAnd, One)                             \
+  X(OrAnd, float)                           \
+  X(OrAnd, double)

@@ -1,0 +1,169 @@
+#include "penstock/schedule/multiply.hpp"
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/pieces.hpp"
+#include "penstock/schedule/resident.hpp"
+#include "penstock/schedule/ring.hpp"
+
+namespace penstock {
+namespace {
+
+// A host slot stays in the second-level caches while it is computed on: on 2 cores with 2 MB each, 1 MiB reached 0.9
+// of the in-core speed, 8 MiB 0.7 (3-D Laplacian 128^3, float64).
+constexpr std::int64_t kHostSlotBytes = 1 << 20;
+constexpr std::int64_t kGpuSlotBytes = 64 << 20;  // the copy engine is at full speed from 16 MiB
+constexpr std::int64_t kRowAlign = 4;             // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
+
+template <class... F>
+struct overloaded : F... {
+  using F::operator()...;
+};
+
+/// x and y as one device sees them: the caller's own memory on the CPU, copies on a GPU.
+template <Semiring S>
+class Vectors {
+ public:
+  using T = typename S::value_type;
+  Vectors(std::span<const T> x, std::span<T> y, Scale<S> scale, Stream stream, Trace& trace)
+      : x(x.data()), y(y.data()), host_y_(y), stream_(stream), trace_(trace) {
+    if (!stream.where.is_gpu()) return;
+    const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+    device_x_ = allocate<T>(std::ssize(x), here);
+    device_y_ = allocate<T>(std::ssize(y) + 1, here);  // the last entry is the cell of a piece
+    copy(device_x_.data, x.data(), std::ssize(x));
+    if (!(scale.beta == S::zero())) copy(device_y_.data, y.data(), std::ssize(y));
+    this->x = device_x_.data, this->y = device_y_.data;
+  }
+
+  T* piece_cell(T* host_cell) { return stream_.where.is_gpu() ? device_y_.data + host_y_.size() : host_cell; }
+  void bring_back(T* to, const T* from, std::int64_t count) {
+    if (stream_.where.is_gpu()) copy(to, from, count);
+  }
+  void bring_back_rows(std::int64_t first, std::int64_t count) {
+    bring_back(host_y_.data() + first, y + first, count);
+  }
+
+  const T* x;
+  T* y;
+
+ private:
+  void copy(T* to, const T* from, std::int64_t count) {
+    copy_async(to, from, count * static_cast<std::int64_t>(sizeof(T)), stream_);
+    trace_.link_bytes += count * static_cast<std::int64_t>(sizeof(T));
+  }
+  std::span<T> host_y_;
+  Stream stream_;
+  Trace& trace_;
+  Array<T> device_x_, device_y_;
+};
+
+/// One device's share: every tile that its source hands out.
+template <Semiring S, class V, TileSource<V> Source>
+void run(Source&& source, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
+         Scale<S> scale, Pieces<S>& pieces, Stream stream, Trace& trace) {
+  Vectors<S> vectors(x, y, scale, stream, trace);
+  while (auto tile = source.acquire(stream)) {
+    const auto& b = tile->block;
+    if (b.piece) {
+      auto* host_cell = pieces.cell(tile->number);
+      auto* cell = vectors.piece_cell(host_cell);
+      spmv<S, V>(tile->view, vectors.x, cell, Scale<S>{}, stream);
+      vectors.bring_back(host_cell, cell, 1);
+    } else {
+      spmv<S, V>(tile->view, vectors.x, vectors.y + b.first_row, scale, stream);
+      vectors.bring_back_rows(b.first_row, b.rows);
+    }
+    source.release(*tile, stream);
+    ++trace.tiles;
+  }
+  synchronize(stream);
+}
+
+void add(Trace& total, const Trace& part) {
+  total.tiles += part.tiles;
+  total.copied_bytes += part.copied_bytes;
+  total.link_bytes += part.link_bytes;
+  total.ring_bytes += part.ring_bytes;
+  total.copy_seconds += part.copy_seconds;
+}
+
+template <Semiring S, class V>
+void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
+                  const Streamed& how, Scale<S> scale, Trace& trace) {
+  const BlockShape shape{.budget = slot_bytes(how), .nnz_cost = sizeof(Index) + value_bytes<V>,
+                         .row_cost = sizeof(Offset), .row_align = kRowAlign};
+  const auto blocks = row_blocks(a.indptr.span(), shape);
+  Pieces<S> pieces(blocks);
+  std::atomic<std::int64_t> next = 0;
+  std::mutex lock;
+  std::exception_ptr error;
+  const auto drive = [&](Where where) {
+    try {
+      Trace mine;
+      const OwnedStream stream(where);
+      run<S, V>(Ring<V>(a, blocks, next, where, how.slots, &mine), x, y, scale, pieces, stream, mine);
+      const std::lock_guard guard(lock);
+      add(trace, mine);
+    } catch (...) {
+      next = std::ssize(blocks);  // the other devices stop after the tiles that they hold
+      const std::lock_guard guard(lock);
+      if (!error) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;  // one host thread a device, the caller's for the first
+    for (std::size_t i = 1; i < how.devices.size(); ++i) others.emplace_back(drive, how.devices[i]);
+    drive(how.devices.front());
+  }
+  if (error) std::rethrow_exception(error);
+  pieces.finish(y.data(), scale);
+}
+
+}  // namespace
+
+std::int64_t slot_bytes(const Streamed& how) {
+  auto bytes = how.block_bytes;
+  if (bytes == 0) bytes = how.devices.front().is_gpu() ? kGpuSlotBytes : kHostSlotBytes;
+  if (how.ring_bytes > 0) bytes = std::min(bytes, how.ring_bytes / how.slots);
+  return std::max<std::int64_t>(bytes, 64);
+}
+
+template <Semiring S, class V>
+void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
+              const Schedule& how, Scale<S> scale, Trace* trace) {
+  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) + " entries, the matrix has " +
+                                       std::to_string(a.cols) + " columns");
+  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
+                                       std::to_string(a.rows) + " rows");
+  check(how, a.indices.place);
+  Trace local;
+  Trace& t = trace ? *trace : local;
+  t = {.schedule = std::string(name(how)), .kernel = "balanced"};
+  const ScopedTimer timer(&t.seconds);
+  t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
+  const auto resident = [&](Where where) {
+    const OwnedStream stream(where);
+    Pieces<S> none({});
+    run<S, V>(Resident<V>(a), x, y, scale, none, stream, t);
+  };
+  std::visit(overloaded{[&](const InCore& h) { resident(h.where); },
+                        [&](const ZeroCopy& h) {
+                          resident(h.where);
+                          if (h.where.is_gpu()) t.link_bytes += a.bytes();
+                        },
+                        [&](const Streamed& h) { run_streamed<S, V>(a, x, y, h, scale, t); }},
+             how);
+}
+
+#define X(S, V)                                                                                          \
+  template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
+                               const Schedule&, Scale<S>, Trace*);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+
+}  // namespace penstock

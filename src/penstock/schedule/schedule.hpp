@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "penstock/core/place.hpp"
+
+namespace penstock {
+
+// How a computation walks its matrix. Each is a plain aggregate: a new knob is a new member with a default.
+
+/// The matrix is already where `where` can read it.
+struct InCore {
+  Where where = {};
+};
+
+/// Row blocks are copied through a ring of slots, ahead of the kernel. One ring a device; several `Where{}` are
+/// several host devices, which is how the multi-GPU driver is tested without a GPU.
+struct Streamed {
+  std::vector<Where> devices = {Where{}};
+  std::int64_t block_bytes = 0;   // of one slot; 0 lets the planner choose
+  int slots = 3;
+  std::int64_t ring_bytes = 0;    // at most this much for all slots of one device; 0 = no limit but the device's
+};
+
+/// Kernels dereference host memory over the link.
+struct ZeroCopy {
+  Where where = {};
+  int align_bytes = 128;          // of the reads: 32 is a sector, 128 a line
+};
+
+using Schedule = std::variant<InCore, Streamed, ZeroCopy>;
+
+std::string_view name(const Schedule&);  // "in_core", "streamed", "zero_copy"
+
+/// The one place where placement and schedule meet: throws Error{not_accessible} naming the remedy, or
+/// Error{invalid_argument} for options that make no sense.
+void check(const Schedule& how, Place matrix);
+
+}  // namespace penstock
