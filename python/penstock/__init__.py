@@ -1,1 +1,67 @@
+"""Penstock: sparse matrices and graphs larger than one GPU.
+
+>>> import numpy as np, penstock as ps
+>>> A = ps.csr_array(([2.0, 1.0, 3.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
+>>> A @ np.array([1.0, 1.0])
+array([3., 3.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from penstock import _core
+from penstock._core import NotCompiledError, PlacementError
+from penstock._csr import csr_array
+from penstock._explain import show_config, trace
+from penstock._schedules import InCore, Streamed, ZeroCopy, options
+
+if TYPE_CHECKING:
+    from penstock import generate
+    from penstock._io import load, open, save
+
+__version__: str = _core.config()["version"]
+num_threads = _core.num_threads
+set_num_threads = _core.set_num_threads
+machine = _core.machine
+
+# Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
+_lazy = {
+    "load": "penstock._io",
+    "open": "penstock._io",
+    "save": "penstock._io",
+    "generate": "penstock.generate",
+}
+
+__all__ = [
+    "InCore",
+    "NotCompiledError",
+    "PlacementError",
+    "Streamed",
+    "ZeroCopy",
+    "csr_array",
+    "generate",
+    "load",
+    "machine",
+    "num_threads",
+    "open",
+    "options",
+    "save",
+    "set_num_threads",
+    "show_config",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _lazy:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    module = importlib.import_module(_lazy[name])
+    value = module if _lazy[name].endswith("." + name) else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_lazy})

@@ -5,6 +5,7 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -65,6 +66,29 @@ Csr<V> row_range(const Csr<V>& a, std::int64_t first, std::int64_t last) {
   return out;
 }
 
+/// The k-th diagonal, duplicates added up; of a pattern as bool.
+template <class V>
+nb::object diagonal(const Csr<V>& a, std::int64_t k) {
+  using T = std::conditional_t<is_pattern<V>, bool, V>;
+  const auto skip_rows = std::max<std::int64_t>(-k, 0), skip_cols = std::max<std::int64_t>(k, 0);
+  const auto out = allocate<T>(std::min(a.rows - skip_rows, a.cols - skip_cols));
+  {
+    const nb::gil_scoped_release release;
+    parallel_ranges(out.size, 4096, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        T sum{};
+        for (auto e = a.indptr.data[i + skip_rows]; e < a.indptr.data[i + skip_rows + 1]; ++e) {
+          if (a.indices.data[e] != i + skip_cols) continue;
+          if constexpr (is_pattern<V>) sum = true;
+          else sum += a.values.data[e];
+        }
+        out.data[i] = sum;
+      }
+    });
+  }
+  return as_numpy<T>(out);
+}
+
 }  // namespace
 
 void csr(nb::module_& m) {
@@ -100,6 +124,12 @@ void csr(nb::module_& m) {
           return Matrix{row_range(c, first, last)};
         }, a.any);
       }, nb::arg("first"), nb::arg("last"))
+      .def("diagonal", [](const Matrix& a, std::int64_t k) {
+        return std::visit([&](const auto& c) {
+          require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
+          return diagonal(c, k);
+        }, a.any);
+      }, nb::arg("k") = 0)
       .def("validate", [](const Matrix& a, bool every_index) {
         const nb::gil_scoped_release release;
         std::visit([&](const auto& c) { validate(c, every_index); }, a.any);

@@ -39,6 +39,20 @@ nb::dict as_dict(const Trace& t) {
   return d;
 }
 
+[[noreturn]] void no_kernel(const std::string& semiring) {
+  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
+                                  "or the vector with astype");
+}
+
+template <class S>
+Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
+  using T = typename S::value_type;
+  Scale<S> scale;
+  if (!alpha.is_none()) scale.alpha = nb::cast<T>(alpha);
+  if (!beta.is_none()) scale.beta = nb::cast<T>(beta);
+  return scale;
+}
+
 template <class S, class V>
 bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
                  std::string_view semiring, const nb::object& alpha, const nb::object& beta, Trace& trace) {
@@ -46,9 +60,7 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   const auto* a = std::get_if<Csr<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   auto out = nb::cast<WriteArray<T>>(y);
-  Scale<S> scale;
-  if (!alpha.is_none()) scale.alpha = nb::cast<T>(alpha);
-  if (!beta.is_none()) scale.beta = nb::cast<T>(beta);
+  const auto scale = scale_of<S>(alpha, beta);
   const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
   const std::span ys(out.data(), out.shape(0));
   const nb::gil_scoped_release release;
@@ -63,8 +75,35 @@ nb::dict product(const Matrix& a, const AnyVector& x, const nb::object& y, const
   if (try_product<S, V>(a, x, y, how, semiring, alpha, beta, trace)) return as_dict(trace);
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
-  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
-                                  "or the vector with astype");
+  no_kernel(semiring);
+}
+
+template <class S, class V>
+bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, std::string_view semiring,
+                    const nb::object& alpha, const nb::object& beta, Trace& trace) {
+  using T = typename S::value_type;
+  const auto* a = std::get_if<Csr<V>>(&m.any);
+  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  auto out = nb::cast<WriteArray<T>>(y);
+  require(std::int64_t(x.shape(0)) == a->rows && std::int64_t(out.shape(0)) == a->cols, "transposed: shapes differ");
+  check(InCore{}, a->indices.place);
+  const auto scale = scale_of<S>(alpha, beta);
+  const nb::gil_scoped_release release;
+  const ScopedTimer timer(&trace.seconds);
+  spmv_transposed<S, V>(a->view(), static_cast<const T*>(x.data()), out.data(), scale);
+  trace.schedule = "in_core", trace.kernel = "transposed", trace.tiles = 1;
+  trace.kernel_bytes = least_bytes(*a, sizeof(T), !(scale.beta == S::zero()));
+  return true;
+}
+
+nb::dict product_transposed(const Matrix& a, const AnyVector& x, const nb::object& y, const std::string& semiring,
+                            const nb::object& alpha, const nb::object& beta) {
+  Trace trace;
+#define X(S, V) \
+  if (try_transposed<S, V>(a, x, y, semiring, alpha, beta, trace)) return as_dict(trace);
+  PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+  no_kernel(semiring);
 }
 
 Workload workload(const Matrix& m, std::int64_t entry_bytes) {
@@ -102,6 +141,8 @@ void multiply(nb::module_& m) {
     return AnySchedule{s};
   }, nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
   m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule"),
+        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
+  m.def("product_transposed", product_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
   m.def("choose", [](const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
     return AnySchedule{choose(workload(a, entry_bytes), {.device_memory = device_memory})};

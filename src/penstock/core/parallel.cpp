@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/error.hpp"
@@ -25,6 +26,9 @@ constexpr int kSpins = 20'000;  // about 50 us: longer than the gap between two 
 
 std::atomic<InterruptPoll> installed_poll = nullptr;
 thread_local Clock::time_point next_poll{};
+
+struct Job;
+thread_local const Job* current_job = nullptr;
 
 struct Job {
   std::int64_t n = 0;
@@ -41,16 +45,18 @@ struct Job {
     stop.store(true, std::memory_order_relaxed);
   }
   void work(bool caller) {
+    const auto outer = std::exchange(current_job, this);
     try {
       while (!stop.load(std::memory_order_relaxed)) {
         const auto i = next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= n) return;
+        if (i >= n) break;
         call(context, i);
         if (caller) poll_interrupt();
       }
     } catch (...) {
       fail(std::current_exception());
     }
+    current_job = outer;
   }
 };
 
@@ -150,6 +156,8 @@ void set_num_threads(int n) {
 
 void set_interrupt_poll(InterruptPoll poll) { installed_poll = poll; }
 void poll_interrupt() {
+  if (current_job && current_job->stop.load(std::memory_order_relaxed))
+    throw Error(Errc::interrupted, "stopped: another thread of this operation failed or was interrupted");
   const auto poll = installed_poll.load(std::memory_order_relaxed);
   if (!poll) return;
   const auto now = Clock::now();

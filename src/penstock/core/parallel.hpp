@@ -16,7 +16,9 @@ void set_num_threads(int n);  // n >= 1; throws Error{invalid_argument}
 /// The Python binding installs one that looks for Ctrl-C.
 using InterruptPoll = void (*)();
 void set_interrupt_poll(InterruptPoll poll);
-void poll_interrupt();  // cheap: looks at the clock, calls the poll when it is due
+/// Cheap: looks at the clock and calls the poll when it is due. Long bodies of parallel_for call it too: it throws
+/// there when another thread of the same parallel_for has failed or was interrupted.
+void poll_interrupt();
 
 namespace detail {
 void run_parallel(std::int64_t n, void* context, void (*call)(void* context, std::int64_t i));

@@ -1,0 +1,292 @@
+"""csr_array: a sparse matrix with SciPy's names, over arrays that are shared and never written."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from penstock import _core, _products
+from penstock._convert import as_type, from_anything, result_dtype
+from penstock._explain import Explanation
+
+class csr_array:
+    """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
+    complex64 or complex128.
+
+    Parameters
+    ----------
+    arg : a SciPy sparse array or matrix, a csr_array, a 2-D array, `(rows, cols)`, `(data, (row, col))` or
+        `(data, indices, indptr)`. int32 indices and values of a supported type are shared, not copied.
+        Booleans make a pattern, which stores no values. Integers become float64, exactly or not at all.
+        Duplicates of `(row, col)` are added up.
+    shape : (rows, cols), optional
+        At most 2^31 - 1 columns; any number of nonzeros.
+    dtype : optional
+        Of the values.
+
+    Raises ValueError where the arrays do not form a matrix, naming the place, and TypeError for other types.
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.csr_array(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
+    >>> A
+    <2x3 csr_array, float64, 3 stored values, 60 B, host memory>
+    >>> A @ np.array([1.0, 1.0, 1.0])
+    array([3., 3.])
+    >>> A.T @ np.array([1.0, 1.0])
+    array([1., 3., 2.])
+    """
+
+    __array_ufunc__ = None  # ndarray @ A reaches __rmatmul__
+    ndim = 2
+    format = "csr"
+
+    def __init__(self, arg: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> None:
+        if isinstance(arg, csr_array):
+            self._core = arg._core if dtype is None else arg.astype(dtype)._core
+            if shape is not None and tuple(shape) != arg.shape:
+                raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
+            return
+        self._core = from_anything(arg, shape, dtype)
+
+    @classmethod
+    def _wrap(cls, matrix: Any) -> csr_array:
+        self = cls.__new__(cls)
+        self._core = matrix
+        return self
+
+    @classmethod
+    def _from_parts(
+        cls,
+        rows: int,
+        cols: int,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        values: np.ndarray | None,
+        *,
+        mapped: bool = False,
+        validate: str = "all",
+    ) -> csr_array:
+        """From arrays of exactly the stored types; validate is "all" or "cheap" (the ends and samples)."""
+        every = validate == "all"
+        return cls._wrap(_core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, every))
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._core.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._core.dtype)
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries, explicit zeros and duplicates included."""
+        return self._core.nnz
+
+    @property
+    def nbytes(self) -> int:
+        return self._core.nbytes
+
+    @property
+    def place(self) -> str:
+        """Where the entries are: "host", "mapped" (a file), "pinned", "managed", "device"."""
+        return self._core.place
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Row offsets, int64, rows + 1 of them; read-only, shared."""
+        return self._core.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Columns, int32, nnz of them; read-only, shared."""
+        return self._core.indices
+
+    @property
+    def data(self) -> np.ndarray:
+        """Values, nnz of them; read-only, shared. Of a pattern: True, nnz times, in no memory."""
+        values = self._core.values
+        return np.broadcast_to(np.True_, (self.nnz,)) if values is None else values
+
+    @property
+    def T(self) -> _products.Transposed:
+        """The transpose as a view: `A.T @ x` multiplies without forming it."""
+        return _products.Transposed(self)
+
+    def transpose(self) -> _products.Transposed:
+        return self.T
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        kind = "pattern" if self.dtype == np.bool_ else str(self.dtype)
+        size = _products.human_bytes(self.nbytes)
+        return f"<{rows}x{cols} csr_array, {kind}, {self.nnz} stored values, {size}, {self.place} memory>"
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse array is ambiguous: use .nnz or .shape[0]")
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of a sparse array is ambiguous: compare .nnz with 0")
+
+    # Products
+
+    def dot(
+        self,
+        x: Any,
+        *,
+        out: np.ndarray | None = None,
+        alpha: complex | None = None,
+        beta: complex | None = None,
+        schedule: Any = None,
+        algorithm: str = "auto",
+        semiring: str = "plus_times",
+    ) -> np.ndarray:
+        """y = alpha A x + beta out, over a semiring.
+
+        Parameters
+        ----------
+        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__` on the CPU.
+        out : array of the result's shape and type, C-contiguous, optional
+            Receives y, and is read only where `beta` is given.
+        alpha, beta : numbers of the semiring, optional
+        schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
+            The planner chooses where it is None: in core, or streamed above `options.device_memory`.
+        algorithm : "auto", "balanced", "blocked" or "binned"
+            How the CPU walks the matrix (buono-2017 compares the three). The last two build a second copy
+            of the matrix at the first call and keep it.
+        semiring : "plus_times", "min_plus", "max_times" or "or_and"
+
+        Returns
+        -------
+        array of shape (rows,) or (rows, k), of NumPy's promoted type of A and x; integers count as float64.
+
+        >>> import numpy as np, penstock as ps
+        >>> A = ps.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
+        >>> A.dot(np.array([1.0, 10.0]), schedule=ps.Streamed(block=64))
+        array([50.,  2.])
+        >>> A.dot(np.array([1.0, 10.0]), semiring="min_plus")
+        array([15.,  3.])
+        """
+        return _products.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.dot(x)
+
+    def __rmatmul__(self, x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        return self.T.dot(x) if x.ndim == 1 else self.T.dot(x.T).T
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
+        x = np.asarray(x)
+        return self.dot(x.reshape(-1)).reshape((-1, 1) if x.ndim == 2 else (-1,))
+
+    def rmatvec(self, x: np.ndarray) -> np.ndarray:
+        """The conjugate transpose of A times x."""
+        x = np.asarray(x)
+        y = self.T.dot(np.conj(x.reshape(-1)))
+        return np.conj(y).reshape((-1, 1) if x.ndim == 2 else (-1,))
+
+    def matmat(self, x: np.ndarray) -> np.ndarray:
+        return self.dot(x)
+
+    def rmatmat(self, x: np.ndarray) -> np.ndarray:
+        return np.conj(self.T.dot(np.conj(np.asarray(x))))
+
+    def explain(self, x: Any = None, schedule: Any = None) -> Explanation:
+        """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it.
+        The first call measures them, for about half a second."""
+        dtype = result_dtype(self.dtype) if x is None else result_dtype(self.dtype, np.asarray(x).dtype)
+        return _products.explain(self, dtype, schedule)
+
+    def prepare(self, algorithm: str = "auto") -> csr_array:
+        """Spends time and memory now so that later products are faster; returns the matrix itself."""
+        _products.prepare(self, algorithm)
+        return self
+
+    # Other operations
+
+    def astype(self, dtype: Any) -> csr_array:
+        """The same entries with values of another type; bool keeps where values are not zero."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        data = self.data
+        return csr_array((data, self.indices, self.indptr), shape=self.shape, dtype=dtype)
+
+    def diagonal(self, k: int = 0) -> np.ndarray:
+        """The k-th diagonal, of length min(rows + min(k, 0), cols - max(k, 0)); duplicates added up."""
+        rows, cols = self.shape
+        length = min(rows + min(k, 0), cols - max(k, 0))
+        if length <= 0:
+            raise ValueError(f"diagonal({k}) is outside a matrix of shape {self.shape}")
+        return self._core.diagonal(k)
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Of all entries, or along an axis: (cols,) for 0, (rows,) for 1. A pattern is counted as ones."""
+        if axis is None:
+            return self.nnz if self.dtype == np.bool_ else self.data.sum()
+        if axis not in (0, 1, -1, -2):
+            raise ValueError(f"axis={axis}: a matrix has axes 0 and 1")
+        ones = np.ones(self.shape[axis % 2], dtype=result_dtype(self.dtype))
+        return self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
+
+    def _scaled(self, factor: Any) -> csr_array:
+        values = as_type(np.asarray(self.data * factor), result_dtype(self.dtype, type(factor)), "product")
+        return csr_array._from_parts(*self.shape, self.indptr, self.indices, values)
+
+    def __mul__(self, factor: Any) -> Any:
+        return self._scaled(factor) if np.isscalar(factor) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Any:
+        return self._scaled(1 / divisor) if np.isscalar(divisor) else NotImplemented
+
+    def __neg__(self) -> csr_array:
+        return self._scaled(-1.0)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A[i:j] is a range of rows that shares the entries; A[i, j] is a number."""
+        rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if isinstance(rows, slice) and isinstance(cols, slice) and cols == slice(None):
+            first, last, step = rows.indices(self.shape[0])
+            if step == 1:
+                return csr_array._wrap(self._core.row_range(first, max(first, last)))
+        if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
+            return self._entry(int(rows), int(cols))
+        raise IndexError(f"A[{key!r}] is not supported: use A[i:j], A[i, j], or A.to_scipy()[...]")
+
+    def _entry(self, i: int, j: int) -> Any:
+        rows, cols = self.shape
+        if not (-rows <= i < rows and -cols <= j < cols):
+            raise IndexError(f"A[{i}, {j}] is outside a matrix of shape {self.shape}")
+        i, j = i % rows, j % cols
+        first, last = int(self.indptr[i]), int(self.indptr[i + 1])
+        return self.data[first:last][self.indices[first:last] == j].sum(dtype=self.dtype)
+
+    def to_scipy(self) -> Any:
+        """A `scipy.sparse.csr_array` that shares indices and values where SciPy can (nnz < 2^31)."""
+        import scipy.sparse as sp
+
+        data = np.ones(self.nnz, dtype=bool) if self._core.values is None else self._core.values
+        indptr = self.indptr.astype(np.int32) if self.nnz < 2**31 else self.indptr
+        return sp.csr_array((data, self.indices, indptr), shape=self.shape)
+
+    def tocsr(self) -> Any:
+        """`to_scipy`, under the name that SciPy and its users look for."""
+        return self.to_scipy()
+
+    def toarray(self) -> np.ndarray:
+        """Dense; for small matrices."""
+        return self.to_scipy().toarray()
+
+    def save(self, path: str | os.PathLike[str], **how: Any) -> None:
+        """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""
+        from penstock._io import save
+
+        save(path, self, **how)

@@ -1,0 +1,105 @@
+"""What was done, what would be done, and what was built: trace, Explanation, show_config."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import _core
+
+_active: contextvars.ContextVar[list[dict[str, Any]] | None] = contextvars.ContextVar(
+    "penstock_trace", default=None
+)
+
+
+@contextlib.contextmanager
+def trace() -> Iterator[list[dict[str, Any]]]:
+    """Collects what each product inside the block did: schedule, kernel, tiles, bytes, seconds.
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.csr_array(np.eye(3))
+    >>> with ps.trace() as t:
+    ...     y = A @ np.ones(3)
+    >>> t[0]["schedule"], t[0]["tiles"]
+    ('in_core', 1)
+    """
+    events: list[dict[str, Any]] = []
+    token = _active.set(events)
+    try:
+        yield events
+    finally:
+        _active.reset(token)
+
+
+def note(event: dict[str, Any]) -> None:
+    events = _active.get()
+    if events is not None:
+        events.append(event)
+
+
+def human_bytes(n: float) -> str:
+    """1536 -> "1.5 KiB".
+
+    >>> human_bytes(512), human_bytes(3 << 20)
+    ('512 B', '3.0 MiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(n) < 1024:
+            return f"{n:.0f} B" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} TiB"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A plan in words and numbers: predicted bytes and seconds per resource, and which one binds."""
+
+    schedule: str
+    reason: str
+    seconds: float
+    binding: str
+    uses: list[dict[str, Any]]
+    flops: int
+
+    def __str__(self) -> str:
+        rate = self.flops / self.seconds / 1e9 if self.seconds else 0.0
+        lines = [
+            f"schedule: {self.schedule} ({self.reason})",
+            f"predicted: {self.seconds * 1e3:.3g} ms, {rate:.3g} GFLOP/s at most; {self.binding} binds",
+        ]
+        lines += [
+            f"  {u['resource']}: {human_bytes(u['bytes'])} at {u['bandwidth'] / 1e9:.3g} GB/s"
+            f" = {u['seconds'] * 1e3:.3g} ms"
+            for u in self.uses
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def show_config() -> str:
+    """What this installation was built with and runs on, one item a line.
+
+    >>> import penstock as ps
+    >>> print(ps.show_config().splitlines()[0].split()[0])
+    penstock
+    """
+    c, t = _core.config(), _core.topology()
+    if c["cuda"]:
+        cuda = f"{c['cuda_compiler']}, sm_{c['cuda_architectures']}, {t['gpus']} usable GPUs"
+    else:
+        cuda = "not built in (no nvcc was found when it was compiled)"
+    return "\n".join(
+        [
+            f"penstock {c['version']} ({c['build_type']}, {c['compiler']})",
+            f"python   {platform.python_version()} on {platform.machine()}",
+            f"cpu      {t['cpu'] or 'unknown'}: {t['cpus']} CPUs, SIMD {c['simd']}, "
+            f"{_core.num_threads()} threads",
+            f"memory   {human_bytes(t['memory_bytes'])}, {human_bytes(t['available_bytes'])} free",
+            f"cuda     {cuda}",
+        ]
+    )
