@@ -12,7 +12,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   foreach(file ${PENSTOCK_SIMD_SOURCES})
     if(file MATCHES "_avx512\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512")
+        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512;-Wno-uninitialized;-Wno-maybe-uninitialized")  # GCC 12 warns inside its own intrinsics
     else()
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
     endif()

@@ -155,9 +155,9 @@ class csr_array:
         alpha, beta : numbers of the semiring, optional
         schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
             The planner chooses where it is None: in core, or streamed above `options.device_memory`.
-        algorithm : "auto", "balanced", "blocked" or "binned"
-            How the CPU walks the matrix (buono-2017 compares the three). The last two build a second copy
-            of the matrix at the first call and keep it.
+        algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
+            How the CPU walks the matrix (buono-2017 compares the first three). All but balanced build a second
+            copy of the entries at the first call and keep it; "auto" is what `prepare` chose, or balanced.
         semiring : "plus_times", "min_plus", "max_times" or "or_and"
 
         Returns
@@ -203,10 +203,14 @@ class csr_array:
         dtype = result_dtype(self.dtype) if x is None else result_dtype(self.dtype, np.asarray(x).dtype)
         return _products.explain(self, dtype, schedule)
 
-    def prepare(self, algorithm: str = "auto") -> csr_array:
-        """Spends time and memory now so that later products are faster; returns the matrix itself."""
-        _products.prepare(self, algorithm)
-        return self
+    def prepare(self, algorithm: str = "auto") -> str:
+        """Spends time and memory now so that later products in core on the CPU are faster, by a second copy of the
+        entries in another order. Returns the algorithm that `algorithm="auto"` stands for from now on:
+
+        "stencil" where rows repeat the row above, moved by one (PDEs, bands: no gathers, no indices, no values where
+        they are constant), "blocked" for other matrices that exceed the caches, "balanced" (no plan) for small ones.
+        """
+        return _core.prepare(self._core, algorithm)
 
     # Other operations
 

@@ -14,10 +14,9 @@ from penstock._schedules import as_schedule, options
 if TYPE_CHECKING:
     from penstock._csr import csr_array
 
-__all__ = ["Transposed", "dot", "explain", "human_bytes", "prepare"]
+__all__ = ["Transposed", "dot", "explain", "human_bytes"]
 
 SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
-ALGORITHMS = ("auto", "balanced", "blocked", "binned")
 
 
 def as_dense(x: Any) -> np.ndarray:
@@ -82,12 +81,9 @@ def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, t
 def dot(
     a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, schedule: Any, algorithm: str, semiring: str
 ) -> np.ndarray:
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm={algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}")
-
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any) -> Any:
         how = _lower(a, x.dtype.itemsize, schedule)
-        return _core.product(a._core, x, y, how, semiring, alpha, beta)
+        return _core.product(a._core, x, y, how, algorithm, semiring, alpha, beta)
 
     return _run(a, x, out, alpha, beta, semiring, False, call)
 
@@ -102,10 +98,6 @@ def explain(a: csr_array, dtype: np.dtype, schedule: Any) -> Explanation:
     how = _lower(a, dtype.itemsize, schedule)
     plan = _core.price(a._core, how, dtype.itemsize, options.device_memory or 0)
     return Explanation(**plan, flops=2 * a.nnz)
-
-
-def prepare(a: csr_array, algorithm: str) -> None:
-    a._core.prepare(algorithm)
 
 
 class Transposed:

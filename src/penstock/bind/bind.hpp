@@ -3,7 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "penstock/core/array.hpp"
-#include "penstock/format/csr.hpp"
+#include "penstock/kernel/spmv_plan.hpp"
 
 namespace nb = nanobind;
 
@@ -14,9 +14,16 @@ void core(nb::module_&);
 void csr(nb::module_&);
 void multiply(nb::module_&);
 
-/// A matrix as Python holds it.
+/// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {
+  using AnyPlans = std::variant<SpmvPlans<One>, SpmvPlans<float>, SpmvPlans<double>, SpmvPlans<Complex64>,
+                                SpmvPlans<Complex128>>;
+  Matrix(AnyCsr a) : any(std::move(a)), plans(std::visit([]<class V>(const Csr<V>&) {
+    return std::make_shared<AnyPlans>(std::in_place_type<SpmvPlans<V>>);
+  }, any)) {}
+
   AnyCsr any;
+  std::shared_ptr<AnyPlans> plans;
 };
 
 template <class T>

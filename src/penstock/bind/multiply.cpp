@@ -53,9 +53,15 @@ Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
   return scale;
 }
 
+bool runs_on_cpu(const Schedule& how) {
+  const auto* s = std::get_if<InCore>(&how);
+  return s && !s->where.is_gpu();
+}
+
 template <class S, class V>
 bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
-                 std::string_view semiring, const nb::object& alpha, const nb::object& beta, Trace& trace) {
+                 SpmvAlgorithm algorithm, std::string_view semiring, const nb::object& alpha, const nb::object& beta,
+                 Trace& trace) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -64,15 +70,21 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
   const std::span ys(out.data(), out.shape(0));
   const nb::gil_scoped_release release;
-  multiply<S, V>(*a, xs, ys, how.how, scale, &trace);
+  if (runs_on_cpu(how.how)) multiply<S, V>(*a, xs, ys, std::get<SpmvPlans<V>>(*m.plans), algorithm, scale, &trace);
+  else multiply<S, V>(*a, xs, ys, how.how, scale, &trace);
   return true;
 }
 
 nb::dict product(const Matrix& a, const AnyVector& x, const nb::object& y, const AnySchedule& how,
-                 const std::string& semiring, const nb::object& alpha, const nb::object& beta) {
+                 const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
+                 const nb::object& beta) {
   Trace trace;
+  const auto wish = spmv_algorithm(algorithm);
+  require(runs_on_cpu(how.how) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
+          "algorithm '" + algorithm + "' needs the matrix in core on the CPU: leave it at auto for " +
+              std::string(name(how.how)));
 #define X(S, V) \
-  if (try_product<S, V>(a, x, y, how, semiring, alpha, beta, trace)) return as_dict(trace);
+  if (try_product<S, V>(a, x, y, how, wish, semiring, alpha, beta, trace)) return as_dict(trace);
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   no_kernel(semiring);
@@ -141,9 +153,20 @@ void multiply(nb::module_& m) {
     return AnySchedule{s};
   }, nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
   m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule"),
-        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
+        nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
+        nb::arg("beta") = nb::none());
   m.def("product_transposed", product_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
+  m.def("prepare", [](Matrix& m, const std::string& algorithm) {
+    const auto wish = spmv_algorithm(algorithm);
+    const nb::gil_scoped_release release;
+    const auto chosen = std::visit([&]<class V>(const Csr<V>& a) {
+      check(InCore{}, a.indices.place);
+      return std::get<SpmvPlans<V>>(*m.plans).prepare(a.view(), wish);
+    }, m.any);
+    return std::string(name(chosen));
+  }, nb::arg("a"), nb::arg("algorithm") = "auto");
+  m.def("plan_bytes", [](const Matrix& m) { return std::visit([](const auto& p) { return p.bytes(); }, *m.plans); });
   m.def("choose", [](const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
     return AnySchedule{choose(workload(a, entry_bytes), {.device_memory = device_memory})};
   }, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);

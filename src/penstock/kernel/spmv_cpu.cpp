@@ -1,13 +1,25 @@
 // Rows balanced by nonzeros. Blocks of about kBlockCost nonzeros plus rows are claimed by threads; a row longer than a
 // block is split, each piece sums into its own cell, and the cells are added in order: the result is the same for any
 // number of threads.
+#include <algorithm>
+
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/pieces.hpp"
+#include "penstock/kernel/spmv_rows.hpp"
 
 namespace penstock::cpu {
 namespace {
 
 constexpr std::int64_t kBlockCost = 32 << 10;
+constexpr std::int64_t kBufferRows = 512;
+
+template <class S, class V>
+inline constexpr bool has_rows_kernel = false;
+#define X(T, V) \
+  template <>   \
+  inline constexpr bool has_rows_kernel<PlusTimes<T>, V> = true;
+PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
 
 template <Semiring S, class V>
 typename S::value_type row_sum(const CsrView<V>& a, std::int64_t row, const typename S::value_type* x) {
@@ -15,6 +27,27 @@ typename S::value_type row_sum(const CsrView<V>& a, std::int64_t row, const type
   for (Offset k = a.indptr[row] - a.first_nnz, end = a.indptr[row + 1] - a.first_nnz; k < end; ++k)
     sum = S::add(sum, S::mul(entry<S>(a.values, k), x[a.indices[k]]));
   return sum;
+}
+
+/// All rows of a view into y, with the vector kernels where there are some.
+template <Semiring S, class V>
+void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y, const Scale<S>& scale) {
+  using T = typename S::value_type;
+  if constexpr (has_rows_kernel<S, V>) {
+    static const auto kernel = rows_kernel<T, V>();
+    RowsArgs<T, V> args{a.indptr, a.indices - a.first_nnz, nullptr, x, y, 0, a.rows};
+    if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
+    if (scale.plain()) return kernel(args);
+    T buffer[kBufferRows];
+    args.out = buffer;
+    for (args.first = 0; args.first < a.rows; args.first = args.last) {
+      args.last = std::min(args.first + kBufferRows, a.rows);
+      kernel(args);
+      for (auto r = args.first; r < args.last; ++r) y[r] = scale(buffer[r - args.first], y[r]);
+    }
+  } else {
+    for (std::int64_t r = 0; r < a.rows; ++r) y[r] = scale(row_sum<S, V>(a, r, x), y[r]);
+  }
 }
 
 }  // namespace
@@ -27,9 +60,8 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
     const auto& b = blocks[static_cast<std::size_t>(i)];
     Offset piece_ptr[2];
     const auto view = block_view(a, b, piece_ptr);
-    auto* out = b.piece ? pieces.cell(i) : y + b.first_row;
-    const auto how = b.piece ? Scale<S>{} : scale;
-    for (std::int64_t r = 0; r < b.rows; ++r) out[r] = how(row_sum<S, V>(view, r, x), out[r]);
+    if (b.piece) rows<S, V>(view, x, pieces.cell(i), {});
+    else rows<S, V>(view, x, y + b.first_row, scale);
   });
   pieces.finish(y, scale);
 }

@@ -124,6 +124,19 @@ void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, st
   pieces.finish(y.data(), scale);
 }
 
+/// Checks what every product checks and starts its trace.
+template <Semiring S, class V>
+void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<const typename S::value_type> y,
+           const Schedule& how, Scale<S> scale, Trace& t) {
+  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) + " entries, the matrix has " +
+                                       std::to_string(a.cols) + " columns");
+  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
+                                       std::to_string(a.rows) + " rows");
+  check(how, a.indices.place);
+  t = {.schedule = std::string(name(how)), .kernel = "balanced"};
+  t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
+}
+
 }  // namespace
 
 std::int64_t slot_bytes(const Streamed& how) {
@@ -136,16 +149,10 @@ std::int64_t slot_bytes(const Streamed& how) {
 template <Semiring S, class V>
 void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
               const Schedule& how, Scale<S> scale, Trace* trace) {
-  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) + " entries, the matrix has " +
-                                       std::to_string(a.cols) + " columns");
-  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
-                                       std::to_string(a.rows) + " rows");
-  check(how, a.indices.place);
   Trace local;
   Trace& t = trace ? *trace : local;
-  t = {.schedule = std::string(name(how)), .kernel = "balanced"};
+  begin<S>(a, x, y, how, scale, t);
   const ScopedTimer timer(&t.seconds);
-  t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
   const auto resident = [&](Where where) {
     const OwnedStream stream(where);
     Pieces<S> none({});
@@ -160,9 +167,22 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
              how);
 }
 
+template <Semiring S, class V>
+void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
+              SpmvPlans<V>& plans, SpmvAlgorithm algorithm, Scale<S> scale, Trace* trace) {
+  Trace local;
+  Trace& t = trace ? *trace : local;
+  begin<S>(a, x, y, InCore{}, scale, t);
+  const ScopedTimer timer(&t.seconds);
+  t.kernel = name(plans.template multiply<S>(algorithm, a.view(), x.data(), y.data(), scale));
+  t.tiles = 1;
+}
+
 #define X(S, V)                                                                                          \
   template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
-                               const Schedule&, Scale<S>, Trace*);
+                               const Schedule&, Scale<S>, Trace*);                                       \
+  template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
+                               SpmvPlans<V>&, SpmvAlgorithm, Scale<S>, Trace*);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
 

@@ -2,7 +2,7 @@
 #include <span>
 
 #include "penstock/core/trace.hpp"
-#include "penstock/kernel/spmv.hpp"
+#include "penstock/kernel/spmv_plan.hpp"
 #include "penstock/schedule/schedule.hpp"
 
 namespace penstock {
@@ -13,6 +13,11 @@ namespace penstock {
 template <Semiring S, class V>
 void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
               const Schedule& how = InCore{}, Scale<S> scale = {}, Trace* trace = nullptr);
+
+/// The same in core on the CPU, by an algorithm that may use (and build) the matrix's plans.
+template <Semiring S, class V>
+void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
+              SpmvPlans<V>& plans, SpmvAlgorithm algorithm, Scale<S> scale = {}, Trace* trace = nullptr);
 
 /// The least bytes that one product reads and writes: the matrix and x once, y once (twice where beta is not zero).
 template <class V>

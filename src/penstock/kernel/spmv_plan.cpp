@@ -1,0 +1,103 @@
+#include "penstock/kernel/spmv_plan.hpp"
+
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv_binned.hpp"
+#include "penstock/kernel/spmv_blocked.hpp"
+#include "penstock/kernel/spmv_stencil.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
+constexpr double kStencilShare = 0.8;            // of the entries in runs
+constexpr std::int64_t kBlockedEntries = 1 << 18;  // below, everything is in cache and the plan gains nothing
+
+template <class V>
+SpmvAlgorithm rule(const CsrView<V>& a) {
+  if (stencil_share(a) >= kStencilShare) return SpmvAlgorithm::stencil;
+  return a.nnz() >= kBlockedEntries ? SpmvAlgorithm::blocked : SpmvAlgorithm::balanced;
+}
+
+[[noreturn]] void refuse(SpmvAlgorithm wish) {
+  throw Error(Errc::not_compiled, "algorithm '" + std::string(name(wish)) +
+                                      "' is built for plus_times where matrix and vector are both float32 or both "
+                                      "float64, or the matrix is a pattern: use balanced");
+}
+
+}  // namespace
+
+std::string_view name(SpmvAlgorithm how) { return kNames[static_cast<int>(how)]; }
+
+SpmvAlgorithm spmv_algorithm(std::string_view wish) {
+  std::string known;
+  for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i) {
+    if (kNames[i] == wish) return static_cast<SpmvAlgorithm>(i);
+    known += std::string(i ? ", " : "") + std::string(kNames[i]);
+  }
+  throw Error(Errc::invalid_argument, "algorithm '" + std::string(wish) + "' is unknown: choose one of " + known);
+}
+
+template <class V>
+void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm how) {
+  if constexpr (can_plan<V>) {
+    if (how == SpmvAlgorithm::blocked && !blocked_) blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
+    if (how == SpmvAlgorithm::binned && !binned_) binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
+    if (how == SpmvAlgorithm::stencil && !stencil_) stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
+  }
+}
+
+template <class V>
+SpmvAlgorithm SpmvPlans<V>::prepare(const CsrView<V>& a, SpmvAlgorithm wish) {
+  const std::lock_guard guard(lock_);
+  if constexpr (can_plan<V>) {
+    if (wish == SpmvAlgorithm::automatic) wish = rule(a);
+  } else {
+    if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) refuse(wish);
+    wish = SpmvAlgorithm::balanced;
+  }
+  build(a, wish);
+  return chosen_ = wish;
+}
+
+template <class V>
+std::int64_t SpmvPlans<V>::bytes() const {
+  const std::lock_guard guard(lock_);
+  if constexpr (can_plan<V>)
+    return (blocked_ ? blocked_->bytes() : 0) + (binned_ ? binned_->bytes() : 0) + (stencil_ ? stencil_->bytes() : 0);
+  else return 0;
+}
+
+template <class V>
+template <Semiring S>
+SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, const typename S::value_type* x,
+                                     typename S::value_type* y, Scale<S> scale) {
+  if constexpr (Plannable<S, V>) {
+    std::unique_lock guard(lock_);
+    const auto how = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
+    build(a, how);
+    const auto blocked = blocked_;
+    const auto binned = binned_;
+    const auto stencil = stencil_;
+    guard.unlock();
+    if (how == SpmvAlgorithm::blocked) return spmv_blocked<S, V>(*blocked, x, y, scale), how;
+    if (how == SpmvAlgorithm::binned) return spmv_binned<S, V>(*binned, x, y, scale), how;
+    if (how == SpmvAlgorithm::stencil) return spmv_stencil<S, V>(*stencil, a, x, y, scale), how;
+  } else if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) {
+    refuse(wish);
+  }
+  cpu::spmv<S, V>(a, x, y, scale);
+  return SpmvAlgorithm::balanced;
+}
+
+#define X(V) template class SpmvPlans<V>;
+X(One) X(float) X(double) X(Complex64) X(Complex128)
+#undef X
+#define X(S, V)                                                                                               \
+  template SpmvAlgorithm SpmvPlans<V>::multiply<S>(SpmvAlgorithm, const CsrView<V>&, const S::value_type*, \
+                                                   S::value_type*, Scale<S>);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+
+}  // namespace penstock

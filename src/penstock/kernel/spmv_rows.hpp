@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+
+#include "penstock/format/csr.hpp"
+
+namespace penstock {
+
+/// Plain sums of rows [first, last) of a view into out[0 ..): the innermost loop of the row-wise algorithms, one
+/// version an instruction set. Files compiled for one instruction set see raw pointers only, so that no inline
+/// function of a common header is ever compiled for more than the baseline.
+template <class T, class V>
+struct RowsArgs {
+  const Offset* indptr;
+  const Index* indices;  // already moved by first_nnz: indices[indptr[r]] is row r's first
+  const V* values;
+  const T* x;
+  T* out;
+  std::int64_t first, last;
+};
+
+template <class T, class V>
+using RowsKernel = void (*)(const RowsArgs<T, V>&);
+
+/// The best version for this CPU. (T, V) are (float, float), (double, double), (float, One), (double, One),
+/// (double, float).
+template <class T, class V>
+RowsKernel<T, V> rows_kernel();
+
+namespace avx2 {
+template <class T, class V>
+void rows(const RowsArgs<T, V>&);
+}
+namespace avx512 {
+template <class T, class V>
+void rows(const RowsArgs<T, V>&);
+}
+
+}  // namespace penstock
+
+#define PENSTOCK_FOR_EACH_ROWS_KERNEL(X) \
+  X(float, float)                        \
+  X(double, double)                      \
+  X(float, One)                          \
+  X(double, One)                         \
+  X(double, float)

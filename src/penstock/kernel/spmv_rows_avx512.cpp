@@ -1,0 +1,99 @@
+// Gathers of 8 doubles or 16 floats, masked at a row's end; two sums in flight hide the latency of the addition.
+#include <immintrin.h>
+
+#include <type_traits>
+
+#include "penstock/kernel/spmv_rows.hpp"
+
+namespace penstock::avx512 {
+namespace {
+
+struct Double {
+  using Vec = __m512d;
+  using Mask = __mmask8;
+  static constexpr int kWidth = 8;
+  static Vec zero() { return _mm512_setzero_pd(); }
+  static Vec gather(Mask m, const Index* j, const double* x) {
+    return _mm512_mask_i32gather_pd(zero(), m, _mm256_maskz_loadu_epi32(m, j), x, 8);
+  }
+  static Vec gather(const Index* j, const double* x) {
+    return _mm512_i32gather_pd(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(j)), x, 8);
+  }
+  static Vec load(const double* v) { return _mm512_loadu_pd(v); }
+  static Vec load(Mask m, const double* v) { return _mm512_maskz_loadu_pd(m, v); }
+  static Vec load(const float* v) { return _mm512_cvtps_pd(_mm256_loadu_ps(v)); }
+  static Vec load(Mask m, const float* v) { return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(m, v)); }
+  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_pd(a, b, c); }
+  static Vec add(Vec a, Vec b) { return _mm512_add_pd(a, b); }
+  static double sum(Vec a) { return _mm512_reduce_add_pd(a); }
+};
+
+struct Float {
+  using Vec = __m512;
+  using Mask = __mmask16;
+  static constexpr int kWidth = 16;
+  static Vec zero() { return _mm512_setzero_ps(); }
+  static Vec gather(Mask m, const Index* j, const float* x) {
+    return _mm512_mask_i32gather_ps(zero(), m, _mm512_maskz_loadu_epi32(m, j), x, 4);
+  }
+  static Vec gather(const Index* j, const float* x) { return _mm512_i32gather_ps(_mm512_loadu_si512(j), x, 4); }
+  static Vec load(const float* v) { return _mm512_loadu_ps(v); }
+  static Vec load(Mask m, const float* v) { return _mm512_maskz_loadu_ps(m, v); }
+  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
+  static Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
+  static float sum(Vec a) { return _mm512_reduce_add_ps(a); }
+};
+
+template <class T>
+using Lanes = std::conditional_t<sizeof(T) == 8, Double, Float>;
+
+template <class L, class V, class T>
+typename L::Vec step(typename L::Vec sum, [[maybe_unused]] const V* v, const Index* j, const T* x) {
+  if constexpr (is_pattern<V>) return L::add(sum, L::gather(j, x));
+  else return L::fma(L::load(v), L::gather(j, x), sum);
+}
+
+template <class T, class V>
+T row_sum(const Index* j, [[maybe_unused]] const V* v, const T* x, Offset n) {
+  using L = Lanes<T>;
+  constexpr Offset w = L::kWidth;
+  auto a = L::zero(), b = L::zero();
+  const auto at = [&](Offset k) {
+    if constexpr (is_pattern<V>) return v;
+    else return v + k;
+  };
+  Offset k = 0;
+  for (; k + 2 * w <= n; k += 2 * w) {
+    a = step<L>(a, at(k), j + k, x);
+    b = step<L>(b, at(k + w), j + k + w, x);
+  }
+  if (k + w <= n) {
+    a = step<L>(a, at(k), j + k, x);
+    k += w;
+  }
+  if (k < n) {
+    const auto m = static_cast<typename L::Mask>((1u << (n - k)) - 1);
+    if constexpr (is_pattern<V>) b = L::add(b, L::gather(m, j + k, x));
+    else b = L::fma(L::load(m, v + k), L::gather(m, j + k, x), b);
+  }
+  return L::sum(L::add(a, b));
+}
+
+}  // namespace
+
+template <class T, class V>
+void rows(const RowsArgs<T, V>& p) {
+  Offset k = p.indptr[p.first];
+  for (auto r = p.first; r < p.last; ++r) {
+    const Offset end = p.indptr[r + 1];
+    if constexpr (is_pattern<V>) p.out[r - p.first] = row_sum<T, V>(p.indices + k, nullptr, p.x, end - k);
+    else p.out[r - p.first] = row_sum<T, V>(p.indices + k, p.values + k, p.x, end - k);
+    k = end;
+  }
+}
+
+#define X(T, V) template void rows<T, V>(const RowsArgs<T, V>&);
+PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+
+}  // namespace penstock::avx512
