@@ -41,7 +41,7 @@ class Ring {
     wait(compute, s.full);
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
     Tile<V> tile{{.rows = b.rows, .cols = a_.cols, .first_nnz = b.first_nnz, .indptr = s.indptr.data,
-                  .indices = s.indices.data, .values = s.values.data}, b, s.number, head_};
+                  .indices = s.indices.data, .values = s.values.data, .count = b.nnz}, b, s.number, head_};
     head_ = (head_ + 1) % static_cast<int>(slots_.size());
     return tile;
   }
