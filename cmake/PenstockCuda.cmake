@@ -36,6 +36,8 @@ function(penstock_add_cuda target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS src/penstock/*.cu)
   target_sources(${target} PRIVATE ${kernels} src/penstock/core/device_cuda.cpp)
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda>)
+  # 554: Array<const T> has a conversion to itself that is never called, which is what it should be.
+  target_compile_options(${target} PRIVATE
+                         $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda --diag-suppress=554>)
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <type_traits>
 
 #include "penstock/core/place.hpp"
 
@@ -20,7 +19,7 @@ struct Array {
   Array slice(std::int64_t first, std::int64_t count) const { return {data + first, count, place, owner}; }
   std::span<T> span() const { return {data, static_cast<std::size_t>(size)}; }
   std::int64_t bytes() const { return size * static_cast<std::int64_t>(sizeof(T)); }
-  operator Array<const T>() const requires(!std::is_const_v<T>) { return {data, size, place, owner}; }
+  operator Array<const T>() const { return {data, size, place, owner}; }
 };
 
 /// Uninitialised bytes, aligned to 64 or better; large host blocks ask for huge pages.
