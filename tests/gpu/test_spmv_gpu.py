@@ -236,9 +236,7 @@ def test_more_than_2_31_nonzeros():
     """2.2e9 entries of a pattern; x holds small integers, so that sums are exact."""
     free = _core.topology()["available_bytes"]
     if free < 24 << 30 and not os.environ.get("PENSTOCK_TEST_BIG"):
-        pytest.skip(
-            f"needs 24 GiB of free memory, there are {free >> 30} (PENSTOCK_TEST_BIG=1 tries anyway)"
-        )
+        pytest.skip(f"needs 24 GiB free, there are {free >> 30} (PENSTOCK_TEST_BIG=1 tries anyway)")
     rng = np.random.default_rng(4)
     rows, cols, nnz = 1_000_003, 50_021, 2_200_000_000
     indptr = np.arange(rows + 1, dtype=np.int64) * 1200  # the last row takes the rest: 1e9 entries
