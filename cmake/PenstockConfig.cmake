@@ -14,7 +14,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
         "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512;-Wno-uninitialized;-Wno-maybe-uninitialized")  # GCC 12 warns inside its own intrinsics
     else()
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma;-Wno-uninitialized;-Wno-maybe-uninitialized")
     endif()
   endforeach()
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

@@ -13,6 +13,8 @@ namespace penstock::bind {
 void core(nb::module_&);
 void csr(nb::module_&);
 void multiply(nb::module_&);
+void place(nb::module_&);
+void gpu(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -21,6 +21,15 @@ constexpr const char* dtype_name() {
   else return "complex128";
 }
 
+/// Row offsets, indices and values are read by the CPU here.
+template <class V>
+void require_host(const Csr<V>& a, const std::string& what) {
+  for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
+    if (!can_read(Where{}, place))
+      throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
+                                            std::string(name(place.memory)) + " memory: move it to the host first");
+}
+
 struct Parts {
   std::int64_t rows, cols;
   Array<const Offset> indptr;
@@ -107,13 +116,20 @@ void csr(nb::module_& m) {
         return std::visit([](const auto& c) { return std::string(name(c.indices.place.memory)); }, a.any);
       })
       .def_prop_ro("indptr", [](const Matrix& a) {
-        return std::visit([](const auto& c) { return as_numpy(c.indptr); }, a.any);
+        return std::visit([](const auto& c) {
+          require_host(c, "indptr");
+          return as_numpy(c.indptr);
+        }, a.any);
       })
       .def_prop_ro("indices", [](const Matrix& a) {
-        return std::visit([](const auto& c) { return as_numpy(c.indices); }, a.any);
+        return std::visit([](const auto& c) {
+          require_host(c, "indices");
+          return as_numpy(c.indices);
+        }, a.any);
       })
       .def_prop_ro("values", [](const Matrix& a) {
         return std::visit([]<class V>(const Csr<V>& c) -> nb::object {
+          require_host(c, "values");
           if constexpr (is_pattern<V>) return nb::none();
           else return as_numpy(c.values);
         }, a.any);
@@ -121,18 +137,23 @@ void csr(nb::module_& m) {
       .def("row_range", [](const Matrix& a, std::int64_t first, std::int64_t last) {
         return std::visit([&](const auto& c) {
           require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
+          require_host(c, "row_range");
           return Matrix{row_range(c, first, last)};
         }, a.any);
       }, nb::arg("first"), nb::arg("last"))
       .def("diagonal", [](const Matrix& a, std::int64_t k) {
         return std::visit([&](const auto& c) {
           require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
+          require_host(c, "diagonal");
           return diagonal(c, k);
         }, a.any);
       }, nb::arg("k") = 0)
       .def("validate", [](const Matrix& a, bool every_index) {
         const nb::gil_scoped_release release;
-        std::visit([&](const auto& c) { validate(c, every_index); }, a.any);
+        std::visit([&](const auto& c) {
+          require_host(c, "validate");
+          validate(c, every_index);
+        }, a.any);
       }, nb::arg("every_index") = true);
 }
 

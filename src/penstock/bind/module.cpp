@@ -5,4 +5,6 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::multiply(m);
+  penstock::bind::place(m);
+  penstock::bind::gpu(m);
 }

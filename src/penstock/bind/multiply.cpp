@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/semiring_name.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/multiply.hpp"
 #include "penstock/schedule/planner.hpp"
@@ -16,14 +17,6 @@ struct AnySchedule {
 };
 
 using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class S>
-constexpr std::string_view semiring_name() {
-  if constexpr (std::same_as<S, OrAnd>) return "or_and";
-  else if constexpr (std::same_as<S, MinPlus<typename S::value_type>>) return "min_plus";
-  else if constexpr (std::same_as<S, MaxTimes<typename S::value_type>>) return "max_times";
-  else return "plus_times";
-}
 
 nb::dict as_dict(const Trace& t) {
   nb::dict d;
@@ -98,7 +91,7 @@ bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, st
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   auto out = nb::cast<WriteArray<T>>(y);
   require(std::int64_t(x.shape(0)) == a->rows && std::int64_t(out.shape(0)) == a->cols, "transposed: shapes differ");
-  check(InCore{}, a->indices.place);
+  for (const Place place : {a->indptr.place, a->indices.place, a->values.place}) check(InCore{}, place);
   const auto scale = scale_of<S>(alpha, beta);
   const nb::gil_scoped_release release;
   const ScopedTimer timer(&trace.seconds);

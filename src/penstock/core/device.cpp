@@ -31,9 +31,9 @@ void destroy(Stream stream) noexcept {
   if constexpr (have_cuda)
     if (stream.where.is_gpu()) cuda::destroy(stream);
 }
-Event make_event(Where where) {
+Event make_event(Where where, [[maybe_unused]] bool timed) {
   if (!where.is_gpu()) return {nullptr, where};
-  if constexpr (have_cuda) return cuda::make_event(where);
+  if constexpr (have_cuda) return cuda::make_event(where, timed);
   else no_cuda("an event on GPU " + std::to_string(where.gpu));
 }
 void destroy(Event event) noexcept {
@@ -51,6 +51,32 @@ void wait(Stream stream, Event event) {
 void synchronize(Stream stream) {
   if constexpr (have_cuda)
     if (stream.where.is_gpu()) cuda::synchronize(stream);
+}
+void synchronize(Event event) {
+  if constexpr (have_cuda)
+    if (event.where.is_gpu()) cuda::synchronize(event);
+}
+void drain(Stream stream) noexcept {
+  if constexpr (have_cuda)
+    if (stream.where.is_gpu()) cuda::drain(stream);
+}
+double seconds(Event from, Event to) {
+  require(from.where.is_gpu() && from.where == to.where, "seconds: two events of one GPU");
+  if constexpr (have_cuda) return cuda::seconds(from, to);
+  else no_cuda("an event on GPU " + std::to_string(to.where.gpu));
+}
+std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream stream) {
+  if (!stream.where.is_gpu()) return host::allocate_bytes(bytes);
+  if constexpr (have_cuda) return cuda::allocate_scratch(bytes, stream);
+  else no_cuda("scratch memory on GPU " + std::to_string(stream.where.gpu));
+}
+UseDevice::UseDevice(Where where) {
+  if (!where.is_gpu()) return;
+  if constexpr (have_cuda) before_ = cuda::enter(where);
+  else no_cuda("GPU " + std::to_string(where.gpu));
+}
+UseDevice::~UseDevice() {
+  if constexpr (have_cuda) cuda::leave(before_);
 }
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream stream) {
   if (bytes == 0) return;

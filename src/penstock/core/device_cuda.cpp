@@ -1,23 +1,69 @@
+// Streams, events, copies and memory of CUDA GPUs. Creating something needs its GPU to be current (UseDevice); using
+// it does not: records, waits, copies and frees find the GPU by their stream, event or address.
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <cstdint>
+#include <mutex>
 #include <string>
 
+#include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock::cuda {
 namespace {
 
-void check(cudaError_t e, std::source_location at = std::source_location::current()) {
-  if (e == cudaSuccess) return;
-  cudaGetLastError();  // leave no stale error behind for the next launch
-  throw Error(e == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::cuda,
-              std::string(cudaGetErrorName(e)) + ": " + cudaGetErrorString(e), at);
-}
+constexpr int kMaxGpus = 64;
+// Scratch memory that a GPU keeps for the next call; what a burst took above it goes back at the next synchronisation.
+constexpr std::uint64_t kScratchKept = 256 << 20;
+
 cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 cudaEvent_t native(Event e) { return static_cast<cudaEvent_t>(e.handle); }
 
+std::string describe(Place place) {
+  if (place.memory != Memory::device) return std::string(name(place.memory)) + " memory";
+  std::size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);  // takes long enough to be asked only for a message
+  return "memory on GPU " + std::to_string(place.ordinal) + " (" + std::to_string(free) + " of " + std::to_string(total) +
+         " free)";
+}
+
+/// Throws Error{out_of_memory} that says what was asked of whom; other errors as check() does.
+void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string_view remedy) {
+  if (e != cudaErrorMemoryAllocation) return check(e);
+  cudaGetLastError();
+  throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " + describe(place) + ": " +
+                                       std::string(remedy));
+}
+
+/// This library's own pool on a GPU: the process's default one may be tuned by another library.
+cudaMemPool_t scratch_pool(int gpu) {
+  static std::mutex lock;
+  static std::array<cudaMemPool_t, kMaxGpus> pools{};  // never destroyed: they end with the process's context
+  const std::lock_guard guard(lock);
+  auto& pool = pools.at(static_cast<std::size_t>(gpu));
+  if (!pool) {
+    cudaMemPoolProps props{};
+    props.allocType = cudaMemAllocationTypePinned;  // the only kind there is: device memory that does not move
+    props.location = {cudaMemLocationTypeDevice, gpu};
+    check(cudaMemPoolCreate(&pool, &props));
+    std::uint64_t kept = kScratchKept;
+    check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
+  }
+  return pool;
+}
+
 }  // namespace
+
+void check(cudaError_t e, std::source_location at) {
+  if (e == cudaSuccess) return;
+  cudaGetLastError();  // leave no stale error behind for the next caller
+  const auto what = std::string(cudaGetErrorName(e)) + ": " + cudaGetErrorString(e);
+  if (e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver)
+    throw Error(Errc::not_accessible, "no GPU can be used here (" + what + "): compute on the CPU, or install a driver", at);
+  throw Error(e == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::cuda, what, at);
+}
 
 int device_count() {
   int n = 0;
@@ -25,45 +71,82 @@ int device_count() {
   cudaGetLastError();
   return 0;
 }
-Stream make_stream(Where where) {
-  cudaStream_t s;
+
+int enter(Where where) {
+  int before = 0;
+  check(cudaGetDevice(&before));
+  if (where.gpu == before) return -1;
+  if (const int n = device_count(); where.gpu >= n || where.gpu >= kMaxGpus)
+    throw Error(Errc::not_accessible, "GPU " + std::to_string(where.gpu) + " does not exist: this process can use " +
+                                          std::to_string(n) + (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
   check(cudaSetDevice(where.gpu));
+  return before;
+}
+void leave(int before) noexcept {
+  if (before >= 0) cudaSetDevice(before);
+}
+
+Stream make_stream(Where where) {
+  const UseDevice use(where);
+  cudaStream_t s;
   check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
   return {s, where};
 }
 void destroy(Stream s) noexcept { cudaStreamDestroy(native(s)); }
-Event make_event(Where where) {
+Event make_event(Where where, bool timed) {
+  const UseDevice use(where);
   cudaEvent_t e;
-  check(cudaSetDevice(where.gpu));
-  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  check(cudaEventCreateWithFlags(&e, timed ? cudaEventDefault : cudaEventDisableTiming));
   return {e, where};
 }
 void destroy(Event e) noexcept { cudaEventDestroy(native(e)); }
 void record(Event e, Stream s) { check(cudaEventRecord(native(e), native(s))); }
 void wait(Stream s, Event e) { check(cudaStreamWaitEvent(native(s), native(e))); }
 void synchronize(Stream s) { check(cudaStreamSynchronize(native(s))); }
+void synchronize(Event e) { check(cudaEventSynchronize(native(e))); }
+void drain(Stream s) noexcept {
+  if (cudaStreamSynchronize(native(s)) != cudaSuccess) cudaGetLastError();
+}
+double seconds(Event from, Event to) {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, native(from), native(to)));
+  return static_cast<double>(ms) * 1e-3;
+}
 void copy_async(void* dst, const void* src, std::int64_t n, Stream s) {
   check(cudaMemcpyAsync(dst, src, static_cast<std::size_t>(n), cudaMemcpyDefault, native(s)));
 }
+
 std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
-  if (place.memory == Memory::device) {
-    check(cudaSetDevice(place.ordinal));
-    check(cudaMalloc(&p, bytes));
-    return {p, [](void* q) { cudaFree(q); }};
-  }
   if (place.memory == Memory::pinned) {
-    check(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+    check_allocation(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), bytes, place,
+                     "keep the matrix in ordinary host memory and use Streamed");
     return {p, [](void* q) { cudaFreeHost(q); }};
+  }
+  const Where gpu{place.ordinal};
+  const UseDevice use(gpu);
+  if (place.memory == Memory::device) {
+    check_allocation(cudaMalloc(&p, bytes), bytes, place,
+                     "keep the matrix in host memory and use Streamed, or smaller blocks");
+    return {p, [](void* q) { cudaFree(q); }};
   }
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));
   if (bytes > free)
     throw Error(Errc::out_of_memory, "managed memory of " + std::to_string(bytes) + " bytes exceeds the " +
                                          std::to_string(free) + " free on the GPU: use pinned memory");
-  check(cudaMallocManaged(&p, bytes));
+  check_allocation(cudaMallocManaged(&p, bytes), bytes, place, "use pinned memory");
   return {p, [](void* q) { cudaFree(q); }};
+}
+
+std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
+  const UseDevice use(s.where);
+  void* p = nullptr;
+  const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
+  check_allocation(cudaMallocFromPoolAsync(&p, bytes, scratch_pool(s.where.gpu), native(s)), bytes,
+                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)}, "stream the matrix in smaller blocks");
+  return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
 }
 
 }  // namespace penstock::cuda

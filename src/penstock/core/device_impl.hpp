@@ -13,11 +13,17 @@ namespace penstock::cuda {
 int device_count();
 Stream make_stream(Where);
 void destroy(Stream) noexcept;
-Event make_event(Where);
+Event make_event(Where, bool timed);
 void destroy(Event) noexcept;
 void record(Event, Stream);
 void wait(Stream, Event);
 void synchronize(Stream);
+void synchronize(Event);
+void drain(Stream) noexcept;
+double seconds(Event from, Event to);
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
+std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream);
+int enter(Where);              // makes the GPU current; returns the one that was, or -1 where it was current already
+void leave(int before) noexcept;
 }  // namespace penstock::cuda

@@ -29,6 +29,7 @@ struct CsrView {
   const Offset* indptr = nullptr;       // rows + 1
   const Index* indices = nullptr;
   const V* values = nullptr;            // unused when V is One
+  Offset count = -1;                    // nnz(), for a GPU's host side: it must not read indptr. -1: not stated
 
   Offset nnz() const { return indptr[rows] - indptr[0]; }
 };
@@ -46,7 +47,7 @@ struct Csr {
   std::int64_t bytes() const { return indptr.bytes() + indices.bytes() + nnz() * value_bytes<V>; }
   CsrView<V> view() const {
     return {.rows = rows, .cols = cols, .first_nnz = 0, .indptr = indptr.data, .indices = indices.data,
-            .values = values.data};
+            .values = values.data, .count = nnz()};
   }
 };
 

@@ -31,6 +31,7 @@ template <class V>
 CsrView<V> block_view(const CsrView<V>& a, const RowBlock& b, Offset* piece_ptr) {
   CsrView<V> view = a;
   view.rows = b.rows;
+  view.count = b.nnz;
   if (b.piece) {
     piece_ptr[0] = b.first_nnz, piece_ptr[1] = b.first_nnz + b.nnz;
     view.indptr = piece_ptr;

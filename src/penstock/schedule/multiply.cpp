@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/kernel/pieces.hpp"
 #include "penstock/schedule/resident.hpp"
 #include "penstock/schedule/ring.hpp"
@@ -17,6 +18,7 @@ namespace {
 // of the in-core speed, 8 MiB 0.7 (3-D Laplacian 128^3, float64).
 constexpr std::int64_t kHostSlotBytes = 1 << 20;
 constexpr std::int64_t kGpuSlotBytes = 64 << 20;  // the copy engine is at full speed from 16 MiB
+constexpr std::int64_t kSlotPadding = 512;        // at most: a slot's arrays are aligned, and n rows have n + 1 offsets
 constexpr std::int64_t kRowAlign = 4;             // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
 
 template <class... F>
@@ -29,20 +31,23 @@ template <Semiring S>
 class Vectors {
  public:
   using T = typename S::value_type;
-  Vectors(std::span<const T> x, std::span<T> y, Scale<S> scale, Stream stream, Trace& trace)
+  Vectors(std::span<const T> x, std::span<T> y, Stream stream, Trace& trace)
       : x(x.data()), y(y.data()), host_y_(y), stream_(stream), trace_(trace) {
     if (!stream.where.is_gpu()) return;
     const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
     device_x_ = allocate<T>(std::ssize(x), here);
     device_y_ = allocate<T>(std::ssize(y) + 1, here);  // the last entry is the cell of a piece
     copy(device_x_.data, x.data(), std::ssize(x));
-    if (!(scale.beta == S::zero())) copy(device_y_.data, y.data(), std::ssize(y));
     this->x = device_x_.data, this->y = device_y_.data;
   }
 
   T* piece_cell(T* host_cell) { return stream_.where.is_gpu() ? device_y_.data + host_y_.size() : host_cell; }
   void bring_back(T* to, const T* from, std::int64_t count) {
     if (stream_.where.is_gpu()) copy(to, from, count);
+  }
+  /// Only the tile's own rows: other rows of the host's y may be changing under another device's results.
+  void take_rows(std::int64_t first, std::int64_t count) {
+    if (stream_.where.is_gpu()) copy(device_y_.data + first, host_y_.data() + first, count);
   }
   void bring_back_rows(std::int64_t first, std::int64_t count) {
     bring_back(host_y_.data() + first, y + first, count);
@@ -62,12 +67,25 @@ class Vectors {
   Array<T> device_x_, device_y_;
 };
 
+/// Ends with the stream idle, whatever happens: results on their way to host memory land before that may be freed.
+struct DrainAtEnd {
+  explicit DrainAtEnd(Stream stream) : stream_(stream) {}
+  ~DrainAtEnd() { drain(stream_); }
+  DrainAtEnd(const DrainAtEnd&) = delete;
+  DrainAtEnd& operator=(const DrainAtEnd&) = delete;
+
+ private:
+  Stream stream_;
+};
+
 /// One device's share: every tile that its source hands out.
 template <Semiring S, class V, TileSource<V> Source>
 void run(Source&& source, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
          Scale<S> scale, Pieces<S>& pieces, Stream stream, Trace& trace) {
-  Vectors<S> vectors(x, y, scale, stream, trace);
+  Vectors<S> vectors(x, y, stream, trace);
+  const DrainAtEnd idle(stream);
   while (auto tile = source.acquire(stream)) {
+    poll_interrupt();
     const auto& b = tile->block;
     if (b.piece) {
       auto* host_cell = pieces.cell(tile->number);
@@ -75,6 +93,7 @@ void run(Source&& source, std::span<const typename S::value_type> x, std::span<t
       spmv<S, V>(tile->view, vectors.x, cell, Scale<S>{}, stream);
       vectors.bring_back(host_cell, cell, 1);
     } else {
+      if (!(scale.beta == S::zero())) vectors.take_rows(b.first_row, b.rows);
       spmv<S, V>(tile->view, vectors.x, vectors.y + b.first_row, scale, stream);
       vectors.bring_back_rows(b.first_row, b.rows);
     }
@@ -90,6 +109,36 @@ void add(Trace& total, const Trace& part) {
   total.link_bytes += part.link_bytes;
   total.ring_bytes += part.ring_bytes;
   total.copy_seconds += part.copy_seconds;
+}
+
+Where first_device(const Schedule& how) {
+  return std::visit(overloaded{[](const Streamed& h) { return h.devices.front(); }, [](const auto& h) { return h.where; }},
+                    how);
+}
+
+/// Every array has a place of its own. A GPU gets row offsets that it does not hold sent to it (8 bytes a row, read
+/// twice by its kernel); the CPU's kernels and the cut into blocks read them where they are.
+template <class V>
+void check_places(const Schedule& how, const Csr<V>& a) {
+  check(how, a.indices.place);
+  if constexpr (!is_pattern<V>) check(how, a.values.place);
+  if (std::holds_alternative<Streamed>(how) || !first_device(how).is_gpu()) check(InCore{}, a.indptr.place);
+}
+
+/// The matrix where it is, with its row offsets on the GPU; counts what of it crosses the host link.
+template <class V>
+Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
+  if (!stream.where.is_gpu()) return a;
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  if (a.indices.place != here) trace.link_bytes += a.indices.bytes();
+  if (a.values.place != here) trace.link_bytes += a.values.bytes();
+  if (a.indptr.place == here) return a;
+  Csr<V> out = a;
+  const auto offsets = allocate<Offset>(a.indptr.size, here);
+  copy_async(offsets.data, a.indptr.data, a.indptr.bytes(), stream);
+  trace.link_bytes += a.indptr.bytes();
+  out.indptr = offsets;
+  return out;
 }
 
 template <Semiring S, class V>
@@ -132,8 +181,8 @@ void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span
                                        std::to_string(a.cols) + " columns");
   require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
                                        std::to_string(a.rows) + " rows");
-  check(how, a.indices.place);
-  t = {.schedule = std::string(name(how)), .kernel = "balanced"};
+  check_places(how, a);
+  t = {.schedule = std::string(name(how)), .kernel = first_device(how).is_gpu() ? "merge_path" : "balanced"};
   t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
 }
 
@@ -142,7 +191,7 @@ void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span
 std::int64_t slot_bytes(const Streamed& how) {
   auto bytes = how.block_bytes;
   if (bytes == 0) bytes = how.devices.front().is_gpu() ? kGpuSlotBytes : kHostSlotBytes;
-  if (how.ring_bytes > 0) bytes = std::min(bytes, how.ring_bytes / how.slots);
+  if (how.ring_bytes > 0) bytes = std::min(bytes, how.ring_bytes / how.slots - kSlotPadding);
   return std::max<std::int64_t>(bytes, 64);
 }
 
@@ -156,13 +205,11 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
   const auto resident = [&](Where where) {
     const OwnedStream stream(where);
     Pieces<S> none({});
-    run<S, V>(Resident<V>(a), x, y, scale, none, stream, t);
+    const auto placed = with_offsets_on(stream, a, t);
+    run<S, V>(Resident<V>(placed), x, y, scale, none, stream, t);
   };
   std::visit(overloaded{[&](const InCore& h) { resident(h.where); },
-                        [&](const ZeroCopy& h) {
-                          resident(h.where);
-                          if (h.where.is_gpu()) t.link_bytes += a.bytes();
-                        },
+                        [&](const ZeroCopy& h) { resident(h.where); },
                         [&](const Streamed& h) { run_streamed<S, V>(a, x, y, h, scale, t); }},
              how);
 }

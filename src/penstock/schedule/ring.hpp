@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -11,37 +12,40 @@ namespace penstock {
 
 /// Row blocks copied through a ring of staging slots, ahead of the kernel that eats them (buono-2017, section 3.2,
 /// with blocks of rows and any number of slots). Rings of several devices draw from one counter, so that a slow link
-/// takes fewer blocks. On the CPU copies are synchronous and a slot is a piece of cache.
+/// takes fewer blocks. On the CPU copies are synchronous and a slot is a piece of cache. On a GPU the host waits for each
+/// tile's copy: a ring claims no more blocks than it has slots, and its pieces' row offsets have left host memory.
 template <class V>
 class Ring {
  public:
   Ring(const Csr<V>& a, std::span<const RowBlock> blocks, std::atomic<std::int64_t>& next, Where where, int slots,
        Trace* trace)
       : a_(a), blocks_(blocks), next_(next), copies_(where), trace_(trace) {
-    std::int64_t rows = 0, nnz = 0;
-    for (const auto& b : blocks) rows = std::max(rows, b.rows), nnz = std::max(nnz, std::int64_t(b.nnz));
+    std::int64_t bytes = 0;  // a block fills its slot from the front: rows and nonzeros share the slot's budget
+    for (const auto& b : blocks) bytes = std::max(bytes, Layout(b).bytes);
     const Place here = where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(where.gpu)} : Place{};
     for (int i = 0; i < std::min<std::int64_t>(slots, std::ssize(blocks)); ++i) {
       slots_.push_back(std::make_unique<Slot>(where));
       auto& s = *slots_.back();
-      s.indptr = allocate<Offset>(rows + 1, here);
-      s.indices = allocate<Index>(nnz, here);
-      if constexpr (!is_pattern<V>) s.values = allocate<V>(nnz, here);
-      if (trace_) trace_->ring_bytes += s.indptr.bytes() + s.indices.bytes() + s.values.bytes();
+      s.memory = allocate<std::byte>(bytes, here);
+      if (trace_) trace_->ring_bytes += bytes;
     }
     for (int i = 0; i < std::ssize(slots_); ++i)
       if (where.is_gpu()) fill(i);  // on the CPU a slot is filled when it is asked for, and is still in cache then
   }
+
+  ~Ring() { drain(copies_); }  // an exception elsewhere may leave copies into the slots under way
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
 
   std::optional<Tile<V>> acquire(Stream compute) {
     if (slots_.empty()) return std::nullopt;
     auto& s = *slots_[static_cast<std::size_t>(head_)];
     if (!compute.where.is_gpu()) fill(head_);
     if (s.number < 0) return std::nullopt;
-    wait(compute, s.full);
+    synchronize(s.full);
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
-    Tile<V> tile{{.rows = b.rows, .cols = a_.cols, .first_nnz = b.first_nnz, .indptr = s.indptr.data,
-                  .indices = s.indices.data, .values = s.values.data}, b, s.number, head_};
+    Tile<V> tile{{.rows = b.rows, .cols = a_.cols, .first_nnz = b.first_nnz, .indptr = s.indptr(),
+                  .indices = s.indices(Layout(b)), .values = s.values(Layout(b)), .count = b.nnz}, b, s.number, head_};
     head_ = (head_ + 1) % static_cast<int>(slots_.size());
     return tile;
   }
@@ -55,11 +59,20 @@ class Ring {
   }
 
  private:
+  /// Where a block's arrays begin in its slot, each at a multiple of 128 bytes.
+  struct Layout {
+    explicit Layout(const RowBlock& b)
+        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))), values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
+          bytes(values + up(b.nnz * value_bytes<V>)) {}
+    static constexpr std::int64_t up(std::int64_t n) { return (n + 127) / 128 * 128; }
+    std::int64_t indices, values, bytes;
+  };
   struct Slot {
     explicit Slot(Where where) : full(where), empty(where) {}
-    Array<Offset> indptr;
-    Array<Index> indices;
-    Array<V> values;
+    Offset* indptr() const { return reinterpret_cast<Offset*>(memory.data); }
+    Index* indices(const Layout& at) const { return reinterpret_cast<Index*>(memory.data + at.indices); }
+    V* values(const Layout& at) const { return reinterpret_cast<V*>(memory.data + at.values); }
+    Array<std::byte> memory;
     OwnedEvent full, empty;
     std::int64_t number = -1;
     Offset piece_ptr[2] = {0, 0};  // a piece's row offsets, in host memory until the copy has read them
@@ -75,9 +88,9 @@ class Ring {
     const ScopedTimer timer(trace_ ? &trace_->copy_seconds : nullptr);
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
     const auto view = block_view(a_.view(), b, s.piece_ptr);
-    copy(s.indptr.data, view.indptr, b.rows + 1);
-    copy(s.indices.data, a_.indices.data + b.first_nnz, b.nnz);
-    if constexpr (!is_pattern<V>) copy(s.values.data, a_.values.data + b.first_nnz, b.nnz);
+    copy(s.indptr(), view.indptr, b.rows + 1);
+    copy(s.indices(Layout(b)), a_.indices.data + b.first_nnz, b.nnz);
+    if constexpr (!is_pattern<V>) copy(s.values(Layout(b)), a_.values.data + b.first_nnz, b.nnz);
     record(s.full, copies_);
   }
 

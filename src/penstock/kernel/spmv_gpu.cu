@@ -1,0 +1,229 @@
+// y = alpha A x + beta y on a GPU, balanced whatever the row lengths are.
+//
+// The nonzeros and the row ends, merged into one list, are cut into tiles of kTile items (merge path: Merrill and
+// Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016): neither a hub nor a run of empty rows
+// makes a tile larger. A block multiplies its tile's nonzeros with coalesced reads into shared memory, then sums the
+// rows from there with as many lanes a row as leave no thread idle. A row cut by a tile's edge leaves its parts in the
+// tiles' `head` and `tail` cells, and a last pass adds them in order. There are no atomics and the cut depends on the
+// shape alone, so the result is the same bits in every run.
+#include <cuda_runtime.h>
+
+#include <cstring>
+#include <string>
+
+#include "penstock/core/check_cuda.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/complex_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBatch = 4;                       // loads in flight per thread and array
+constexpr int kLine = 32;                       // indices in 128 bytes: reads begin at such a line (zero-copy wants it)
+constexpr int kSpan = 2 * kBatch * kThreads;    // what a block reads, from a line's start
+constexpr int kTile = kSpan - kLine;            // merged items of a tile
+constexpr int kLaneSteps = 32;                  // a row with more entries per lane is left to a whole warp
+constexpr int kSerialTiles = 16;                // up to so many cells of a row are added by one thread
+constexpr unsigned kAll = 0xffffffffu;
+
+/// Shuffles any trivially copyable type.
+template <class T>
+__device__ T shuffle_down(T v, int distance, int width) {
+  if constexpr (sizeof(T) < sizeof(unsigned)) {
+    return T(__shfl_down_sync(kAll, unsigned(v), distance, width));
+  } else {
+    constexpr int kWords = sizeof(T) / sizeof(unsigned);
+    unsigned words[kWords];
+    memcpy(words, &v, sizeof(T));
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) words[i] = __shfl_down_sync(kAll, words[i], distance, width);
+    memcpy(&v, words, sizeof(T));
+    return v;
+  }
+}
+
+/// The sum over groups of `lanes` (a power of two) in each group's first lane; every lane of the warp must call.
+template <class S, class T>
+__device__ T sum_lanes(T sum, int lanes) {
+  for (int d = lanes / 2; d > 0; d /= 2) sum = S::add(sum, shuffle_down(sum, d, lanes));
+  return sum;
+}
+
+/// first_rows[t] = how many rows end before item t * kTile of the merged list, for t in [0, tiles].
+__global__ void find_tiles(const Offset* __restrict__ indptr, std::int64_t rows, std::int64_t tiles,
+                           std::int64_t* __restrict__ first_rows) {
+  const auto t = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (t > tiles) return;
+  const auto base = indptr[0];
+  const auto nnz = indptr[rows] - base;
+  const auto item = t * kTile < rows + nnz ? t * kTile : rows + nnz;
+  auto low = item > nnz ? item - nnz : 0, high = item < rows ? item : rows;
+  while (low < high) {  // row r's end is item number indptr[r + 1] - base + r
+    const auto mid = (low + high) / 2;
+    if (indptr[mid + 1] - base + mid < item) low = mid + 1;
+    else high = mid;
+  }
+  first_rows[t] = low;
+}
+
+template <class S, class V>
+__global__ void __launch_bounds__(kThreads)
+    multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x, typename S::value_type* __restrict__ y,
+                   Scale<S> scale, const std::int64_t* __restrict__ first_rows, typename S::value_type* __restrict__ heads,
+                   typename S::value_type* __restrict__ tails) {
+  using T = typename S::value_type;
+  __shared__ T products[kTile];
+  __shared__ std::uint16_t ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
+  const std::int64_t tile = blockIdx.x;
+  const auto base = a.indptr[0];
+  const auto total = a.rows + a.indptr[a.rows] - base;
+  const auto item = tile * kTile;
+  const auto row0 = first_rows ? first_rows[tile] : 0;
+  const int rows = int((first_rows ? first_rows[tile + 1] : a.rows) - row0);
+  const int size = int(total - item < kTile ? total - item : kTile);
+  const int count = size - rows;             // nonzeros of this tile
+  const auto k0 = base + item - row0;        // the first of them, as indptr counts
+  const auto first = k0 - a.first_nnz;       // and in indices and values
+
+  const int skew = int(reinterpret_cast<std::uintptr_t>(a.indices + first) / sizeof(Index) % kLine);
+#pragma unroll
+  for (int batch = 0; batch < kSpan; batch += kBatch * kThreads) {
+    Index column[kBatch];
+    T product[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      const int p = batch + i * kThreads + int(threadIdx.x) - skew;
+      const bool mine = p >= 0 && p < count;
+      column[i] = mine ? a.indices[first + p] : -1;
+      product[i] = mine ? entry<S>(a.values, first + p) : S::zero();
+    }
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i)
+      if (column[i] >= 0) product[i] = S::mul(product[i], x[column[i]]);
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i)
+      if (column[i] >= 0) products[batch + i * kThreads + int(threadIdx.x) - skew] = product[i];
+  }
+  for (int r = int(threadIdx.x); r < rows; r += kThreads) ends[r] = std::uint16_t(a.indptr[row0 + r + 1] - k0);
+  if (threadIdx.x == 0) ends[rows] = std::uint16_t(count);
+  __syncthreads();
+
+  const bool cut = rows > 0 && a.indptr[row0] < k0;  // the first row began in an earlier tile
+  const auto finish = [&](int r, T sum) {
+    if (r == rows) {
+      if (tails) tails[tile] = sum;
+    } else if (r == 0 && cut) {
+      heads[tile] = sum;
+    } else {
+      y[row0 + r] = scale(sum, y[row0 + r]);
+    }
+  };
+  int lanes = 32;
+  while (lanes > 1 && (rows + 1) * lanes > kThreads) lanes /= 2;
+  const int lane = int(threadIdx.x) % lanes;
+  const int longest = lanes == 32 ? kTile : kLaneSteps * lanes;
+  bool found_long = false;
+  for (int r0 = 0; r0 <= rows; r0 += kThreads / lanes) {
+    const int r = r0 + int(threadIdx.x) / lanes;
+    const int begin = r > 0 && r <= rows ? ends[r - 1] : 0, end = r <= rows ? ends[r] : 0;
+    const bool whole_warp = end - begin > longest;
+    T sum = S::zero();
+    if (!whole_warp)
+      for (int k = begin + lane; k < end; k += lanes) sum = S::add(sum, products[k]);
+    sum = sum_lanes<S>(sum, lanes);
+    if (lane == 0 && r <= rows && !whole_warp) finish(r, sum);
+    found_long |= whole_warp;
+  }
+  if (!__syncthreads_or(found_long)) return;
+
+  const int in_warp = int(threadIdx.x) % 32;
+  for (int r0 = int(threadIdx.x) / 32 * 32; r0 <= rows; r0 += kThreads) {
+    const int r = r0 + in_warp;
+    const int begin = r > 0 && r <= rows ? ends[r - 1] : 0, end = r <= rows ? ends[r] : 0;
+    for (auto left = __ballot_sync(kAll, end - begin > longest); left != 0; left &= left - 1) {
+      const int owner = __ffs(int(left)) - 1;
+      const int from = __shfl_sync(kAll, begin, owner), to = __shfl_sync(kAll, end, owner);
+      T sum = S::zero();
+      for (int k = from + in_warp; k < to; k += 32) sum = S::add(sum, products[k]);
+      sum = sum_lanes<S>(sum, 32);
+      if (in_warp == 0) finish(r0 + owner, sum);
+    }
+  }
+}
+
+/// For each tile whose first row began earlier and ends in it: the row's parts, in order, then its entry of y.
+template <class S>
+__global__ void __launch_bounds__(kThreads)
+    join_rows(const Offset* __restrict__ indptr, typename S::value_type* __restrict__ y, Scale<S> scale,
+              const std::int64_t* __restrict__ first_rows, const typename S::value_type* __restrict__ heads,
+              const typename S::value_type* __restrict__ tails, std::int64_t tiles) {
+  using T = typename S::value_type;
+  const auto tile = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  std::int64_t row = 0, from = 0, parts = 0;  // tails[from .. from + parts) precede this tile's head
+  if (tile < tiles) {
+    row = first_rows[tile];
+    const auto begin = indptr[row] - indptr[0];
+    if (row < first_rows[tile + 1] && begin < tile * kTile - row) from = (begin + row) / kTile, parts = tile - from;
+  }
+  if (parts > 0 && parts <= kSerialTiles) {
+    T sum = tails[from];
+    for (std::int64_t i = 1; i < parts; ++i) sum = S::add(sum, tails[from + i]);
+    y[row] = scale(S::add(sum, heads[tile]), y[row]);
+  }
+  const int lane = int(threadIdx.x) % 32;
+  for (auto left = __ballot_sync(kAll, parts > kSerialTiles); left != 0; left &= left - 1) {
+    const int owner = __ffs(int(left)) - 1;
+    const auto start = __shfl_sync(kAll, from, owner), many = __shfl_sync(kAll, parts, owner);
+    T sum = S::zero();
+#pragma unroll 4
+    for (std::int64_t i = lane; i < many; i += 32) sum = S::add(sum, tails[start + i]);
+    sum = sum_lanes<S>(sum, 32);
+    const auto its_row = __shfl_sync(kAll, row, owner), its_tile = __shfl_sync(kAll, tile, owner);
+    if (lane == 0) y[its_row] = scale(S::add(sum, heads[its_tile]), y[its_row]);
+  }
+}
+
+template <class... Params, class... Args>
+void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(kThreads);
+  config.stream = static_cast<cudaStream_t>(stream.handle);
+  cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+}
+
+constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }
+
+}  // namespace
+
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
+  using D = on_device<S>;
+  using T = typename D::value_type;
+  using W = on_device<V>;
+  if (a.rows == 0) return;
+  require(a.count >= 0, "spmv on a GPU: the view does not state its count of nonzeros, and the host cannot read it");
+  const auto tiles = (a.rows + a.count + kTile - 1) / kTile;
+  require(tiles <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
+                                   " rows and nonzeros are too many for one launch: use Streamed");
+  const UseDevice use(stream.where);
+  const CsrView<W> view{a.rows, a.cols, a.first_nnz, a.indptr, a.indices, for_kernel(a.values), a.count};
+  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  if (tiles == 1)
+    return launch(multiply_tiles<D, W>, 1, stream, view, for_kernel(x), for_kernel(y), how, nullptr, nullptr, nullptr);
+  const auto first_row_bytes = (tiles + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)) / 16 * 16 + 16;
+  const auto scratch = allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
+  auto* first_rows = static_cast<std::int64_t*>(scratch.get());
+  auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + first_row_bytes);
+  auto* tails = heads + tiles;
+  launch(find_tiles, blocks_for(tiles + 1), stream, a.indptr, a.rows, tiles, first_rows);
+  launch(multiply_tiles<D, W>, tiles, stream, view, for_kernel(x), for_kernel(y), how, first_rows, heads, tails);
+  launch(join_rows<D>, blocks_for(tiles), stream, a.indptr, for_kernel(y), how, first_rows, heads, tails, tiles);
+}
+
+#define X(S, V) template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+
+}  // namespace penstock::gpu
