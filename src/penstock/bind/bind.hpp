@@ -12,6 +12,7 @@ namespace penstock::bind {
 // One function a subject, each in its own file.
 void core(nb::module_&);
 void csr(nb::module_&);
+void coo(nb::module_&);
 void multiply(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.

@@ -4,5 +4,6 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   penstock::bind::core(m);
   penstock::bind::csr(m);
+  penstock::bind::coo(m);
   penstock::bind::multiply(m);
 }
