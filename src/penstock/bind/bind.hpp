@@ -13,6 +13,7 @@ namespace penstock::bind {
 void core(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
+void generate(nb::module_&);
 void multiply(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.

@@ -5,5 +5,6 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::coo(m);
+  penstock::bind::generate(m);
   penstock::bind::multiply(m);
 }
