@@ -43,7 +43,9 @@ def rmat(
     dtype: Any = bool,
     seed: int = 0,
 ) -> csr_array:
-    """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004; parameters of Buono et al. 2017, section 4.1).
+    """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004).
+
+    The default parameters are those of Buono et al. 2017, section 4.1.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def bter(
     max_clustering, clustering : float
         Clustering of degree 2, and of the whole graph (closed wedges over wedges).
     degrees : integers, optional
-        degrees[d] is the number of vertices of degree d, as from `numpy.bincount`; instead of scale.
+        Instead of scale: degrees[d] vertices have degree d, as `numpy.bincount` counts them.
     clustering_per_degree : floats, optional
         Mean clustering of the vertices of each degree, as long as the degrees.
     scramble : bool
@@ -126,11 +128,15 @@ def bter(
     ((4096, 4096), True)
     """
     if (scale is None) == (degrees is None):
-        raise ValueError("give either scale or degrees: one of them says how many vertices there are")
+        raise ValueError(
+            "give either scale or degrees: one of them says how many vertices there are"
+        )
     if degrees is None:
         scale = _integer("scale", scale)
         if not 1 <= scale <= 30:
-            raise ValueError(f"scale = {scale} is not between 1 and 30: 2**30 vertices is the limit")
+            raise ValueError(
+                f"scale = {scale} is not between 1 and 30: 2**30 vertices is the limit"
+            )
         counts = bter_degrees(2**scale, 2 * _real("edge_factor", edge_factor), max_degree)
     else:
         counts = np.asarray(degrees)
@@ -141,7 +147,9 @@ def bter(
     else:
         profile = np.asarray(clustering_per_degree, dtype=np.float64)
         if profile.ndim != 1:
-            raise ValueError("clustering_per_degree must be a 1-D array: one number for each degree")
+            raise ValueError(
+                "clustering_per_degree must be a 1-D array: one number for each degree"
+            )
     return _wrap(
         _core.generate_bter(
             counts.tolist(), profile.tolist(), bool(scramble), _dtype(dtype), _seed(seed)
@@ -233,7 +241,9 @@ def banded(
     if np.ndim(diagonals) == 0:
         half = _integer("diagonals", diagonals)
         if not 0 <= half < max(n, 1):
-            raise ValueError(f"diagonals = {half}: a half bandwidth lies between 0 and n - 1 = {n - 1}")
+            raise ValueError(
+                f"diagonals = {half}: a half bandwidth lies between 0 and n - 1 = {n - 1}"
+            )
         offsets = list(range(-half, half + 1))
     else:
         offsets = [_integer("a diagonal", d) for d in diagonals]
@@ -248,10 +258,11 @@ def advection_diffusion(
     c: float = 0.0,
     dtype: Any = np.float64,
 ) -> csr_array:
-    """-a laplace(u) + b . grad(u) + c u on the unit cube, n**3 rows: pdeN of Cardellini et al. 2014.
+    """-a laplace(u) + b . grad(u) + c u on the unit cube: pdeN of Cardellini et al. 2014.
 
-    Central differences with step 1 / (n + 1), zero on the faces, the same `a` and `b` along each
-    axis; the defaults are those of the pdegen test of PSBLAS. At most 7 entries a row, x fastest.
+    n**3 rows, x fastest, at most 7 entries in each: central differences with step 1 / (n + 1), zero
+    on the faces, the same `a` and `b` along each axis. The defaults are those of the pdegen test of
+    PSBLAS.
 
     >>> import penstock as ps
     >>> A = ps.generate.advection_diffusion(10)
@@ -342,7 +353,9 @@ def _real(name: str, value: Any) -> float:
 def _dtype(dtype: Any) -> str:
     name = np.dtype(dtype).name
     if name not in ("bool", "float32", "float64"):
-        raise ValueError(f"dtype = {name} is not bool (a pattern), float32 or float64: use astype after")
+        raise ValueError(
+            f"dtype = {name} is not bool (a pattern), float32 or float64: use astype after"
+        )
     return name
 
 

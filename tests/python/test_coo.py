@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import _core
@@ -24,7 +24,9 @@ def reference(shape, row, col, values):
     """SciPy's matrix in double precision: float32 sums must not depend on the order of addition."""
     if values is None:
         values = np.ones(len(row))
-    a = sp.coo_array((values.astype(np.result_type(values, np.float64)), (row, col)), shape=shape).tocsr()
+    a = sp.coo_array(
+        (values.astype(np.result_type(values, np.float64)), (row, col)), shape=shape
+    ).tocsr()
     a.sum_duplicates()
     a.sort_indices()
     return a
@@ -50,6 +52,7 @@ def threads():
     _core.set_num_threads(before)
 
 
+@settings(deadline=None)
 @given(
     rows=st.integers(1, 200),
     cols=st.integers(1, 200),
@@ -68,7 +71,9 @@ def test_matches_scipy(rows, cols, n, seed, dtype, wide):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(1, 1 << 20), (1 << 20, 1), (1, 1), (3, 5), (70_000, 40), (1 << 22, 1 << 22)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1 << 20), (1 << 20, 1), (1, 1), (3, 5), (70_000, 40), (1 << 22, 1 << 22)]
+)
 def test_large_and_skewed(dtype, shape):
     """Buckets that must be split: one row, one column, one entry many times, a few heavy rows."""
     rng = np.random.default_rng(7)
@@ -110,7 +115,9 @@ def test_duplicates_kept():
 
 
 def test_explicit_zeros_stay():
-    m = _core.coo_to_csr(2, 2, np.array([0, 1, 1], np.int32), np.array([0, 1, 1], np.int32), np.array([0.0, 1, -1]))
+    m = _core.coo_to_csr(
+        2, 2, np.array([0, 1, 1], np.int32), np.array([0, 1, 1], np.int32), np.array([0.0, 1, -1])
+    )
     assert m.values.tolist() == [0.0, 0.0]
 
 
@@ -118,16 +125,24 @@ def test_explicit_zeros_stay():
 def test_empty(shape):
     none = np.zeros(0, np.int64)
     m = _core.coo_to_csr(*shape, none, none, np.zeros(0))
-    assert m.shape == shape and m.nnz == 0 and m.indptr.tolist() == [0] * (shape[0] + 1)
+    assert m.shape == shape
+    assert m.nnz == 0
+    assert m.indptr.tolist() == [0] * (shape[0] + 1)
 
 
 def test_hypersparse_rows():
     rows = 3_000_000
-    m = _core.coo_to_csr(rows, 2**31 - 1, np.array([rows - 1, 0]), np.array([2**31 - 2, 0]), np.array([2.0, 1.0]))
-    assert m.indptr[1] == 1 and m.indptr[-2] == 1 and m.indptr[-1] == 2
-    assert m.indices.tolist() == [0, 2**31 - 2] and m.values.tolist() == [1.0, 2.0]
+    m = _core.coo_to_csr(
+        rows, 2**31 - 1, np.array([rows - 1, 0]), np.array([2**31 - 2, 0]), np.array([2.0, 1.0])
+    )
+    assert m.indptr[1] == 1
+    assert m.indptr[-2] == 1
+    assert m.indptr[-1] == 2
+    assert m.indices.tolist() == [0, 2**31 - 2]
+    assert m.values.tolist() == [1.0, 2.0]
 
 
+@settings(deadline=None)
 @given(
     n=st.integers(1, 60),
     entries=st.integers(0, 300),
@@ -139,7 +154,10 @@ def test_mirror(n, entries, seed, kind, dtype):
     if kind == "skew" and dtype is None:
         return
     rng = np.random.default_rng(seed)
-    row, col = rng.integers(0, n, entries, dtype=np.int32), rng.integers(0, n, entries, dtype=np.int32)
+    row, col = (
+        rng.integers(0, n, entries, dtype=np.int32),
+        rng.integers(0, n, entries, dtype=np.int32),
+    )
     values = values_of(rng, entries, dtype)
     if kind == "skew":
         values[row == col] = 0
@@ -177,7 +195,9 @@ def test_refusals():
     refused("negative", -1, 3, one[:0], one[:0], None)
     refused(r"2\^31 - 1", 3, 2**31, one, one, None)
     refused("square", 3, 4, one, one, None, True, "symmetric")
-    refused("entry 0 is a nonzero on the diagonal, at row 0", 3, 3, one, one, np.ones(1), True, "skew")
+    refused(
+        "entry 0 is a nonzero on the diagonal, at row 0", 3, 3, one, one, np.ones(1), True, "skew"
+    )
     refused("needs values", 3, 3, one, one, None, True, "skew")
     refused('"sideways" is not none', 3, 3, one, one, None, True, "sideways")
     refused("row has 1 entries and col 2", 3, 3, one, np.zeros(2, np.int32), None)

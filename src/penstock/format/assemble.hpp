@@ -16,15 +16,17 @@
 
 // From a stream of entries in any order to a CSR matrix with sorted rows, in parallel.
 //
-// The source is walked twice. The first walk counts entries per granule of rows; from the counts come buckets of
-// consecutive rows with about kBucketEntries each. The second walk drops every entry into its bucket, in the very
-// arrays that the matrix will keep, with two bytes more for the row within the bucket. Then each bucket is sorted and
-// merged while it sits in the cache, and the buckets close ranks. Beside the source and the matrix this needs two
-// bytes an entry and a few MB a thread. The matrix is the same bit for bit whatever the number of threads.
+// The source is walked twice. The first walk counts entries per granule of rows; from the counts come buckets
+// of consecutive rows with about kBucketEntries each. The second walk drops every entry into its bucket, in
+// the very arrays that the matrix will keep, with two bytes more for the row within the bucket. Then each
+// bucket is sorted and merged while it sits in the cache, and the buckets close ranks. Beside the source and
+// the matrix this needs two bytes an entry and a few MB a thread. The matrix is the same bit for bit whatever
+// the number of threads.
 namespace penstock {
 
-/// Says its entries on demand, and says the same every time: visit(first, last, emit) calls emit(row, column, value)
-/// at most max_per_unit() times for each unit in [first, last). Rows and columns must lie in the matrix.
+/// Says its entries on demand, and says the same every time: visit(first, last, emit) calls emit(row, column,
+/// value) at most max_per_unit() times for each unit in [first, last). Rows and columns must lie in the
+/// matrix.
 template <class S, class V>
 concept EntrySource = requires(const S source, void (*emit)(std::int64_t, std::int64_t, V)) {
   { source.units() } -> std::convertible_to<std::int64_t>;
@@ -37,7 +39,7 @@ namespace detail {
 inline constexpr std::int64_t kBucketEntries = 1 << 16;  // its keys, twice, and values fit a 2 MiB L2
 inline constexpr std::int64_t kMaxBuckets = 4096;        // more write streams than this miss the TLB
 inline constexpr std::int64_t kMaxGranules = 1 << 16;
-inline constexpr std::int64_t kChunk = 1 << 16;          // units walked at a time
+inline constexpr std::int64_t kChunk = 1 << 16;  // units walked at a time
 
 /// Scratch objects that tasks borrow: as many are made as there are tasks at one time.
 template <class T>
@@ -69,7 +71,7 @@ struct RowBucket {
 };
 
 struct BucketMap {
-  int shift = 0;                           // row >> shift is the granule
+  int shift = 0;  // row >> shift is the granule
   std::vector<std::uint32_t> of_granule;
   std::vector<RowBucket> buckets;
   Offset entries = 0;
@@ -114,7 +116,8 @@ struct Stage {
 template <class V, class Source>
 void fill_buckets(const Source& source, const BucketMap& map, std::uint16_t* local, Index* cols, V* values) {
   std::vector<std::atomic<Offset>> cursors(map.buckets.size());
-  for (std::size_t b = 0; b < cursors.size(); ++b) cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
+  for (std::size_t b = 0; b < cursors.size(); ++b)
+    cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
   Lent<Stage<V>> stages;
   parallel_ranges(source.units(), kChunk, [&](std::int64_t first, std::int64_t last) {
     stages.with([&](Stage<V>& stage) {
@@ -124,7 +127,8 @@ void fill_buckets(const Source& source, const BucketMap& map, std::uint16_t* loc
       auto* end = stage.entries.data();
       source.visit(first, last, [&](std::int64_t row, std::int64_t column, V value) {
         const auto b = map.of_granule[static_cast<std::size_t>(row >> map.shift)];
-        *end++ = {b, static_cast<Index>(column), static_cast<std::uint16_t>(row - map.buckets[b].first_row), value};
+        *end++ = {b, static_cast<Index>(column), static_cast<std::uint16_t>(row - map.buckets[b].first_row),
+                  value};
         ++next[b];
       });
       for (std::size_t b = 0; b < cursors.size(); ++b)
@@ -139,12 +143,14 @@ void fill_buckets(const Source& source, const BucketMap& map, std::uint16_t* loc
   });
 }
 
-/// Moves every bucket's entries down to `to[b]`, in ascending order, so nothing is overwritten before it has moved.
+/// Moves every bucket's entries down to `to[b]`, in ascending order, so nothing is overwritten before it has
+/// moved.
 template <class T>
 void close_ranks(T* data, const BucketMap& map, const std::vector<Offset>& to) {
   for (std::size_t b = 0; b < map.buckets.size(); ++b) {
     const auto begin = map.buckets[b].begin, count = to[b + 1] - to[b];
-    if (begin != to[b] && count > 0) std::memmove(data + to[b], data + begin, static_cast<std::size_t>(count) * sizeof(T));
+    if (begin != to[b] && count > 0)
+      std::memmove(data + to[b], data + begin, static_cast<std::size_t>(count) * sizeof(T));
     poll_interrupt();
   }
 }
@@ -157,8 +163,8 @@ Array<T> trimmed(const Array<T>& a, std::int64_t count) {
 
 }  // namespace detail
 
-/// The matrix of `source`'s entries: rows sorted by column, equal entries summed (all kept without `merge`, ordered
-/// by the bits of their values), explicit zeros kept. `cols` is at most 2^31 - 1.
+/// The matrix of `source`'s entries: rows sorted by column, equal entries summed (all kept without `merge`,
+/// ordered by the bits of their values), explicit zeros kept. `cols` is at most 2^31 - 1.
 template <class V, EntrySource<V> Source>
 Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool merge = true) {
   const auto map = detail::count_entries<V>(rows, source);
@@ -178,8 +184,11 @@ Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool
       auto* counts = indptr.data + bucket.first_row + 1;
       std::fill_n(counts, bucket.rows, 0);
       sorters.with([&](BucketSorter<V>& sorter) {
-        const Bucket<V> part{local.data + bucket.begin, indices.data + bucket.begin,
-                             is_pattern<V> ? nullptr : values.data + bucket.begin, bucket.size, bits(bucket.rows),
+        const Bucket<V> part{local.data + bucket.begin,
+                             indices.data + bucket.begin,
+                             is_pattern<V> ? nullptr : values.data + bucket.begin,
+                             bucket.size,
+                             bits(bucket.rows),
                              bits(cols)};
         begin[static_cast<std::size_t>(b) + 1] = sorter.run(part, counts, merge);
       });
@@ -190,7 +199,8 @@ Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool
   parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
     const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
     auto sum = begin[static_cast<std::size_t>(b)];
-    for (auto r = bucket.first_row + 1; r <= bucket.first_row + bucket.rows; ++r) indptr.data[r] = sum += indptr.data[r];
+    for (auto r = bucket.first_row + 1; r <= bucket.first_row + bucket.rows; ++r)
+      indptr.data[r] = sum += indptr.data[r];
   });
   detail::close_ranks(indices.data, map, begin);
   if constexpr (!is_pattern<V>) detail::close_ranks(values.data, map, begin);

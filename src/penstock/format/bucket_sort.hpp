@@ -9,15 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "penstock/core/parallel.hpp"
 #include "penstock/format/csr.hpp"
 
 // Sorts one bucket of unsorted entries (a few consecutive rows) by (row, column) and merges what is equal.
 //
-// A leaf packs row, column and position into one 64-bit key, and a radix sort from the low digit moves keys only;
-// values are fetched once, at the end. A bucket too large for a leaf (a skewed matrix, one giant row) is first split
-// in place by its top eight bits, again and again, so the scratch never exceeds one leaf whatever the input.
-// Equal entries are ordered by the bits of their values before they are summed: the sum does not depend on the order
-// of the input, and so neither on the number of threads.
+// A leaf packs row, column and position into one 64-bit key, and a radix sort from the low digit moves keys
+// only; values are fetched once, at the end. A bucket too large for a leaf (a skewed matrix, one giant row)
+// is first split in place by its top eight bits, again and again, so the scratch never exceeds one leaf
+// whatever the input. Equal entries are ordered by the bits of their values before they are summed: the sum
+// does not depend on the order of the input, and so neither on the number of threads.
 namespace penstock {
 
 /// Entries under construction: three parallel arrays, of which `local` holds the row within the bucket.
@@ -44,7 +45,8 @@ bool less_bits(const V& a, const V& b) {
 template <class V>
 V canonical_sum(V* values, std::int64_t n) {
   std::sort(values, values + n, less_bits<V>);
-  using Wide = std::conditional_t<std::same_as<V, float>, double, std::conditional_t<std::same_as<V, Complex64>, Complex128, V>>;
+  using Wide = std::conditional_t<std::same_as<V, float>, double,
+                                  std::conditional_t<std::same_as<V, Complex64>, Complex128, V>>;
   auto sum = static_cast<Wide>(values[0]);
   for (std::int64_t k = 1; k < n; ++k) sum += static_cast<Wide>(values[k]);
   return static_cast<V>(sum);
@@ -53,8 +55,8 @@ V canonical_sum(V* values, std::int64_t n) {
 template <class V>
 class BucketSorter {
  public:
-  /// Leaves the sorted entries at the front of the bucket, adds their number in each row to `row_counts`, and returns
-  /// how many there are. Without `merge` equal entries all stay, ordered by the bits of their values.
+  /// Leaves the sorted entries at the front of the bucket, adds their number in each row to `row_counts`, and
+  /// returns how many there are. Without `merge` equal entries all stay, ordered by the bits of their values.
   std::int64_t run(const Bucket<V>& bucket, Offset* row_counts, bool merge) {
     bucket_ = bucket, row_counts_ = row_counts, merge_ = merge, out_ = 0;
     const int bits = bucket.row_bits + bucket.col_bits;
@@ -66,8 +68,8 @@ class BucketSorter {
  private:
   static constexpr int kLeafBits = 17;
   static constexpr int kMaxDigit = 11;
-  static constexpr std::int64_t kSmall = 192;         // below it std::sort beats clearing the histograms
-  static constexpr std::int64_t kWideDigits = 8192;   // from here on 11-bit digits beat 8-bit ones
+  static constexpr std::int64_t kSmall = 192;        // below it std::sort beats clearing the histograms
+  static constexpr std::int64_t kWideDigits = 8192;  // from here on 11-bit digits beat 8-bit ones
 
   std::uint64_t key(std::int64_t k) const {
     return std::uint64_t{bucket_.local[k]} << bucket_.col_bits | static_cast<std::uint32_t>(bucket_.cols[k]);
@@ -82,6 +84,7 @@ class BucketSorter {
   void split(std::int64_t first, std::int64_t last, int bits) {
     if (last - first <= limit_) return leaf(first, last - first);
     if (bits == 0) return all_equal(first, last);
+    poll_interrupt();
     const int low = std::max(0, bits - 8);
     const auto digit = [&](std::int64_t k) { return key(k) >> low & 255; };
     std::array<std::int64_t, 257> end{};
@@ -121,7 +124,8 @@ class BucketSorter {
 
   void leaf(std::int64_t first, std::int64_t n) {
     if (n == 0) return;
-    const int position_bits = is_pattern<V> ? 0 : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
+    const int position_bits =
+        is_pattern<V> ? 0 : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
     const auto count = static_cast<std::size_t>(n);
     if (keys_.size() < count) keys_.resize(count), other_.resize(count);
     if constexpr (!is_pattern<V>)
@@ -169,7 +173,8 @@ class BucketSorter {
       const auto copies = merge_ ? 1 : static_cast<std::int64_t>(last - k);
       if constexpr (!is_pattern<V>) {
         const auto* values = bucket_.values + first;
-        for (auto i = k; i < last; ++i) sorted_[static_cast<std::size_t>(kept) + i - k] = values[keys_[i] & position_mask];
+        for (auto i = k; i < last; ++i)
+          sorted_[static_cast<std::size_t>(kept) + i - k] = values[keys_[i] & position_mask];
         if (last > k + 1) {
           auto* const same = sorted_.data() + kept;
           const auto sum = canonical_sum(same, static_cast<std::int64_t>(last - k));

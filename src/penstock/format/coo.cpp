@@ -27,7 +27,9 @@ std::int64_t first_bad(std::int64_t n, AnyBad&& any_bad, Bad&& bad) {
 }
 
 void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t extent, const std::string& what) {
-  const auto outside = [&](std::int64_t i) { return static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(extent); };
+  const auto outside = [&](std::int64_t i) {
+    return static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(extent);
+  };
   const auto any_outside = [&]<class T>(const T* data, std::int64_t first, std::int64_t last) {
     T low = 0, high = -1;  // no early exit: this way it vectorises
     for (auto k = first; k < last; ++k) low = std::min(low, data[k]), high = std::max(high, data[k]);
@@ -41,16 +43,18 @@ void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t exten
       },
       [&](std::int64_t i) { return outside(indices[i]); });
   if (k == n) return;
-  throw Error(Errc::invalid_argument, what + " index " + std::to_string(indices[k]) + " at entry " + std::to_string(k) +
-                                          " is outside [0, " + std::to_string(extent) + "): " +
-                                          (indices[k] == extent ? "are the indices one-based?"
-                                                                : "the shape or the indices are wrong"));
+  throw Error(
+      Errc::invalid_argument,
+      what + " index " + std::to_string(indices[k]) + " at entry " + std::to_string(k) + " is outside [0, " +
+          std::to_string(extent) + "): " +
+          (indices[k] == extent ? "are the indices one-based?" : "the shape or the indices are wrong"));
 }
 
 template <class V>
 void check_skew_diagonal(const CooView<V>& coo) {
   if constexpr (is_pattern<V>) {
-    throw Error(Errc::invalid_argument, "mirror \"skew\" needs values: a pattern has no sign to turn; use \"symmetric\"");
+    throw Error(Errc::invalid_argument,
+                "mirror \"skew\" needs values: a pattern has no sign to turn; use \"symmetric\"");
   } else {
     const auto bad = [&](std::int64_t k) { return coo.row[k] == coo.col[k] && coo.values[k] != V{}; };
     const auto any_bad = [&](std::int64_t first, std::int64_t last) {
@@ -59,9 +63,10 @@ void check_skew_diagonal(const CooView<V>& coo) {
     };
     const auto k = first_bad(coo.entries, any_bad, bad);
     if (k == coo.entries) return;
-    throw Error(Errc::invalid_argument,
-                "entry " + std::to_string(k) + " is a nonzero on the diagonal, at row " + std::to_string(coo.row[k]) +
-                    ": a skew-symmetric matrix has zeros there; drop the entry or read the matrix as general");
+    throw Error(
+        Errc::invalid_argument,
+        "entry " + std::to_string(k) + " is a nonzero on the diagonal, at row " + std::to_string(coo.row[k]) +
+            ": a skew-symmetric matrix has zeros there; drop the entry or read the matrix as general");
   }
 }
 
@@ -69,11 +74,14 @@ template <class V>
 void check(const CooView<V>& coo, Mirror mirror) {
   constexpr std::int64_t kMaxCols = std::numeric_limits<Index>::max();
   const auto shape = std::to_string(coo.rows) + " x " + std::to_string(coo.cols);
-  require(coo.rows >= 0 && coo.cols >= 0, "a shape of " + shape + " is negative: give the number of rows and columns");
-  require(coo.cols <= kMaxCols,
-          std::to_string(coo.cols) + " columns exceed 2^31 - 1: split the matrix by columns, or distribute it");
+  require(coo.rows >= 0 && coo.cols >= 0,
+          "a shape of " + shape + " is negative: give the number of rows and columns");
+  require(
+      coo.cols <= kMaxCols,
+      std::to_string(coo.cols) + " columns exceed 2^31 - 1: split the matrix by columns, or distribute it");
   require(mirror == Mirror::none || coo.rows == coo.cols,
-          "a symmetric, skew or hermitian matrix is square, this one is " + shape + ": correct the shape or use mirror \"none\"");
+          "a symmetric, skew or hermitian matrix is square, this one is " + shape +
+              ": correct the shape or use mirror \"none\"");
   check_indices(coo.row, coo.entries, coo.rows, "row");
   check_indices(coo.col, coo.entries, coo.cols, "column");
   if (mirror == Mirror::skew) check_skew_diagonal(coo);
@@ -101,7 +109,8 @@ struct CooSource {
   template <class Emit>
   void visit(std::int64_t first, std::int64_t last, Emit&& emit) const {
     if (coo.row.wide || coo.col.wide) return walk(coo.row, coo.col, first, last, emit);
-    walk(static_cast<const std::int32_t*>(coo.row.data), static_cast<const std::int32_t*>(coo.col.data), first, last, emit);
+    walk(static_cast<const std::int32_t*>(coo.row.data), static_cast<const std::int32_t*>(coo.col.data),
+         first, last, emit);
   }
 
  private:

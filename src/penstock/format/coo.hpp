@@ -22,7 +22,8 @@ struct CooView {
   const V* values = nullptr;  // unused when V is One
 };
 
-/// What an entry (i, j) off the diagonal says about (j, i): nothing, or the same value, its negative, its conjugate.
+/// What an entry (i, j) off the diagonal says about (j, i): nothing, or the same value, its negative, its
+/// conjugate.
 enum class Mirror { none, symmetric, skew, hermitian };
 
 struct CooOptions {
@@ -30,9 +31,9 @@ struct CooOptions {
   Mirror mirror = Mirror::none;
 };
 
-/// Rows sorted by column, explicit zeros kept; the same result bit for bit for any number of threads and any order of
-/// the entries. Beside input and output it needs two bytes an entry. Throws Error{invalid_argument} that names the
-/// first entry outside the matrix, or the first nonzero on the diagonal of a skew matrix.
+/// Rows sorted by column, explicit zeros kept; the same result bit for bit for any number of threads and any
+/// order of the entries. Beside input and output it needs two bytes an entry. Throws Error{invalid_argument}
+/// that names the first entry outside the matrix, or the first nonzero on the diagonal of a skew matrix.
 template <class V>
 Csr<V> coo_to_csr(const CooView<V>& coo, const CooOptions& options = {});
 

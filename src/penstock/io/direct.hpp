@@ -65,7 +65,8 @@ Csr<V> with_uniform_values(const Csr<One>& a, std::uint64_t seed, bool symmetric
         for (auto k = a.indptr.data[r]; k < a.indptr.data[r + 1]; ++k) {
           const std::int64_t c = a.indices.data[k];
           const auto low = symmetric ? std::min(r, c) : r, high = symmetric ? std::max(r, c) : c;
-          values.data[k] = unit<V>(random(static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint64_t>(high)));
+          values.data[k] =
+              unit<V>(random(static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint64_t>(high)));
         }
     });
     return {a.rows, a.cols, a.indptr, a.indices, values};

@@ -1,14 +1,14 @@
-// BTER, the block two-level Erdos-Renyi graph (Kolda, Pinar, Plantenga, Seshadhri 2014, "A scalable generative graph
-// model with community structure", SIAM J. Sci. Comput. 36(5)).
+// BTER, the block two-level Erdos-Renyi graph (Kolda, Pinar, Plantenga, Seshadhri 2014, "A scalable
+// generative graph model with community structure", SIAM J. Sci. Comput. 36(5)).
 //
-// Vertices stand in ascending order of degree and are cut into affinity blocks: one that starts with degree d holds
-// d + 1 vertices. Phase 1 joins each pair within a block with probability rho = cbrt(c(d)), which gives its vertices
-// a clustering of about c(d). Phase 2 is Chung-Lu: what a vertex still lacks, d - rho (size - 1), is its weight, and
-// both ends of an edge are drawn by weight.
+// Vertices stand in ascending order of degree and are cut into affinity blocks: one that starts with degree d
+// holds d + 1 vertices. Phase 1 joins each pair within a block with probability rho = cbrt(c(d)), which gives
+// its vertices a clustering of about c(d). Phase 2 is Chung-Lu: what a vertex still lacks, d - rho (size -
+// 1), is its weight, and both ends of an edge are drawn by weight.
 //
-// Phase 1 tests every pair of every block with its own random number: exact, without duplicates, and about as many
-// tests as the graph has edges, since d + 1 vertices of degree d have (d + 1) d / 2 pairs. Phase 2 draws a class of
-// vertices of one weight from an alias table, then a vertex of the class.
+// Phase 1 tests every pair of every block with its own random number: exact, without duplicates, and about as
+// many tests as the graph has edges, since d + 1 vertices of degree d have (d + 1) d / 2 pairs. Phase 2 draws
+// a class of vertices of one weight from an alias table, then a vertex of the class.
 #include "penstock/io/generate_bter.hpp"
 
 #include <algorithm>
@@ -44,7 +44,6 @@ struct Layout {
   std::int64_t pairs = 0;
   double lack = 0;
 
-  /// Blocks over the vertices [first, ...), of which `count` have degree d; returns the lack-reducing inner degree.
   void add_group(std::int64_t first, std::int64_t size, std::int64_t blocks, double rho) {
     groups.push_back({first, size, blocks, threshold(rho), pairs});
     pairs += groups.back().pairs_per_block() * blocks;
@@ -141,7 +140,8 @@ struct BterSource {
   template <class Edge>
   void visit_pairs(std::int64_t pair, std::int64_t last, const Edge& edge) const {
     auto group = std::upper_bound(layout.groups.begin(), layout.groups.end(), pair,
-                                  [](std::int64_t p, const Group& g) { return p < g.first_pair; }) - 1;
+                                  [](std::int64_t p, const Group& g) { return p < g.first_pair; }) -
+                 1;
     for (; pair < last; ++group) {
       const auto per_block = group->pairs_per_block();
       if (per_block == 0) continue;
@@ -182,7 +182,8 @@ Csr<One> generate_bter(std::span<const std::int64_t> degrees, std::span<const do
                                                    " entries and degrees " + std::to_string(degrees.size()) +
                                                    ": both are indexed by degree and must match");
   for (std::size_t d = 0; d < degrees.size(); ++d) {
-    require_between("clustering[" + std::to_string(d) + "]", clustering[d], 0, 1, "it is a share of closed wedges");
+    require_between("clustering[" + std::to_string(d) + "]", clustering[d], 0, 1,
+                    "it is a share of closed wedges");
     require(degrees[d] == 0 || static_cast<std::int64_t>(d) < vertices,
             "degree " + std::to_string(d) + " in a graph of " + std::to_string(vertices) +
                 " vertices: a vertex has at most all others as neighbours");

@@ -1,5 +1,6 @@
-// The ideal degree and clustering profiles for benchmark graphs (Kolda et al. 2014, section 5). Each free parameter
-// is a root of a monotone function, so both are found by bracketing: no start value, no tolerance to tune.
+// The ideal degree and clustering profiles for benchmark graphs (Kolda et al. 2014, section 5). Each free
+// parameter is a root of a monotone function, so both are found by bracketing: no start value, no tolerance
+// to tune.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -38,7 +39,8 @@ double root(F&& f, double low, double high) {
 class LogNormal {
  public:
   explicit LogNormal(std::int64_t max_degree) : log_log_(static_cast<std::size_t>(max_degree) + 1) {
-    for (std::size_t d = 2; d < log_log_.size(); ++d) log_log_[d] = std::log(std::log(static_cast<double>(d)));
+    for (std::size_t d = 2; d < log_log_.size(); ++d)
+      log_log_[d] = std::log(std::log(static_cast<double>(d)));
   }
   double weight(std::size_t d, double log_alpha, double delta) const {
     return d == 1 ? 1 : std::exp(-std::exp(delta * (log_log_[d] - log_alpha)));
@@ -71,8 +73,9 @@ std::vector<std::int64_t> ideal_degrees(std::int64_t vertices, double average, s
   require_between("max_degree", static_cast<double>(max_degree), 2, static_cast<double>(vertices - 1),
                   "a vertex has at most all others as neighbours");
   require(average > 1 && average * 3 <= static_cast<double>(max_degree),
-          "an average degree of " + std::to_string(average) + " does not lie between 1 and a third of max_degree = " +
-              std::to_string(max_degree) + ": raise max_degree or change the edge factor");
+          "an average degree of " + std::to_string(average) +
+              " does not lie between 1 and a third of max_degree = " + std::to_string(max_degree) +
+              ": raise max_degree or change the edge factor");
   const LogNormal shape(max_degree);
   const auto wanted = std::log(1e-3 / static_cast<double>(vertices));
   const auto excess = [&](double delta) {  // of the tail, falls as delta grows; bounded, for false position
@@ -96,13 +99,15 @@ std::vector<std::int64_t> ideal_degrees(std::int64_t vertices, double average, s
   return counts;
 }
 
-std::vector<double> ideal_clustering(std::span<const std::int64_t> degrees, double max_clustering, double global) {
+std::vector<double> ideal_clustering(std::span<const std::int64_t> degrees, double max_clustering,
+                                     double global) {
   require_between("max_clustering", max_clustering, 0, 1, "it is a share of closed wedges");
   require_between("clustering", global, 0, max_clustering, "the mean cannot exceed max_clustering");
   const auto mean = [&](double xi) {
     double wedges = 0, closed = 0;
     for (std::size_t d = 2; d < degrees.size(); ++d) {
-      const auto here = static_cast<double>(degrees[d]) * static_cast<double>(d) * static_cast<double>(d - 1) / 2;
+      const auto here =
+          static_cast<double>(degrees[d]) * static_cast<double>(d) * static_cast<double>(d - 1) / 2;
       wedges += here;
       closed += here * max_clustering * std::exp(-xi * static_cast<double>(d - 2));
     }
@@ -110,7 +115,8 @@ std::vector<double> ideal_clustering(std::span<const std::int64_t> degrees, doub
   };
   std::vector<double> c(degrees.size());
   if (global == 0 || max_clustering == 0) return c;
-  const auto log_xi = root([&](double x) { return mean(std::exp(x)) - global; }, std::log(1e-12), std::log(1e2));
+  const auto log_xi =
+      root([&](double x) { return mean(std::exp(x)) - global; }, std::log(1e-12), std::log(1e2));
   for (std::size_t d = 2; d < c.size(); ++d)
     c[d] = max_clustering * std::exp(-std::exp(log_xi) * static_cast<double>(d - 2));
   return c;

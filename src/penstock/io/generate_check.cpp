@@ -19,12 +19,15 @@ void require_between(std::string_view name, double value, double low, double hig
 
 void require_extent(std::string_view name, std::int64_t n) {
   constexpr std::int64_t kMax = std::numeric_limits<Index>::max();
-  require(n >= 1 && n <= kMax, std::string(name) + " = " + std::to_string(n) +
-                                   " is not between 1 and 2^31 - 1: column indices have 32 bits; generate it in parts");
+  require(n >= 1 && n <= kMax,
+          std::string(name) + " = " + std::to_string(n) +
+              " is not between 1 and 2^31 - 1: column indices have 32 bits; generate it in parts");
 }
 
-void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries, std::int64_t value_bytes) {
-  const auto needed = 8.0 * static_cast<double>(rows) + (6.0 + static_cast<double>(value_bytes)) * static_cast<double>(entries);
+void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
+                    std::int64_t value_bytes) {
+  const auto needed = 8.0 * static_cast<double>(rows) +
+                      (6.0 + static_cast<double>(value_bytes)) * static_cast<double>(entries);
   const auto free = probe_topology().available_bytes;
   if (free <= 0 || needed <= static_cast<double>(free)) return;
   std::ostringstream text;

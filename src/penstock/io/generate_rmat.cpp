@@ -1,9 +1,9 @@
-// R-MAT graphs (Chakrabarti, Zhan, Faloutsos 2004): each edge falls through `scale` levels of the adjacency matrix,
-// into one of four quadrants with probabilities a, b, c, d at each.
+// R-MAT graphs (Chakrabarti, Zhan, Faloutsos 2004): each edge falls through `scale` levels of the adjacency
+// matrix, into one of four quadrants with probabilities a, b, c, d at each.
 //
-// Six levels are drawn at once, from an alias table over their 4^6 cells: one random number and one look into the L1
-// cache instead of six of each. Edges are made twice, once to count and once to place them (format/assemble.hpp):
-// making them again is cheaper than keeping them.
+// Six levels are drawn at once, from an alias table over their 4^6 cells: one random number and one look into
+// the L1 cache instead of six of each. Edges are made twice, once to count and once to place them
+// (format/assemble.hpp): making them again is cheaper than keeping them.
 #include "penstock/io/generate_rmat.hpp"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr int kLevels = 6;
 
-/// A table over the cells that `levels` levels lead to; a cell's number is its row bits, then its column bits.
+/// A table over the cells that `levels` levels lead to; a cell's number is its row bits, then its column
+/// bits.
 AliasTable cell_table(const RmatOptions& o, int levels) {
   const double quadrant[] = {o.a, o.b, o.c, std::max(0.0, 1 - o.a - o.b - o.c)};
   std::vector<double> weights(std::size_t{1} << 2 * levels);
@@ -79,8 +80,9 @@ void check(const RmatOptions& o) {
   require_between("edge_factor", o.edge_factor, 0, 1 << 20, "it is the number of edges per vertex");
   for (const auto& [name, p] : {std::pair{"a", o.a}, {"b", o.b}, {"c", o.c}})
     require_between(name, p, 0, 1, "it is a probability");
-  require(o.a + o.b + o.c <= 1 + 1e-12, "a + b + c = " + std::to_string(o.a + o.b + o.c) +
-                                            " exceeds 1: the three and d, which is the rest, are probabilities");
+  require(o.a + o.b + o.c <= 1 + 1e-12,
+          "a + b + c = " + std::to_string(o.a + o.b + o.c) +
+              " exceeds 1: the three and d, which is the rest, are probabilities");
 }
 
 }  // namespace

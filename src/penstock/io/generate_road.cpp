@@ -31,10 +31,12 @@ struct Road {
       const auto to_x = x + direction * dx, to_y = y + direction * dy;
       if (to_x < 0 || to_x >= nx || to_y < 0 || to_y >= ny) return;
       const auto to = to_y * nx + to_x;
-      const auto edge = static_cast<std::uint64_t>(direction > 0 ? v : to) * 8 + static_cast<std::uint64_t>(step) * 2;
+      const auto edge =
+          static_cast<std::uint64_t>(direction > 0 ? v : to) * 8 + static_cast<std::uint64_t>(step) * 2;
       const bool slanted = dx != 0 && dy != 0;
       if (random(edge) >= (slanted ? diagonal : keep)) return;
-      visit(to, static_cast<double>(slanted ? 2 + below(random(edge + 1), 13) : 1 + below(random(edge + 1), 10)));
+      visit(to,
+            static_cast<double>(slanted ? 2 + below(random(edge + 1), 13) : 1 + below(random(edge + 1), 10)));
     };
     for (int step = 3; step >= 0; --step) offer(step, -1);
     for (int step = 0; step <= 3; ++step) offer(step, 1);
@@ -47,8 +49,9 @@ template <class V>
 Csr<V> generate_road(const RoadOptions& o) {
   require_extent("nx", o.nx);
   require_extent("ny", o.ny);
-  require(o.ny <= std::numeric_limits<Index>::max() / o.nx,
-          "nx * ny = " + std::to_string(o.nx) + " * " + std::to_string(o.ny) + " exceeds 2^31 - 1: make the grid smaller");
+  require(o.ny <= std::numeric_limits<Index>::max() / o.nx, "nx * ny = " + std::to_string(o.nx) + " * " +
+                                                                std::to_string(o.ny) +
+                                                                " exceeds 2^31 - 1: make the grid smaller");
   require_between("removed", o.removed, 0, 1, "it is a share of the grid's edges");
   require_between("diagonals", o.diagonals, 0, 1, "it is a share of the diagonals");
   const auto n = o.nx * o.ny;

@@ -21,7 +21,8 @@ Csr<V> on_grid(std::array<std::int64_t, 3> extent, const Stencil& s) {
   const auto [nx, ny, nz] = extent;
   const std::array<std::int64_t, 3> stride{1, nx, nx * ny};
   const auto rows = nx * ny * nz;
-  const auto inside = [=](std::int64_t row, auto&& visit) {  // visit(axis, has a lower neighbour, has a higher one)
+  const auto inside = [=](std::int64_t row,
+                          auto&& visit) {  // visit(axis, has a lower neighbour, has a higher one)
     const auto line = row / nx;
     const std::array<std::int64_t, 3> at{row - line * nx, line % ny, line / ny};
     for (const int axis : {0, 1, 2}) visit(axis, at[axis] > 0, at[axis] + 1 < extent[axis]);
@@ -67,11 +68,12 @@ Csr<V> generate_laplacian(const std::vector<std::int64_t>& extents) {
             "the grid has more than 2^31 - 1 points: column indices have 31 bits; make it smaller");
     rows *= extent[axis] = extents[axis];
   }
-  require_memory("this Laplacian", rows, rows * static_cast<std::int64_t>(2 * extents.size() + 1), value_bytes<V>);
+  require_memory("this Laplacian", rows, rows * static_cast<std::int64_t>(2 * extents.size() + 1),
+                 value_bytes<V>);
   return on_grid<V>(extent, {-1, 2.0 * static_cast<double>(extents.size()), -1});
 }
 
-#define X(V)                                                                                     \
+#define X(V)                                                                                    \
   template Csr<V> generate_advection_diffusion(std::int64_t, const AdvectionDiffusionOptions&); \
   template Csr<V> generate_laplacian(const std::vector<std::int64_t>&);
 X(One) X(float) X(double)

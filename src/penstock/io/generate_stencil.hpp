@@ -14,8 +14,8 @@ struct AdvectionDiffusionOptions {
   double c = 0;
 };
 
-/// n^3 x n^3, x fastest, central differences with step 1 / (n + 1): at most 7 entries a row, those towards the
-/// boundary are dropped.
+/// n^3 x n^3, x fastest, central differences with step 1 / (n + 1): at most 7 entries a row, those towards
+/// the boundary are dropped.
 template <class V>
 Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& options = {});
 

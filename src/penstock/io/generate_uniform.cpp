@@ -32,7 +32,8 @@ struct UniformSource {
 Csr<One> generate_uniform(const UniformOptions& o) {
   require_extent("rows", o.rows);
   require_extent("cols", o.cols);
-  require_between("nnz_per_row", o.nnz_per_row, 0, static_cast<double>(o.cols), "a row has at most `cols` entries");
+  require_between("nnz_per_row", o.nnz_per_row, 0, static_cast<double>(o.cols),
+                  "a row has at most `cols` entries");
   const auto entries = static_cast<std::int64_t>(o.nnz_per_row * static_cast<double>(o.rows));
   require_memory("this uniform matrix", o.rows, entries);
   return assemble<One>(o.rows, o.cols, UniformSource{o.rows, o.cols, entries, Random(o.seed, 2)});
@@ -50,7 +51,9 @@ Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets) {
   require_memory("this banded matrix", n, n * static_cast<std::int64_t>(offsets.size()));
   // Sorted offsets that fall inside the row are consecutive: [first, last).
   const auto first = [&](std::int64_t row) { return std::lower_bound(offsets.begin(), offsets.end(), -row); };
-  const auto last = [&](std::int64_t row) { return std::lower_bound(offsets.begin(), offsets.end(), n - row); };
+  const auto last = [&](std::int64_t row) {
+    return std::lower_bound(offsets.begin(), offsets.end(), n - row);
+  };
   return fill_rows<One>(
       n, n, [&](std::int64_t row) { return last(row) - first(row); },
       [&](std::int64_t row, RowWriter<One>& write) {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-// Random numbers by counter: the i-th number of a stream is a hash of (seed, stream, i), so any thread can make any
-// part of a matrix and all agree. The hash is the output function of SplitMix64 (Steele, Lea, Flood 2014) over its
-// own sequence of states.
+// Random numbers by counter: the i-th number of a stream is a hash of (seed, stream, i), so any thread can
+// make any part of a matrix and all agree. The hash is the output function of SplitMix64 (Steele, Lea, Flood
+// 2014) over its own sequence of states.
 namespace penstock {
 
 constexpr std::uint64_t mix64(std::uint64_t x) {
@@ -18,7 +18,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
 class Random {
  public:
   /// Streams of one seed are independent: give each use its own number.
-  constexpr Random(std::uint64_t seed, std::uint64_t stream) : key_(mix64(mix64(seed + kStep) ^ stream * kStep)) {}
+  constexpr Random(std::uint64_t seed, std::uint64_t stream)
+      : key_(mix64(mix64(seed + kStep) ^ stream * kStep)) {}
   constexpr std::uint64_t operator()(std::uint64_t i) const { return mix64(key_ + (i + 1) * kStep); }
 
  private:
