@@ -12,6 +12,8 @@ namespace penstock::bind {
 // One function a subject, each in its own file.
 void core(nb::module_&);
 void csr(nb::module_&);
+void coo(nb::module_&);
+void generate(nb::module_&);
 void multiply(nb::module_&);
 void place(nb::module_&);
 void gpu(nb::module_&);

@@ -4,6 +4,8 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   penstock::bind::core(m);
   penstock::bind::csr(m);
+  penstock::bind::coo(m);
+  penstock::bind::generate(m);
   penstock::bind::multiply(m);
   penstock::bind::place(m);
   penstock::bind::gpu(m);

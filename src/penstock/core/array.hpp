@@ -26,6 +26,9 @@ struct Array {
 /// Throws Error{out_of_memory} naming the size, or Error{not_compiled} where the place needs an absent module.
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 
+/// Gives the whole pages within host memory that nobody will read again back to the system; the block stays allocated.
+void forget_bytes(void* first, std::int64_t bytes) noexcept;
+
 template <class T>
 Array<T> allocate(std::int64_t count, Place place = {}) {
   auto owner = allocate_bytes(count * static_cast<std::int64_t>(sizeof(T)), place);

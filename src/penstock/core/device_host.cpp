@@ -1,9 +1,12 @@
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "penstock/core/array.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -38,3 +41,14 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes) {
 }
 
 }  // namespace penstock::host
+
+namespace penstock {
+
+void forget_bytes(void* first, std::int64_t bytes) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(bytes)) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+// The generators. Each takes plain numbers and the name of a value type, and returns a matrix.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/io/direct.hpp"
+#include "penstock/io/generate_bter.hpp"
+#include "penstock/io/generate_rmat.hpp"
+#include "penstock/io/generate_road.hpp"
+#include "penstock/io/generate_stencil.hpp"
+#include "penstock/io/generate_uniform.hpp"
+
+namespace penstock::bind {
+namespace {
+
+/// make.operator()<V>() for the value type of that name.
+template <class Make>
+Matrix of_type(const std::string& dtype, Make&& make) {
+  const nb::gil_scoped_release release;
+  if (dtype == "bool") return {make.template operator()<One>()};
+  if (dtype == "float32") return {make.template operator()<float>()};
+  if (dtype == "float64") return {make.template operator()<double>()};
+  throw Error(Errc::invalid_argument,
+              "dtype = " + dtype + " is not bool (a pattern), float32 or float64: use astype after");
+}
+
+Matrix rmat(int scale, double edge_factor, double a, double b, double c, bool undirected, bool self_loops,
+            bool scramble, const std::string& dtype, std::uint64_t seed) {
+  const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
+  return of_type(dtype,
+                 [&]<class V> { return with_uniform_values<V>(generate_rmat(options), seed, undirected); });
+}
+
+Matrix bter(const std::vector<std::int64_t>& degrees, const std::vector<double>& clustering, bool scramble,
+            const std::string& dtype, std::uint64_t seed) {
+  const BterOptions options{scramble, seed};
+  return of_type(dtype, [&]<class V> {
+    return with_uniform_values<V>(generate_bter(degrees, clustering, options), seed, true);
+  });
+}
+
+Matrix uniform(std::int64_t rows, std::int64_t cols, double nnz_per_row, const std::string& dtype,
+               std::uint64_t seed) {
+  const UniformOptions options{rows, cols, nnz_per_row, seed};
+  return of_type(dtype,
+                 [&]<class V> { return with_uniform_values<V>(generate_uniform(options), seed, false); });
+}
+
+Matrix banded(std::int64_t n, const std::vector<std::int64_t>& offsets, const std::string& dtype,
+              std::uint64_t seed) {
+  return of_type(dtype,
+                 [&]<class V> { return with_uniform_values<V>(generate_banded(n, offsets), seed, false); });
+}
+
+Matrix advection_diffusion(std::int64_t n, double a, double b, double c, const std::string& dtype) {
+  return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}); });
+}
+
+Matrix laplacian(const std::vector<std::int64_t>& extents, const std::string& dtype) {
+  return of_type(dtype, [&]<class V> { return generate_laplacian<V>(extents); });
+}
+
+Matrix road_grid(std::int64_t nx, std::int64_t ny, double removed, double diagonals, const std::string& dtype,
+                 std::uint64_t seed) {
+  const RoadOptions options{nx, ny, removed, diagonals, seed};
+  return of_type(dtype, [&]<class V> { return generate_road<V>(options); });
+}
+
+}  // namespace
+
+void generate(nb::module_& m) {
+  using nb::arg;
+  m.def("generate_rmat", rmat, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"),
+        arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"));
+  m.def("generate_bter", bter, arg("degrees"), arg("clustering"), arg("scramble"), arg("dtype"), arg("seed"));
+  m.def("ideal_degrees", ideal_degrees, arg("vertices"), arg("average"), arg("max_degree"),
+        nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "ideal_clustering",
+      [](const std::vector<std::int64_t>& degrees, double max_clustering, double global) {
+        return ideal_clustering(degrees, max_clustering, global);
+      },
+      arg("degrees"), arg("max_clustering"), arg("clustering"));
+  m.def("generate_uniform", uniform, arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"));
+  m.def("generate_banded", banded, arg("n"), arg("offsets"), arg("dtype"), arg("seed"));
+  m.def("generate_advection_diffusion", advection_diffusion, arg("n"), arg("a"), arg("b"), arg("c"),
+        arg("dtype"));
+  m.def("generate_laplacian", laplacian, arg("extents"), arg("dtype"));
+  m.def("generate_road", road_grid, arg("nx"), arg("ny"), arg("removed"), arg("diagonals"), arg("dtype"),
+        arg("seed"));
+}
+
+}  // namespace penstock::bind

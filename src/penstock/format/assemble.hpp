@@ -1,0 +1,212 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/format/bucket_sort.hpp"
+#include "penstock/format/csr.hpp"
+
+// From a stream of entries in any order to a CSR matrix with sorted rows, in parallel.
+//
+// The source is walked twice. The first walk counts entries per granule of rows; from the counts come buckets
+// of consecutive rows with about kBucketEntries each. The second walk drops every entry into its bucket, in
+// the very arrays that the matrix will keep, with two bytes more for the row within the bucket. Then each
+// bucket is sorted and merged while it sits in the cache, and the buckets close ranks. Beside the source and
+// the matrix this needs two bytes an entry and a few MB a thread. The matrix is the same bit for bit whatever
+// the number of threads.
+namespace penstock {
+
+/// Says its entries on demand, and says the same every time: visit(first, last, emit) calls emit(row, column,
+/// value) at most max_per_unit() times for each unit in [first, last). Rows and columns must lie in the
+/// matrix.
+template <class S, class V>
+concept EntrySource = requires(const S source, void (*emit)(std::int64_t, std::int64_t, V)) {
+  { source.units() } -> std::convertible_to<std::int64_t>;
+  { source.max_per_unit() } -> std::convertible_to<std::int64_t>;
+  source.visit(std::int64_t{}, std::int64_t{}, emit);
+};
+
+namespace detail {
+
+inline constexpr std::int64_t kBucketEntries = 1 << 16;  // its keys, twice, and values fit a 2 MiB L2
+inline constexpr std::int64_t kMaxBuckets = 4096;        // more write streams than this miss the TLB
+inline constexpr std::int64_t kMaxGranules = 1 << 16;
+inline constexpr std::int64_t kChunk = 1 << 16;  // units walked at a time
+
+/// Scratch objects that tasks borrow: as many are made as there are tasks at one time.
+template <class T>
+class Lent {
+ public:
+  template <class F>
+  void with(F&& f) {
+    std::unique_ptr<T> mine;
+    {
+      const std::lock_guard guard(lock_);
+      if (!free_.empty()) mine = std::move(free_.back()), free_.pop_back();
+    }
+    if (!mine) mine = std::make_unique<T>();
+    f(*mine);
+    const std::lock_guard guard(lock_);
+    free_.push_back(std::move(mine));
+  }
+  const std::vector<std::unique_ptr<T>>& all() const { return free_; }
+
+ private:
+  std::mutex lock_;
+  std::vector<std::unique_ptr<T>> free_;
+};
+
+/// Consecutive rows whose entries are sorted together; at most 65536 of them.
+struct RowBucket {
+  std::int64_t first_row, rows;
+  Offset begin, size;  // where its entries are before merging
+};
+
+struct BucketMap {
+  int shift = 0;  // row >> shift is the granule
+  std::vector<std::uint32_t> of_granule;
+  std::vector<RowBucket> buckets;
+  Offset entries = 0;
+};
+
+/// `counts` is the number of entries in each granule of 2^shift rows.
+BucketMap make_buckets(std::int64_t rows, int shift, const std::vector<Offset>& counts);
+int granule_shift(std::int64_t rows);
+
+template <class V, class Source>
+BucketMap count_entries(std::int64_t rows, const Source& source) {
+  const int shift = granule_shift(rows);
+  const auto granules = static_cast<std::size_t>(rows == 0 ? 0 : ((rows - 1) >> shift) + 1);
+  Lent<std::vector<Offset>> counters;
+  parallel_ranges(source.units(), kChunk, [&](std::int64_t first, std::int64_t last) {
+    counters.with([&](std::vector<Offset>& counts) {
+      counts.resize(granules);
+      auto* count = counts.data();
+      source.visit(first, last, [&](std::int64_t row, std::int64_t, V) { ++count[row >> shift]; });
+    });
+  });
+  std::vector<Offset> sum(granules);
+  for (const auto& counts : counters.all())
+    for (std::size_t g = 0; g < granules; ++g) sum[g] += (*counts)[g];
+  return make_buckets(rows, shift, sum);
+}
+
+template <class V>
+struct Staged {
+  std::uint32_t bucket;
+  Index column;
+  std::uint16_t local;
+  [[no_unique_address]] V value;
+};
+
+template <class V>
+struct Stage {
+  std::vector<Staged<V>> entries;
+  std::vector<Offset> next;  // per bucket: a count, then the place of its next entry
+};
+
+template <class V, class Source>
+void fill_buckets(const Source& source, const BucketMap& map, std::uint16_t* local, Index* cols, V* values) {
+  std::vector<std::atomic<Offset>> cursors(map.buckets.size());
+  for (std::size_t b = 0; b < cursors.size(); ++b)
+    cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
+  Lent<Stage<V>> stages;
+  parallel_ranges(source.units(), kChunk, [&](std::int64_t first, std::int64_t last) {
+    stages.with([&](Stage<V>& stage) {
+      stage.entries.resize(static_cast<std::size_t>(kChunk * source.max_per_unit()));
+      stage.next.assign(cursors.size(), 0);
+      auto* const next = stage.next.data();
+      auto* end = stage.entries.data();
+      source.visit(first, last, [&](std::int64_t row, std::int64_t column, V value) {
+        const auto b = map.of_granule[static_cast<std::size_t>(row >> map.shift)];
+        *end++ = {b, static_cast<Index>(column), static_cast<std::uint16_t>(row - map.buckets[b].first_row),
+                  value};
+        ++next[b];
+      });
+      for (std::size_t b = 0; b < cursors.size(); ++b)
+        if (next[b] > 0) next[b] = cursors[b].fetch_add(next[b], std::memory_order_relaxed);
+      for (const auto* e = stage.entries.data(); e != end; ++e) {
+        const auto at = next[e->bucket]++;
+        local[at] = e->local;
+        cols[at] = e->column;
+        if constexpr (!is_pattern<V>) values[at] = e->value;
+      }
+    });
+  });
+}
+
+/// Moves every bucket's entries down to `to[b]`, in ascending order, so nothing is overwritten before it has
+/// moved.
+template <class T>
+void close_ranks(T* data, const BucketMap& map, const std::vector<Offset>& to) {
+  for (std::size_t b = 0; b < map.buckets.size(); ++b) {
+    const auto begin = map.buckets[b].begin, count = to[b + 1] - to[b];
+    if (begin != to[b] && count > 0)
+      std::memmove(data + to[b], data + begin, static_cast<std::size_t>(count) * sizeof(T));
+    poll_interrupt();
+  }
+}
+
+template <class T>
+Array<T> trimmed(const Array<T>& a, std::int64_t count) {
+  forget_bytes(a.data + count, (a.size - count) * static_cast<std::int64_t>(sizeof(T)));
+  return a.slice(0, count);
+}
+
+}  // namespace detail
+
+/// The matrix of `source`'s entries: rows sorted by column, equal entries summed (all kept without `merge`,
+/// ordered by the bits of their values), explicit zeros kept. `cols` is at most 2^31 - 1.
+template <class V, EntrySource<V> Source>
+Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool merge = true) {
+  const auto map = detail::count_entries<V>(rows, source);
+  auto indptr = allocate<Offset>(rows + 1);
+  auto indices = allocate<Index>(map.entries);
+  auto values = allocate<V>(is_pattern<V> ? 0 : map.entries);
+  std::vector<Offset> begin(map.buckets.size() + 1);
+  {
+    const auto local = allocate<std::uint16_t>(map.entries);
+    detail::fill_buckets<V>(source, map, local.data, indices.data, values.data);
+    detail::Lent<BucketSorter<V>> sorters;
+    const auto bits = [](std::int64_t n) {
+      return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1) - 1)));
+    };
+    parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
+      const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
+      auto* counts = indptr.data + bucket.first_row + 1;
+      std::fill_n(counts, bucket.rows, 0);
+      sorters.with([&](BucketSorter<V>& sorter) {
+        const Bucket<V> part{local.data + bucket.begin,
+                             indices.data + bucket.begin,
+                             is_pattern<V> ? nullptr : values.data + bucket.begin,
+                             bucket.size,
+                             bits(bucket.rows),
+                             bits(cols)};
+        begin[static_cast<std::size_t>(b) + 1] = sorter.run(part, counts, merge);
+      });
+    });
+  }
+  for (std::size_t b = 0; b + 1 < begin.size(); ++b) begin[b + 1] += begin[b];
+  indptr.data[0] = 0;
+  parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
+    const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
+    auto sum = begin[static_cast<std::size_t>(b)];
+    for (auto r = bucket.first_row + 1; r <= bucket.first_row + bucket.rows; ++r)
+      indptr.data[r] = sum += indptr.data[r];
+  });
+  detail::close_ranks(indices.data, map, begin);
+  if constexpr (!is_pattern<V>) detail::close_ranks(values.data, map, begin);
+  Csr<V> a{rows, cols, indptr, detail::trimmed(indices, begin.back()), {}};
+  if constexpr (!is_pattern<V>) a.values = detail::trimmed(values, begin.back());
+  return a;
+}
+
+}  // namespace penstock

@@ -1,0 +1,82 @@
+#include "penstock/io/generate_stencil.hpp"
+
+#include <array>
+#include <limits>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/io/direct.hpp"
+#include "penstock/io/generate_check.hpp"
+
+namespace penstock {
+namespace {
+
+/// The value towards the lower and the higher neighbour along each axis, and on the diagonal.
+struct Stencil {
+  double down, centre, up;
+};
+
+template <class V>
+Csr<V> on_grid(std::array<std::int64_t, 3> extent, const Stencil& s) {
+  const auto [nx, ny, nz] = extent;
+  const std::array<std::int64_t, 3> stride{1, nx, nx * ny};
+  const auto rows = nx * ny * nz;
+  const auto inside = [=](std::int64_t row,
+                          auto&& visit) {  // visit(axis, has a lower neighbour, has a higher one)
+    const auto line = row / nx;
+    const std::array<std::int64_t, 3> at{row - line * nx, line % ny, line / ny};
+    for (const int axis : {0, 1, 2}) visit(axis, at[axis] > 0, at[axis] + 1 < extent[axis]);
+  };
+  return fill_rows<V>(
+      rows, rows,
+      [&](std::int64_t row) {
+        int n = 1;
+        inside(row, [&](int, bool low, bool high) { n += low + high; });
+        return n;
+      },
+      [&](std::int64_t row, RowWriter<V>& write) {
+        std::array<bool, 3> low, high;
+        inside(row, [&](int axis, bool l, bool h) { low[axis] = l, high[axis] = h; });
+        for (const int axis : {2, 1, 0})
+          if (low[axis]) write(row - stride[axis], s.down);
+        write(row, s.centre);
+        for (const int axis : {0, 1, 2})
+          if (high[axis]) write(row + stride[axis], s.up);
+      });
+}
+
+}  // namespace
+
+template <class V>
+Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& o) {
+  require_between("n", static_cast<double>(n), 1, 1290, "the cube has n^3 rows, and columns have 31 bits");
+  require_memory("this stencil", n * n * n, 7 * n * n * n, value_bytes<V>);
+  const auto per_h = static_cast<double>(n + 1);
+  const auto diffusion = o.a * per_h * per_h, advection = o.b * per_h / 2;
+  return on_grid<V>({n, n, n}, {-diffusion - advection, 6 * diffusion + o.c, -diffusion + advection});
+}
+
+template <class V>
+Csr<V> generate_laplacian(const std::vector<std::int64_t>& extents) {
+  require(extents.size() >= 1 && extents.size() <= 3,
+          "a grid of " + std::to_string(extents.size()) + " extents: give (nx,), (nx, ny) or (nx, ny, nz)");
+  std::array<std::int64_t, 3> extent{1, 1, 1};
+  std::int64_t rows = 1;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    require_extent("extent " + std::to_string(axis), extents[axis]);
+    require(extents[axis] <= std::numeric_limits<Index>::max() / rows,
+            "the grid has more than 2^31 - 1 points: column indices have 31 bits; make it smaller");
+    rows *= extent[axis] = extents[axis];
+  }
+  require_memory("this Laplacian", rows, rows * static_cast<std::int64_t>(2 * extents.size() + 1),
+                 value_bytes<V>);
+  return on_grid<V>(extent, {-1, 2.0 * static_cast<double>(extents.size()), -1});
+}
+
+#define X(V)                                                                                    \
+  template Csr<V> generate_advection_diffusion(std::int64_t, const AdvectionDiffusionOptions&); \
+  template Csr<V> generate_laplacian(const std::vector<std::int64_t>&);
+X(One) X(float) X(double)
+#undef X
+
+}  // namespace penstock

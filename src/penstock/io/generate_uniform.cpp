@@ -1,0 +1,64 @@
+#include "penstock/io/generate_uniform.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/format/assemble.hpp"
+#include "penstock/io/direct.hpp"
+#include "penstock/io/generate_check.hpp"
+#include "penstock/io/random.hpp"
+
+namespace penstock {
+namespace {
+
+struct UniformSource {
+  std::int64_t rows, cols, entries;
+  Random random;
+
+  std::int64_t units() const { return entries; }
+  std::int64_t max_per_unit() const { return 1; }
+  template <class Emit>
+  void visit(std::int64_t first, std::int64_t last, Emit&& emit) const {
+    for (auto e = first; e < last; ++e) {
+      const auto counter = static_cast<std::uint64_t>(e) * 2;
+      emit(below(random(counter), rows), below(random(counter + 1), cols), One{});
+    }
+  }
+};
+
+}  // namespace
+
+Csr<One> generate_uniform(const UniformOptions& o) {
+  require_extent("rows", o.rows);
+  require_extent("cols", o.cols);
+  require_between("nnz_per_row", o.nnz_per_row, 0, static_cast<double>(o.cols),
+                  "a row has at most `cols` entries");
+  const auto entries = static_cast<std::int64_t>(o.nnz_per_row * static_cast<double>(o.rows));
+  require_memory("this uniform matrix", o.rows, entries);
+  return assemble<One>(o.rows, o.cols, UniformSource{o.rows, o.cols, entries, Random(o.seed, 2)});
+}
+
+Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets) {
+  require_extent("n", n);
+  std::sort(offsets.begin(), offsets.end());
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const auto offset = std::to_string(offsets[i]);
+    require(-n < offsets[i] && offsets[i] < n,
+            "diagonal " + offset + " is outside a matrix of " + std::to_string(n) + " rows: leave it out");
+    require(i == 0 || offsets[i] != offsets[i - 1], "diagonal " + offset + " is given twice: give each once");
+  }
+  require_memory("this banded matrix", n, n * static_cast<std::int64_t>(offsets.size()));
+  // Sorted offsets that fall inside the row are consecutive: [first, last).
+  const auto first = [&](std::int64_t row) { return std::lower_bound(offsets.begin(), offsets.end(), -row); };
+  const auto last = [&](std::int64_t row) {
+    return std::lower_bound(offsets.begin(), offsets.end(), n - row);
+  };
+  return fill_rows<One>(
+      n, n, [&](std::int64_t row) { return last(row) - first(row); },
+      [&](std::int64_t row, RowWriter<One>& write) {
+        std::for_each(first(row), last(row), [&](std::int64_t offset) { write(row + offset); });
+      });
+}
+
+}  // namespace penstock

@@ -1,0 +1,94 @@
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+// Random numbers by counter: the i-th number of a stream is a hash of (seed, stream, i), so any thread can
+// make any part of a matrix and all agree. The hash is the output function of SplitMix64 (Steele, Lea, Flood
+// 2014) over its own sequence of states.
+namespace penstock {
+
+constexpr std::uint64_t mix64(std::uint64_t x) {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+class Random {
+ public:
+  /// Streams of one seed are independent: give each use its own number.
+  constexpr Random(std::uint64_t seed, std::uint64_t stream)
+      : key_(mix64(mix64(seed + kStep) ^ stream * kStep)) {}
+  constexpr std::uint64_t operator()(std::uint64_t i) const { return mix64(key_ + (i + 1) * kStep); }
+
+ private:
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15;
+  std::uint64_t key_;
+};
+
+/// In [0, n), from 64 random bits; the bias is below n / 2^64.
+constexpr std::int64_t below(std::uint64_t bits, std::int64_t n) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::int64_t>(Wide{bits} * static_cast<std::uint64_t>(n) >> 64);
+}
+
+/// In (0, 1], with all the bits that V holds.
+template <class V>
+constexpr V unit(std::uint64_t bits) {
+  if constexpr (sizeof(V) == 4) return static_cast<V>((bits >> 40) + 1) * 0x1p-24f;
+  else return static_cast<V>((bits >> 11) + 1) * 0x1p-53;
+}
+
+/// True with probability p for a test `bits < threshold(p)`; p = 1 misses once in 2^64.
+constexpr std::uint64_t threshold(double p) {
+  if (p >= 1) return ~std::uint64_t{0};
+  return p <= 0 ? 0 : static_cast<std::uint64_t>(p * 0x1p64);
+}
+
+/// A seeded bijection of [0, n): rounds of multiply and shift modulo a power of two, walked until inside.
+class Scramble {
+ public:
+  Scramble(std::uint64_t seed, std::int64_t n, bool on);
+  std::int64_t operator()(std::int64_t i) const {
+    if (!on_) return i;
+    auto x = static_cast<std::uint64_t>(i);
+    do {
+      for (const auto& round : rounds_) {
+        x = (x * round.odd + round.add) & mask_;
+        x ^= x >> shift_;
+      }
+    } while (x >= n_);
+    return static_cast<std::int64_t>(x);
+  }
+
+ private:
+  struct Round {
+    std::uint64_t odd, add;
+  };
+  bool on_;
+  std::uint64_t n_, mask_;
+  int shift_;
+  Round rounds_[3];
+};
+
+/// Draws i with probability weights[i] / sum in constant time (Walker 1977, built as Vose 1991), to 32 bits.
+class AliasTable {
+ public:
+  explicit AliasTable(std::span<const double> weights);
+  std::int64_t operator()(std::uint64_t bits) const {
+    const auto i = below(bits, static_cast<std::int64_t>(cells_.size()));
+    const auto& cell = cells_[static_cast<std::size_t>(i)];
+    // A mask, not a branch: nobody can predict this one, and it would cost more than the rest.
+    const auto keep = -static_cast<std::int64_t>(static_cast<std::uint32_t>(bits) < cell.threshold);
+    return (i & keep) | (static_cast<std::int64_t>(cell.other) & ~keep);
+  }
+
+ private:
+  struct Cell {
+    std::uint32_t threshold, other;
+  };
+  std::vector<Cell> cells_;
+};
+
+}  // namespace penstock
