@@ -1,4 +1,6 @@
-"""Two results of one benchmark, case by case: python bench/compare.py old.json new.json [--all] [--fail-below R].
+"""Two results of one benchmark, case by case.
+
+    python bench/compare.py old.json new.json [--all] [--fail-below R]
 
 Speed-up = old median / new median; above 1 the new one is faster. Ours only, unless --all.
 """
@@ -20,7 +22,9 @@ def load(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as e:
         raise SystemExit(f"{path}: not readable as JSON: {e}") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
-        raise SystemExit(f"{path}: not a result of these benchmarks (schema {SCHEMA}): run bench/*.py again")
+        raise SystemExit(
+            f"{path}: not a result of these benchmarks (schema {SCHEMA}): run bench/*.py again"
+        )
     return data
 
 
@@ -35,7 +39,11 @@ def medians(data: dict[str, Any], everybody: bool) -> dict[tuple[str, str], floa
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Why the two should not be compared, if anything."""
-    found = [f"{key}: {old[key]} and {new[key]}" for key in ("benchmark", "quick") if old[key] != new[key]]
+    found = [
+        f"{key}: {old[key]} and {new[key]}"
+        for key in ("benchmark", "quick")
+        if old[key] != new[key]
+    ]
     for key in ("cpu", "cpus", "threads", "memory_bytes", "os"):
         a, b = old["machine"].get(key), new["machine"].get(key)
         if a != b:
@@ -47,15 +55,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("--all", action="store_true", help="rivals and probes too: how far the machine moved")
-    parser.add_argument("--fail-below", type=float, help="exit status 1 if a speed-up of ours is below this")
+    parser.add_argument(
+        "--all", action="store_true", help="rivals and probes too: how far the machine moved"
+    )
+    parser.add_argument(
+        "--fail-below", type=float, help="exit status 1 if a speed-up of ours is below this"
+    )
     args = parser.parse_args()
     old, new = load(args.old), load(args.new)
     for text in differences(old, new):
         print(f"caution: not the same {text}")
     before, after = medians(old, args.all), medians(new, args.all)
     both = [key for key in before if key in after]
-    for only, where in ((before.keys() - after.keys(), args.old), (after.keys() - before.keys(), args.new)):
+    for only, where in (
+        (before.keys() - after.keys(), args.old),
+        (after.keys() - before.keys(), args.new),
+    ):
         if only:
             some = ", ".join(" / ".join(key) for key in sorted(only)[:3])
             print(f"only in {where.name}: {len(only)}: {some}{', ...' if len(only) > 3 else ''}")
@@ -69,9 +84,15 @@ def main() -> int:
     ]
     mean = math.exp(sum(map(math.log, speedups)) / len(speedups))
     rows.append(["geometric mean", "", "", "", f"{mean:.2f}"])
-    show_table(f"{args.old.name} -> {args.new.name}", ["case", "who", "old ms", "new ms", "speed-up"], rows)
+    show_table(
+        f"{args.old.name} -> {args.new.name}", ["case", "who", "old ms", "new ms", "speed-up"], rows
+    )
     ours = medians(new, False)
-    slower = [key for key, s in zip(both, speedups, strict=True) if key in ours and s < (args.fail_below or 0)]
+    slower = [
+        key
+        for key, s in zip(both, speedups, strict=True)
+        if key in ours and s < (args.fail_below or 0)
+    ]
     return 1 if slower else 0
 
 

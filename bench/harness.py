@@ -1,9 +1,10 @@
 """Times contestants against one another: interleaved, warmed up, verified, summarised by medians.
 
-Each repeat gives every contestant a turn (A B C, A B C, ...), so a disturbance of the machine falls on all of
-them; ratios inside a case are therefore steadier than the times. A turn is a short pause (so that a rival's
-threads stop spinning), one untimed call (every contestant finds its own data in the caches that the machine
-has) and enough timed calls to fill `turn_seconds`. Who computes a wrong result is marked and not timed.
+Each repeat gives every contestant a turn (A B C, A B C, ...), so a disturbance of the machine
+falls on all of them; ratios inside a case are therefore steadier than the times. A turn is a short
+pause (so that a rival's threads stop spinning), one untimed call (every contestant finds its own
+data in the caches that the machine has) and enough timed calls to fill `turn_seconds`. Who
+computes a wrong result is marked and not timed.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _SETTLE_SECONDS = 0.003
-_SLOW = 5.0  # a rival that needs over a second and this many times the fastest's time gets fewer turns
+_SLOW = (
+    5.0  # a rival that needs over a second and this many times the fastest's time gets fewer turns
+)
 _SLOW_TURNS = 3
 _MAX_CALLS = 10_000
 
 
 @dataclass
 class Contestant:
-    """`run()` does the work once. `reset()` poisons the output before a verification; `result(value)` turns
-    what run() returned into what is checked. `role` is "ours", "rival" or "probe" (a yardstick: no ratio)."""
+    """`run()` does the work once. `reset()` poisons the output before a verification;
+    `result(value)` turns what run() returned into what is checked. `role` is "ours", "rival" or
+    "probe" (a yardstick: no ratio)."""
 
     name: str
     run: Callable[[], Any]
@@ -41,8 +45,9 @@ class Contestant:
 
 @dataclass
 class Case:
-    """What everybody computes. `check(result)` returns the error as a multiple of what is allowed: at most 1 is
-    right, NaN is wrong. `work` is in flops, `traffic` in bytes that must move at least once (0: not told)."""
+    """What everybody computes. `check(result)` returns the error as a multiple of what is allowed:
+    at most 1 is right, NaN is wrong. `work` is in flops, `traffic` in bytes that must move at
+    least once (0: not told)."""
 
     name: str
     check: Callable[[Any], float]
@@ -59,7 +64,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.repeats < 1 or not self.turn_seconds >= 0:
-            raise ValueError(f"repeats={self.repeats}, turn_seconds={self.turn_seconds}: give at least 1 and 0")
+            raise ValueError(
+                f"repeats={self.repeats}, turn_seconds={self.turn_seconds}: give at least 1 and 0"
+            )
 
 
 def verify(case: Case, who: Contestant) -> tuple[float, float]:
@@ -107,7 +114,9 @@ def _rates(case: Case, stats: dict[str, Any]) -> dict[str, float]:
     return rates
 
 
-def _admit(case: Case, everybody: Iterable[Contestant], results: dict[str, Any]) -> dict[str, Contestant]:
+def _admit(
+    case: Case, everybody: Iterable[Contestant], results: dict[str, Any]
+) -> dict[str, Contestant]:
     """Verifies everybody; those who are right, by name."""
     admitted = {}
     for who in everybody:
@@ -155,9 +164,18 @@ def measure(case: Case, everybody: Iterable[Contestant], settings: Settings) -> 
         results[name] |= _rates(case, results[name])
         error, _ = verify(case, who)  # still right after all those calls?
         if not error <= 1:
-            results[name] |= {"status": "wrong", "reason": f"after the timing, the error is {error:.3g}"}
+            results[name] |= {
+                "status": "wrong",
+                "reason": f"after the timing, the error is {error:.3g}",
+            }
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    entry = {"case": case.name, **case.about, "work": case.work, "traffic": case.traffic, "load": load}
+    entry = {
+        "case": case.name,
+        **case.about,
+        "work": case.work,
+        "traffic": case.traffic,
+        "load": load,
+    }
     return entry | {"results": results} | compare(results)
 
 

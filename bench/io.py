@@ -1,10 +1,11 @@
-"""Input and output: Matrix Market and edge lists against other readers, the store, writing, and `import penstock`.
+"""Input and output: Matrix Market and edge lists against other readers, the store, writing, and
+`import penstock`.
 
-    python bench/io.py                   # files of 110 MB and 85 MB, a store of 1 GB: bench/results/io.json
-    python bench/io.py --quick           # toy files
+    python bench/io.py              # files of 110 and 85 MB, a store of 1 GB: bench/results/io.json
+    python bench/io.py --quick      # toy files
 
-The inputs are generated into a temporary folder (about 3 GB there at the most) and read from the page cache.
-GB/s are bytes of the file a second.
+The inputs are generated into a temporary folder (about 3 GB there at the most) and read from the
+page cache. GB/s are bytes of the file a second.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ def random_matrix(n: int, nnz: int) -> sp.csr_array:
     rng = np.random.default_rng(5)
     key = np.unique(rng.integers(0, n * n, nnz))
     row, col = np.divmod(key, n)
-    return sp.coo_array((rng.standard_normal(key.size), (row.astype(np.int32), col.astype(np.int32))), (n, n)).tocsr()
+    return sp.coo_array(
+        (rng.standard_normal(key.size), (row.astype(np.int32), col.astype(np.int32))), (n, n)
+    ).tocsr()
 
 
 def same_csr(expected: sp.csr_array, pattern: bool = False) -> Callable[[Any], float]:
-    """A check that takes a csr_array of ours or any SciPy matrix; values must be the same to the last bit."""
+    """A check that takes a csr_array of ours or any SciPy matrix; values must be the same to the
+    last bit."""
 
     def check(got: Any) -> float:
         csr = got.to_scipy() if hasattr(got, "to_scipy") else sp.csr_array(got)
@@ -56,7 +60,9 @@ def same_csr(expected: sp.csr_array, pattern: bool = False) -> Callable[[Any], f
     return check
 
 
-def _readers(makers: dict[str, Any], path: Path, report: Report, check: Any = None) -> list[Contestant]:
+def _readers(
+    makers: dict[str, Any], path: Path, report: Report, check: Any = None
+) -> list[Contestant]:
     """`check` is for networkit, which returns a graph and not the matrix."""
     out = []
     for name, make in makers.items():
@@ -71,7 +77,9 @@ def _readers(makers: dict[str, Any], path: Path, report: Report, check: Any = No
     return out
 
 
-def matrix_market(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, list[Contestant]]]:
+def matrix_market(
+    folder: Path, quick: bool, report: Report
+) -> Iterator[tuple[Case, list[Contestant]]]:
     csr = random_matrix(*((300, 5_000) if quick else (400_000, 3_300_000)))
     path = folder / "real.mtx"
     scipy.io.mmwrite(path, csr)
@@ -80,7 +88,11 @@ def matrix_market(folder: Path, quick: bool, report: Report) -> Iterator[tuple[C
     case = Case("Matrix Market, real general", same_csr(csr), traffic=size, about=about)
 
     def right_graph(graph: Any) -> float:
-        return 0.0 if (graph.numberOfNodes(), graph.numberOfEdges()) == (csr.shape[0], csr.nnz) else np.inf
+        return (
+            0.0
+            if (graph.numberOfNodes(), graph.numberOfEdges()) == (csr.shape[0], csr.nnz)
+            else np.inf
+        )
 
     yield case, _readers(rivals_io.MATRIX_MARKET, path, report, right_graph)
 
@@ -94,7 +106,9 @@ def write_edges(path: Path, n: int, nnz: int) -> None:
     while lines.startswith(b"%"):
         lines = lines.split(b"\n", 1)[1]
     body = lines.split(b"\n", 1)[1].translate(bytes.maketrans(b" ", b"\t"))
-    path.write_bytes(f"# Directed graph\n# Nodes: {n} Edges: {graph.nnz}\n# From\tTo\n".encode() + body)
+    path.write_bytes(
+        f"# Directed graph\n# Nodes: {n} Edges: {graph.nnz}\n# From\tTo\n".encode() + body
+    )
     pattern.unlink()
 
 
@@ -136,17 +150,28 @@ def store(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, lis
     def check(got: Any) -> float:
         last = slice((rows - 1) * width, rows * width)
         same = got.shape == (rows, rows) and np.array_equal(got.indptr, indptr)
-        same = same and np.array_equal(got.indices[last], indices[last]) and np.array_equal(got.data[last], values[last])
+        same = (
+            same
+            and np.array_equal(got.indices[last], indices[last])
+            and np.array_equal(got.data[last], values[last])
+        )
         return 0.0 if same else np.inf
 
-    bare = Contestant("numpy_memmap", lambda: [np.load(f, mmap_mode="r") for f in arrays], "probe",
-                      check=lambda maps: 0.0 if len(maps) == len(arrays) >= 3 else np.inf)  # fmt: skip
-    about = {"nnz": int(indices.size), "bytes": size}
-    yield Case("open a store", check, about=about), [Contestant("penstock", lambda: ps.open(path), "ours"), bare]
+    def all_mapped(maps: list[np.ndarray]) -> float:
+        return 0.0 if len(maps) == len(arrays) >= 3 else np.inf
+
+    def map_all() -> list[np.ndarray]:
+        return [np.load(f, mmap_mode="r") for f in arrays]
+
+    bare = Contestant("numpy_memmap", map_all, "probe", check=all_mapped)
+    everybody = [Contestant("penstock", lambda: ps.open(path), "ours"), bare]
+    yield Case("open a store", check, about={"nnz": int(indices.size), "bytes": size}), everybody
     shutil.rmtree(path)
 
 
-def _writer(name: str, role: str, path: Path, write: Callable[[], Any], read: Callable[[], Any]) -> Contestant:
+def _writer(
+    name: str, role: str, path: Path, write: Callable[[], Any], read: Callable[[], Any]
+) -> Contestant:
     def remove() -> None:
         if path.is_dir():
             shutil.rmtree(path)
@@ -161,23 +186,39 @@ def write(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, lis
 
     csr = random_matrix(*((300, 5_000) if quick else (400_000, 3_300_000)))
     a = ps.csr_array(csr)
-    mine, theirs, native, npz = (folder / f for f in ("ours.mtx", "scipy.mtx", "ours.penstock", "scipy.npz"))
+    mine, theirs, native, npz = (
+        folder / f for f in ("ours.mtx", "scipy.mtx", "ours.penstock", "scipy.npz")
+    )
     about = {"nnz": int(csr.nnz), "bytes": a.nbytes}
     text = [
         _writer("penstock", "ours", mine, lambda: a.save(mine), lambda: scipy.io.mmread(mine)),
-        _writer("scipy", "rival", theirs, lambda: scipy.io.mmwrite(theirs, csr), lambda: scipy.io.mmread(theirs)),
+        _writer(
+            "scipy",
+            "rival",
+            theirs,
+            lambda: scipy.io.mmwrite(theirs, csr),
+            lambda: scipy.io.mmread(theirs),
+        ),
     ]
     yield Case("write Matrix Market", same_csr(csr), traffic=a.nbytes, about=about), text
     binary = [
         _writer("penstock", "ours", native, lambda: a.save(native), lambda: ps.open(native)),
-        _writer("scipy_npz", "rival", npz, lambda: sp.save_npz(npz, csr, compressed=False), lambda: sp.load_npz(npz)),
+        _writer(
+            "scipy_npz",
+            "rival",
+            npz,
+            lambda: sp.save_npz(npz, csr, compressed=False),
+            lambda: sp.load_npz(npz),
+        ),
     ]
     yield Case("write a store", same_csr(csr), traffic=a.nbytes, about=about), binary
 
 
 def importing(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, list[Contestant]]]:
     def start(code: str) -> Callable[[], int]:
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True, timeout=60).returncode
+        return lambda: subprocess.run(
+            [sys.executable, "-c", code], check=True, timeout=60
+        ).returncode
 
     everybody = [
         Contestant("penstock", start("import penstock"), "ours"),
@@ -198,14 +239,22 @@ def table(report: Report) -> None:
                 rows.append([case["case"], name, r["status"], "-", "-", "-"])
                 continue
             rate = f"{r['gb_per_s'] * 1e3:.0f}" if "gb_per_s" in r else "-"
-            ratio = f"{case['ratios'][name]:.2f} ({case['best_rival']})" if name in case["ratios"] else "-"
-            rows.append([case["case"], name, f"{r['median'] * 1e3:.2f}", f"{r['spread']:.0%}", rate, ratio])
+            ratio = (
+                f"{case['ratios'][name]:.2f} ({case['best_rival']})"
+                if name in case["ratios"]
+                else "-"
+            )
+            rows.append(
+                [case["case"], name, f"{r['median'] * 1e3:.2f}", f"{r['spread']:.0%}", rate, ratio]
+            )
     header = ["case", "who", "ms", "spread", "MB/s", "ratio (best rival)"]
     show_table("Input and output; ratio = best rival's time / ours", header, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--temporary", type=Path, help="folder for the inputs (the system's)")
     add_options(parser, turn_seconds=0.02)
@@ -219,7 +268,9 @@ def main() -> int:
 
     ps.set_num_threads(threads)
     try:
-        settings = harness.Settings(args.repeats, 0.0 if args.quick else args.turn_seconds, warm_turns=False)
+        settings = harness.Settings(
+            args.repeats, 0.0 if args.quick else args.turn_seconds, warm_turns=False
+        )
     except ValueError as e:
         parser.error(str(e))
     report = Report("io", args, vars(settings), threads)

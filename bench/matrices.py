@@ -27,7 +27,7 @@ def _laplacian(edge: int) -> Callable[[], Any]:
     def make() -> Any:
         from penstock import generate
 
-        return generate.laplacian(edge, edge, edge)
+        return generate.laplacian((edge, edge, edge))
 
     return make
 
@@ -79,28 +79,38 @@ def data_files() -> dict[str, Path]:
 
 
 def with_values(matrix: Any, seed: int = 3) -> Any:
-    """A SciPy CSR array with int32 indices and float64 values; a pattern gets random ones in [0.5, 1.5)."""
+    """A SciPy CSR array with int32 indices and float64 values; a pattern gets random ones in [0.5,
+    1.5)."""
     import scipy.sparse as sp
 
     csr = matrix.to_scipy()
     data = csr.data
     if data.dtype == np.bool_:
         data = np.random.default_rng(seed).random(csr.nnz) + 0.5
-    return sp.csr_array((data.astype(np.float64, copy=False), csr.indices, csr.indptr), shape=csr.shape)
+    return sp.csr_array(
+        (data.astype(np.float64, copy=False), csr.indices, csr.indptr), shape=csr.shape
+    )
 
 
 def select(names: str, quick: bool, skip: Callable[[str, str], None]) -> Iterator[tuple[str, Any]]:
-    """(name, SciPy CSR array) for a comma-separated list of names, files, "generated", "data" or "all"."""
+    """(name, SciPy CSR array) for a comma-separated list of names, files, "generated", "data" or
+    "all"."""
     import penstock as ps
 
     made = TOY if quick else GENERATED
     files = data_files()
     wanted: list[str] = []
     for name in names.split(","):
-        groups = {"generated": [*made], "data": [*files], "all": [*made] + ([] if quick else [*files])}
+        groups = {
+            "generated": [*made],
+            "data": [*files],
+            "all": [*made] + ([] if quick else [*files]),
+        }
         wanted += groups.get(name, [name])
     if not files and not quick and {"data", "all"} & set(names.split(",")):
-        skip("data", f"{data_folder().name}: no such folder beside the repository; set PENSTOCK_DATA")
+        skip(
+            "data", f"{data_folder().name}: no such folder beside the repository; set PENSTOCK_DATA"
+        )
     for name in dict.fromkeys(wanted):
         known = {**GENERATED, **TOY}
         if name in known:

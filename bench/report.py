@@ -1,4 +1,5 @@
-"""What a benchmark leaves behind: a JSON file that says on what, from what and how it was made, and a table."""
+"""What a benchmark leaves behind: a JSON file that says on what, from what and how it was made,
+and a table."""
 
 from __future__ import annotations
 
@@ -17,23 +18,33 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = 1
 _PACKAGES = (
-    "penstock", "numpy", "scipy", "mkl", "python-graphblas", "suitesparse-graphblas", "polars", "pandas",
-    "pyarrow", "networkit",
+    "penstock", "numpy", "scipy", "mkl", "python-graphblas", "suitesparse-graphblas", "polars",
+    "pandas", "pyarrow", "networkit",
 )  # fmt: skip
 
 
 def add_options(parser: argparse.ArgumentParser, turn_seconds: float) -> None:
     """The options that every benchmark has."""
-    parser.add_argument("--threads", type=int, default=0, help="threads of ours and of rivals; 0: all CPUs")
-    parser.add_argument("--repeats", type=int, default=7, help="turns of each contestant; the median counts")
-    parser.add_argument("--turn-seconds", type=float, default=turn_seconds, help="least timed seconds a turn")
-    parser.add_argument("--quick", action="store_true", help="toy inputs: tests that it runs, measures nothing")
+    parser.add_argument(
+        "--threads", type=int, default=0, help="threads of ours and of rivals; 0: all CPUs"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="turns of each contestant; the median counts"
+    )
+    parser.add_argument(
+        "--turn-seconds", type=float, default=turn_seconds, help="least timed seconds a turn"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="toy inputs: tests that it runs, measures nothing"
+    )
     parser.add_argument("--out", type=Path, help="result file (bench/results/NAME.json)")
 
 
 def _git(*args: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True, timeout=20)
+        done = subprocess.run(
+            ["git", "-C", ROOT, *args], capture_output=True, text=True, timeout=20
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -42,11 +53,15 @@ def _git(*args: str) -> str | None:
 def source() -> dict[str, Any]:
     """The commit; dirty where tracked files differ from it, results apart."""
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
-    return {"commit": _git("rev-parse", "HEAD"), "dirty": None if changed is None else bool(changed)}
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": None if changed is None else bool(changed),
+    }
 
 
 def fingerprint(threads: int) -> dict[str, Any]:
-    """The machine without its name, with the bandwidths measured now (bytes a second), and all versions."""
+    """The machine without its name, with the bandwidths measured now (bytes a second), and all
+    versions."""
     import penstock as ps
     from penstock import _core
 
@@ -59,11 +74,19 @@ def fingerprint(threads: int) -> dict[str, Any]:
     versions["penstock"] = ps.__version__
     release = ".".join(platform.release().split(".")[:2])  # the rest may name a provider or a host
     system = f"{platform.system()} {release} {platform.machine()}"
-    return {**ps.machine(), "threads": threads, "os": system, "build": _core.config(), "versions": versions}
+    return {
+        **ps.machine(),
+        "threads": threads,
+        "os": system,
+        "build": _core.config(),
+        "versions": versions,
+    }
 
 
 class Report:
-    def __init__(self, name: str, args: argparse.Namespace, settings: dict[str, Any], threads: int) -> None:
+    def __init__(
+        self, name: str, args: argparse.Namespace, settings: dict[str, Any], threads: int
+    ) -> None:
         self.path = args.out or ROOT / "bench" / "results" / f"{name}.json"
         now = datetime.datetime.now(datetime.timezone.utc)
         self.data: dict[str, Any] = {
@@ -89,7 +112,10 @@ class Report:
         self.data["cases"].append(case)
         for name, result in case["results"].items():
             if result["status"] != "ok":
-                print(f"{case['case']}: {name} is {result['status']}: {result['reason']}", file=sys.stderr)
+                print(
+                    f"{case['case']}: {name} is {result['status']}: {result['reason']}",
+                    file=sys.stderr,
+                )
         self.write()
 
     def write(self) -> None:
@@ -130,5 +156,8 @@ def show_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     print(title)
     for row in [header, *rows]:
-        first, *rest = (f"{cell:<{w}}" if i == 0 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths)))
+        first, *rest = (
+            f"{cell:<{w}}" if i == 0 else f"{cell:>{w}}"
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
         print("  ".join([first, *rest]).rstrip())

@@ -1,5 +1,5 @@
-"""Who reads what in the input and output benchmark. A reader takes a path and returns what it read; `load_*`
-raise ImportError where the package is missing."""
+"""Who reads what in the input and output benchmark. A reader takes a path and returns what it
+read; its maker raises ImportError where the package is missing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def _networkit(kind: str) -> Reader:
 
     if kind == "mtx":
         return lambda path: nk.readGraph(str(path), nk.Format.MatrixMarket)
-    reader = nk.graphio.EdgeListReader("\t", 0, "#", True, True)  # first node 0, ids as they are, directed
+    reader = nk.graphio.EdgeListReader(
+        "\t", 0, "#", True, True
+    )  # first node 0, ids as they are, directed
     return lambda path: reader.read(str(path))
 
 

@@ -1,7 +1,7 @@
 """Intel MKL's sparse matrix-vector product by ctypes, from the library of the `mkl` wheel.
 
-MKL reads its threading settings when it is loaded, so `load(threads)` comes before anything that may load
-MKL itself. 32-bit indices (LP64), zero-based CSR, float32 and float64.
+MKL reads its threading settings when it is loaded, so `load(threads)` comes before anything that
+may load MKL itself. 32-bit indices (LP64), zero-based CSR, float32 and float64.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def find_library() -> Path | None:
         roots.insert(0, Path(os.environ["MKLROOT"]))
     for root in roots:
         for folder in ("lib", "lib/intel64", "Library/bin"):
-            found = sorted((root / folder).glob("libmkl_rt.so*")) + sorted((root / folder).glob("mkl_rt*.dll"))
+            found = sorted((root / folder).glob("libmkl_rt.so*")) + sorted(
+                (root / folder).glob("mkl_rt*.dll")
+            )
             if found:
                 return found[-1]
     return None
@@ -54,7 +56,8 @@ def load(threads: int) -> ctypes.CDLL:
         raise ImportError("libmkl_rt was not found: pip install mkl, or set MKLROOT")
     layer = os.environ.setdefault("MKL_THREADING_LAYER", "INTEL").upper()
     os.environ["MKL_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
-    # The default of 200 ms of spinning after a call would take a core from the rival that comes next.
+    # The default of 200 ms of spinning after a call would take a core from the rival that comes
+    # next.
     os.environ.setdefault("KMP_BLOCKTIME", "1")
     runtime = path.parent / "libiomp5.so" if layer == "INTEL" else "libgomp.so.1"
     if layer in ("INTEL", "GNU") and os.name == "posix":
@@ -71,9 +74,12 @@ def version(mkl: ctypes.CDLL) -> str:
 
 
 class MklCsr:
-    """A handle over CSR arrays; `optimize(operation)` gives MKL all its hints and lets it repack."""
+    """A handle over CSR arrays; `optimize(operation)` gives MKL all its hints and lets it
+    repack."""
 
-    def __init__(self, threads: int, shape: tuple[int, int], indptr: Any, indices: Any, data: Any) -> None:
+    def __init__(
+        self, threads: int, shape: tuple[int, int], indptr: Any, indices: Any, data: Any
+    ) -> None:
         self._mkl = load(threads)
         if data.dtype not in (np.float32, np.float64):
             raise TypeError(f"{data.dtype}: MKL is called for float32 and float64 only")
@@ -90,7 +96,9 @@ class MklCsr:
         self._handle = _Handle()
         pointers = [ctypes.c_void_p(p) for p in (start, start + 4, columns, values)]
         rows, cols = (ctypes.c_int(n) for n in shape)
-        self._check(create(ctypes.byref(self._handle), ctypes.c_int(_ZERO_BASED), rows, cols, *pointers))
+        self._check(
+            create(ctypes.byref(self._handle), ctypes.c_int(_ZERO_BASED), rows, cols, *pointers)
+        )
         self._descr = _Descr(_GENERAL, 0, 0)
 
     def _check(self, status: int) -> None:
@@ -101,13 +109,17 @@ class MklCsr:
         """Repacks for `calls` products; as much memory as MKL likes."""
         hint = self._mkl.mkl_sparse_set_mv_hint
         self._check(hint(self._handle, ctypes.c_int(operation), self._descr, ctypes.c_int(calls)))
-        self._check(self._mkl.mkl_sparse_set_memory_hint(self._handle, ctypes.c_int(_MEMORY_AGGRESSIVE)))
+        self._check(
+            self._mkl.mkl_sparse_set_memory_hint(self._handle, ctypes.c_int(_MEMORY_AGGRESSIVE))
+        )
         self._check(self._mkl.mkl_sparse_optimize(self._handle))
 
     def dot(self, x: np.ndarray, y: np.ndarray, operation: int = NON_TRANSPOSE) -> np.ndarray:
         rows, cols = self.shape if operation == NON_TRANSPOSE else self.shape[::-1]
         if x.shape != (cols,) or y.shape != (rows,) or {x.dtype, y.dtype} != {self.dtype}:
-            raise ValueError(f"x {x.dtype}{x.shape} and y {y.dtype}{y.shape} do not fit {self.dtype}{self.shape}")
+            raise ValueError(
+                f"x {x.dtype}{x.shape} and y {y.dtype}{y.shape} do not fit {self.dtype}{self.shape}"
+            )
         one, zero = self._scalar(1), self._scalar(0)
         px, py = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
         self._check(self._mv(ctypes.c_int(operation), one, self._handle, self._descr, px, zero, py))

@@ -1,5 +1,6 @@
-"""Who takes part in the SpMV benchmark. A maker takes a Problem and returns a Contestant; it raises ImportError
-where its package is missing, and Unsupported where the package or this build cannot do the case."""
+"""Who takes part in the SpMV benchmark. A maker takes a Problem and returns a Contestant; it
+raises ImportError where its package is missing, and UnsupportedError where the package or this
+build cannot do the case."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import numpy as np
 from harness import Contestant
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """This contestant has no way to do this case."""
 
 
@@ -40,13 +41,17 @@ class Problem:
         import penstock as ps
 
         ps.set_num_threads(self.threads)
-        return ps.csr_array((self.csr.data, self.csr.indices, self.csr.indptr), shape=self.csr.shape)
+        return ps.csr_array(
+            (self.csr.data, self.csr.indices, self.csr.indptr), shape=self.csr.shape
+        )
 
 
 MAKERS: dict[str, Callable[[Problem], Contestant]] = {}
 
 
-def contestant(name: str) -> Callable[[Callable[[Problem], Contestant]], Callable[[Problem], Contestant]]:
+def contestant(
+    name: str,
+) -> Callable[[Callable[[Problem], Contestant]], Callable[[Problem], Contestant]]:
     def register(maker: Callable[[Problem], Contestant]) -> Callable[[Problem], Contestant]:
         MAKERS[name] = maker
         return maker
@@ -61,7 +66,9 @@ def _into(y: np.ndarray, value: float) -> Callable[[], None]:
 # Ours
 
 
-def _ours(name: str, p: Problem, algorithm: str, schedule: Any = None, prepare: bool = False) -> Contestant:
+def _ours(
+    name: str, p: Problem, algorithm: str, schedule: Any = None, prepare: bool = False
+) -> Contestant:
     import penstock as ps
 
     a, x, y, seconds = p.penstock(), p.x, p.output(), None
@@ -83,9 +90,9 @@ def _can_prepare(p: Problem) -> None:
     from penstock import _core
 
     if p.transposed:
-        raise Unsupported("A^T x has one algorithm, and nothing to prepare")
+        raise UnsupportedError("A^T x has one algorithm, and nothing to prepare")
     if not hasattr(_core.Matrix, "prepare"):
-        raise Unsupported("this build of penstock has no prepare()")
+        raise UnsupportedError("this build of penstock has no prepare()")
 
 
 @contestant("penstock")
@@ -118,7 +125,7 @@ def _streamed(p: Problem) -> Contestant:
     from penstock import Streamed
 
     if p.transposed:
-        raise Unsupported("A^T x is not streamed")
+        raise UnsupportedError("A^T x is not streamed")
     ring = max(p.penstock().nbytes // 8, 1)
     made = _ours("penstock_streamed", p, "auto", Streamed(gpus=[-1], ring=ring))
     made.notes["ring_bytes"] = ring
@@ -130,8 +137,13 @@ def _streamed(p: Problem) -> Contestant:
 
 @contestant("read_probe")
 def _probe(p: Problem) -> Contestant:
-    """Reads the matrix's own arrays once with all threads (a maximum): the least time that its bytes take."""
-    arrays = [p.csr.indptr, p.csr.indices, p.csr.data.view(np.int64 if p.csr.dtype == np.float64 else np.int32)]
+    """Reads the matrix's own arrays once with all threads (a maximum): the least time that its
+    bytes take."""
+    arrays = [
+        p.csr.indptr,
+        p.csr.indices,
+        p.csr.data.view(np.int64 if p.csr.dtype == np.float64 else np.int32),
+    ]
     pieces = [[np.array_split(a, p.threads)[t] for a in arrays] for t in range(p.threads)]
     pool = ThreadPoolExecutor(p.threads)
 
@@ -143,7 +155,9 @@ def _probe(p: Problem) -> Contestant:
     def run() -> int:
         return max(pool.map(scan, pieces))
 
-    return Contestant("read_probe", run, "probe", check=lambda got: 0.0 if got == expected else np.nan)
+    return Contestant(
+        "read_probe", run, "probe", check=lambda got: 0.0 if got == expected else np.nan
+    )
 
 
 # Rivals
@@ -155,17 +169,22 @@ def _scipy(p: Problem) -> Contestant:
     return Contestant("scipy", lambda: a @ p.x, notes={"threads": 1})
 
 
-# GraphBLAS stands before MKL: MKL's loader makes Intel's OpenMP visible to every library that is loaded after it,
-# and GraphBLAS must run on the OpenMP it was built with.
+# GraphBLAS stands before MKL: MKL's loader makes Intel's OpenMP visible to every library that is
+# loaded after it, and GraphBLAS must run on the OpenMP it was built with.
 
 
 def _graphblas(name: str, p: Problem, accumulate: bool) -> Contestant:
-    """Through the C interface, so that Python adds nothing; y is full in both forms, y += A x as LAGraph uses it."""
+    """Through the C interface, so that Python adds nothing; y is full in both forms, y += A x as
+    LAGraph uses it."""
     import graphblas as gb
     from suitesparse_graphblas import ffi, lib
 
     gb.ss.config["nthreads"] = p.threads
-    a, x, y = gb.io.from_scipy_sparse(p.csr), gb.Vector.from_dense(p.x), gb.Vector.from_dense(p.output())
+    a, x, y = (
+        gb.io.from_scipy_sparse(p.csr),
+        gb.Vector.from_dense(p.x),
+        gb.Vector.from_dense(p.output()),
+    )
     zero = p.csr.dtype.type(0)  # rows without entries; a plain 0 would widen float32
     code, null = "FP64" if p.csr.dtype == np.float64 else "FP32", ffi.NULL
     semiring = getattr(lib, f"GrB_PLUS_TIMES_SEMIRING_{code}")
@@ -182,7 +201,9 @@ def _graphblas(name: str, p: Problem, accumulate: bool) -> Contestant:
         y[:] = 0 if accumulate else np.nan
 
     # The result closes over a and x too: the handles alone would not keep them.
-    return Contestant(name, run, reset=reset, result=lambda _: (a, x, y)[2].to_dense(fill_value=zero))
+    return Contestant(
+        name, run, reset=reset, result=lambda _: (a, x, y)[2].to_dense(fill_value=zero)
+    )
 
 
 @contestant("graphblas")
@@ -206,7 +227,9 @@ def _mkl(name: str, p: Problem, optimized: bool) -> Contestant:
         start = time.perf_counter()
         handle.optimize(operation)
         seconds = time.perf_counter() - start
-    return Contestant(name, lambda: handle.dot(x, y, operation), reset=_into(y, np.nan), prepare_seconds=seconds)
+    return Contestant(
+        name, lambda: handle.dot(x, y, operation), reset=_into(y, np.nan), prepare_seconds=seconds
+    )
 
 
 @contestant("mkl")

@@ -1,8 +1,9 @@
-"""SpMV on the CPU: penstock against SciPy, MKL and SuiteSparse:GraphBLAS; also A^T x, and streamed against in core.
+"""SpMV on the CPU: penstock against SciPy, MKL and SuiteSparse:GraphBLAS; also A^T x, and streamed
+against in core.
 
-    python bench/spmv_cpu.py                                   # everything: bench/results/spmv_cpu.json
-    python bench/spmv_cpu.py --matrices rmat18,cnr-2000 --dtypes float32 --out /tmp/some.json
-    python bench/spmv_cpu.py --quick                           # toy inputs
+    python bench/spmv_cpu.py                 # everything: bench/results/spmv_cpu.json
+    python bench/spmv_cpu.py --matrices rmat18,cnr-2000 --dtypes float32 --out some.json
+    python bench/spmv_cpu.py --quick         # toy inputs
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Any
 import harness
 import matrices
 import numpy as np
-import rivals_spmv
 from report import Report, add_options, show_table
-from rivals_spmv import MAKERS, Problem, Unsupported
+from rivals_spmv import MAKERS, Problem, UnsupportedError
 
 OPERATIONS = {"ax": "A x", "atx": "A^T x"}
 
 
 def spmv_check(csr: Any, x: np.ndarray, transposed: bool) -> Any:
-    """Against SciPy in float64, within the rounding bound of any order of summation: (n + 2) eps |A| |x| for
-    a sum of n terms (Higham 2002, section 3.1), once for the contestant and once for the reference."""
+    """Against SciPy in float64, within the rounding bound of any order of summation: (n + 2) eps
+    |A| |x| for a sum of n terms (Higham 2002, section 3.1), once for the contestant and once for
+    the reference."""
     import scipy.sparse as sp
 
     a = sp.csr_array((csr.data.astype(np.float64), csr.indices, csr.indptr), shape=csr.shape)
@@ -46,10 +47,20 @@ def spmv_check(csr: Any, x: np.ndarray, transposed: bool) -> Any:
 
 
 def run_case(
-    name: str, csr: Any, operation: str, who: list[str], threads: int, settings: harness.Settings, report: Report
+    name: str,
+    csr: Any,
+    operation: str,
+    who: list[str],
+    threads: int,
+    settings: harness.Settings,
+    report: Report,
 ) -> None:
     transposed = operation == "atx"
-    x = np.random.default_rng(4).standard_normal(csr.shape[0 if transposed else 1]).astype(csr.dtype)
+    x = (
+        np.random.default_rng(4)
+        .standard_normal(csr.shape[0 if transposed else 1])
+        .astype(csr.dtype)
+    )
     problem = Problem(csr, x, transposed, threads)
     contestants = []
     for key in (key for key in MAKERS if key in who):
@@ -57,7 +68,7 @@ def run_case(
             contestants.append(MAKERS[key](problem))
         except ImportError as e:
             report.skip(key, str(e))
-        except Unsupported as e:
+        except UnsupportedError as e:
             report.skip(f"{key} {OPERATIONS[operation]}", str(e))
     width = csr.dtype.itemsize
     case = harness.Case(
@@ -77,7 +88,11 @@ def run_case(
 
 
 def _line(entry: dict[str, Any]) -> str:
-    cells = [f"{key} {r['gflops']:.2f}" for key, r in entry["results"].items() if "gflops" in r and r["role"] != "probe"]
+    cells = [
+        f"{key} {r['gflops']:.2f}"
+        for key, r in entry["results"].items()
+        if "gflops" in r and r["role"] != "probe"
+    ]
     return f"{entry['case']}: " + ", ".join(cells)
 
 
@@ -99,20 +114,28 @@ def table(report: Report) -> None:
             calls = results.get(name, {}).get("prepare_calls")
             cells.append(f"{calls:.0f}" if calls is not None else "-")
         rows.append(cells)
-    header = ["case (nonzeros)", "ours", "prepared", "best rival", "who", "ratio", "ratio prepared", "of read",
-              "streamed/in core", "prepare: ours", "MKL"]  # fmt: skip
-    show_table("SpMV: GFLOP/s; ratio = best rival's time / ours; preparation in SpMVs", header, rows)
+    header = ["case (nonzeros)", "ours", "prepared", "best rival", "who", "ratio", "ratio prepared",
+              "of read", "streamed/in core", "prepare: ours", "MKL"]  # fmt: skip
+    show_table(
+        "SpMV: GFLOP/s; ratio = best rival's time / ours; preparation in SpMVs", header, rows
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--matrices", default="all", help='names, files, "generated", "data" or "all"')
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--matrices", default="all", help='names, files, "generated", "data" or "all"'
+    )
     parser.add_argument("--dtypes", default="float64,float32")
     parser.add_argument("--operations", default="ax,atx", help="ax: A x, atx: A^T x")
     parser.add_argument("--contestants", default=",".join(MAKERS))
     add_options(parser, turn_seconds=0.05)
     args = parser.parse_args()
-    who, dtypes, operations = (s.split(",") for s in (args.contestants, args.dtypes, args.operations))
+    who, dtypes, operations = (
+        s.split(",") for s in (args.contestants, args.dtypes, args.operations)
+    )
     for given, known in ((who, MAKERS), (dtypes, ("float32", "float64")), (operations, OPERATIONS)):
         if unknown := set(given) - set(known):
             parser.error(f"unknown {', '.join(sorted(unknown))}: choose from {', '.join(known)}")
