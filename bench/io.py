@@ -5,7 +5,7 @@
     python bench/io.py --quick      # toy files
 
 The inputs are generated into a temporary folder (about 3 GB there at the most) and read from the
-page cache. GB/s are bytes of the file a second.
+page cache. GB/s count the bytes of the file, and of the matrix in memory where it is written.
 """
 
 from __future__ import annotations

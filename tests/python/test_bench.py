@@ -21,24 +21,29 @@ pytestmark = pytest.mark.skipif(
     not BENCH.is_dir(), reason="the bench folder is not beside the tests"
 )
 
-TOP_KEYS = set(
-    [
-        "benchmark",
-        "schema",
-        "date",
-        "command",
-        "commit",
-        "dirty",
-        "quick",
-        "settings",
-        "machine",
-        "skipped",
-        "cases",
-    ]
-)
-CASE_KEYS = set(
-    ["case", "work", "traffic", "load", "results", "best_rival", "ratios", "ratios_of_minima"]
-)
+TOP_KEYS = {
+    "benchmark",
+    "schema",
+    "date",
+    "command",
+    "commit",
+    "dirty",
+    "quick",
+    "settings",
+    "machine",
+    "skipped",
+    "cases",
+}
+CASE_KEYS = {
+    "case",
+    "work",
+    "traffic",
+    "load",
+    "results",
+    "best_rival",
+    "ratios",
+    "ratios_of_minima",
+}
 OURS = ("prepared", "balanced", "blocked", "binned", "streamed")
 TIMES = ("min", "median", "max")
 
