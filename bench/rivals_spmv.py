@@ -70,29 +70,27 @@ def _ours(
     name: str, p: Problem, algorithm: str, schedule: Any = None, prepare: bool = False
 ) -> Contestant:
     import penstock as ps
+    from penstock import _core
 
-    a, x, y, seconds = p.penstock(), p.x, p.output(), None
+    a, x, y, seconds, notes = p.penstock(), p.x, p.output(), None, {}
     if prepare:
         start = time.perf_counter()
-        a.prepare(algorithm)
+        notes["prepared"] = a.prepare(algorithm)
         seconds = time.perf_counter() - start
+        notes["plan_bytes"] = _core.plan_bytes(a._core)
     if p.transposed:
         run = functools.partial(a.T.dot, x, out=y)
     else:
         run = functools.partial(a.dot, x, out=y, algorithm=algorithm, schedule=schedule)
     with ps.trace() as events:
         run()
-    notes = {"kernel": events[-1]["kernel"], "tiles": events[-1]["tiles"]}
+    notes |= {"kernel": events[-1]["kernel"], "tiles": events[-1]["tiles"]}
     return Contestant(name, run, "ours", _into(y, np.nan), prepare_seconds=seconds, notes=notes)
 
 
 def _can_prepare(p: Problem) -> None:
-    from penstock import _core
-
     if p.transposed:
         raise UnsupportedError("A^T x has one algorithm, and nothing to prepare")
-    if not hasattr(_core.Matrix, "prepare"):
-        raise UnsupportedError("this build of penstock has no prepare()")
 
 
 @contestant("penstock")

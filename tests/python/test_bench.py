@@ -102,6 +102,11 @@ def test_spmv_on_toy_matrices(tmp_path: Path) -> None:
             case["rows"] + case["cols"]
         )
         if case["operation"] == "A x":
+            for who in ("balanced", "blocked", "binned"):
+                assert case["results"][f"penstock_{who}"]["kernel"] == who
+            prepared = case["results"]["penstock_prepared"]
+            assert prepared["kernel"] == prepared["prepared"]
+            assert prepared["prepare_seconds"] > 0
             assert case["streamed_ratio"] > 0
             assert case["results"]["penstock_streamed"]["tiles"] > 1
             assert {"penstock", "penstock_streamed"} <= set(case["ratios"])
