@@ -28,15 +28,17 @@ std::vector<Cell> table() {
   const auto add = [&](const Schedule& how, std::initializer_list<const char*> remedies) {
     for (auto& cell : row(how, remedies)) all.push_back(std::move(cell));
   };
-  //                              host        mapped      pinned managed device     peer
-  add(InCore{kCpu}, {"", "", "", "", "move it", "move it"});
-  add(InCore{kGpu}, {"Streamed", "Streamed", "", "", "", ""});
-  add(InCore{Where{1}}, {"Streamed", "Streamed", "", "", "move it", ""});
-  add(Streamed{{kCpu}}, {"", "", "", "", "InCore", ""});
-  add(Streamed{{kGpu}}, {"", "", "", "", "InCore", ""});
-  add(Streamed{{kGpu, Where{1}}}, {"", "", "", "", "InCore", ""});
-  add(ZeroCopy{kGpu}, {"pinned", "pinned", "", "", "", ""});
-  add(ZeroCopy{kCpu}, {"", "", "", "", "pinned", "pinned"});
+  // clang-format off
+  //                               host        mapped      pinned managed device   peer
+  add(InCore{kCpu},               {"",         "",         "",    "",     "move it", "move it"});
+  add(InCore{kGpu},               {"Streamed", "Streamed", "",    "",     "",        ""});
+  add(InCore{Where{1}},           {"Streamed", "Streamed", "",    "",     "move it", ""});
+  add(Streamed{{kCpu}},           {"",         "",         "",    "",     "InCore",  ""});
+  add(Streamed{{kGpu}},           {"",         "",         "",    "",     "InCore",  ""});
+  add(Streamed{{kGpu, Where{1}}}, {"",         "",         "",    "",     "InCore",  ""});
+  add(ZeroCopy{kGpu},             {"pinned",   "pinned",   "",    "",     "",        ""});
+  add(ZeroCopy{kCpu},             {"",         "",         "",    "",     "pinned",  "pinned"});
+  // clang-format on
   return all;
 }
 
