@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install -q
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
 export PATH := $(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
@@ -41,7 +41,7 @@ $(VENV)/.created:
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml
 	@echo '== Installing build tools and dependencies from PyPI'
-	@$(PIP) cmake ninja $$($(BIN)/python ci/requirements.py build run)
+	@$(PIP) -q cmake ninja $$($(BIN)/python ci/requirements.py build run)
 	@touch $@
 
 build/options: FORCE
@@ -61,7 +61,7 @@ install: $(VENV)/.installed ## Set up .venv with the compiled package (every oth
 
 $(VENV)/.extra-%: $(VENV)/.tools
 	@echo '== Installing what `make $*` needs from PyPI'
-	@$(PIP) $$($(BIN)/python ci/requirements.py $*)
+	@$(PIP) -q $$($(BIN)/python ci/requirements.py $*)
 	@touch $@
 
 # --- using it ------------------------------------------------------------------------------------------------------
