@@ -1,4 +1,44 @@
 # Finds nvcc (an installed toolkit, or the wheels of penstock[cuda]) and sets PENSTOCK_HAVE_CUDA.
+
+# The wheels put the toolkit into site-packages/nvidia/cu13, without the lib64 and libcudart.so that nvcc and CMake look
+# for: a folder of links in the build tree has them, and site-packages stays as pip left it. Sets `out` to its nvcc.
+function(penstock_find_cuda_wheels out)
+  find_package(Python 3.10 QUIET COMPONENTS Interpreter)
+  if(NOT Python_FOUND)
+    return()
+  endif()
+  # purelib as well as sys.path: pip's isolated builds hide the first from the second
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "
+import sys, sysconfig
+from pathlib import Path
+for p in [*sys.path, sysconfig.get_path('purelib'), sysconfig.get_path('platlib')]:
+    if (Path(p) / 'nvidia/cu13/bin/nvcc').is_file():
+        print(Path(p) / 'nvidia/cu13')
+        break
+" OUTPUT_VARIABLE wheels OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT wheels)
+    return()
+  endif()
+  if(CMAKE_VERSION VERSION_LESS 3.26)
+    message(WARNING "nvcc of the PyPI wheels needs CMake 3.26 or newer (pip install cmake): not used")
+    return()
+  endif()
+  set(root ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+  file(REMOVE_RECURSE ${root})
+  file(MAKE_DIRECTORY ${root}/bin ${root}/lib)
+  file(CREATE_LINK ${wheels}/include ${root}/include SYMBOLIC)
+  file(CREATE_LINK ${wheels}/nvvm ${root}/nvvm SYMBOLIC)
+  file(GLOB files RELATIVE ${wheels} ${wheels}/bin/* ${wheels}/lib/*)  # one by one: nvcc looks for its bin/../lib64
+  foreach(file ${files})
+    file(CREATE_LINK ${wheels}/${file} ${root}/${file} SYMBOLIC)
+  endforeach()
+  file(CREATE_LINK lib ${root}/lib64 SYMBOLIC)
+  if(NOT EXISTS ${root}/lib/libcudart.so)
+    file(CREATE_LINK libcudart.so.13 ${root}/lib/libcudart.so SYMBOLIC)
+  endif()
+  set(${out} ${root}/bin/nvcc PARENT_SCOPE)
+endfunction()
+
 set(PENSTOCK_HAVE_CUDA false)
 set(PENSTOCK_CUDA_COMPILER "none")
 set(PENSTOCK_CUDA_ARCHITECTURES "")
@@ -9,13 +49,41 @@ endif()
 if(NOT CMAKE_CUDA_COMPILER)
   find_program(CMAKE_CUDA_COMPILER nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
 endif()
+if(NOT CMAKE_CUDA_COMPILER OR CMAKE_CUDA_COMPILER STREQUAL "${CMAKE_CURRENT_BINARY_DIR}/cuda/bin/nvcc")
+  penstock_find_cuda_wheels(wheel_nvcc)
+  if(wheel_nvcc)
+    set(CMAKE_CUDA_COMPILER ${wheel_nvcc} CACHE FILEPATH "nvcc of the PyPI wheels" FORCE)
+    set(CUDAToolkit_ROOT ${CMAKE_CURRENT_BINARY_DIR}/cuda CACHE PATH "the PyPI wheels' toolkit" FORCE)
+  else()
+    unset(CMAKE_CUDA_COMPILER CACHE)
+  endif()
+endif()
 if(NOT CMAKE_CUDA_COMPILER)
-  unset(CMAKE_CUDA_COMPILER CACHE)
   if(PENSTOCK_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "PENSTOCK_CUDA=ON, but nvcc was not found: install a toolkit, or set CUDA_HOME")
+    message(FATAL_ERROR "PENSTOCK_CUDA=ON, but nvcc was not found: install a toolkit and set CUDA_HOME, or install the "
+                        "wheels of penstock[cuda] for the Python that builds")
   endif()
   message(STATUS "nvcc not found: building without CUDA")
   return()
+endif()
+
+# An nvcc that is too old for C++20 or for this g++ must not stop a build that did not ask for it.
+if(NOT PENSTOCK_NVCC_WORKS STREQUAL CMAKE_CUDA_COMPILER)
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/probe.cu "#include <concepts>\n__global__ void probe() {}\n")
+  execute_process(COMMAND ${CMAKE_CUDA_COMPILER} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -c probe.cu -o probe.o
+                  WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+                  RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    set(message_text "${CMAKE_CUDA_COMPILER} cannot compile C++20 with ${CMAKE_CXX_COMPILER}:\n${output}")
+    if(PENSTOCK_CUDA STREQUAL "ON")
+      message(FATAL_ERROR "${message_text}")
+    endif()
+    message(WARNING "${message_text}Building without CUDA; set PENSTOCK_CUDA=OFF to silence this")
+    unset(CMAKE_CUDA_COMPILER CACHE)
+    unset(CMAKE_CUDA_COMPILER)
+    return()
+  endif()
+  set(PENSTOCK_NVCC_WORKS ${CMAKE_CUDA_COMPILER} CACHE INTERNAL "the nvcc that was tried")
 endif()
 
 if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -28,6 +96,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 (Debian 12) does not 
 endif()
 find_package(CUDAToolkit REQUIRED)
 set(PENSTOCK_HAVE_CUDA true)
+message(STATUS "nvcc found: building with CUDA (${CMAKE_CUDA_COMPILER})")
 set(PENSTOCK_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
 set(PENSTOCK_CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}")
 

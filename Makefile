@@ -1,0 +1,123 @@
+# Everything that this repository can do, one target each; `make` lists them. Needs python3 (3.10 or newer, with venv),
+# g++ (12 or newer), make and PyPI: the rest is installed into .venv.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+CUDA ?= AUTO
+MATRIX ?=
+DEMO_ARGS ?=
+BENCH_ARGS ?=
+GPU_PYTHON ?=
+PYTEST_ARGS ?=
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
+export PATH := $(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
+
+# Folders are listed with their files: one that is removed or renamed also makes the extension stale.
+NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
+
+.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-python bench gpu-test docs \
+        format lint clean FORCE
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+	@echo 'Options: MATRIX=file DEMO_ARGS=... (demo), PYTEST_ARGS=... (test), BENCH_ARGS=... (bench), CUDA=AUTO|ON|OFF,'
+	@echo '         PYTHON=python3.12, GPU_PYTHON=python3 (gpu-test without .venv, offline)'
+
+# --- setting up ----------------------------------------------------------------------------------------------------
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo 'Penstock needs Python 3.10 or newer;' \
+	  "$(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=..."; exit 1; }
+	@echo '== Creating .venv'
+	@rm -rf $(VENV) build/dev/CMakeCache.txt
+	@$(PYTHON) -m venv $(VENV) || { echo 'No venv module: apt-get install python3-venv'; exit 1; }
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.created pyproject.toml
+	@echo '== Installing build tools and dependencies from PyPI'
+	@$(PIP) -q cmake ninja $$($(BIN)/python ci/requirements.py build run)
+	@touch $@
+
+build/options: FORCE
+	@mkdir -p build; echo 'CUDA=$(CUDA)' | cmp -s - $@ || echo 'CUDA=$(CUDA)' > $@
+
+# Editable: Python files are used where they lie; the extension is compiled in build/dev and installed into .venv.
+$(VENV)/.installed: $(VENV)/.tools build/options $(NATIVE)
+	@echo '== Compiling the package (log: build/install.log)'
+	@touch $@.begun; begin=$$SECONDS; $(PIP) -v --no-build-isolation --no-deps -e . -C build-dir=build/dev \
+	  -C cmake.define.PENSTOCK_TESTS=ON -C cmake.define.PENSTOCK_CUDA=$(CUDA) > build/install.log 2>&1 \
+	  || { cat build/install.log; exit 1; }; \
+	sed -nE 's/^ *-- (nvcc (not )?found.*|Penstock .*)/   \1/p; /warning:/p' build/install.log; \
+	echo "   done in $$((SECONDS - begin)) s"
+	@mv $@.begun $@  # the time of the beginning: a file saved meanwhile is newer
+
+install: $(VENV)/.installed ## Set up .venv with the compiled package (every other target does so first)
+
+$(VENV)/.extra-%: $(VENV)/.tools
+	@echo '== Installing what `make $*` needs from PyPI'
+	@$(PIP) -q $$($(BIN)/python ci/requirements.py $*)
+	@touch $@
+
+# --- using it ------------------------------------------------------------------------------------------------------
+demo: install ## The main job: generate, store, multiply in core and streamed, verify
+	@$(BIN)/penstock demo $(if $(MATRIX),'$(MATRIX)') $(DEMO_ARGS)
+
+bench: install $(VENV)/.extra-bench ## Benchmarks against other libraries (minutes; idle machine)
+	@for script in bench/spmv_cpu.py bench/io.py; do echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+
+# --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
+test: install $(VENV)/.extra-test ## Every test that needs no GPU
+	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz python; do \
+	  start=$$SECONDS; echo "== $$part ($$((start - begin)) s so far)"; $(MAKE) -s --no-print-directory test-$$part; done
+
+test-rules:
+	@$(BIN)/python ci/rules.py
+	@if [ -x $(BIN)/ruff ]; then $(MAKE) -s --no-print-directory lint; \
+	else echo 'lint skipped: its tools are not installed (make lint)'; fi
+
+test-cpp: install
+	@ci/unit_tests.sh dev
+
+test-asan test-tsan: test-%: $(VENV)/.tools
+	@ci/unit_tests.sh $*
+
+test-fuzz: install
+	@if [ "$${CI:-}" != true ]; then echo 'skipped: runs for 60 s where CI=true'; \
+	elif [ ! -f tests/fuzz/fuzz_readers.py ]; then echo 'skipped: no tests/fuzz/fuzz_readers.py'; \
+	else $(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60; fi
+
+test-python: install $(VENV)/.extra-test
+	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python python/penstock README.md) $(PYTEST_ARGS)
+
+gpu-test: ## Tests on a GPU; says why where there is none
+	@reason=$$($(or $(GPU_PYTHON),$(PYTHON)) ci/find_gpu.py); \
+	if [ -n "$$reason" ]; then echo "gpu-test cannot run here: $$reason"; exit 0; fi; \
+	$(if $(GPU_PYTHON),,$(MAKE) -s --no-print-directory install $(VENV)/.extra-test;) \
+	ci/gpu_test.sh $(or $(GPU_PYTHON),$(BIN)/python)
+
+# --- caring for it ---------------------------------------------------------------------------------------------------
+docs: install $(VENV)/.extra-docs ## Build the documentation into build/docs
+	@$(BIN)/mkdocs build --strict --quiet --site-dir build/docs && echo 'built build/docs/index.html'
+
+CPP = $(shell git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh')
+format: $(VENV)/.extra-lint ## Format C++ and Python in place
+	@$(BIN)/clang-format -i $(CPP)
+	@$(BIN)/ruff check -q --fix . || true
+	@$(BIN)/ruff format -q .
+
+lint: $(VENV)/.extra-lint ## Rules, formatting, ruff and codespell, changing nothing
+	@$(BIN)/python ci/rules.py
+	@$(BIN)/ruff check -q .
+	@$(BIN)/ruff format -q --check .
+	@$(BIN)/codespell
+	@$(BIN)/clang-format --dry-run -Werror $(CPP)
+
+clean: ## Remove .venv and everything built
+	rm -rf .venv build dist .pytest_cache .ruff_cache .hypothesis python/penstock/_core*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +
