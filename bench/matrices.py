@@ -11,7 +11,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 MIN_NNZ = 100_000  # below, the time of a call hides the time of the product
-_SUFFIXES = (".mtx", ".txt", ".csv", ".graph", ".gr", ".hb", ".cua", ".npz")
+_SUFFIXES = (".mtx", ".txt", ".csv", ".graph", ".hgr", ".gr", ".hb", ".cua", ".npz")
 
 
 def _rmat(scale: int) -> Callable[[], Any]:
@@ -117,7 +117,7 @@ def select(names: str, quick: bool, skip: Callable[[str, str], None]) -> Iterato
             yield name, with_values(known[name]())
             continue
         path = files.get(name, Path(name))
-        if not path.is_file():
+        if not path.exists():  # a store is a folder
             choices = ", ".join([*known, *files, "generated", "data", "all"])
             raise SystemExit(f"matrix {name!r} is neither a file nor one of {choices}")
         try:
