@@ -14,9 +14,8 @@
 namespace penstock {
 namespace {
 
-// A host slot stays in the second-level caches while it is computed on: on 2 cores with 2 MB each, 1 MiB reached 0.9
-// of the in-core speed, 8 MiB 0.7 (3-D Laplacian 128^3, float64).
-constexpr std::int64_t kHostSlotBytes = 1 << 20;
+// A host slot stays in its thread's second-level cache while it is computed on.
+constexpr std::int64_t kHostSlotBytes = 256 << 10;
 constexpr std::int64_t kGpuSlotBytes = 64 << 20;  // the copy engine is at full speed from 16 MiB
 constexpr std::int64_t kSlotPadding = 512;        // at most: a slot's arrays are aligned, and n rows have n + 1 offsets
 constexpr std::int64_t kRowAlign = 4;             // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
@@ -141,6 +140,9 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
+/// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another.
+std::int64_t host_rings() { return num_threads(); }
+
 template <Semiring S, class V>
 void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
                   const Streamed& how, Scale<S> scale, Trace& trace) {
@@ -151,13 +153,17 @@ void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, st
   std::atomic<std::int64_t> next = 0;
   std::mutex lock;
   std::exception_ptr error;
+  const auto ring = [&](Where where) {
+    Trace mine;
+    const OwnedStream stream(where);
+    run<S, V>(Ring<V>(a, blocks, next, where, how.slots, &mine), x, y, scale, pieces, stream, mine);
+    const std::lock_guard guard(lock);
+    add(trace, mine);
+  };
   const auto drive = [&](Where where) {
     try {
-      Trace mine;
-      const OwnedStream stream(where);
-      run<S, V>(Ring<V>(a, blocks, next, where, how.slots, &mine), x, y, scale, pieces, stream, mine);
-      const std::lock_guard guard(lock);
-      add(trace, mine);
+      if (where.is_gpu()) ring(where);
+      else parallel_for(host_rings(), [&](std::int64_t) { ring(where); });
     } catch (...) {
       next = std::ssize(blocks);  // the other devices stop after the tiles that they hold
       const std::lock_guard guard(lock);
@@ -189,9 +195,11 @@ void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span
 }  // namespace
 
 std::int64_t slot_bytes(const Streamed& how) {
+  const bool gpu = how.devices.front().is_gpu();
   auto bytes = how.block_bytes;
-  if (bytes == 0) bytes = how.devices.front().is_gpu() ? kGpuSlotBytes : kHostSlotBytes;
-  if (how.ring_bytes > 0) bytes = std::min(bytes, how.ring_bytes / how.slots - kSlotPadding);
+  if (bytes == 0) bytes = gpu ? kGpuSlotBytes : kHostSlotBytes;
+  if (how.ring_bytes > 0)
+    bytes = std::min(bytes, how.ring_bytes / (how.slots * (gpu ? 1 : host_rings())) - kSlotPadding);
   return std::max<std::int64_t>(bytes, 64);
 }
 
