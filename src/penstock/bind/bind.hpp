@@ -13,6 +13,7 @@ namespace penstock::bind {
 void core(nb::module_&);
 void csr(nb::module_&);
 void multiply(nb::module_&);
+void text(nb::module_&);
 
 /// A matrix as Python holds it.
 struct Matrix {

@@ -5,4 +5,5 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::multiply(m);
+  penstock::bind::text(m);
 }
