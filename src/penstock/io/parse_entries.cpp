@@ -78,10 +78,49 @@ struct LineParser {
     }
   }
 
+  /// The usual line, without strings or messages: plain digits, a good value, blanks between them, nothing more. Where
+  /// that is not what stands there, returns false, and `line` looks again with care.
+  bool usual_line(const char*& at, const char* end, Entry& e) const {
+    const char* p = at;
+    for (const char kind : f.columns) {
+      p = scan::skip_blanks(p, end);
+      if (kind == 'i' || kind == 'j') {
+        const char* start = p;
+        std::int64_t n = 0;
+        for (unsigned digit; p != end && (digit = static_cast<unsigned char>(*p) - unsigned{'0'}) < 10; ++p)
+          if (p - start < 18) n = n * 10 + digit;
+        n -= f.base;
+        if (p == start || p - start > 18 || n < 0 || n >= (kind == 'i' ? f.rows : f.cols)) return false;
+        (kind == 'i' ? e.row : e.col) = n;
+      } else if (kind == 'v' || kind == 'w') {
+        const auto [stop, error] = std::from_chars(p, end, kind == 'v' ? e.real : e.imaginary);
+        if (error != std::errc()) return false;
+        p = stop;
+      } else if (kind == 'n') {
+        std::int64_t n;
+        const auto [stop, error] = std::from_chars(p, end, n);
+        if (error != std::errc() || n > kExact || n < -kExact) return false;
+        e.real = static_cast<double>(n);
+        p = stop;
+      } else if (kind == 'a') {
+        if (p == end || *p++ != 'a') return false;
+      } else {
+        const char* start = p;
+        if ((p = scan::token_end(p, end, 0)) == start) return false;
+      }
+      if (p != end && !scan::is_blank(*p) && *p != '\n') return false;
+    }
+    p = scan::skip_blanks(p, end);
+    if (p != end && *p != '\n') return false;
+    at = p == end ? p : p + 1;
+    return true;
+  }
+
   /// Parses the line at p; p ends behind it. Returns whether it holds an entry.
   bool line(const char*& p, const char* end, Entry& e, std::optional<scan::Fault>& fault) const {
     p = scan::skip_blanks(p, end);
     const char* start = p;
+    if (f.separator == 0 && (p == end || f.comments.find(*p) == f.comments.npos) && usual_line(p, end, e)) return true;
     const bool skip = p == end || *p == '\n' || f.comments.find(*p) != f.comments.npos;
     for (std::size_t c = 0; !skip && c < f.columns.size(); ++c) {
       const char* token = p;
