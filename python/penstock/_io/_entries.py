@@ -1,0 +1,140 @@
+"""Entries (row, column, value) on their way from a file to a csr_array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._csr import csr_array
+from penstock._io._errors import MAX_COLS, broken
+from penstock._io._text import TextFile
+
+DUPLICATES = ("sum", "min", "max", "keep")
+
+
+def value_type(kind: str, dtype: Any) -> np.dtype | None:
+    """How to hold values while reading: kind is "pattern", "real" or "complex"; None for no values. Narrow types are
+    read as such, so that a float32 matrix never exists in float64."""
+    if kind == "pattern":
+        return None
+    wide = np.dtype(np.complex128 if kind == "complex" else np.float64)
+    narrow = np.dtype(np.complex64 if kind == "complex" else np.float32)
+    return narrow if dtype is not None and np.dtype(dtype) == narrow else wide
+
+
+class Entries:
+    """Arrays that grow as blocks of text are parsed into them."""
+
+    def __init__(self, values: np.dtype | None, expected: int, rows: int) -> None:
+        self.row = np.empty(expected, np.int32 if rows <= MAX_COLS else np.int64)
+        self.col = np.empty(expected, np.int32)
+        self.values = None if values is None else np.empty(expected, values)
+        self.count = 0
+
+    def make_room(self, more: int) -> None:
+        needed = self.count + more
+        if needed <= self.row.size:
+            return
+        size = max(needed, self.row.size * 3 // 2)
+        for array in (self.row, self.col, self.values):
+            if array is not None:
+                array.resize(size, refcheck=False)  # no view of them is ever handed out before the end
+
+    def parse(self, text: TextFile, columns: str, *, base: int, rows: int, cols: int, hint: str,
+              separator: str = "", comments: str = "", promised: int | None = None) -> None:  # fmt: skip
+        """Parses the rest of the file; where the header promised a number of entries, holds it to that."""
+        header = text.line - 1
+        for block, first_line in text.blocks():
+            lines = _core.count_lines(block)
+            self.make_room(lines)
+            room = slice(self.count, self.count + lines)
+            values = None if self.values is None else self.values[room]
+            found = _core.parse_entries(
+                block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
+                text.name, first_line, hint,
+            )  # fmt: skip
+            if promised is not None and self.count + found > promised:
+                line = first_line + _line_of(block, promised - self.count, comments.encode())
+                raise text.broken(f"more entries than the {promised} that the header promises: correct one", line)
+            self.count += found
+        if promised is not None and self.count < promised:
+            raise text.broken(
+                f"the file ends after {self.count} of the {promised} entries that the header promises: it is truncated, "
+                "or the count is wrong",
+                header,
+            )
+
+    def to_csr(self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum") -> csr_array:
+        row, col = self.row[: self.count], self.col[: self.count]
+        values = None if self.values is None else self.values[: self.count]
+        return to_csr(file, rows, cols, row, col, values, mirror, duplicates)
+
+
+def _line_of(block: bytes, entry: int, comments: bytes) -> int:
+    """The line, from 0, of the k-th entry of a block."""
+    for number, line in enumerate(block.split(b"\n")):
+        text = line.strip()
+        if text and text[0] not in comments:
+            if entry == 0:
+                return number
+            entry -= 1
+    return 0
+
+
+def to_csr(file: Any, rows: int, cols: int, row: np.ndarray, col: np.ndarray, values: np.ndarray | None,
+           mirror: str = "none", duplicates: str = "sum") -> csr_array:  # fmt: skip
+    """`_core.coo_to_csr`, with the file's name on its errors and a choice of what becomes of duplicates."""
+    if duplicates not in DUPLICATES:
+        raise ValueError(f"duplicates={duplicates!r}: choose one of {', '.join(DUPLICATES)}")
+    try:
+        matrix = _core.coo_to_csr(rows, cols, row, col, values, duplicates == "sum", mirror)
+    except ValueError as error:
+        raise broken(file, str(error)) from error
+    merge = duplicates in ("min", "max") or (duplicates == "keep" and values is None)
+    return _merged(csr_array._wrap(matrix), duplicates) if merge else csr_array._wrap(matrix)
+
+
+def _merged(a: csr_array, how: str) -> csr_array:
+    """Runs of equal columns in a row (coo_to_csr sorts them) made one entry; of a pattern, nothing is left to choose."""
+    if a.nnz == 0:
+        return a
+    first = np.empty(a.nnz, bool)
+    first[0] = True
+    np.not_equal(a.indices[1:], a.indices[:-1], out=first[1:])
+    first[a.indptr[:-1][a.indptr[:-1] < a.nnz]] = True
+    starts = np.flatnonzero(first)
+    if starts.size == a.nnz:
+        return a
+    indptr = np.searchsorted(starts, a.indptr)
+    values = None
+    if a.dtype != np.bool_:
+        values = (np.minimum if how == "min" else np.maximum).reduceat(a.data, starts)
+    return csr_array._from_parts(*a.shape, indptr.astype(np.int64), a.indices[starts], values)
+
+
+def transposed(a: csr_array) -> csr_array:
+    """The transpose, formed."""
+    row = np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))
+    values = None if a.dtype == np.bool_ else a.data
+    return csr_array._wrap(_core.coo_to_csr(a.shape[1], a.shape[0], a.indices, row, values, False, "none"))
+
+
+def symmetry_fault(a: csr_array) -> tuple[int, int] | None:
+    """A place (i, j) where a square matrix differs from its transpose, or None. Rows must be sorted."""
+    b = transposed(a)
+    same_values = a.dtype == np.bool_ or np.array_equal(a.data, b.data, equal_nan=True)
+    if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices) and same_values:
+        return None
+    for i in range(a.shape[0]):
+        ours, theirs = (m[i : i + 1] for m in (a, b))
+        if ours.nnz and theirs.nnz and ours.nnz == theirs.nnz:
+            differ = ours.indices != theirs.indices
+            if a.dtype != np.bool_:
+                differ |= ours.data != theirs.data
+            if differ.any():
+                return i, int(ours.indices[np.flatnonzero(differ)[0]])
+        elif ours.nnz != theirs.nnz:
+            return i, int(np.setxor1d(ours.indices, theirs.indices)[0]) if ours.nnz + theirs.nnz else i
+    return None

@@ -1,0 +1,62 @@
+"""What is wrong with a file: one exception, and the checks that keep a lying header from taking memory."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MAX_COLS = 2**31 - 1
+MAX_ROWS = 2**63 - 2
+FREE_ROWS = 2**24  # row offsets of 128 MiB are never worth a refusal
+ROWS_AN_ENTRY = 1024
+
+
+def broken(file: Any, problem: str, line: int | None = None) -> ValueError:
+    """The error for a file that cannot be read: `file:line: problem`."""
+    return ValueError(f"{file}: {problem}" if line is None else f"{file}:{line}: {problem}")
+
+
+def shown(token: bytes | str) -> str:
+    """A piece of a file as a message can show it."""
+    text = token.decode("latin-1") if isinstance(token, bytes) else token
+    text = text.strip()
+    short = text[:40] + ("..." if len(text) > 40 else "")
+    return ascii(short)
+
+
+def count(token: bytes | str, what: str, file: Any, line: int | None = None, most: int = MAX_ROWS) -> int:
+    """A size or count from a header."""
+    text = token.decode("latin-1") if isinstance(token, bytes) else token
+    if not re.fullmatch(r"\+?[0-9]+", text):
+        kind = "negative" if re.fullmatch(r"-[0-9]+", text) else "not an integer"
+        raise broken(file, f"{what} {shown(text)} is {kind}: the header must give 0 or more", line)
+    digits = text.lstrip("+0") or "0"
+    if len(digits) > 20 or int(digits) > most:
+        raise broken(file, f"{what} {shown(text)} is over {most}, the most that is supported", line)
+    return int(digits)
+
+
+def check_size(file: Any, entries: int, what: str, bytes_each: int, at_most: int, line: int | None = None) -> None:
+    """Refuses a header whose entries cannot all be in the file; `at_most` bounds its (unpacked) bytes."""
+    if entries * bytes_each > at_most + 1:  # the last newline may be missing
+        raise broken(
+            file,
+            f"the header promises {entries} {what}, at least {entries * bytes_each} bytes, but the file holds at "
+            f"most {at_most}: it is truncated, or the count is wrong",
+            line,
+        )
+
+
+def check_rows(file: Any, rows: int, entries: int, max_rows: int | None, remedy: str = "") -> None:
+    """Refuses a matrix that is nearly all empty rows: row offsets take 8 bytes a row whatever is in it."""
+    if rows > (max(FREE_ROWS, ROWS_AN_ENTRY * entries) if max_rows is None else max_rows):
+        raise broken(
+            file,
+            f"{rows} rows for {entries} entries: row offsets alone would take {8 * rows / 2**30:.1f} GiB; "
+            f"{remedy}pass max_rows={rows} if this is meant",
+        )
+
+
+def check_cols(file: Any, cols: int, line: int | None = None) -> None:
+    if cols > MAX_COLS:
+        raise broken(file, f"{cols} columns exceed 2^31 - 1: split the matrix by columns", line)

@@ -1,0 +1,93 @@
+"""METIS and DIMACS-10 graphs (.graph): `n m [fmt [ncon]]`, then line i lists the neighbours of vertex i.
+
+Edge weights become values. Vertex sizes and weights are checked and left out: a matrix has no place for them.
+The format: METIS manual 5.1.0, section 4.1.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock._csr import csr_array
+from penstock._io._atomic import atomic_file
+from penstock._io._entries import symmetry_fault, to_csr, value_type
+from penstock._io._errors import broken, check_cols, check_rows, check_size, count, shown
+from penstock._io._lists import Lists
+from penstock._io._rows import require_integers, write_rows
+from penstock._io._text import TextFile
+
+EXACT = 2**53
+
+
+def _header(text: TextFile) -> tuple[int, int, str, int]:
+    words = text.take_data(b"%", "the header 'n m [fmt [ncon]]'").split()
+    line = text.line - 1
+    if not 2 <= len(words) <= 4:
+        raise text.broken(f"the header has {len(words)} numbers, not n m [fmt [ncon]]", line)
+    n = count(words[0], "the number of vertices", text.path, line)
+    m = count(words[1], "the number of edges", text.path, line)
+    fmt = words[2].decode("latin-1").zfill(3) if len(words) > 2 else "000"
+    if len(fmt) != 3 or set(fmt) - {"0", "1"}:
+        raise text.broken(f"fmt {shown(fmt)} is not three digits 0 or 1 (sizes, vertex weights, edge weights)", line)
+    ncon = count(words[3], "the number of vertex weights", text.path, line, 1 << 20) if len(words) > 3 else int(fmt[1])
+    if fmt[1] == "0" and ncon > 0:
+        raise text.broken(f"{ncon} weights a vertex, but fmt {fmt} says that there are none", line)
+    check_cols(text.path, n, line)
+    check_size(text.path, m, "edges", 4, text.at_most, line)
+    return n, m, fmt, ncon
+
+
+def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
+    with TextFile(path) as text:
+        n, m, fmt, ncon = _header(text)
+        line = text.line - 1
+        check_rows(path, n, m, max_rows)
+        lists = Lists(text, "%")
+    lists.keep_rows(n, "vertices")
+    front = int(fmt[0]) + ncon
+    if front:
+        check_size(path, n * front, "vertex weights", 2, text.at_most, line)
+        if (lists.drop_front(front, f"fmt {fmt}") < 0).any():
+            raise broken(path, "a vertex weight is negative: METIS has them 0 or more")
+    weights = lists.split_pairs() if fmt[2] == "1" else None
+    if lists.values.size != 2 * m:
+        raise broken(
+            path,
+            f"the lists hold {lists.values.size} neighbours, {m} edges make {2 * m}: the file is truncated, or the "
+            "count is wrong (every edge is counted once and listed twice)",
+            line,
+        )
+    lists.check_range(n, "neighbour")
+    row, col = lists.rows(), lists.values - 1
+    loop = np.flatnonzero(row == col)
+    if loop.size:
+        v = int(row[loop[0]])
+        raise broken(path, f"vertex {v + 1} lists itself: METIS graphs have no loops, save it as .mtx", int(lists.lines[v]))
+    values = None
+    if weights is not None:
+        if weights.size and max(-int(weights.min()), int(weights.max())) > EXACT:
+            raise broken(path, "an edge weight is beyond 2^53: float64 would round it")
+        values = weights.astype(value_type("real", dtype))
+    a = to_csr(path, n, n, row, col, values)
+    if fault := symmetry_fault(a):
+        i, j = fault
+        raise broken(path, f"the edge {i + 1} - {j + 1} is not listed alike at both ends: correct the lists", int(lists.lines[i]))
+    return a
+
+
+def write(path: Any, a: csr_array) -> None:
+    """Needs a symmetric matrix with an empty diagonal, and positive integers where there are values."""
+    if a.shape[0] != a.shape[1]:
+        raise broken(path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .hgr or .mtx")
+    pattern = a.dtype == np.bool_
+    if not pattern:
+        require_integers(a, path, "a .graph file", 1, EXACT)
+    if a.nnz and (a.indices == np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))).any():
+        raise broken(path, "METIS graphs have no loops, and the diagonal is not empty: save it as .mtx")
+    if fault := symmetry_fault(a):
+        raise broken(path, f"METIS graphs are symmetric, but A[{fault[0]}, {fault[1]}] is not: save it as .mtx")
+    with atomic_file(path) as file:
+        file.write(b"%d %d%s\n" % (a.shape[0], a.nnz // 2, b"" if pattern else b" 001"))
+        write_rows(file, a, lists=True, base=1)

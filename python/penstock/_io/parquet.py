@@ -1,0 +1,84 @@
+"""Edge lists in Parquet, through polars: the first two or three columns, or those that are named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock._convert import as_type, check_shape
+from penstock._csr import csr_array
+from penstock._io._atomic import atomic_file
+from penstock._io._entries import to_csr, value_type
+from penstock._io._errors import MAX_COLS, broken, check_rows
+from penstock._io._rows import row_slabs
+
+
+def _polars() -> Any:
+    try:
+        import polars
+    except ImportError as error:
+        raise ImportError("Parquet files need polars: pip install 'penstock[text]'") from error
+    return polars
+
+
+def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed: bool = True, base: int = 0,
+         shape: tuple[int, int] | None = None, columns: tuple[str, ...] | None = None,
+         duplicates: str = "sum") -> csr_array:  # fmt: skip
+    pl = _polars()
+    with open(path, "rb") as file:
+        ends = file.read(4) == b"PAR1" and file.seek(-4, 2) >= 4 and file.read(4) == b"PAR1"
+    if not ends:
+        raise broken(path, "does not start and end as Parquet does: it is truncated, or another format")
+    try:
+        table = pl.read_parquet(path, columns=None if columns is None else list(columns))
+    except BaseException as error:  # a panic in polars is not an Exception
+        if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+            raise
+        raise broken(path, f"polars cannot read it: {str(error)[:200]}") from error
+    names = list(columns or table.columns)
+    if len(names) not in (2, 3):
+        raise broken(path, f"has the columns {', '.join(names)[:200]}: name source, target and weight in columns=")
+    for name in names[:2]:
+        if not table[name].dtype.is_integer() or table[name].null_count():
+            raise broken(path, f"column {name!r} is {table[name].dtype}, or has gaps: node ids must be integers")
+    ids = [table[name] for name in names[:2]]
+    low, high = (min, max) if len(table) else ((lambda _: base), (lambda _: base - 1))
+    least, most = low(int(i.min() or 0) for i in ids), high(int(i.max() or 0) for i in ids)
+    rows, cols = (max(most - base + 1, 0),) * 2 if shape is None else check_shape(shape)
+    if least < base or max(most - base, 0) >= MAX_COLS:
+        raise broken(path, f"node ids are {least} .. {most}: they must lie in {base} .. 2^31 - 2; see base=")
+    if not directed and rows != cols:
+        raise broken(path, f"directed=False needs a square shape, not {rows} x {cols}")
+    check_rows(path, rows, len(table), max_rows, "renumber the ids, or " if shape is None else "")
+    row, col = (np.ascontiguousarray(i.to_numpy(), dtype=np.int64) - base for i in ids)
+    values = None
+    if len(names) == 3:
+        weight = table[names[2]]
+        if not weight.dtype.is_numeric() or weight.null_count():
+            raise broken(path, f"column {names[2]!r} is {weight.dtype}, or has gaps: weights must be numbers")
+        try:
+            values = as_type(weight.to_numpy(), value_type("real", dtype), f"column {names[2]!r}")
+        except ValueError as error:
+            raise broken(path, str(error)) from error
+    return to_csr(path, rows, cols, row, col, values, "none" if directed else "symmetric", duplicates)
+
+
+def write(path: Any, a: csr_array, *, base: int = 0) -> None:
+    """Columns source, target and, of a matrix with values, weight."""
+    pl = _polars()
+    if a.dtype.kind == "c":
+        raise broken(path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx")
+    parts = []
+    for first, last in row_slabs(a):
+        entries = slice(int(a.indptr[first]), int(a.indptr[last]))
+        row = np.repeat(np.arange(first, last) + base, np.diff(a.indptr[first : last + 1]))
+        part = {"source": row, "target": a.indices[entries].astype(np.int64) + base}
+        if a.dtype != np.bool_:
+            part["weight"] = a.data[entries]
+        parts.append(pl.DataFrame(part))
+    if not parts:
+        names = ("source", "target") if a.dtype == np.bool_ else ("source", "target", "weight")
+        parts = [pl.DataFrame({name: np.empty(0, np.int64) for name in names})]
+    with atomic_file(path) as file:
+        pl.concat(parts).write_parquet(file)

@@ -1,0 +1,201 @@
+"""The native store: a folder of plain .npy files and a JSON header, mapped into memory as it is.
+
+    name.penstock/
+      header.json    binsparse's descriptor, and our own notes under "penstock"
+      indptr.npy     int64, rows + 1   (binsparse: pointers_to_1)
+      indices.npy    int32, nnz        (indices_1)
+      data.npy       the values, nnz; of a pattern one byte that stands for all (binsparse: iso[bint8])
+
+Any NumPy reads the arrays. Opening looks at the header, the sizes and a sample of the entries, so it takes the same
+milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from typing import Any
+
+import numpy as np
+
+from penstock._csr import csr_array
+from penstock._io._atomic import atomic_folder
+from penstock._io._errors import MAX_COLS, broken
+from penstock._io._npy import STEP, map_array, write_array
+
+HEADER = "header.json"
+VERSION = 1
+LARGEST_HEADER = 1 << 20
+VALUES = {
+    "float32": "float32",
+    "float64": "float64",
+    "complex[float32]": "complex64",
+    "complex[float64]": "complex128",
+    "iso[bint8]": "bool",
+}
+REMEDY = "the store is damaged, write it again from its source"
+
+
+def is_store(folder: Any) -> bool:
+    """Whether a folder has a header of ours, or of binsparse."""
+    try:
+        _header(os.fspath(folder))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _header(folder: str) -> dict[str, Any]:
+    path = os.path.join(folder, HEADER)
+    try:
+        with open(path, "rb") as file:
+            text = file.read(LARGEST_HEADER + 1)
+        if len(text) > LARGEST_HEADER:
+            raise broken(path, f"has over {LARGEST_HEADER} bytes: {REMEDY}")
+        header = json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise broken(path, f"is not JSON ({str(error)[:100]}): {REMEDY}") from error
+    except ValueError as error:
+        raise error if str(error).startswith(path) else broken(path, f"{str(error)[:100]}: {REMEDY}") from error
+    if not isinstance(header, dict) or not isinstance(header.get("binsparse"), dict):
+        raise broken(path, f"has no object 'binsparse': {REMEDY}")
+    return header
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+class _Description:
+    """What the header says, checked as far as it can be on its own."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, HEADER)
+        header = _header(folder)
+        matrix = header["binsparse"]
+        ours = header.get("penstock", {})
+        self._require(isinstance(ours, dict), "'penstock' is not an object")
+        version = ours.get("version", VERSION)
+        self._require(_number(version), f"version {version!r:.40} is not a number")
+        if version > VERSION:
+            raise broken(self.path, f"is of version {version}, this library reads up to {VERSION}: update penstock")
+        self._require(matrix.get("format") == "CSR", f"format {matrix.get('format')!r:.40} is not 'CSR'")
+        shape, types = matrix.get("shape"), matrix.get("data_types")
+        good = isinstance(shape, list) and len(shape) == 2 and all(_number(n) for n in shape)
+        self._require(good and shape[1] <= MAX_COLS, f"shape {shape!r:.60} is not [rows, columns below 2^31]")
+        self.rows, self.cols = shape
+        self.nnz = matrix.get("number_of_stored_values")
+        self._require(_number(self.nnz), f"number_of_stored_values {self.nnz!r:.40} is not a count")
+        self._require(isinstance(types, dict), "data_types is not an object")
+        for name, wanted in (("pointers_to_1", "int64"), ("indices_1", "int32")):
+            self._require(types.get(name) == wanted, f"data_types.{name} is {types.get(name)!r:.40}, not {wanted!r}")
+        values = types.get("values")
+        known = isinstance(values, str) and values in VALUES
+        self._require(known, f"data_types.values is {values!r:.40}, not one of {', '.join(VALUES)}")
+        self.dtype = np.dtype(VALUES[values])
+        checksums = ours.get("crc32", {})
+        self._require(isinstance(checksums, dict), "crc32 is not an object")
+        self.crc32 = checksums
+
+    def _require(self, good: bool, problem: str) -> None:
+        if not good:
+            raise broken(self.path, f"{problem}: {REMEDY}")
+
+
+def _array(folder: str, name: str, size: int, dtype: Any) -> np.ndarray:
+    path = os.path.join(folder, f"{name}.npy")
+    if not os.path.isfile(path):
+        raise broken(folder, f"has no {name}.npy: {REMEDY}")
+    array = map_array(path)
+    wanted = np.dtype(dtype)
+    if array.dtype != wanted:
+        raise broken(path, f"is {array.dtype}, the header says {wanted}: {REMEDY}")
+    if array.size != size:
+        raise broken(path, f"has {array.size} entries, the header says {size}: {REMEDY}")
+    return array
+
+
+def open_store(folder: Any, *, validate: bool = False) -> csr_array:
+    """See `penstock.open`."""
+    folder = os.fspath(folder)
+    if not os.path.exists(folder):
+        raise FileNotFoundError(f"{folder}: there is no such store")
+    if not os.path.isdir(folder):
+        raise broken(folder, "is a file, a store is a folder: read it with penstock.load")
+    if not os.path.isfile(os.path.join(folder, HEADER)):
+        raise broken(folder, f"has no {HEADER}: it is not a penstock store")
+    said = _Description(folder)
+    indptr = _array(folder, "indptr", said.rows + 1, np.int64)
+    indices = _array(folder, "indices", said.nnz, np.int32)
+    values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)
+    try:
+        how = "all" if validate else "cheap"
+        a = csr_array._from_parts(said.rows, said.cols, indptr, indices, values, mapped=True, validate=how)
+    except ValueError as error:
+        raise broken(folder, f"{error}: {REMEDY}") from error
+    if validate:
+        _check_sums(folder, said, {"indptr": indptr, "indices": indices, "data": values})
+    return a
+
+
+def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | None]) -> None:
+    for name, array in arrays.items():
+        wanted = said.crc32.get(name)
+        if array is None or wanted is None:
+            continue
+        crc = 0
+        for first in range(0, array.size, STEP // array.itemsize):
+            crc = zlib.crc32(array[first : first + STEP // array.itemsize].view(np.uint8), crc)
+        if crc != wanted:
+            raise broken(os.path.join(folder, f"{name}.npy"), f"has the checksum {crc}, the header {wanted!r:.20}: {REMEDY}")
+
+
+def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
+    """The whole store in memory, every index and checksum looked at."""
+    a = open_store(folder, validate=True)
+    values = None if a.dtype == np.bool_ else np.array(a.data)
+    return csr_array._from_parts(*a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap")
+
+
+def save_store(folder: Any, a: csr_array) -> None:
+    """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory."""
+    folder = os.fspath(folder)
+    if os.path.lexists(folder):
+        if not os.path.isdir(folder):
+            raise broken(folder, "is a file: a store is a folder, choose another name")
+        if os.listdir(folder) and not is_store(folder):
+            raise broken(folder, "is a folder but not a store, and is not replaced: choose another name")
+    pattern = a.dtype == np.bool_
+    values = np.ones(1, np.uint8) if pattern else a.data
+    arrays = {"indptr": a.indptr, "indices": a.indices, "data": values}
+    crc32 = {}
+    with atomic_folder(folder) as part:
+        for name, array in arrays.items():
+            with open(os.path.join(part, f"{name}.npy"), "xb") as file:
+                crc32[name] = write_array(file, array)
+                file.flush()
+                os.fsync(file.fileno())
+        with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
+            json.dump(_describe(a, crc32), text, indent=2)
+            text.write("\n")
+            text.flush()
+            os.fsync(text.fileno())
+
+
+def _describe(a: csr_array, crc32: dict[str, int]) -> dict[str, Any]:
+    values = next(name for name, dtype in VALUES.items() if dtype == a.dtype.name)
+    return {
+        "binsparse": {
+            "version": "0.1",
+            "format": "CSR",
+            "shape": list(a.shape),
+            "number_of_stored_values": a.nnz,
+            "data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": values},
+        },
+        "penstock": {
+            "version": VERSION,
+            "files": {"pointers_to_1": "indptr.npy", "indices_1": "indices.npy", "values": "data.npy"},
+            "crc32": crc32,
+        },
+    }
