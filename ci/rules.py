@@ -21,13 +21,30 @@ FOLDERS = [
     *["partition", "comm", "dist", "solver", "io", "bind"],
 ]
 CPP = {".cpp", ".hpp", ".cu", ".cuh", ".in"}
-TEXT = CPP | {".py", ".md", ".toml", ".cmake", ".txt", ".json", ".yaml", ".yml", ".cff", ".sh", ".pyi", ""}
+TEXT = CPP | {
+    ".py",
+    ".md",
+    ".toml",
+    ".cmake",
+    ".txt",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".cff",
+    ".sh",
+    ".pyi",
+    "",
+}
 MAX_LINES = 500
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"penstock/(\w+)/')
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
-PRINTS = re.compile(r"\b(?:f|v|vf)?printf\s*\(|\b(?:f?puts|putchar|perror)\s*\(|\bstd::(?:cout|cerr|clog)\b")
-EXITS = re.compile(r"(?<![\w.>])(?:std::|::)?(?:_?exit|quick_exit|abort|terminate)\s*\(|\bMPI_Abort\b")
+PRINTS = re.compile(
+    r"\b(?:f|v|vf)?printf\s*\(|\b(?:f?puts|putchar|perror)\s*\(|\bstd::(?:cout|cerr|clog)\b"
+)
+EXITS = re.compile(
+    r"(?<![\w.>])(?:std::|::)?(?:_?exit|quick_exit|abort|terminate)\s*\(|\bMPI_Abort\b"
+)
 CUDA_MEMORY = re.compile(r"\bcuda(?:Malloc\w*|HostAlloc|HostRegister|Free\w*)\s*\(")
 MPI = re.compile(r"\bMPI_\w+")
 NATIVE = re.compile(r"-m(?:arch|tune|cpu)=native")

@@ -2,6 +2,7 @@
 # The C++ unit tests: `unit_tests.sh dev` in the package's own build folder, `asan` and `tsan` by their presets.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ -x .venv/bin/cmake ]; then export PATH="$PWD/.venv/bin:$PATH"; fi  # the CMake that configured build/dev
 preset=$1
 
 have_gtest() { echo '#include <gtest/gtest.h>' | ${CXX:-g++} -E -x c++ - >/dev/null 2>&1; }
@@ -41,3 +42,8 @@ case $preset in
     ;;
 esac
 "${run[@]}" "build/$preset/tests/unit/unit_tests" --gtest_brief=1
+if [ "$preset" = dev ]; then  # what CPUs without the widest vectors run
+  for simd in avx2 scalar; do
+    PENSTOCK_SIMD=$simd "build/$preset/tests/unit/unit_tests" --gtest_brief=1 --gtest_filter='Multiply*:Spmv*'
+  done
+fi

@@ -9,13 +9,13 @@ endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(PENSTOCK_SIMD_FAMILY "x86")
   file(GLOB PENSTOCK_SIMD_SOURCES CONFIGURE_DEPENDS src/penstock/*/*_avx2.cpp src/penstock/*/*_avx512.cpp)
+  set(quiet "-Wno-uninitialized;-Wno-maybe-uninitialized")  # GCC 12 warns inside its own intrinsics
   foreach(file ${PENSTOCK_SIMD_SOURCES})
     if(file MATCHES "_avx512\\.cpp$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512;-Wno-uninitialized;-Wno-maybe-uninitialized")  # GCC 12 warns inside its own intrinsics
+        "-mavx512f;-mavx512vl;-mavx512dq;-mavx512bw;-mavx2;-mfma;-mprefer-vector-width=512;${quiet}")
     else()
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx2;-mfma;-Wno-uninitialized;-Wno-maybe-uninitialized")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;${quiet}")
     endif()
   endforeach()
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")

@@ -162,6 +162,20 @@ TEST(Multiply, TraceCountsBytes) {
   }
 }
 
+TEST(Multiply, RingKeepsToItsBytes) {
+  for (const auto shape : test::kShapes) {
+    const auto a = test::matrix_of<double>(90, test::indptr_of(shape, 3000, 7));
+    const auto x = test::vector_of<double>(90, 3);
+    std::vector<double> y(3000);
+    for (const std::int64_t ring : {3'000, 6'000, 20'000, 100'000}) {
+      Trace t;
+      multiply<PlusTimes<double>, double>(a, x, y, Streamed{.slots = 3, .ring_bytes = ring}, {}, &t);
+      EXPECT_GT(t.ring_bytes, 0);
+      EXPECT_LE(t.ring_bytes, ring) << "rows of kind " << int(shape);
+    }
+  }
+}
+
 TEST(LeastBytes, CountsEachArrayOnce) {
   const auto a = test::matrix_of<One>(9, {0, 2, 5});
   EXPECT_EQ(least_bytes(a, 8), a.bytes() + 8 * (9 + 2));
