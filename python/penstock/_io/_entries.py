@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,12 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._io._errors import MAX_COLS, broken
+from penstock._io._faults import Lines, Unreadable
 from penstock._io._text import TextFile
 
+# Takes a block and what its lines hold; gives row, column, values and what the
+# first row and column are called, or raises Unreadable.
+Reader = Callable[[bytes, Lines], tuple[np.ndarray, np.ndarray, "np.ndarray | None", int]]
 DUPLICATES = ("sum", "min", "max", "keep")
 
 
@@ -33,7 +38,7 @@ class Entries:
         self.values = None if values is None else np.empty(expected, values)
         self.count = 0
 
-    def make_room(self, more: int) -> None:
+    def _make_room(self, more: int) -> None:
         needed = self.count + more
         if needed <= self.row.size:
             return
@@ -42,22 +47,27 @@ class Entries:
             if array is not None:
                 array.resize(size, refcheck=False)  # no view of them is ever handed out before the end
 
-    def parse(self, text: TextFile, columns: str, *, base: int, rows: int, cols: int, hint: str,
-              separator: str = "", comments: str = "", promised: int | None = None) -> None:  # fmt: skip
-        """Parses the rest of the file; where the header promised a number of entries, holds it to that."""
+    def parse(self, text: TextFile, lines: Lines, read: Reader, promised: int | None = None) -> None:
+        """Reads the rest of the file; where the header promised a number of entries, holds it to that."""
         header = text.line - 1
         for block, first_line in text.blocks():
-            lines = _core.count_lines(block)
-            self.make_room(lines)
-            room = slice(self.count, self.count + lines)
-            values = None if self.values is None else self.values[room]
-            found = _core.parse_entries(
-                block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
-                text.name, first_line, hint,
-            )  # fmt: skip
+            try:
+                row, col, values, base = read(block, lines)
+                _check_range(row, base, lines.rows)
+                _check_range(col, base, lines.cols)
+            except Unreadable as error:
+                raise lines.fault(block, text.path, first_line, str(error)) from error
+            found = row.size
             if promised is not None and self.count + found > promised:
-                line = first_line + _line_of(block, promised - self.count, comments.encode())
+                line = first_line + lines.line_of(block, promised - self.count)
                 raise text.broken(f"more entries than the {promised} that the header promises: correct one", line)
+            self._make_room(found)
+            here = slice(self.count, self.count + found)
+            np.subtract(row, base, out=self.row[here], casting="unsafe")
+            np.subtract(col, base, out=self.col[here], casting="unsafe")
+            if self.values is not None and found:
+                with np.errstate(over="ignore"):
+                    self.values[here] = values
             self.count += found
         if promised is not None and self.count < promised:
             raise text.broken(
@@ -72,15 +82,9 @@ class Entries:
         return to_csr(file, rows, cols, row, col, values, mirror, duplicates)
 
 
-def _line_of(block: bytes, entry: int, comments: bytes) -> int:
-    """The line, from 0, of the k-th entry of a block."""
-    for number, line in enumerate(block.split(b"\n")):
-        text = line.strip()
-        if text and text[0] not in comments:
-            if entry == 0:
-                return number
-            entry -= 1
-    return 0
+def _check_range(index: np.ndarray, base: int, extent: int) -> None:
+    if index.size and not base <= int(index.min()) <= int(index.max()) < extent + base:
+        raise Unreadable("an index is out of range")
 
 
 def to_csr(file: Any, rows: int, cols: int, row: np.ndarray, col: np.ndarray, values: np.ndarray | None,

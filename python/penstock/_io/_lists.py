@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-from penstock import _core
+from penstock._io._scipy_text import read_numbers
 from penstock._io._text import TextFile
+
+
+def _numbers_a_line(block: bytes, comments: str) -> tuple[np.ndarray, np.ndarray]:
+    """(how many numbers stand on each line that is no comment, the numbers of these lines from 0)"""
+    data = np.frombuffer(block, np.uint8)
+    blank = data <= 32  # nothing else is below it: the numbers have been read
+    starts = ~blank
+    starts[1:] &= blank[:-1]
+    ends = np.flatnonzero(data == 10)
+    if not block.endswith(b"\n"):
+        ends = np.append(ends, data.size)
+    lengths = np.diff(np.searchsorted(np.flatnonzero(starts), ends), prepend=0)
+    kept = np.arange(ends.size)
+    if any(c.encode() in block for c in comments):
+        pattern = rb"(?m)^[ \t\r]*[" + re.escape(comments.encode()) + rb"]"
+        marked = [match.end() - 1 for match in re.finditer(pattern, block)]
+        kept = np.delete(kept, np.searchsorted(ends, marked))
+    return lengths[kept], kept
 
 
 class Lists:
@@ -14,10 +34,9 @@ class Lists:
     def __init__(self, text: TextFile, comments: str) -> None:
         values, lengths, lines = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for block, first_line in text.blocks():
-            numbers, per_line = _core.parse_integers(block, comments, text.name, first_line)
-            kept = np.flatnonzero(per_line >= 0)
-            values.append(numbers)
-            lengths.append(per_line[kept])
+            values.append(read_numbers(text, block, first_line, True, comments))
+            per_line, kept = _numbers_a_line(block, comments)
+            lengths.append(per_line)
             lines.append(kept + first_line)
         self.text = text
         self.values = np.concatenate(values)

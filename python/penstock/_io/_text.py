@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from penstock import _core
 from penstock._io._errors import broken
 
 FIRST_CHUNK = 1 << 16
@@ -16,6 +15,10 @@ CHUNK = 1 << 24
 LONGEST_HEADER_LINE = 1 << 16
 LONGEST_LINE = 1 << 30
 MOST_PACKED = 1032  # deflate cannot pack better than this
+
+
+def count_lines(block: bytes) -> int:
+    return block.count(b"\n") + (not block.endswith(b"\n") and block != b"")
 
 
 def is_gzip(path: Any) -> bool:
@@ -156,7 +159,7 @@ class TextFile:
             block = b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
             rest = chunk[end:]
             yield block, self.line
-            self.line += _core.count_lines(block)
+            self.line += count_lines(block)
         if rest:
             yield rest, self.line
-            self.line += _core.count_lines(rest)
+            self.line += count_lines(rest)

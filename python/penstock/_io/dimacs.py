@@ -15,6 +15,8 @@ from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Entries, value_type
 from penstock._io._errors import MAX_COLS, broken, check_cols, check_rows, check_size, count, shown
+from penstock._io._faults import Lines
+from penstock._io._polars_text import Columns
 from penstock._io._rows import require_integers, write_rows
 from penstock._io._text import TextFile
 
@@ -34,10 +36,8 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int
         expected = arcs if vertices is not None and text.exact_size else 1 << 20
         entries = Entries(value_type("real", dtype), expected, n)
         hint = "vertices are integers from " + ("0 where no line 'p sp n m' comes first" if vertices is None else "1 to n")
-        entries.parse(
-            text, "aijv", base=base, rows=n, cols=n, hint=hint, comments="c",
-            promised=None if vertices is None else arcs,
-        )  # fmt: skip
+        lines = Lines("aijv", base, n, n, hint, "c")
+        entries.parse(text, lines, Columns().read, None if vertices is None else arcs)
     if vertices is None:
         if entries.count == 0:
             raise broken(path, "there are neither a line 'p sp n m' nor arcs: the file is truncated, or not DIMACS")
@@ -70,4 +70,4 @@ def write(path: Any, a: csr_array) -> None:
     require_integers(a, path, "a .gr file", -(2**53), 2**53)
     with atomic_file(path) as file:
         file.write(b"p sp %d %d\n" % (a.shape[0], a.nnz))
-        write_rows(file, a, prefix="a ", base=1)
+        write_rows(file, a, prefix="a", base=1, integers=True)

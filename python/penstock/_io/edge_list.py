@@ -15,6 +15,8 @@ from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Entries, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows, shown
+from penstock._io._faults import Lines
+from penstock._io._polars_text import Columns
 from penstock._io._rows import require_integers, write_rows
 from penstock._io._text import TextFile
 
@@ -53,7 +55,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
         hint = f"node ids must be integers from {base}" + (" to the shape's last" if shape else " to 2^31 - 2")
         hint += "; see base=, shape=, columns= and header="
         # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
-        entries.parse(text, letters, base=base, rows=rows, cols=cols, hint=hint, separator=separator, comments="#%")
+        entries.parse(text, Lines(letters, base, rows, cols, hint, "#%", separator), Columns().read)
     if shape is None:
         n = 1 + max((int(i[: entries.count].max()) for i in (entries.row, entries.col) if entries.count), default=-1)
         check_rows(path, n, entries.count, max_rows, "renumber the ids, or ")
@@ -90,7 +92,7 @@ def _skip_comments(text: TextFile) -> tuple[int, int] | None:
 
 
 def _letters(text: TextFile, fields: list[bytes], columns: tuple[int, ...] | None) -> str:
-    """What each field of a line is, in `_core.parse_entries`' letters."""
+    """What each field of a line is, in the letters of `_faults.Lines`."""
     n = len(fields)
     if columns is None:
         if n not in (2, 3):
@@ -128,4 +130,4 @@ def write(path: Any, a: csr_array, *, base: int = 0) -> None:
             file.write(b"source,target\n" if pattern else b"source,target,weight\n")
         elif suffix not in (".el", ".wel"):
             file.write(b"# shape %d %d\n" % a.shape)
-        write_rows(file, a, separator=separator, base=base)
+        write_rows(file, a, separator=separator, base=base, integers=suffix == ".wel")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core
 from penstock._csr import csr_array
 from penstock._io._entries import to_csr, value_type
 from penstock._io._errors import broken, check_cols, check_rows, check_size, count, shown
+from penstock._io._scipy_text import read_numbers
 from penstock._io._text import TextFile
 
 MIRRORS = {"u": "none", "r": "none", "s": "symmetric", "z": "skew", "h": "hermitian"}
@@ -69,7 +69,7 @@ def _section(text: TextFile, size: int, form: _Format, what: str, integers: bool
 
 def _numbers(text: TextFile, block: bytes, line: int, integers: bool, form: _Format) -> np.ndarray:
     if integers:
-        return _core.parse_integers(block, "", text.name, line)[0]
+        return read_numbers(text, block, line, True)
     if re.search(rb"[0-9.][+-][0-9]", block):  # an exponent of three digits has no letter
         block = re.sub(rb"(?<=[0-9.])([+-])(?=[0-9])", rb"e\1", block)
     if form.kind != "I" and (bare := re.search(rb"(?<![0-9.eEdD+-])[+-]?[0-9]*[1-9][0-9]*(?![0-9.])", block)):
@@ -78,7 +78,7 @@ def _numbers(text: TextFile, block: bytes, line: int, integers: bool, form: _For
             "format's decimals; write the point",
             line + block.count(b"\n", 0, bare.start()),
         )
-    return _core.parse_reals(block, "", text.name, line)[0]
+    return read_numbers(text, block, line, False)
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:

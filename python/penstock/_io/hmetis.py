@@ -15,7 +15,7 @@ from penstock._io._atomic import atomic_file
 from penstock._io._entries import to_csr
 from penstock._io._errors import broken, check_cols, check_rows, count, shown
 from penstock._io._lists import Lists
-from penstock._io._rows import write_rows
+from penstock._io._rows import write_lists
 from penstock._io._text import TextFile
 
 
@@ -56,4 +56,4 @@ def write(path: Any, a: csr_array) -> None:
         raise broken(path, f"a .hgr file holds no values, the matrix is {a.dtype}: save A.astype(bool), or as .mtx")
     with atomic_file(path) as file:
         file.write(b"%d %d\n" % a.shape)
-        write_rows(file, a, lists=True, base=1)
+        write_lists(file, a)

@@ -1,28 +1,30 @@
 """Matrix Market: coordinate and array files of every field and symmetry, packed or not.
 
-Read by our own line parser, not by SciPy's: that one reads `1d5` as 1, `1.5` in an integer file as 1, and passes over
-what follows the last number it wants; and it mirrors a symmetric file into a second copy. The format: Boisvert,
-Pozo, Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
+The banner and the size line are read here and held to the size of the file before anything is allocated; the body goes
+through SciPy's reader, and what that one lets pass is looked for first. The format: Boisvert, Pozo, Remington, "The Matrix
+Market exchange formats", NISTIR 5935, 1996.
 """
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 
-from penstock import _core
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Entries, to_csr, value_type
 from penstock._io._errors import check_cols, check_rows, check_size, count, shown
+from penstock._io._faults import Lines
+from penstock._io._rows import row_slabs
+from penstock._io._scipy_text import read_entries, read_numbers
 from penstock._io._text import TextFile
 
 HINT = "the size line or this line is wrong"
 FIELDS = {"real": "v", "double": "v", "integer": "n", "unsigned-integer": "n", "complex": "vw", "pattern": ""}
 MIRRORS = {"general": "none", "symmetric": "symmetric", "skew-symmetric": "skew", "hermitian": "hermitian"}
 LAYOUTS = ("coordinate", "array")
-EXACT = 2**53
 
 
 def _banner(text: TextFile) -> tuple[str, str, str]:
@@ -70,7 +72,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
         entries = Entries(value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows)
-        entries.parse(text, "ij" + columns, base=1, rows=rows, cols=cols, hint=HINT, comments="%", promised=more[0])
+        entries.parse(text, Lines("ij" + columns, 1, rows, cols, HINT, "%"), read_entries, more[0])
     return entries.to_csr(path, rows, cols, MIRRORS[symmetry])
 
 
@@ -82,15 +84,10 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
     line = text.line - 1
     check_size(text.path, size, "values", 2 * len(columns), text.at_most, line)
     check_rows(text.path, rows, size, max_rows)
-    parse = _core.parse_integers if columns == "n" else _core.parse_reals
     places, found, numbers = [], [], 0
     half = None  # of a complex value, where a block ends between its parts
     for block, first_line in text.blocks():
-        data, per_line = parse(block, "%", text.name, first_line)
-        if columns == "n" and data.size and max(-int(data.min()), int(data.max())) > EXACT:
-            bad = int(np.flatnonzero(np.abs(data) > EXACT)[0])
-            raise text.broken(f"value {data[bad]} is beyond 2^53: float64 would round it", first_line + bad)
-        data = data.astype(np.float64, copy=False)
+        data = read_numbers(text, block, first_line, columns == "n", "%").astype(np.float64, copy=False)
         if columns == "vw":
             data = data if half is None else np.concatenate([[half], data])
             half = data[-1] if data.size % 2 else None
@@ -121,10 +118,20 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
 
 def write(path: Any, a: csr_array) -> None:
     """A general coordinate file; numbers are the shortest that read back to the same value."""
-    from penstock._io._rows import write_rows
+    import scipy.sparse as sp
+    from scipy.io import mmwrite
 
     kind = "pattern" if a.dtype == np.bool_ else "complex" if a.dtype.kind == "c" else "real"
     rows, cols = a.shape
     with atomic_file(path) as file:
         file.write(f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode())
-        write_rows(file, a, base=1)
+        for first, last in row_slabs(a):
+            here = slice(int(a.indptr[first]), int(a.indptr[last]))
+            row = np.repeat(np.arange(first, last), np.diff(a.indptr[first : last + 1]))
+            slab = sp.coo_array((a.data[here], (row, a.indices[here])), shape=a.shape)
+            text = io.BytesIO()
+            mmwrite(text, slab, field="pattern" if kind == "pattern" else None, symmetry="general")
+            text.seek(0)
+            for _ in range(3):  # a header of its own
+                text.readline()
+            file.write(text.read())

@@ -15,7 +15,7 @@ from penstock._io._atomic import atomic_file
 from penstock._io._entries import symmetry_fault, to_csr, value_type
 from penstock._io._errors import broken, check_cols, check_rows, check_size, count, shown
 from penstock._io._lists import Lists
-from penstock._io._rows import require_integers, write_rows
+from penstock._io._rows import require_integers, write_lists
 from penstock._io._text import TextFile
 
 EXACT = 2**53
@@ -90,4 +90,4 @@ def write(path: Any, a: csr_array) -> None:
         raise broken(path, f"METIS graphs are symmetric, but A[{fault[0]}, {fault[1]}] is not: save it as .mtx")
     with atomic_file(path) as file:
         file.write(b"%d %d%s\n" % (a.shape[0], a.nnz // 2, b"" if pattern else b" 001"))
-        write_rows(file, a, lists=True, base=1)
+        write_lists(file, a)

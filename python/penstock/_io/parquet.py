@@ -11,21 +11,14 @@ from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import to_csr, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows
+from penstock._io._polars_text import polars
 from penstock._io._rows import row_slabs
-
-
-def _polars() -> Any:
-    try:
-        import polars
-    except ImportError as error:
-        raise ImportError("Parquet files need polars: pip install 'penstock[text]'") from error
-    return polars
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed: bool = True, base: int = 0,
          shape: tuple[int, int] | None = None, columns: tuple[str, ...] | None = None,
          duplicates: str = "sum") -> csr_array:  # fmt: skip
-    pl = _polars()
+    pl = polars()
     with open(path, "rb") as file:
         ends = file.read(4) == b"PAR1" and file.seek(-4, 2) >= 4 and file.read(4) == b"PAR1"
     if not ends:
@@ -66,7 +59,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
 
 def write(path: Any, a: csr_array, *, base: int = 0) -> None:
     """Columns source, target and, of a matrix with values, weight."""
-    pl = _polars()
+    pl = polars()
     if a.dtype.kind == "c":
         raise broken(path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx")
     parts = []

@@ -9,5 +9,4 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply(m);
   penstock::bind::place(m);
   penstock::bind::gpu(m);
-  penstock::bind::text(m);
 }

@@ -1,0 +1,85 @@
+"""Blocks of text through SciPy's Matrix Market reader: lines of entries, and numbers alone.
+
+Each block is given to it as a general file of its own, so that a symmetric matrix is not mirrored into a second copy,
+memory stays bounded, and a refusal is known to lie in this block.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from penstock._io._faults import EXACT, Lines, Unreadable, fault_among_numbers
+from penstock._io._text import TextFile, count_lines
+from penstock._io._tidy import c_numbers, infinities, is_plain, one_a_line, tidied, without_words
+
+FIELDS = {"": "pattern", "v": "real", "n": "integer", "vw": "complex"}
+
+
+def _mmread(layout: str, field: str, sizes: str, body: bytes) -> Any:
+    from scipy.io import mmread
+
+    head = f"%%MatrixMarket matrix {layout} {field} general\n{sizes}\n".encode()
+    try:
+        return mmread(io.BytesIO(b"".join((head, body))))
+    except (ValueError, OverflowError) as error:
+        raise Unreadable(f"SciPy's reader says: {str(error)[:200]}") from error
+
+
+def _prepared(tidy: bytes, columns: str) -> bytes:
+    """Tidy text in plain form; refuses what cannot be brought to it."""
+    body = c_numbers(tidy)
+    if not is_plain(without_words(body) if "v" in columns else body, columns):
+        raise Unreadable("a line does not hold just the numbers expected")
+    return body
+
+
+def _check_values(values: np.ndarray, column: str, block: bytes) -> None:
+    if column == "n" and values.size and not -EXACT <= int(values.min()) <= int(values.max()) <= EXACT:
+        raise Unreadable("an integer is beyond 2^53")
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = column != "v" or np.isfinite(values.sum())
+    if not finite:
+        parts = values.view(np.float64)
+        if np.count_nonzero(np.isinf(parts)) != infinities(block):
+            raise Unreadable("a number is too large for float64")
+
+
+def read_entries(block: bytes, lines: Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+    """(row, column, values or None, what the first row and column are called) of lines `i j [v [w]]`."""
+    columns = lines.columns
+    body = block if block.endswith(b"\n") else block + b"\n"
+    if not is_plain(body, columns):
+        body = tidied(block, lines.comments)
+        if body == b"\n":
+            none = np.empty(0, np.int32)
+            return none, none, None, 0
+        body = _prepared(body, columns)
+    numbers = columns[2:]
+    sizes = f"{lines.rows} {lines.cols} {count_lines(body)}"
+    found = _mmread("coordinate", FIELDS[numbers], sizes, body)
+    if numbers:
+        _check_values(found.data, numbers[0], body)
+    return found.row, found.col, found.data if numbers else None, 0
+
+
+def read_numbers(text: TextFile, block: bytes, line: int, integers: bool, comments: str = "") -> np.ndarray:
+    """All numbers of a block that starts at a line, however many stand on each; int64 or float64."""
+    try:
+        return _numbers(block, integers, comments)
+    except Unreadable as error:
+        raise fault_among_numbers(block, integers, comments, text.path, line, str(error)) from error
+
+
+def _numbers(block: bytes, integers: bool, comments: str) -> np.ndarray:
+    column = "n" if integers else "v"
+    body = one_a_line(block, comments)
+    if body == b"\n":
+        return np.empty(0, np.int64 if integers else np.float64)
+    if not is_plain(body, column):
+        body = _prepared(body, column)
+    values = np.ravel(_mmread("array", FIELDS[column], f"{count_lines(body)} 1", body))
+    _check_values(values, column, body)
+    return values

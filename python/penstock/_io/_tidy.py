@@ -1,0 +1,151 @@
+"""Text brought to one shape before a library reads it, and the proof that it has that shape.
+
+SciPy's Matrix Market reader is fast but lenient: it reads `1d5` as 1, `1.5` in a field of integers as 1, and passes over
+whatever follows the last number that it wants. `is_plain` finds all of that without reading a number: what is not a
+digit (some six bytes a line) is looked at together with its neighbour, for a whole block at once.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import numpy as np
+
+_NEWLINE, _BLANK, _MINUS, _PLUS, _DOT, _E, _OTHER = range(7)
+_KIND = np.full(256, _OTHER, np.uint8)
+for _chars, _k in ((b"\n", _NEWLINE), (b" ", _BLANK), (b"-", _MINUS), (b"+", _PLUS), (b".", _DOT), (b"eE", _E)):
+    _KIND[list(_chars)] = _k
+_EXPONENT_MINUS = 14 * _E + 2 * _MINUS
+STEP = 1 << 20  # bytes at a time: the arrays stay in the cache
+
+_TO_BLANKS = bytes.maketrans(b"\t\r", b"  ")
+_TO_LINES = bytes.maketrans(b"\t\r ", b"\n\n\n")
+_WORD = re.compile(rb"(?<![^ \n])[+-]?(?:nan|inf(?:inity)?)(?![^ \n])", re.IGNORECASE)
+_INFINITE = re.compile(rb"(?<![a-zA-Z])inf", re.IGNORECASE)
+_FORTRAN = re.compile(rb"(?<=[0-9.])[dD](?=[+-]?[0-9])")
+_LEADING_PLUS = re.compile(rb"(?<![^ \n])\+(?=[0-9.iInN])")
+_QUOTED = re.compile(rb'"([^"\n,;\t ]*)"')
+
+
+def _pairs(real: bool) -> np.ndarray:
+    """Whether a byte that is no digit may follow another; entry 14 a + 2 b + (digits stand between)."""
+    good = np.zeros(98, bool)
+    for a, b, digits in product(range(7), range(7), range(2)):
+        if b in (_NEWLINE, _BLANK):  # a number ends
+            fine = digits or a == _DOT
+        elif b == _MINUS:
+            fine = not digits and a in (_NEWLINE, _BLANK, _E)
+        elif b == _PLUS:
+            fine = not digits and a == _E
+        elif b == _DOT:
+            fine = real and a in (_NEWLINE, _BLANK, _MINUS)
+        else:
+            fine = real and b == _E and a not in (_E, _PLUS) and (digits or a == _DOT)
+        good[14 * a + 2 * b + digits] = fine and _OTHER not in (a, b)
+    return ~good
+
+
+_BAD = {True: _pairs(True), False: _pairs(False)}
+
+
+def is_plain(block: bytes, columns: str) -> bool:
+    """Whether every line holds the columns (i, j: index; v, w: number; n: integer), one blank between two, with nothing else,
+    as digits, a decimal point and an exponent with e at most. The block ends with a newline."""
+    data = np.frombuffer(block, np.uint8)
+    first = 0
+    while first < data.size:
+        end = data.size if data.size - first <= STEP else block.find(b"\n", first + STEP - 1) + 1 or data.size
+        if not _is_plain(data[first:end], columns):
+            return False
+        first = end
+    return True
+
+
+def _is_plain(data: np.ndarray, columns: str) -> bool:
+    at = np.flatnonzero(data - np.uint8(48) > 9)
+    if at.size == 0 or at[-1] != data.size - 1:
+        return False
+    kind = _KIND[data[at]]
+    code = np.empty(at.size, np.uint8)
+    code[0] = 2 * kind[0] + (at[0] > 0)
+    np.multiply(kind[:-1], 14, out=code[1:])
+    code[1:] += kind[1:] * np.uint8(2)
+    code[1:] += np.diff(at) > 1
+    if _BAD["v" in columns][code].any():
+        return False
+    if "v" in columns and (after := np.flatnonzero(code == _EXPONENT_MINUS)).size:
+        if (kind[np.minimum(after + 1, kind.size - 1)] > _BLANK).any():  # such as 1e+.5
+            return False
+    ends = np.flatnonzero(kind == _NEWLINE)
+    if np.count_nonzero(kind == _BLANK) != (len(columns) - 1) * ends.size:
+        return False
+    indices = sum(c in "ij" for c in columns)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    for k in range(indices):  # they have no sign, point or exponent, so the next byte is the blank behind
+        behind = starts + k
+        if (kind[behind] != (_NEWLINE if k == len(columns) - 1 else _BLANK)).any():
+            return False
+    return True
+
+
+def squeezed(block: bytes) -> bytes:
+    """Blanks at the ends of lines and all but one between fields taken out, and empty lines."""
+    data = np.frombuffer(block, np.uint8)
+    if data.size == 0:
+        return b"\n"
+    blank, newline = data == 32, data == 10
+    space = blank | newline
+    drop = blank.copy()
+    drop[:-1] &= space[1:]
+    if drop.any():
+        data = data[~drop]
+        if data.size == 0:
+            return b"\n"
+        newline = data == 10
+        space = newline | (data == 32)
+    drop = space
+    drop[1:] &= newline[:-1]
+    if drop.any():
+        data = data[~drop]
+    tidy = data.tobytes()
+    return tidy if tidy.endswith(b"\n") else tidy + b"\n"
+
+
+def without_comments(block: bytes, comments: str) -> bytes:
+    if not any(c.encode() in block for c in comments):
+        return block
+    return re.sub(rb"(?m)^[ \t\r]*[" + re.escape(comments.encode()) + rb"][^\n]*\n?", b"", block)
+
+
+def tidied(block: bytes, comments: str, separator: str = "") -> bytes:
+    """One entry a line, fields parted by one blank (or the separator alone), without comments and quotes."""
+    block = without_comments(block, comments)
+    if separator:
+        block = _QUOTED.sub(rb"\1", block)
+    block = squeezed(block.translate(_TO_BLANKS))
+    if separator:
+        mark = separator.encode()
+        block = re.sub(b" ?" + re.escape(mark) + b" ?", lambda _: mark, block)
+    return block
+
+
+def one_a_line(block: bytes, comments: str) -> bytes:
+    return squeezed(without_comments(block, comments).translate(_TO_LINES))
+
+
+def c_numbers(block: bytes) -> bytes:
+    """Fortran's exponent letter and leading plus signs in the spelling of C."""
+    if b"d" in block or b"D" in block:
+        block = _FORTRAN.sub(b"e", block)
+    return _LEADING_PLUS.sub(b"", block) if b"+" in block else block
+
+
+def without_words(block: bytes) -> bytes:
+    """nan and inf as 0, for `is_plain`."""
+    return _WORD.sub(b"0", block)
+
+
+def infinities(block: bytes) -> int:
+    """How many infinities are spelled out: one more among the numbers is a number too large for its type."""
+    return sum(1 for _ in _INFINITE.finditer(block))
