@@ -47,18 +47,22 @@ class Entries:
         """Parses the rest of the file; where the header promised a number of entries, holds it to that."""
         header = text.line - 1
         for block, first_line in text.blocks():
-            lines = _core.count_lines(block)
-            self.make_room(lines)
-            room = slice(self.count, self.count + lines)
-            values = None if self.values is None else self.values[room]
-            found = _core.parse_entries(
-                block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
-                text.name, first_line, hint,
-            )  # fmt: skip
+            while True:
+                room = slice(self.count, None)
+                values = None if self.values is None else self.values[room]
+                found, lines = _core.parse_entries(
+                    block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
+                    text.name, first_line, hint,
+                )  # fmt: skip
+                if found >= 0:
+                    break
+                values = None
+                self.make_room(lines)
             if promised is not None and self.count + found > promised:
-                line = first_line + _line_of(block, promised - self.count, comments.encode())
+                line = first_line + _line_of(bytes(block), promised - self.count, comments.encode())
                 raise text.broken(f"more entries than the {promised} that the header promises: correct one", line)
             self.count += found
+            text.line += lines
         if promised is not None and self.count < promised:
             raise text.broken(
                 f"the file ends after {self.count} of the {promised} entries that the header promises: it is truncated, "

@@ -19,6 +19,7 @@ class Lists:
             values.append(numbers)
             lengths.append(per_line[kept])
             lines.append(kept + first_line)
+            text.line += per_line.size
         self.text = text
         self.values = np.concatenate(values)
         self.lengths = np.concatenate(lengths)

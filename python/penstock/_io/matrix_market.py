@@ -101,6 +101,7 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
         places.append(nonzero + numbers)
         found.append(data[nonzero].astype(values, copy=False))
         numbers += data.size
+        text.line += per_line.size
     if numbers < size or half is not None:
         raise text.broken(
             f"the file ends after {numbers} of the {size} values of a {symmetry} {rows} x {cols} array: it is truncated, "
