@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tokenize
+import warnings
 import zlib
 from typing import Any, BinaryIO
 
@@ -21,7 +22,9 @@ def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], 
         if version not in ((1, 0), (2, 0)):
             raise broken(name, f".npy version {version} is not 1.0 or 2.0: save it again with numpy.save")
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files that Python 2 wrote
+            shape, fortran, dtype = read(file)
     except (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError,
             MemoryError, tokenize.TokenError) as error:  # fmt: skip
         raise broken(name, f"is not a .npy file ({str(error)[:120]}): it is damaged, write it again") from error

@@ -84,7 +84,10 @@ def _skip_comments(text: TextFile) -> tuple[int, int] | None:
         if text.line == 1 and words.lower().startswith(b"%%matrixmarket"):
             raise text.broken("this is a Matrix Market file: pass format='matrix-market', or rename it to .mtx", 1)
         if match := _SHAPE.match(words):
-            noted = check_shape(match.groups())
+            try:
+                noted = check_shape(tuple(int(n) for n in match.groups()))
+            except ValueError as error:
+                raise text.broken(str(error), text.line) from error
         text.take()
     return noted
 
