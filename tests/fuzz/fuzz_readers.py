@@ -3,9 +3,10 @@
     python tests/fuzz/fuzz_readers.py --seconds 60 --seed 1
 
 Inputs are mutations of small files that the writers made, of every format but Parquet, packed or not (polars ends the
-process when a damaged length makes it ask for too much memory, which nobody outside it can catch). With atheris installed, it
-drives the mutations by coverage; without it, a seeded loop of our own does, so that it always runs. A finding is kept in
---keep (default: the current folder) and ends the run with status 1. Memory and time per input are bounded.
+process when a damaged length makes it ask for too much memory, which nobody outside it can catch). With atheris
+installed, it drives the mutations by coverage; without it, a seeded loop of our own does, so that it always runs. A
+finding is kept in --keep (default: the current folder) and ends the run with status 1. Memory and time per input are
+bounded.
 """
 
 from __future__ import annotations
@@ -32,9 +33,40 @@ import penstock as ps
 
 SECONDS_AN_INPUT = 10
 MEMORY = 1 << 30
-TOKENS = [b"-1", b"0", b"1", b"2147483647", b"2147483648", b"4294967297", b"9223372036854775807", b"1" + b"0" * 19, b"nan",
-          b"-inf", b"1e999", b"1.5", b"1d5", b"abc", b"%", b"#", b"\n", b"\r\n", b" ", b",", b"\0", b"\xff", b'"', b"(2,)",
-          b"(99999999999,)", b"iso[bint8]", b"null", b"[]", b"{}", b"True", b"a", b"p sp"]  # fmt: skip
+TOKENS = [
+    b"-1",
+    b"0",
+    b"1",
+    b"2147483647",
+    b"2147483648",
+    b"4294967297",
+    b"9223372036854775807",
+    b"1" + b"0" * 19,
+    b"nan",
+    b"-inf",
+    b"1e999",
+    b"1.5",
+    b"1d5",
+    b"abc",
+    b"%",
+    b"#",
+    b"\n",
+    b"\r\n",
+    b" ",
+    b",",
+    b"\0",
+    b"\xff",
+    b'"',
+    b"(2,)",
+    b"(99999999999,)",
+    b"iso[bint8]",
+    b"null",
+    b"[]",
+    b"{}",
+    b"True",
+    b"a",
+    b"p sp",
+]
 EXTRA = {
     "array.mtx": b"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
     "skew.mtx": b"%%MatrixMarket matrix coordinate complex skew-symmetric\n3 3 2\n2 1 1 2\n3 1 3 4\n",
@@ -43,7 +75,8 @@ EXTRA = {
     "weights.hgr": b"4 4 11\n5 2 3\n5 1 3\n5 1 2\n5\n1\n1\n1\n1\n",
     "dialect.gr": b"a 0 1 1\na 1 0 1\na 2 1 7\n",
     "a.csv": b'"from","to"\n0,1\n"1","2"\n',
-    "a.rua": b"title\n 3 1 1 1 0\nRUA 3 3 3 0\n(4I3)           (3I2)           (2E9.2)\n  1  3  3  4\n 1 2 3\n  1.0E+00 2.5D-01\n   3.0-10\n",
+    "a.rua": b"title\n 3 1 1 1 0\nRUA 3 3 3 0\n(4I3)           (3I2)           (2E9.2)\n"
+    b"  1  3  3  4\n 1 2 3\n  1.0E+00 2.5D-01\n   3.0-10\n",
     "a.psa": b"title\n 3 1 1 1 0\nPSA 4 4 3 0\n(5I3)           (3I2)\n  1  3  4  4  4\n 2 3 3\n",
 }
 
@@ -207,7 +240,9 @@ def own_loop(seconds: float, seed: int, keep: Path, folder: Path) -> int:
             return 1
         remove(path)
     total = sum(outcome.values())
-    print(f"{total} inputs in {seconds:.0f} s, {outcome['read']} read, {outcome['refused']} refused, no finding")
+    print(
+        f"{total} inputs in {seconds:.0f} s, {outcome['read']} read, {outcome['refused']} refused, no finding"
+    )
     return 0 if outcome["read"] and outcome["refused"] else 1
 
 
@@ -232,7 +267,9 @@ def with_atheris(seconds: float, seed: int, keep: Path, folder: Path) -> int:
         remove(path)
 
     atheris.instrument_all()
-    atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", f"-seed={seed}", str(start)], one)
+    atheris.Setup(
+        [sys.argv[0], f"-max_total_time={int(seconds)}", f"-seed={seed}", str(start)], one
+    )
     try:
         atheris.Fuzz()
     finally:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from penstock._io import _npy, store
 
 import penstock as ps
-from penstock._io import _npy, store
 
 
 def random_matrix(rows=200, cols=300, dtype=np.float64, seed=0):
@@ -25,7 +25,10 @@ def random_matrix(rows=200, cols=300, dtype=np.float64, seed=0):
 
 
 def same(a, b):
-    return all(np.array_equal(getattr(a, n), getattr(b, n)) for n in ("indptr", "indices", "data")) and a.dtype == b.dtype
+    return (
+        all(np.array_equal(getattr(a, n), getattr(b, n)) for n in ("indptr", "indices", "data"))
+        and a.dtype == b.dtype
+    )
 
 
 @pytest.fixture
@@ -46,7 +49,9 @@ def test_round_trip(tmp_path, dtype):
     np.testing.assert_array_equal(np.load(path / "indices.npy"), a.indices)
     header = json.loads((path / "header.json").read_text())["binsparse"]
     assert header["format"] == "CSR" and header["number_of_stored_values"] == a.nnz
-    assert header["data_types"]["values"] == next(k for k, v in store.VALUES.items() if v == a.dtype.name)
+    assert header["data_types"]["values"] == next(
+        k for k, v in store.VALUES.items() if v == a.dtype.name
+    )
     if dtype is bool:
         assert np.load(path / "data.npy").tolist() == [1]
 
@@ -64,13 +69,26 @@ def edit(path, **changes):
 
 
 HEADER_FAULTS = [
-    ({"format": "CSC"}, "'CSC'"), ({"shape": [200, 301.5]}, "shape"), ({"shape": [-1, 3]}, "shape"), ({"shape": [200]}, "shape"),
-    ({"shape": [201, 300]}, "indptr.npy"), ({"number_of_stored_values": 10**19}, "count"), ({"number_of_stored_values": 7}, "indices.npy"),
-    ({"number_of_stored_values": True}, "count"), ({"data_types": None}, "data_types"), ({"shape": [200, 2**31]}, "shape"),
-    ({"data_types": {"pointers_to_1": "int32", "indices_1": "int32", "values": "float64"}}, "pointers_to_1"),
-    ({"data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": "float32"}}, "data.npy"),
+    ({"format": "CSC"}, "'CSC'"),
+    ({"shape": [200, 301.5]}, "shape"),
+    ({"shape": [-1, 3]}, "shape"),
+    ({"shape": [200]}, "shape"),
+    ({"shape": [201, 300]}, "indptr.npy"),
+    ({"number_of_stored_values": 10**19}, "count"),
+    ({"number_of_stored_values": 7}, "indices.npy"),
+    ({"number_of_stored_values": True}, "count"),
+    ({"data_types": None}, "data_types"),
+    ({"shape": [200, 2**31]}, "shape"),
+    (
+        {"data_types": {"pointers_to_1": "int32", "indices_1": "int32", "values": "float64"}},
+        "pointers_to_1",
+    ),
+    (
+        {"data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": "float32"}},
+        "data.npy",
+    ),
     ({"data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": ["x"]}}, "values"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("change, piece", HEADER_FAULTS)
@@ -82,7 +100,18 @@ def test_headers_that_lie(saved, change, piece):
     assert piece in str(error.value) and str(error.value).startswith(str(path))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"binsparse": 3}', "\xff", "[" * 100000, '{"binsparse": {"shape": ' + "9" * 5000 + "}}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"binsparse": 3}',
+        "\xff",
+        "[" * 100000,
+        '{"binsparse": {"shape": ' + "9" * 5000 + "}}",
+    ],
+)
 def test_headers_that_are_not_json(saved, text):
     _, path = saved
     (path / "header.json").write_text(text, encoding="latin-1")
@@ -104,7 +133,15 @@ def test_arrays_that_are_damaged(saved, name):
     a, path = saved
     file = path / f"{name}.npy"
     good = file.read_bytes()
-    for bad in (good[:-1], good + b"\0", good[: len(good) // 2], b"", b"junk" * 100, good[:20], good.replace(b"<", b">", 1)):
+    for bad in (
+        good[:-1],
+        good + b"\0",
+        good[: len(good) // 2],
+        b"",
+        b"junk" * 100,
+        good[:20],
+        good.replace(b"<", b">", 1),
+    ):
         file.write_bytes(bad)
         with pytest.raises(ValueError, match=rf"{name}\.npy"):
             ps.open(path)
@@ -162,14 +199,19 @@ def sparse_store(folder: Path, megabytes: int) -> None:
     rows, nnz = 1 << 20, megabytes * (1 << 20) // 12 >> 20 << 20
     folder.mkdir()
     header = {
-        "version": "0.1", "format": "CSR", "shape": [rows, 10], "number_of_stored_values": nnz,
+        "version": "0.1",
+        "format": "CSR",
+        "shape": [rows, 10],
+        "number_of_stored_values": nnz,
         "data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": "float64"},
-    }  # fmt: skip
+    }
     (folder / "header.json").write_text(json.dumps({"binsparse": header}))
     np.save(folder / "indptr.npy", np.arange(rows + 1, dtype=np.int64) * (nnz // rows))
     for name, dtype in (("indices", "<i4"), ("data", "<f8")):
         with open(folder / f"{name}.npy", "wb") as file:
-            np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": (nnz,)})
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": dtype, "fortran_order": False, "shape": (nnz,)}
+            )
             file.truncate(file.tell() + nnz * np.dtype(dtype).itemsize)
 
 
@@ -254,7 +296,8 @@ def test_a_killed_writer_leaves_the_old_store(tmp_path):
     code = (
         "import numpy as np, penstock as ps, sys\n"
         "rng = np.random.default_rng(1)\n"
-        "a = ps.csr_array((rng.random(2_000_000), (rng.integers(0, 5000, 2_000_000), rng.integers(0, 5000, 2_000_000))))\n"
+        "n = 2_000_000\n"
+        "a = ps.csr_array((rng.random(n), (rng.integers(0, 5000, n), rng.integers(0, 5000, n))))\n"
         "print('ready', flush=True)\n"
         "while True: a.save(sys.argv[1])\n"
     )
@@ -265,7 +308,9 @@ def test_a_killed_writer_leaves_the_old_store(tmp_path):
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        stores = [p for p in tmp_path.iterdir() if p.name == "a.penstock" or p.name.endswith(".old")]
+        stores = [
+            p for p in tmp_path.iterdir() if p.name == "a.penstock" or p.name.endswith(".old")
+        ]
         assert any(ps.open(p, validate=True).nnz for p in stores)
 
 
