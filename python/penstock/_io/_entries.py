@@ -45,9 +45,13 @@ class Entries:
         size = max(needed, self.row.size * 3 // 2)
         for array in (self.row, self.col, self.values):
             if array is not None:
-                array.resize(size, refcheck=False)  # no view of them is ever handed out before the end
+                array.resize(
+                    size, refcheck=False
+                )  # no view of them is ever handed out before the end
 
-    def parse(self, text: TextFile, lines: Lines, read: Reader, promised: int | None = None) -> None:
+    def parse(
+        self, text: TextFile, lines: Lines, read: Reader, promised: int | None = None
+    ) -> None:
         """Reads the rest of the file; where the header promised a number of entries, holds it to that."""
         header = text.line - 1
         for block, first_line in text.blocks():
@@ -60,7 +64,9 @@ class Entries:
             found = row.size
             if promised is not None and self.count + found > promised:
                 line = first_line + lines.line_of(block, promised - self.count)
-                raise text.broken(f"more entries than the {promised} that the header promises: correct one", line)
+                raise text.broken(
+                    f"more entries than the {promised} that the header promises: correct one", line
+                )
             self._make_room(found)
             here = slice(self.count, self.count + found)
             np.subtract(row, base, out=self.row[here], casting="unsafe")
@@ -76,7 +82,9 @@ class Entries:
                 header,
             )
 
-    def to_csr(self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum") -> csr_array:
+    def to_csr(
+        self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum"
+    ) -> csr_array:
         row, col = self.row[: self.count], self.col[: self.count]
         values = None if self.values is None else self.values[: self.count]
         return to_csr(file, rows, cols, row, col, values, mirror, duplicates)
@@ -122,7 +130,9 @@ def transposed(a: csr_array) -> csr_array:
     """The transpose, formed."""
     row = np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))
     values = None if a.dtype == np.bool_ else a.data
-    return csr_array._wrap(_core.coo_to_csr(a.shape[1], a.shape[0], a.indices, row, values, False, "none"))
+    return csr_array._wrap(
+        _core.coo_to_csr(a.shape[1], a.shape[0], a.indices, row, values, False, "none")
+    )
 
 
 def symmetry_fault(a: csr_array) -> tuple[int, int] | None:
@@ -140,5 +150,7 @@ def symmetry_fault(a: csr_array) -> tuple[int, int] | None:
             if differ.any():
                 return i, int(ours.indices[np.flatnonzero(differ)[0]])
         elif ours.nnz != theirs.nnz:
-            return i, int(np.setxor1d(ours.indices, theirs.indices)[0]) if ours.nnz + theirs.nnz else i
+            return i, int(
+                np.setxor1d(ours.indices, theirs.indices)[0]
+            ) if ours.nnz + theirs.nnz else i
     return None

@@ -52,7 +52,9 @@ class Lines:
     cols: int
     hint: str
     comments: str = ""
-    separator: str = ""  # "": blanks; otherwise one between fields, which may stand in double quotes
+    separator: str = (
+        ""  # "": blanks; otherwise one between fields, which may stand in double quotes
+    )
 
     def is_comment(self, line: bytes) -> bool:
         text = line.strip(b" \t\r")
@@ -72,7 +74,11 @@ class Lines:
         for number, line in enumerate(block.split(b"\n"), first_line):
             if not self.is_comment(line) and (problem := self._problem(line.strip(b" \t\r"))):
                 return broken(path, problem, number)
-        return broken(path, f"the lines from here on cannot be read ({reason}): write them again, plainly", first_line)
+        return broken(
+            path,
+            f"the lines from here on cannot be read ({reason}): write them again, plainly",
+            first_line,
+        )
 
     def _fields(self, line: bytes) -> list[bytes]:
         if not self.separator:
@@ -87,7 +93,11 @@ class Lines:
                 return f"the line has {k} of the {n} fields"
             if problem := self._field(kind, fields[k]):
                 return problem
-        return f"the line goes on with {shown(fields[n])} after {n} fields" if len(fields) > n else None
+        return (
+            f"the line goes on with {shown(fields[n])} after {n} fields"
+            if len(fields) > n
+            else None
+        )
 
     def _field(self, kind: str, token: bytes) -> str | None:
         if kind in "ij":
@@ -112,7 +122,9 @@ def number_fault(token: bytes, integer: bool) -> str | None:
     return problem
 
 
-def fault_among_numbers(block: bytes, integers: bool, comments: str, path: Any, first_line: int, reason: str) -> ValueError:
+def fault_among_numbers(
+    block: bytes, integers: bool, comments: str, path: Any, first_line: int, reason: str
+) -> ValueError:
     """As Lines.fault, of lines that hold any count of numbers."""
     for number, line in enumerate(block.split(b"\n"), first_line):
         text = line.strip(b" \t\r")
@@ -121,4 +133,8 @@ def fault_among_numbers(block: bytes, integers: bool, comments: str, path: Any, 
         for token in _BLANKS.split(text):
             if problem := number_fault(token, integers):
                 return broken(path, problem, number)
-    return broken(path, f"the numbers from here on cannot be read ({reason}): write them again, plainly", first_line)
+    return broken(
+        path,
+        f"the numbers from here on cannot be read ({reason}): write them again, plainly",
+        first_line,
+    )

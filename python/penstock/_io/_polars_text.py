@@ -19,7 +19,9 @@ def polars() -> Any:
     try:
         import polars
     except ImportError as error:
-        raise ImportError("edge lists, .gr and Parquet files need polars: pip install polars") from error
+        raise ImportError(
+            "edge lists, .gr and Parquet files need polars: pip install polars"
+        ) from error
     return polars
 
 
@@ -29,10 +31,14 @@ class Columns:
     def __init__(self) -> None:
         self._untidy = False
 
-    def read(self, block: bytes, lines: Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+    def read(
+        self, block: bytes, lines: Lines
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
         """(row, column, values or None, what the first row and column are called)"""
         separator = lines.separator or ("\t" if b"\t" in block[: 1 << 16] else " ")
-        if not self._untidy and not any(c.encode() in block for c in lines.comments if c.isascii() and not c.isalpha()):
+        if not self._untidy and not any(
+            c.encode() in block for c in lines.comments if c.isascii() and not c.isalpha()
+        ):
             try:
                 return self._read(block, lines, separator)
             except Unreadable:
@@ -44,22 +50,38 @@ class Columns:
             return none, none, np.empty(0), lines.base
         return self._read(tidy, lines, separator)
 
-    def _read(self, block: bytes, lines: Lines, separator: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+    def _read(
+        self, block: bytes, lines: Lines, separator: str
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
         pl = polars()
         columns = lines.columns
-        types = {"i": pl.Int64, "j": pl.Int64, "v": pl.Float64, "n": pl.Int64, "a": pl.String, "x": pl.String}
+        types = {
+            "i": pl.Int64,
+            "j": pl.Int64,
+            "v": pl.Float64,
+            "n": pl.Int64,
+            "a": pl.String,
+            "x": pl.String,
+        }
         names = [kind if kind != "x" else f"x{k}" for k, kind in enumerate(columns)]
         schema = {name: types[name[0]] for name in names}
         wanted = [k for k, name in enumerate(names) if name[0] != "x"]
         try:
             table = pl.read_csv(
-                block, has_header=False, separator=separator, schema=schema, columns=wanted, quote_char=None
+                block,
+                has_header=False,
+                separator=separator,
+                schema=schema,
+                columns=wanted,
+                quote_char=None,
             )
         except (KeyboardInterrupt, SystemExit, MemoryError, TypeError):
             raise
         except BaseException as error:  # a panic in polars is not an Exception
             raise Unreadable(f"polars says: {str(error).splitlines()[0][:200]}") from error
-        if table.height != block.count(b"\n") + (not block.endswith(b"\n")) or sum(table.null_count().row(0)):
+        if table.height != block.count(b"\n") + (not block.endswith(b"\n")) or sum(
+            table.null_count().row(0)
+        ):
             raise Unreadable("a line has fields that are empty")
         if "x" in columns and block.count(separator.encode()) != (len(columns) - 1) * table.height:
             raise Unreadable("a line has more or fewer fields")

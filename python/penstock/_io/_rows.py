@@ -33,7 +33,9 @@ def write_rows(file: BinaryIO, a: csr_array, *, prefix: str = "", separator: str
         row = np.repeat(np.arange(first + base, last + base), np.diff(a.indptr[first : last + 1]))
         table = pl.DataFrame({"i": row, "j": a.indices[here].astype(np.int64) + base})
         if a.dtype != np.bool_:
-            table = table.with_columns(v=a.data[here].astype(np.int64) if integers else a.data[here])
+            table = table.with_columns(
+                v=a.data[here].astype(np.int64) if integers else a.data[here]
+            )
         if prefix:
             table = table.select(pl.lit(prefix).alias("prefix"), pl.all())
         table.write_csv(file, include_header=False, separator=separator)
@@ -47,7 +49,9 @@ def write_lists(file: BinaryIO, a: csr_array, base: int = 1) -> None:
         width = 1
         if a.dtype != np.bool_:
             width = 2
-            numbers = np.column_stack([numbers, a.data[start[0] : start[-1]].astype(np.int64)]).ravel()
+            numbers = np.column_stack(
+                [numbers, a.data[start[0] : start[-1]].astype(np.int64)]
+            ).ravel()
         words = list(map(str, numbers.tolist()))
         at = [width * (k - start[0]) for k in start]
         file.write("".join([" ".join(words[i:k]) + "\n" for i, k in pairwise(at)]).encode())
@@ -59,9 +63,19 @@ def require_integers(a: csr_array, path: Any, what: str, low: int, high: int) ->
 
     for first in range(0, a.nnz, SLAB):
         part = a.data[first : first + SLAB]
-        good = (part == np.floor(part)) & (part >= low) & (part <= high) if part.dtype.kind == "f" else None
+        good = (
+            (part == np.floor(part)) & (part >= low) & (part <= high)
+            if part.dtype.kind == "f"
+            else None
+        )
         if good is None:
-            raise broken(path, f"{what} holds integers, the matrix is {a.dtype}: take .astype(bool), or another format")
+            raise broken(
+                path,
+                f"{what} holds integers, the matrix is {a.dtype}: take .astype(bool), or another format",
+            )
         if not good.all():
             bad = part[~good][0]
-            raise broken(path, f"{what} holds integers {low} .. {high}, but a value is {bad}: choose another format")
+            raise broken(
+                path,
+                f"{what} holds integers {low} .. {high}, but a value is {bad}: choose another format",
+            )

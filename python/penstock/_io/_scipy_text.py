@@ -37,7 +37,11 @@ def _prepared(tidy: bytes, columns: str) -> bytes:
 
 
 def _check_values(values: np.ndarray, column: str, block: bytes) -> None:
-    if column == "n" and values.size and not -EXACT <= int(values.min()) <= int(values.max()) <= EXACT:
+    if (
+        column == "n"
+        and values.size
+        and not -EXACT <= int(values.min()) <= int(values.max()) <= EXACT
+    ):
         raise Unreadable("an integer is beyond 2^53")
     with np.errstate(over="ignore", invalid="ignore"):
         finite = column != "v" or np.isfinite(values.sum())
@@ -47,7 +51,9 @@ def _check_values(values: np.ndarray, column: str, block: bytes) -> None:
             raise Unreadable("a number is too large for float64")
 
 
-def read_entries(block: bytes, lines: Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+def read_entries(
+    block: bytes, lines: Lines
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
     """(row, column, values or None, what the first row and column are called) of lines `i j [v [w]]`."""
     columns = lines.columns
     body = block if block.endswith(b"\n") else block + b"\n"
@@ -65,7 +71,9 @@ def read_entries(block: bytes, lines: Lines) -> tuple[np.ndarray, np.ndarray, np
     return found.row, found.col, found.data if numbers else None, 0
 
 
-def read_numbers(text: TextFile, block: bytes, line: int, integers: bool, comments: str = "") -> np.ndarray:
+def read_numbers(
+    text: TextFile, block: bytes, line: int, integers: bool, comments: str = ""
+) -> np.ndarray:
     """All numbers of a block that starts at a line, however many stand on each; int64 or float64."""
     try:
         return _numbers(block, integers, comments)

@@ -37,7 +37,9 @@ def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int]) -> Iterator[bytes
         while True:
             if not packed and not (packed := file.read(1 << 18)):
                 if not stream.eof:
-                    raise broken(path, "the packed data ends early: the file is truncated, fetch it again")
+                    raise broken(
+                        path, "the packed data ends early: the file is truncated, fetch it again"
+                    )
                 return
             if stream.eof:
                 packed = packed.lstrip(b"\0")  # padding that tape tools leave
@@ -124,7 +126,10 @@ class TextFile:
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             rest = self._buffer[self._at :]
             if len(rest) > longest:
-                raise self.broken(f"the line is longer than {longest} bytes: this is not the text expected", self.line)
+                raise self.broken(
+                    f"the line is longer than {longest} bytes: this is not the text expected",
+                    self.line,
+                )
             chunk = next(self._chunks, b"")
             self._buffer, self._at = rest + chunk, 0
             if not chunk:
@@ -141,7 +146,9 @@ class TextFile:
     def take_data(self, comments: bytes, what: str) -> bytes:
         """The next line that is neither blank nor a comment; refuses the end of the file."""
         while line := self.take():
-            if (text := line.strip()) and text[:1] not in [comments[i : i + 1] for i in range(len(comments))]:
+            if (text := line.strip()) and text[:1] not in [
+                comments[i : i + 1] for i in range(len(comments))
+            ]:
                 return text
         raise self.broken(f"the file ends before {what}: it is truncated")
 

@@ -1,8 +1,8 @@
 """Text brought to one shape before a library reads it, and the proof that it has that shape.
 
-SciPy's Matrix Market reader is fast but lenient: it reads `1d5` as 1, `1.5` in a field of integers as 1, and passes over
-whatever follows the last number that it wants. `is_plain` finds all of that without reading a number: what is not a
-digit (some six bytes a line) is looked at together with its neighbour, for a whole block at once.
+SciPy's Matrix Market reader is fast but lenient: it reads `1d5` as 1, `1.5` in a field of integers as 1, and passes
+over whatever follows the last number that it wants. `is_plain` finds all of that without reading a number: what is not
+a digit (some six bytes a line) is looked at together with its neighbour, for a megabyte at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ import numpy as np
 
 _NEWLINE, _BLANK, _MINUS, _PLUS, _DOT, _E, _OTHER = range(7)
 _KIND = np.full(256, _OTHER, np.uint8)
-for _chars, _k in ((b"\n", _NEWLINE), (b" ", _BLANK), (b"-", _MINUS), (b"+", _PLUS), (b".", _DOT), (b"eE", _E)):
+for _chars, _k in (
+    (b"\n", _NEWLINE),
+    (b" ", _BLANK),
+    (b"-", _MINUS),
+    (b"+", _PLUS),
+    (b".", _DOT),
+    (b"eE", _E),
+):
     _KIND[list(_chars)] = _k
 _EXPONENT_MINUS = 14 * _E + 2 * _MINUS
 STEP = 1 << 20  # bytes at a time: the arrays stay in the cache
@@ -50,12 +57,16 @@ _BAD = {True: _pairs(True), False: _pairs(False)}
 
 
 def is_plain(block: bytes, columns: str) -> bool:
-    """Whether every line holds the columns (i, j: index; v, w: number; n: integer), one blank between two, with nothing else,
-    as digits, a decimal point and an exponent with e at most. The block ends with a newline."""
+    """Whether every line holds the columns (i, j: index; v, w: number; n: integer) and nothing else, one blank between
+    two, spelled with digits, a minus, a point and an exponent with e. The block ends with a newline."""
     data = np.frombuffer(block, np.uint8)
     first = 0
     while first < data.size:
-        end = data.size if data.size - first <= STEP else block.find(b"\n", first + STEP - 1) + 1 or data.size
+        end = (
+            data.size
+            if data.size - first <= STEP
+            else block.find(b"\n", first + STEP - 1) + 1 or data.size
+        )
         if not _is_plain(data[first:end], columns):
             return False
         first = end
@@ -74,15 +85,17 @@ def _is_plain(data: np.ndarray, columns: str) -> bool:
     code[1:] += np.diff(at) > 1
     if _BAD["v" in columns][code].any():
         return False
-    if "v" in columns and (after := np.flatnonzero(code == _EXPONENT_MINUS)).size:
-        if (kind[np.minimum(after + 1, kind.size - 1)] > _BLANK).any():  # such as 1e+.5
-            return False
+    after = np.flatnonzero(code == _EXPONENT_MINUS) + 1
+    if (kind[after] > _BLANK).any():  # such as 1e-.5; a newline is last, so there is one behind
+        return False
     ends = np.flatnonzero(kind == _NEWLINE)
     if np.count_nonzero(kind == _BLANK) != (len(columns) - 1) * ends.size:
         return False
     indices = sum(c in "ij" for c in columns)
     starts = np.concatenate([[0], ends[:-1] + 1])
-    for k in range(indices):  # they have no sign, point or exponent, so the next byte is the blank behind
+    for k in range(
+        indices
+    ):  # they have no sign, point or exponent, so the next byte is the blank behind
         behind = starts + k
         if (kind[behind] != (_NEWLINE if k == len(columns) - 1 else _BLANK)).any():
             return False

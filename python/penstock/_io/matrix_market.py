@@ -1,8 +1,8 @@
 """Matrix Market: coordinate and array files of every field and symmetry, packed or not.
 
-The banner and the size line are read here and held to the size of the file before anything is allocated; the body goes
-through SciPy's reader, and what that one lets pass is looked for first. The format: Boisvert, Pozo, Remington, "The Matrix
-Market exchange formats", NISTIR 5935, 1996.
+The banner and the size line are read here and held to the size of the file before anything is allocated; the body
+goes through SciPy's reader, and what that one lets pass is looked for first. The format: Boisvert, Pozo, Remington,
+"The Matrix Market exchange formats", NISTIR 5935, 1996.
 """
 
 from __future__ import annotations
@@ -22,8 +22,20 @@ from penstock._io._scipy_text import read_entries, read_numbers
 from penstock._io._text import TextFile
 
 HINT = "the size line or this line is wrong"
-FIELDS = {"real": "v", "double": "v", "integer": "n", "unsigned-integer": "n", "complex": "vw", "pattern": ""}
-MIRRORS = {"general": "none", "symmetric": "symmetric", "skew-symmetric": "skew", "hermitian": "hermitian"}
+FIELDS = {
+    "real": "v",
+    "double": "v",
+    "integer": "n",
+    "unsigned-integer": "n",
+    "complex": "vw",
+    "pattern": "",
+}
+MIRRORS = {
+    "general": "none",
+    "symmetric": "symmetric",
+    "skew-symmetric": "skew",
+    "hermitian": "hermitian",
+}
 LAYOUTS = ("coordinate", "array")
 
 
@@ -37,15 +49,22 @@ def _banner(text: TextFile) -> tuple[str, str, str]:
             1,
         )
     if len(words) != 5:
-        raise text.broken(f"the banner has {len(words)} words, not 5: %%MatrixMarket matrix LAYOUT FIELD SYMMETRY", 1)
+        raise text.broken(
+            f"the banner has {len(words)} words, not 5: %%MatrixMarket matrix LAYOUT FIELD SYMMETRY",
+            1,
+        )
     choices = (("matrix",), LAYOUTS, tuple(FIELDS), tuple(MIRRORS))
     kinds = ("object", "layout", "field", "symmetry")
     for word, kind, known in zip(words[1:], kinds, choices, strict=True):
         if word.lower() not in known:
-            raise text.broken(f"the banner's {kind} {shown(word)} is not one of: {', '.join(known)}", 1)
+            raise text.broken(
+                f"the banner's {kind} {shown(word)} is not one of: {', '.join(known)}", 1
+            )
     layout, field, symmetry = (word.lower() for word in words[2:])
     if symmetry == "hermitian" and field != "complex":
-        raise text.broken(f"a hermitian matrix of field {field}: write symmetric, or field complex", 1)
+        raise text.broken(
+            f"a hermitian matrix of field {field}: write symmetric, or field complex", 1
+        )
     if field == "pattern" and symmetry == "skew-symmetric":
         raise text.broken("a skew-symmetric pattern has no signs: write symmetric", 1)
     if field == "pattern" and layout == "array":
@@ -60,18 +79,26 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         line = text.line - 1
         names = ("rows", "columns", "number of entries")[: 3 if layout == "coordinate" else 2]
         if len(sizes) != len(names):
-            raise text.broken(f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line)
-        rows, cols, *more = (count(n, f"the {name}", path, line) for n, name in zip(sizes, names, strict=True))
+            raise text.broken(
+                f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line
+            )
+        rows, cols, *more = (
+            count(n, f"the {name}", path, line) for n, name in zip(sizes, names, strict=True)
+        )
         check_cols(path, cols, line)
         if symmetry != "general" and rows != cols:
             raise text.broken(f"a {symmetry} matrix of {rows} x {cols} is not square", line)
         kind = field if field in ("pattern", "complex") else "real"
         columns = FIELDS[field]
         if layout == "array":
-            return _read_array(text, rows, cols, columns, symmetry, value_type(kind, dtype), max_rows)
+            return _read_array(
+                text, rows, cols, columns, symmetry, value_type(kind, dtype), max_rows
+            )
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
-        entries = Entries(value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows)
+        entries = Entries(
+            value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows
+        )
         entries.parse(text, Lines("ij" + columns, 1, rows, cols, HINT, "%"), read_entries, more[0])
     return entries.to_csr(path, rows, cols, MIRRORS[symmetry])
 
@@ -87,21 +114,25 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
     places, found, numbers = [], [], 0
     half = None  # of a complex value, where a block ends between its parts
     for block, first_line in text.blocks():
-        data = read_numbers(text, block, first_line, columns == "n", "%").astype(np.float64, copy=False)
+        data = read_numbers(text, block, first_line, columns == "n", "%").astype(
+            np.float64, copy=False
+        )
         if columns == "vw":
             data = data if half is None else np.concatenate([[half], data])
             half = data[-1] if data.size % 2 else None
             data = data[: data.size // 2 * 2].view(np.complex128)
         if numbers + data.size > size:
-            raise text.broken(f"more values than the {size} of a {symmetry} {rows} x {cols} array", text.line)
+            raise text.broken(
+                f"more values than the {size} of a {symmetry} {rows} x {cols} array", text.line
+            )
         nonzero = np.flatnonzero(data)
         places.append(nonzero + numbers)
         found.append(data[nonzero].astype(values, copy=False))
         numbers += data.size
     if numbers < size or half is not None:
         raise text.broken(
-            f"the file ends after {numbers} of the {size} values of a {symmetry} {rows} x {cols} array: it is truncated, "
-            "or the size is wrong",
+            f"the file ends after {numbers} of the {size} values of a {symmetry} {rows} x {cols} array: it is "
+            "truncated, or the size is wrong",
             line,
         )
     place = np.concatenate([np.empty(0, np.int64), *places])
@@ -124,7 +155,9 @@ def write(path: Any, a: csr_array) -> None:
     kind = "pattern" if a.dtype == np.bool_ else "complex" if a.dtype.kind == "c" else "real"
     rows, cols = a.shape
     with atomic_file(path) as file:
-        file.write(f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode())
+        file.write(
+            f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode()
+        )
         for first, last in row_slabs(a):
             here = slice(int(a.indptr[first]), int(a.indptr[last]))
             row = np.repeat(np.arange(first, last), np.diff(a.indptr[first : last + 1]))
