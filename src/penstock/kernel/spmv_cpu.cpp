@@ -39,6 +39,8 @@ void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::valu
     static const auto kernel = rows_kernel<T, V>();
     RowsArgs<T, V> args{a.indptr, a.indices - a.first_nnz, nullptr, x, y, 0, a.rows};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
+    if (a.ahead_indices) args.ahead_indices = a.ahead_indices - a.first_nnz;
+    if (a.ahead_values) args.ahead_values = a.ahead_values - a.first_nnz;
     if (scale.plain()) return kernel(args);
     T buffer[kBufferRows];
     args.out = buffer;
