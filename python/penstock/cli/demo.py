@@ -47,7 +47,7 @@ def _ring_bytes(a: Any, name: str, device_memory: str | None) -> int:
 
     if device_memory is None:
         return max(1, a.nbytes // RING_SHARE)
-    ring = parse_bytes(device_memory, "--device-memory ")
+    ring = parse_bytes(device_memory, "--device-memory")
     if not 0 < ring < a.nbytes:
         raise ui.BadInput(
             f"--device-memory {device_memory} is not between 0 and the {ui.size(a.nbytes)} of {name}: "
@@ -123,13 +123,16 @@ def _table(results: list[dict[str, Any]]) -> Any:
 def _conclusion(results: list[dict[str, Any]], ok: bool) -> str:
     if not ok:
         return "The product of at least one schedule is wrong: its error is beyond the bound of its row."
-    rings = [f"1/{r['matrix']['bytes'] / max(1, r['runs'][1]['trace']['ring_bytes']):.0f}" for r in results]
+    rings = [
+        f"{ui.size(r['runs'][1]['trace']['ring_bytes'])} (the matrix has {ui.size(r['matrix']['bytes'])})"
+        for r in results
+    ]
     speeds = [f"{r['runs'][0]['seconds'] / r['runs'][1]['seconds']:.2f}" for r in results]
     checks = [run["check"] for r in results for run in r["runs"]]
     every = "Every row" if all(c["complete"] for c in checks) else "Every row of a sample"
     return (
-        f"Mapped from files, and streamed through rings of {' and '.join(rings)} of the matrix, the products took place "
-        f"at {' and '.join(speeds)} of the in-core speed. {every} agrees with SciPy's product in float64 "
+        f"Mapped from files and streamed through rings of {' and '.join(rings)}, the products ran at "
+        f"{' and '.join(speeds)} of the in-core speed. {every} agrees with SciPy's product in float64 "
         "within the rounding bound for its length."
     )
 
@@ -144,9 +147,10 @@ def _show(results: list[dict[str, Any]], bandwidth: float, ok: bool) -> None:
         out.print(f"[dim]{how}[/]", soft_wrap=True)
         out.print(_table([r]))
     out.print(
-        "[dim]bytes: matrix, x and y, once each; GB/s: bytes over time; share: of the "
+        "[dim]ring: bytes of all slots; copied: into them; bytes: matrix, x and y, once each; GB/s: bytes over "
+        "time; share: of the "
         f"{bandwidth / 1e9:.1f} GB/s measured for reading memory (above 100% the data stays in the cache); "
-        "copied: into ring slots, on top; error: the largest of a row, relative to |A||x|; bound: of its rounding.[/]"
+        "error: the largest of a row, relative to |A||x|; bound: of its rounding.[/]"
     )
     out.print(f"\n[{'green' if ok else 'red'}]{_conclusion(results, ok)}[/]")
 

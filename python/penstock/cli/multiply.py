@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,19 +18,33 @@ from penstock.cli.files import check_output, describe, read_matrix, summary
 from penstock.cli.measure import Measured, flops, measure, random_vector
 
 
-def _schedule(name: str | None, block: str | None, slots: int | None, device_memory: str | None) -> Any:
+def _schedule(name: str | None, block: str | None, slots: int | None) -> Any:
     """None lets the planner choose."""
     import penstock as ps
     from penstock._schedules import as_schedule, parse_bytes
 
     if name != "streamed" and (block is not None or slots is not None):
         raise ui.BadInput("--block and --slots shape a ring: add --schedule streamed")
-    if device_memory is not None:
-        ps.options(device_memory=parse_bytes(device_memory, "--device-memory "))
     if name == "streamed":
-        size = None if block is None else parse_bytes(block, "--block ")
+        size = None if block is None else parse_bytes(block, "--block")
         return ps.Streamed(block=size, **({} if slots is None else {"slots": slots}))
     return None if name is None else as_schedule(name)
+
+
+@contextlib.contextmanager
+def _limits(device_memory: str | None, threads: int | None) -> Iterator[None]:
+    """The settings of the process, as they were when done."""
+    import penstock as ps
+    from penstock._schedules import parse_bytes
+
+    before, n = ps.options.device_memory, ps.num_threads()
+    wanted = before if device_memory is None else parse_bytes(device_memory, "--device-memory")
+    try:
+        with ps.options(device_memory=wanted):
+            ps.set_num_threads(threads or n)
+            yield
+    finally:
+        ps.set_num_threads(n)
 
 
 def _save_vector(y: np.ndarray, path: Path) -> None:
@@ -88,7 +104,6 @@ def multiply(
     json: ui.Json = False,
 ) -> int:
     """Time y = A x and say what it moved and how it compares with the prediction."""
-    import penstock as ps
     from penstock._convert import result_dtype
 
     if transpose and (schedule not in (None, "in_core") or algorithm != "auto" or device_memory):
@@ -97,30 +112,25 @@ def multiply(
         if out.suffix != ".npy":
             raise ui.BadInput(f"--out {out}: the name must end in .npy")
         check_output(out, force)
-    target, how = value_type(dtype), _schedule(schedule, block, slots, device_memory)
-    if threads is not None:
-        ps.set_num_threads(threads)
+    target, how = value_type(dtype), _schedule(schedule, block, slots)
     check = None
-    with ui.progress(3 if verify else 2, quiet=json) as step:
+    with ui.progress(3 if verify else 2, quiet=json) as step, _limits(device_memory, threads):
         step.next(f"reading {file.name}")
         a = read_matrix(file)
         if target is not None:
             a = a.astype(target)
-        xtype = result_dtype(a.dtype)
-        x = random_vector(a.shape[0 if transpose else 1], xtype, seed)
+        x = random_vector(a.shape[0 if transpose else 1], result_dtype(a.dtype), seed)
         if semiring == "max_times":
             x = np.abs(x)  # it is a semiring over numbers from 0
         plan = None if transpose else a.explain(x, schedule=how)
+
+        def product(y: np.ndarray | None) -> np.ndarray:
+            if transpose:
+                return a.T.dot(x, out=y, semiring=semiring)
+            return a.dot(x, out=y, schedule=how, algorithm=algorithm, semiring=semiring)
+
         step.next("multiplying")
-        if transpose:
-            y, m = measure(lambda y: a.T.dot(x, out=y, semiring=semiring), flops(a), repeats, step.within)
-        else:
-            y, m = measure(
-                lambda y: a.dot(x, out=y, schedule=how, algorithm=algorithm, semiring=semiring),
-                flops(a),
-                repeats,
-                step.within,
-            )
+        y, m = measure(product, flops(a), repeats, step.within)
         if verify:
             from penstock._verify import verify as compare
 
