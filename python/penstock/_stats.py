@@ -90,7 +90,9 @@ def row_chunks(indptr: np.ndarray, chunk: int = CHUNK) -> Iterator[tuple[int, in
         first = last
 
 
-def format_bytes(rows: int, cols: int, nnz: int, itemsize: int, longest: int, stored: int) -> dict[str, int]:
+def format_bytes(
+    rows: int, cols: int, nnz: int, itemsize: int, longest: int, stored: int
+) -> dict[str, int]:
     """Bytes of the matrix in several formats, from counts alone; a pattern has itemsize 0.
 
     "ell" is the format of cardellini-2014 (section 2, ELL-G): every row padded to the longest one, and an
@@ -195,7 +197,9 @@ def describe(
         if tell:
             tell(0.7 * hi / nnz)
     by_row = degrees(np.diff(indptr))
-    found = symmetry(a, tally.sorted and not tally.duplicates, bool(tally.duplicates), symmetry_limit, chunk)
+    found = symmetry(
+        a, tally.sorted and not tally.duplicates, bool(tally.duplicates), symmetry_limit, chunk
+    )
     if tell:
         tell(1.0)
     itemsize = 0 if pattern else a.dtype.itemsize

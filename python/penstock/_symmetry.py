@@ -79,7 +79,9 @@ def _by_hash(a: csr_array, chunk: int) -> Symmetry:
     if kind_c and hermitian % 2**64 == 0:
         return Symmetry(same, 1.0 if same else None, "hermitian", 0.0, method)
     # A pattern is decided; values may still agree to rounding or with the other sign.
-    return Symmetry(same, 1.0 if same else None, "unknown" if same and has_values else "none", None, method)
+    return Symmetry(
+        same, 1.0 if same else None, "unknown" if same and has_values else "none", None, method
+    )
 
 
 def _row_scale(size: Any) -> np.ndarray:
@@ -121,7 +123,9 @@ def _by_transpose(a: csr_array, canonical: bool) -> Symmetry:
         one, other = (sp.csr_array((ones, m.indices, m.indptr), shape=s.shape) for m in (s, t))
         matched = (one.multiply(other).nnz - on) / (s.nnz - on)
     if a.dtype == np.bool_:
-        return Symmetry(pattern, matched, "symmetric" if pattern else "none", 0.0 if pattern else None, method)
+        return Symmetry(
+            pattern, matched, "symmetric" if pattern else "none", 0.0 if pattern else None, method
+        )
     scale = _row_scale(abs(s))
     scale = np.maximum(scale, _row_scale(abs(t)))
     limit = ROUNDING * float(np.finfo(a.dtype).eps)
@@ -142,5 +146,7 @@ def symmetry(a: csr_array, canonical: bool, duplicates: bool, limit: int, chunk:
     if a.nnz <= limit:
         return _by_transpose(a, canonical)
     if duplicates:
-        return Symmetry(False, None, "unknown", None, f"not checked: duplicates among more than {limit} entries")
+        return Symmetry(
+            False, None, "unknown", None, f"not checked: duplicates among more than {limit} entries"
+        )
     return _by_hash(a, chunk)

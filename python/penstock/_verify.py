@@ -46,7 +46,9 @@ class Check:
         return asdict(self)
 
 
-def _blocks(a: csr_array, sample_above: int, sample: int, seed: int) -> tuple[list[tuple[int, int]], bool]:
+def _blocks(
+    a: csr_array, sample_above: int, sample: int, seed: int
+) -> tuple[list[tuple[int, int]], bool]:
     blocks = list(row_chunks(a.indptr, CHUNK))
     if a.nnz <= sample_above:
         return blocks, True
@@ -61,7 +63,9 @@ def _terms(block: Any, x: np.ndarray, semiring: str) -> np.ndarray:
     return data + x[block.indices] if semiring == "min_plus" else data * x[block.indices]
 
 
-def _reference(block: Any, x: np.ndarray, semiring: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _reference(
+    block: Any, x: np.ndarray, semiring: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """y, the sum of absolute terms, and the number of terms, per row of a SciPy block."""
     lengths = np.diff(block.indptr)
     if semiring == "plus_times":
@@ -75,11 +79,15 @@ def _reference(block: Any, x: np.ndarray, semiring: str) -> tuple[np.ndarray, np
     return y, np.abs(y), np.zeros_like(lengths)
 
 
-def _transposed(a: csr_array, x: np.ndarray, semiring: str, tell: Callable[[float], None] | None) -> tuple[Any, ...]:
+def _transposed(
+    a: csr_array, x: np.ndarray, semiring: str, tell: Callable[[float], None] | None
+) -> tuple[Any, ...]:
     """The same for A^T x, of all columns at once."""
     cols = a.shape[1]
     plus = semiring == "plus_times"
-    y = np.full(cols, _zero[semiring], dtype=np.result_type(x, np.float64) if semiring != "or_and" else bool)
+    y = np.full(
+        cols, _zero[semiring], dtype=np.result_type(x, np.float64) if semiring != "or_and" else bool
+    )
     scale, lengths = np.zeros(cols), np.zeros(cols, np.int64)
     for first, last in row_chunks(a.indptr, CHUNK):
         block, part = a[first:last].to_scipy(), x[first:last]
@@ -154,7 +162,9 @@ def verify(
             limit = (lengths[usable] + 2) * eps
             bound = max(bound, float(limit.max(initial=0)))
             ratio = off / (limit * scale[usable] + (lengths[usable] + 2) * tiny)
-            relative = np.where(off == 0, 0.0, off / np.where(scale[usable] > 0, scale[usable], tiny))
+            relative = np.where(
+                off == 0, 0.0, off / np.where(scale[usable] > 0, scale[usable], tiny)
+            )
             error = max(error, _worst(relative))
             of_bound = max(of_bound, _worst(ratio))
     reference = "SciPy, float64" if semiring == "plus_times" else "NumPy, float64"

@@ -23,7 +23,9 @@ def value_type(name: str | None) -> Any:
     return bool if name == "pattern" else name
 
 
-def report(action: str, source: str, out: Path, a: Any, spent: dict[str, float], json: bool) -> None:
+def report(
+    action: str, source: str, out: Path, a: Any, spent: dict[str, float], json: bool
+) -> None:
     """What was made of what, for `convert` and `generate`."""
     wrote = bytes_on_disk(out)
     if json:
@@ -37,26 +39,45 @@ def report(action: str, source: str, out: Path, a: Any, spent: dict[str, float],
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A matrix in any format.", show_default=False)],
-    out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="Its suffix names the format.", show_default=False)
-    ],
-    dtype: Annotated[str | None, typer.Option(help=f"Of the values: {', '.join(VALUE_TYPES)}.")] = None,
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A matrix.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="What to write.", show_default=False)],
+    input_format: Annotated[
+        str | None, typer.Option("--from", help="Format of IN. [default: by its suffix]")
+    ] = None,
+    output_format: Annotated[
+        str | None, typer.Option("--to", help="Format of OUT. [default: by its suffix]")
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option(help=f"Of the values: {', '.join(VALUE_TYPES)}.")
+    ] = None,
+    undirected: Annotated[
+        bool, typer.Option("--undirected", help="Edge lists: add the mirror of every edge.")
+    ] = False,
+    base: Annotated[
+        int | None, typer.Option(min=0, max=1, help="Edge lists: the first id. [default: 0]")
+    ] = None,
+    duplicates: Annotated[
+        str | None, typer.Option(help="Edge lists and DIMACS: sum, min, max or keep.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
     json: ui.Json = False,
 ) -> None:
     """Read a matrix in one format and write it in another."""
     target = value_type(dtype)
     check_output(out, force)
+    given = {"format": input_format, "base": base, "duplicates": duplicates}
+    how = {name: value for name, value in given.items() if value is not None}
+    if undirected:
+        how["directed"] = False
     with ui.progress(2, quiet=json) as step:
         step.next(f"reading {source.name}")
         start = time.perf_counter()
-        a = read_matrix(source)
+        a = read_matrix(source, **how)
         read = time.perf_counter()
         if target is not None:
             a = a.astype(target)
         step.next(f"writing {out.name}")
         begin = time.perf_counter()
-        a.save(out)
+        a.save(out, **({} if output_format is None else {"format": output_format}))
         wrote = time.perf_counter() - begin
     report("read", str(source), out, a, {"read": read - start, "written": wrote}, json)

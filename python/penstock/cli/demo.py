@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -66,10 +67,32 @@ def _schedules(ring: int) -> dict[str, Any]:
     return ways
 
 
-def _run_one(name: str, make: Any, device_memory: str | None, repeats: int, step: ui.Steps) -> dict[str, Any]:
+def _products(a: Any, name: str, ring: int, repeats: int, step: ui.Steps) -> list[dict[str, Any]]:
+    """Every schedule, timed; then every product, checked."""
     from penstock._convert import result_dtype
     from penstock._verify import verify
 
+    x = random_vector(a.shape[1], result_dtype(a.dtype), seed=0)
+    done = []
+    for label, how in _schedules(ring).items():
+        step.next(f"{name}: {label}")
+        product = partial(_dot, a, x, how)
+        done.append((label, *measure(product, flops(a), repeats, step.within)))
+    step.next(f"{name}: check against SciPy")
+    runs = []
+    for label, y, took in done:
+        check = verify(a, x, y, tell=step.within)
+        runs.append({"schedule": label, **took.as_dict(), "check": check.as_dict()})
+    return runs
+
+
+def _dot(a: Any, x: Any, how: Any, out: Any) -> Any:
+    return a.dot(x, out=out, schedule=how)
+
+
+def _run_one(
+    name: str, make: Any, device_memory: str | None, repeats: int, step: ui.Steps
+) -> dict[str, Any]:
     step.next(f"{name}: make or read it")
     start = time.perf_counter()
     a = make()
@@ -77,27 +100,15 @@ def _run_one(name: str, make: Any, device_memory: str | None, repeats: int, step
     if not a.nnz:
         raise ui.BadInput(f"{name} has no nonzeros: there is nothing to stream")
     with TemporaryDirectory(prefix="penstock-demo-") as folder:
-        if a.place != "mapped":
+        if a.place == "mapped":
+            step.next(f"{name}: already mapped")
+        else:
             step.next(f"{name}: write and map the store")
             a, times = _through_store(a, Path(folder))
             result |= times
-        else:
-            step.next(f"{name}: already mapped")
         ring = _ring_bytes(a, name, device_memory)
-        result |= {"matrix": summary(a, name), "ring_limit_bytes": ring, "runs": []}
-        x = random_vector(a.shape[1], result_dtype(a.dtype), seed=0)
-        products = []
-        for label, how in _schedules(ring).items():
-            step.next(f"{name}: {label}")
-            y, took = measure(
-                lambda out, how=how: a.dot(x, out=out, schedule=how), flops(a), repeats, step.within
-            )
-            products.append((label, y, took))
-        step.next(f"{name}: check against SciPy")
-        for label, y, took in products:
-            check = verify(a, x, y, tell=step.within)
-            result["runs"].append({"schedule": label, **took.as_dict(), "check": check.as_dict()})
-        del a  # unmapped before its folder goes
+        result |= {"matrix": summary(a, name), "ring_limit_bytes": ring}
+        result["runs"] = _products(a, name, ring, repeats, step)
     return result
 
 
@@ -114,7 +125,8 @@ def _table(results: list[dict[str, Any]]) -> Any:
                 ui.seconds(run["seconds"]),
                 f"{run['gb_per_s']:.1f}",
                 f"{run['fraction_of_bandwidth']:.0%}",
-                (f"{check['error']:.1e}" if check["error"] else "0") + ("" if check["ok"] else " WRONG"),
+                (f"{check['error']:.1e}" if check["error"] else "0")
+                + ("" if check["ok"] else " WRONG"),
                 f"{check['bound']:.1e}",
             )
     return t
@@ -156,14 +168,22 @@ def _show(results: list[dict[str, Any]], bandwidth: float, ok: bool) -> None:
 
 
 def demo(
-    matrix: Annotated[Path | None, typer.Argument(help="A matrix of your own, in any format.")] = None,
+    matrix: Annotated[
+        Path | None, typer.Argument(help="A matrix of your own, in any format.")
+    ] = None,
     scale: Annotated[int, typer.Option(min=1, max=30, help="R-MAT graph of 2^N vertices.")] = 20,
-    edge: Annotated[int, typer.Option(min=2, max=1000, help="Stencil on a cube of N^3 points.")] = 128,
+    edge: Annotated[
+        int, typer.Option(min=2, max=1000, help="Stencil on a cube of N^3 points.")
+    ] = 128,
     device_memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Bytes for the ring, such as 16MiB. [default: 1/8 of the matrix]"),
+        typer.Option(
+            metavar="SIZE", help="Bytes for the ring, such as 16MiB. [default: 1/8 of the matrix]"
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Products per schedule; the median counts.")] = 5,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Products per schedule; the median counts.")
+    ] = 5,
     json: ui.Json = False,
 ) -> int:
     """Multiply matrices in core and through a ring that is smaller than they are, and check the results.
@@ -178,7 +198,9 @@ def demo(
         results = [_run_one(name, make, device_memory, repeats, step) for name, make in sources]
     ok = all(run["check"]["ok"] for r in results for run in r["runs"])
     if json:
-        ui.emit_json({"penstock": ps.__version__, "machine": ps.machine(), "results": results, "ok": ok})
+        ui.emit_json(
+            {"penstock": ps.__version__, "machine": ps.machine(), "results": results, "ok": ok}
+        )
     else:
         _show(results, bandwidth, ok)
     return 0 if ok else 1

@@ -54,18 +54,29 @@ def _nvidia_smi() -> tuple[list[dict[str, str]], str | None]:
         return [], f"nvidia-smi does not answer: {error}"
     if ran.returncode:
         return [], "nvidia-smi: " + " ".join((ran.stdout + ran.stderr).split())
-    rows = [dict(zip(fields.split(","), line.split(", "), strict=False)) for line in ran.stdout.splitlines()]
+    rows = [
+        dict(zip(fields.split(","), line.split(", "), strict=False))
+        for line in ran.stdout.splitlines()
+    ]
     return rows, None if rows else "nvidia-smi lists no GPU"
 
 
-def _advice(config: dict[str, Any], gpus: list[Any], usable: int, packages: list[dict[str, Any]]) -> list[str]:
+def _advice(
+    config: dict[str, Any], gpus: list[Any], usable: int, packages: list[dict[str, Any]]
+) -> list[str]:
     advice = []
     if gpus and not config["cuda"]:
-        advice.append(f"GPUs: {len(gpus)} here, but CUDA is not built in: pip install '.[cuda]' from the sources")
+        advice.append(
+            f"GPUs: {len(gpus)} here, but CUDA is not built in: pip install '.[cuda]' from the sources"
+        )
     elif gpus and not usable:
-        advice.append("GPUs: the driver sees them, the CUDA runtime cannot use them: compare the driver's version")
+        advice.append(
+            "GPUs: the driver sees them, the CUDA runtime cannot use them: compare the driver's version"
+        )
     return advice + [
-        f"{p['name']} is missing, for {p['for']}: {p['install']}" for p in packages if p["version"] is None
+        f"{p['name']} is missing, for {p['for']}: {p['install']}"
+        for p in packages
+        if p["version"] is None
     ]
 
 
@@ -97,7 +108,10 @@ def doctor(json: ui.Json = False) -> None:
     }
     out.print(ui.facts(rates))
     out.print("\n[bold]GPUs[/]")
-    lines = {f"{n}": f"{g['name']}, {g['memory.total']}, driver {g['driver_version']}" for n, g in enumerate(gpus)}
+    lines = {
+        f"{n}": f"{g['name']}, {g['memory.total']}, driver {g['driver_version']}"
+        for n, g in enumerate(gpus)
+    }
     out.print(ui.facts(lines) if lines else f"none ({why})", soft_wrap=True, markup=bool(lines))
     out.print("\n[bold]optional packages[/]")
     out.print(ui.facts({p["name"]: p["version"] or "[yellow]missing[/]" for p in packages}))

@@ -53,7 +53,9 @@ def _distribution(axes: Any, s: Any) -> None:
         axes.plot(at[keep], counts[keep], style, label=label, markersize=4, linewidth=1)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set(xlabel="entries (bins of powers of two, from)", ylabel="rows or columns", title="degrees")
+    axes.set(
+        xlabel="entries (bins of powers of two, from)", ylabel="rows or columns", title="degrees"
+    )
     axes.grid(True, alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
 

@@ -44,7 +44,14 @@ def summary(a: Any, name: str) -> dict[str, Any]:
     """What every command says of a matrix."""
     rows, cols = a.shape
     kind = "pattern" if a.dtype == bool else str(a.dtype)
-    return {"name": name, "rows": rows, "cols": cols, "nnz": a.nnz, "dtype": kind, "bytes": a.nbytes}
+    return {
+        "name": name,
+        "rows": rows,
+        "cols": cols,
+        "nnz": a.nnz,
+        "dtype": kind,
+        "bytes": a.nbytes,
+    }
 
 
 def describe(s: dict[str, Any]) -> str:

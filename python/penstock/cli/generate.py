@@ -18,13 +18,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Out = Annotated[Path, typer.Argument(metavar="OUT", help="Its suffix names the format.", show_default=False)]
+Out = Annotated[
+    Path, typer.Argument(metavar="OUT", help="Its suffix names the format.", show_default=False)
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same matrix.")]
 Dtype = Annotated[str, typer.Option(help="Of the values: pattern, float32 or float64.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")]
 Scale = Annotated[int, typer.Option(min=1, max=30, help="2^N vertices.")]
 EdgeFactor = Annotated[float, typer.Option(help="Edges per vertex.")]
-Scramble = Annotated[bool, typer.Option("--scramble/--no-scramble", help="Shuffle the vertex numbers.")]
+Scramble = Annotated[
+    bool, typer.Option("--scramble/--no-scramble", help="Shuffle the vertex numbers.")
+]
 
 
 def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
@@ -44,7 +48,9 @@ def _numbers(text: str, name: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ui.BadInput(f"{name} {text} is not a list of whole numbers separated by commas") from None
+        raise ui.BadInput(
+            f"{name} {text} is not a list of whole numbers separated by commas"
+        ) from None
 
 
 @app.command()
@@ -55,8 +61,12 @@ def rmat(
     a: Annotated[float, typer.Option(help="Probability of the first quadrant.")] = 0.57,
     b: Annotated[float, typer.Option(help="Of the second.")] = 0.19,
     c: Annotated[float, typer.Option(help="Of the third; the fourth gets the rest.")] = 0.19,
-    undirected: Annotated[bool, typer.Option("--undirected/--directed", help="Edges both ways.")] = True,
-    self_loops: Annotated[bool, typer.Option("--self-loops", help="Keep edges from a vertex to itself.")] = False,
+    undirected: Annotated[
+        bool, typer.Option("--undirected/--directed", help="Edges both ways.")
+    ] = True,
+    self_loops: Annotated[
+        bool, typer.Option("--self-loops", help="Keep edges from a vertex to itself.")
+    ] = False,
     scramble: Scramble = True,
     dtype: Dtype = "pattern",
     seed: Seed = 0,
@@ -66,7 +76,9 @@ def rmat(
     """A power-law graph by recursive choice of quadrants (Chakrabarti et al. 2004)."""
     from penstock import generate
 
-    how = dict(a=a, b=b, c=c, undirected=undirected, self_loops=self_loops, scramble=scramble, seed=seed)
+    how = dict(
+        a=a, b=b, c=c, undirected=undirected, self_loops=self_loops, scramble=scramble, seed=seed
+    )
     kind = value_type(dtype)
     _write("rmat", out, force, json, lambda: generate.rmat(scale, edge_factor, dtype=kind, **how))
 
@@ -76,7 +88,9 @@ def bter(
     out: Out,
     scale: Scale = 20,
     edge_factor: EdgeFactor = 16,
-    max_degree: Annotated[int | None, typer.Option(help="The largest degree. [default: by scale]")] = None,
+    max_degree: Annotated[
+        int | None, typer.Option(help="The largest degree. [default: by scale]")
+    ] = None,
     max_clustering: Annotated[float, typer.Option(help="Clustering of degree 2.")] = 0.5,
     clustering: Annotated[float, typer.Option(help="Of the whole graph.")] = 0.15,
     scramble: Scramble = True,
@@ -95,7 +109,9 @@ def bter(
         out,
         force,
         json,
-        lambda: generate.bter(scale, edge_factor, scramble=scramble, dtype=kind, seed=seed, **shape),
+        lambda: generate.bter(
+            scale, edge_factor, scramble=scramble, dtype=kind, seed=seed, **shape
+        ),
     )
 
 
@@ -114,7 +130,13 @@ def uniform(
     from penstock import generate
 
     kind = value_type(dtype)
-    _write("uniform", out, force, json, lambda: generate.uniform(rows, cols, nnz_per_row, dtype=kind, seed=seed))
+    _write(
+        "uniform",
+        out,
+        force,
+        json,
+        lambda: generate.uniform(rows, cols, nnz_per_row, dtype=kind, seed=seed),
+    )
 
 
 @app.command("advection-diffusion")
@@ -139,7 +161,9 @@ def advection_diffusion(
 @app.command()
 def laplacian(
     out: Out,
-    shape: Annotated[str, typer.Option(help="Points along each axis: 1000, or 300,300, or 64,64,64.")] = "64,64,64",
+    shape: Annotated[
+        str, typer.Option(help="Points along each axis: 1000, or 300,300, or 64,64,64.")
+    ] = "64,64,64",
     dtype: Dtype = "float64",
     force: Force = False,
     json: ui.Json = False,
@@ -154,9 +178,14 @@ def laplacian(
 @app.command()
 def banded(
     out: Out,
-    n: Annotated[int, typer.Option("--rows", "-n", min=0, show_default=False, help="Rows and columns.")],
+    n: Annotated[
+        int, typer.Option("--rows", "-n", min=0, show_default=False, help="Rows and columns.")
+    ],
     diagonals: Annotated[
-        str, typer.Option(help="A half bandwidth, or offsets separated by commas: --diagonals=-100,0,100.")
+        str,
+        typer.Option(
+            help="A half bandwidth, or offsets separated by commas: --diagonals=-100,0,100."
+        ),
     ] = "4",
     dtype: Dtype = "float64",
     seed: Seed = 0,

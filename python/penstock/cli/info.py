@@ -26,7 +26,11 @@ def _symmetry_words(s: Any) -> str:
     if y.kind == "unknown" and not y.pattern:
         return y.method
     if y.kind in ("none", "unknown"):
-        share = f", {y.matched:.1%} of the entries off the diagonal are matched" if y.matched is not None else ""
+        share = (
+            f", {y.matched:.1%} of the entries off the diagonal are matched"
+            if y.matched is not None
+            else ""
+        )
         values = "symmetric pattern only" if y.pattern else "none" + share
         if y.kind == "unknown":
             values = "symmetric pattern, values not exactly symmetric (rounding was not looked at)"
@@ -92,7 +96,9 @@ class _Layout:
     def of(cls, width: int, rows: int, cols: int, draw: bool) -> _Layout:
         beside = draw and width >= SIDE_BY_SIDE
         left = width // 2 - 2 if beside else width
-        return cls(beside, left, *spy_size(rows, cols, width - left - 6 if beside else min(left - 2, 64)))
+        return cls(
+            beside, left, *spy_size(rows, cols, width - left - 6 if beside else min(left - 2, 64))
+        )
 
     def grid(self, plot: bool) -> tuple[int, int]:
         """Cells to count entries in: the plot's dots, or a multiple of them that a picture needs."""
@@ -134,13 +140,17 @@ def _as_dict(s: Any) -> dict[str, Any]:
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)
+    ],
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Also draw it to a .png, .svg or .pdf file.")
     ] = None,
     spy: Annotated[
         bool | None,
-        typer.Option("--spy/--no-spy", help="Draw the matrix with characters. [default: on a terminal]"),
+        typer.Option(
+            "--spy/--no-spy", help="Draw the matrix with characters. [default: on a terminal]"
+        ),
     ] = None,
     json: ui.Json = False,
 ) -> None:

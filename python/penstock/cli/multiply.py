@@ -65,10 +65,14 @@ def _facts(m: Measured, plan: Any, check: Any, work: int) -> dict[str, str]:
         "of memory": f"{m.fraction:.0%} of the {m.bandwidth / 1e9:.1f} GB/s measured for reading it",
     }
     if t["copied_bytes"]:
-        rows["copied"] = f"{ui.size(t['copied_bytes'])} through a ring of {ui.size(t['ring_bytes'])}"
+        rows["copied"] = (
+            f"{ui.size(t['copied_bytes'])} through a ring of {ui.size(t['ring_bytes'])}"
+        )
     if plan is not None:
         ratio = m.seconds / plan.seconds if plan.seconds else float("inf")
-        rows["predicted"] = f"{ui.seconds(plan.seconds)}, {plan.binding} binds; measured {ratio:.2f} times that"
+        rows["predicted"] = (
+            f"{ui.seconds(plan.seconds)}, {plan.binding} binds; measured {ratio:.2f} times that"
+        )
     if check is not None:
         words = "right" if check.ok else "WRONG"
         part = "" if check.complete else f", a sample of {check.rows:,} rows"
@@ -79,27 +83,42 @@ def _facts(m: Measured, plan: Any, check: Any, work: int) -> dict[str, str]:
 
 
 def multiply(
-    file: Annotated[Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)
+    ],
     schedule: Annotated[
         str | None, typer.Option(help="in_core, streamed or zero_copy. [default: the planner's]")
     ] = None,
     device_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="What a device may hold; above it the matrix is streamed.")
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="What a device may hold; above it the matrix is streamed."
+        ),
     ] = None,
     block: Annotated[str | None, typer.Option(metavar="SIZE", help="Bytes of a ring slot.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots of the ring.")] = None,
     algorithm: Annotated[str, typer.Option(help="auto, balanced, blocked or binned.")] = "auto",
-    semiring: Annotated[str, typer.Option(help="plus_times, min_plus, max_times or or_and.")] = "plus_times",
+    semiring: Annotated[
+        str, typer.Option(help="plus_times, min_plus, max_times or or_and.")
+    ] = "plus_times",
     dtype: Annotated[
         str | None, typer.Option(help=f"Convert the values first: {', '.join(VALUE_TYPES)}.")
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Products; the median counts.")] = 5,
-    transpose: Annotated[bool, typer.Option("--transpose", help="Multiply by the transpose.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Check against SciPy; exit 1 if wrong.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the whole prediction, too.")] = False,
+    transpose: Annotated[
+        bool, typer.Option("--transpose", help="Multiply by the transpose.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check against SciPy; exit 1 if wrong.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the whole prediction, too.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the random vector.")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="NPY", help="Write the product to a .npy file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="NPY", help="Write the product to a .npy file.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace --out where it exists.")] = False,
     json: ui.Json = False,
 ) -> int:
@@ -107,7 +126,9 @@ def multiply(
     from penstock._convert import result_dtype
 
     if transpose and (schedule not in (None, "in_core") or algorithm != "auto" or device_memory):
-        raise ui.BadInput("--transpose multiplies in core on the CPU: leave out the schedule and algorithm options")
+        raise ui.BadInput(
+            "--transpose multiplies in core on the CPU: leave out the schedule and algorithm options"
+        )
     if out is not None:
         if out.suffix != ".npy":
             raise ui.BadInput(f"--out {out}: the name must end in .npy")
@@ -143,7 +164,14 @@ def multiply(
 
 
 def _show(
-    json: bool, head: dict[str, Any], m: Measured, plan: Any, check: Any, work: int, explain: bool, out: Path | None
+    json: bool,
+    head: dict[str, Any],
+    m: Measured,
+    plan: Any,
+    check: Any,
+    work: int,
+    explain: bool,
+    out: Path | None,
 ) -> None:
     if json:
         predicted = None if plan is None else dataclasses.asdict(plan)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 _bayer = np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]])
-_braille = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # bit of each dot, 4 down and 2 across
+_braille = np.array(
+    [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]]
+)  # bit of each dot, 4 down and 2 across
 _shades = " .:-=+*#%@"
 _bar = " ▏▎▍▌▋▊▉█"
 
@@ -66,7 +68,9 @@ def boxed(lines: list[str], ascii_only: bool = False) -> str:
     corners, side, top = ("++++", "|", "-") if ascii_only else ("┌┐└┘", "│", "─")
     width = len(lines[0]) if lines else 0
     body = [f"{side}{line}{side}" for line in lines]
-    return "\n".join([corners[0] + top * width + corners[1], *body, corners[2] + top * width + corners[3]])
+    return "\n".join(
+        [corners[0] + top * width + corners[1], *body, corners[2] + top * width + corners[3]]
+    )
 
 
 def bar(share: float, width: int, ascii_only: bool = False) -> str:
@@ -90,7 +94,9 @@ def histogram(counts: tuple[int, ...], width: int, ascii_only: bool = False) -> 
     for k, n in enumerate(counts[first:], first):
         low, high = (0, 0) if k == 0 else (1 << (k - 1), (1 << k) - 1)
         rows.append((str(low) if low == high else f"{low:,}-{high:,}", f"{n:,}", n))
-    taken = max((len(r[0]) for r in rows), default=0) + max((len(r[1]) for r in rows), default=0) + 2
+    taken = (
+        max((len(r[0]) for r in rows), default=0) + max((len(r[1]) for r in rows), default=0) + 2
+    )
     for label, number, n in rows:
         t.add_row(label, number, bar(n / max(counts), max(width - taken, 8), ascii_only))
     return t

@@ -34,7 +34,14 @@ def explain_error(error: BaseException) -> tuple[int, str]:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     import penstock
 
-    bad_input = (BadInput, ValueError, TypeError, FileNotFoundError, FileExistsError, IsADirectoryError)
+    bad_input = (
+        BadInput,
+        ValueError,
+        TypeError,
+        FileNotFoundError,
+        FileExistsError,
+        IsADirectoryError,
+    )
     if isinstance(error, (*bad_input, NotADirectoryError, PermissionError)):
         return 2, text
     if isinstance(error, (Failure, OSError, penstock.NotCompiledError)):
