@@ -1,7 +1,9 @@
-"""What a matrix looks like: degrees, order, bandwidth, symmetry, bytes per format, and where its entries lie.
+"""What a matrix looks like: degrees, order, bandwidth, symmetry, bytes per format, and where its
+entries lie.
 
-Everything is computed over ranges of whole rows, so that besides a few vectors of one entry a row or a column only
-`chunk` entries (or the longest row) are in memory at a time: a matrix mapped from a file may be larger than RAM.
+Everything is computed over ranges of whole rows, so that besides a few vectors of one entry a row
+or a column only `chunk` entries (or the longest row) are in memory at a time: a matrix mapped from
+a file may be larger than RAM.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ Tell = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Degrees:
-    """Entries per row or per column. `histogram[0]` counts the empty ones, `histogram[k]` those with
-    2^(k-1) .. 2^k - 1 entries."""
+    """Entries per row or per column. `histogram[0]` counts the empty ones, `histogram[k]` those
+    with 2^(k-1) .. 2^k - 1 entries."""
 
     min: int
     median: float
@@ -81,7 +83,8 @@ def degrees(counts: np.ndarray) -> Degrees:
 
 
 def row_chunks(indptr: np.ndarray, chunk: int = CHUNK) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about `chunk` entries and at most `chunk` rows each; a longer row is a range of its own."""
+    """Ranges of rows with about `chunk` entries and at most `chunk` rows each; a longer row is a
+    range of its own."""
     rows, first = indptr.size - 1, 0
     while first < rows:
         fits = int(np.searchsorted(indptr, indptr[first] + chunk, side="right")) - 1
@@ -95,8 +98,8 @@ def format_bytes(
 ) -> dict[str, int]:
     """Bytes of the matrix in several formats, from counts alone; a pattern has itemsize 0.
 
-    "ell" is the format of cardellini-2014 (section 2, ELL-G): every row padded to the longest one, and an
-    array of row lengths.
+    "ell" is the format of cardellini-2014 (section 2, ELL-G): every row padded to the longest one,
+    and an array of row lengths.
     """
     arrays = 3 if itemsize else 2
     return {
@@ -165,7 +168,8 @@ def describe(
     Parameters
     ----------
     grid : (int, int)
-        The most cells of `density`, down and across; fewer where the matrix has fewer rows or columns.
+        The most cells of `density`, down and across; fewer where the matrix has fewer rows or
+        columns.
     chunk : int
         Entries in memory at a time.
     symmetry_limit : int

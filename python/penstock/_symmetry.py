@@ -1,9 +1,10 @@
-"""Is a matrix symmetric, skew-symmetric or Hermitian: in its pattern, in its values, exactly or to rounding?
+"""Is a matrix symmetric, skew-symmetric or Hermitian: in its pattern, in its values, exactly or to
+rounding?
 
-Up to EXACT_LIMIT entries the matrix is compared with its transpose, which takes about three copies of it. Above, one pass
-compares two sums modulo 2^64: of a hash of every (i, j, value), and of the same hash with i and j exchanged. Equal sums
-mean an equal set of entries, but for a chance of about 2^-64; unequal sums are a proof. That pass needs no memory and
-cannot tell rounding from difference.
+Up to EXACT_LIMIT entries the matrix is compared with its transpose, which takes about three copies
+of it. Above, one pass compares two sums modulo 2^64: of a hash of every (i, j, value), and of the
+same hash with i and j exchanged. Equal sums mean an equal set of entries, but for a chance of about
+2^-64; unequal sums are a proof. That pass needs no memory and cannot tell rounding from difference.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from penstock._csr import csr_array
 
 EXACT_LIMIT = 1 << 25
-# Two triangles that were assembled in different orders differ by a few roundings of their row's largest entry.
+# Two triangles that were assembled in different orders differ by a few roundings of their row's
+# largest entry.
 ROUNDING = 64
 
 
@@ -25,9 +27,10 @@ ROUNDING = 64
 class Symmetry:
     """kind: "symmetric", "skew-symmetric", "hermitian", "none", or "unknown" (see `method`).
 
-    pattern: every stored (i, j) has its (j, i). matched: the share of entries off the diagonal that have it, None
-    where only hashes were compared. error: the largest |a_ij - a_ji| over the larger of the two rows' largest
-    entries, 0 where exact; None where it was not measured or kind is "none".
+    pattern: every stored (i, j) has its (j, i). matched: the share of entries off the diagonal that
+    have it, None where only hashes were compared. error: the largest |a_ij - a_ji| over the larger
+    of the two rows' largest entries, 0 where exact; None where it was not measured or kind is
+    "none".
     """
 
     pattern: bool
@@ -38,7 +41,8 @@ class Symmetry:
 
 
 def _mix(n: np.ndarray) -> np.ndarray:
-    """A bijection of 64-bit words that spreads every bit (splitmix64's finisher, Steele et al. 2014)."""
+    """A bijection of 64-bit words that spreads every bit (splitmix64's finisher, Steele et al.
+    2014)."""
     n = (n ^ (n >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     n = (n ^ (n >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return n ^ (n >> np.uint64(31))
@@ -50,7 +54,8 @@ def _hash(i: np.ndarray, j: np.ndarray, word: Any) -> int:
 
 
 def _words(values: np.ndarray) -> np.ndarray:
-    """One 64-bit word per value; equal numbers give equal words (0.0 is added so that -0.0 counts as 0.0)."""
+    """One 64-bit word per value; equal numbers give equal words (0.0 is added so that -0.0 counts
+    as 0.0)."""
     if values.dtype.kind == "c":
         return _mix(_words(values.real)) + np.uint64(3) * _words(values.imag)
     return np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64)

@@ -1,9 +1,10 @@
-"""Is y = A x right? Checked against a product that shares no code with ours: SciPy's, in double precision.
+"""Is y = A x right? Checked against a product that shares no code with ours, in float64.
 
-The bound is the usual one for sums of products (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section
-3.1): whatever the order of n terms, the computed sum is within n u / (1 - n u) of the exact one, relative to the sum of
-the absolute values of the terms. With eps = 2 u of the coarser type, (n + 2) eps covers both products, the rounding
-of the terms and complex multiplication. The other semirings round each term once at most.
+The bound is the usual one for sums of products (Higham, Accuracy and Stability of Numerical
+Algorithms, 2002, section 3.1): whatever the order of n terms, the computed sum is within n u / (1 -
+n u) of the exact one, relative to the sum of the absolute values of the terms. With eps = 2 u of
+the coarser type, (n + 2) eps covers both products, the rounding of the terms and complex
+multiplication. The other semirings round each term once at most.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ _zero = {"plus_times": 0.0, "min_plus": np.inf, "max_times": 0.0, "or_and": Fals
 
 @dataclass(frozen=True)
 class Check:
-    """error: the largest |y_i - reference_i| / (|A| |x|)_i. of_bound: the largest error as a share of its own row's
-    bound, at most 1 where the product is right. bound: the loosest bound of a row. rows: how many were compared;
-    skipped: those of them whose terms are not finite. complete: every row was compared."""
+    """error: the largest |y_i - reference_i| / (|A| |x|)_i. of_bound: the largest error as a share
+    of its own row's bound, at most 1 where the product is right. bound: the loosest bound of a row.
+    rows: how many were compared; skipped: those of them whose terms are not finite. complete: every
+    row was compared."""
 
     ok: bool
     error: float
@@ -128,8 +130,9 @@ def verify(
 ) -> Check:
     """Compares y with A x (or A^T x) computed independently.
 
-    Rows are checked in blocks, so that the check needs little memory and no 64-bit indices. Above `sample_above`
-    entries a seeded sample of about `sample` of them is checked and the result says so; A^T x is always complete.
+    Rows are checked in blocks, so that the check needs little memory and no 64-bit indices. Above
+    `sample_above` entries a seeded sample of about `sample` of them is checked and the result says
+    so; A^T x is always complete.
 
     >>> import numpy as np, penstock as ps
     >>> a, x = ps.csr_array(np.eye(3)), np.ones(3)

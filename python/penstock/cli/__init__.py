@@ -7,7 +7,8 @@ import sys
 
 
 def main() -> None:
-    """The entry point. Exit codes: 0 done, 1 the operation failed, 2 bad usage or input, 130 interrupted."""
+    """The entry point. Exit codes: 0 done, 1 the operation failed, 2 bad usage or input, 130
+    interrupted."""
     try:
         from penstock.cli.app import app
 

@@ -1,4 +1,5 @@
-"""The application: its commands, and the one place where errors become a line on stderr and an exit code."""
+"""The application: its commands, and the one place where errors become a line on stderr and an exit
+code."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from typer.core import TyperGroup
 
 from penstock.cli import convert, demo, doctor, generate, info, multiply, ui
 
-# Typer carries its own click in some versions and needs the package in others; this finds it in either.
+# Typer carries its own click in some versions and needs the package in others; this finds it in
+# either.
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 

@@ -19,7 +19,7 @@ def value_type(name: str | None) -> Any:
     if name is None:
         return None
     if name not in VALUE_TYPES:
-        raise ui.BadInput(f"--dtype {name} is unknown: choose one of {', '.join(VALUE_TYPES)}")
+        raise ui.InputError(f"--dtype {name} is unknown: choose one of {', '.join(VALUE_TYPES)}")
     return bool if name == "pattern" else name
 
 
@@ -34,8 +34,8 @@ def report(
         return
     times = ", ".join(f"{verb} in {ui.seconds(s)}" for verb, s in spent.items())
     console = ui.console()
-    console.print(f"{action} [bold]{source}[/]: {describe(summary(a, out.name))}", soft_wrap=True)
-    console.print(f"[bold]{out}[/]: {ui.size(wrote)} on disk [dim]({times})[/]", soft_wrap=True)
+    ui.headline(console, f"{action} {source}", describe(summary(a, out.name)))
+    ui.headline(console, str(out), f"{ui.size(wrote)} on disk ({times})")
 
 
 def convert(

@@ -1,4 +1,5 @@
-"""`penstock demo`: a matrix larger than its device memory, multiplied in core and streamed, and checked."""
+"""`penstock demo`: a matrix larger than its device memory, multiplied in core and streamed, and
+checked."""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ def _ring_bytes(a: Any, name: str, device_memory: str | None) -> int:
         return max(1, a.nbytes // RING_SHARE)
     ring = parse_bytes(device_memory, "--device-memory")
     if not 0 < ring < a.nbytes:
-        raise ui.BadInput(
-            f"--device-memory {device_memory} is not between 0 and the {ui.size(a.nbytes)} of {name}: "
-            "give less than the matrix, so that it must be streamed"
+        raise ui.InputError(
+            f"--device-memory {device_memory} is not between 0 and the {ui.size(a.nbytes)} "
+            f"of {name}: give less than the matrix, so that it must be streamed"
         )
     return ring
 
@@ -98,7 +99,7 @@ def _run_one(
     a = make()
     result: dict[str, Any] = {"seconds_to_make": time.perf_counter() - start}
     if not a.nnz:
-        raise ui.BadInput(f"{name} has no nonzeros: there is nothing to stream")
+        raise ui.InputError(f"{name} has no nonzeros: there is nothing to stream")
     with TemporaryDirectory(prefix="penstock-demo-") as folder:
         if a.place == "mapped":
             step.next(f"{name}: already mapped")
@@ -134,18 +135,19 @@ def _table(results: list[dict[str, Any]]) -> Any:
 
 def _conclusion(results: list[dict[str, Any]], ok: bool) -> str:
     if not ok:
-        return "The product of at least one schedule is wrong: its error is beyond the bound of its row."
-    rings = [
-        f"{ui.size(r['runs'][1]['trace']['ring_bytes'])} (the matrix has {ui.size(r['matrix']['bytes'])})"
+        return "A product is wrong: the error of some row is beyond its rounding bound."
+    sizes = [
+        (ui.size(r["runs"][1]["trace"]["ring_bytes"]), ui.size(r["matrix"]["bytes"]))
         for r in results
     ]
+    rings = [f"{ring} for {whole}" for ring, whole in sizes]
     speeds = [f"{r['runs'][0]['seconds'] / r['runs'][1]['seconds']:.2f}" for r in results]
     checks = [run["check"] for r in results for run in r["runs"]]
     every = "Every row" if all(c["complete"] for c in checks) else "Every row of a sample"
     return (
-        f"Mapped from files and streamed through rings of {' and '.join(rings)}, the products ran at "
-        f"{' and '.join(speeds)} of the in-core speed. {every} agrees with SciPy's product in float64 "
-        "within the rounding bound for its length."
+        f"Mapped from files and streamed through smaller rings ({', '.join(rings)}), the products "
+        f"ran at {' and '.join(speeds)} of the in-core speed. {every} agrees with SciPy's product "
+        "in float64 within the rounding bound for its length."
     )
 
 
@@ -154,15 +156,16 @@ def _show(results: list[dict[str, Any]], bandwidth: float, ok: bool) -> None:
     for r in results:
         how = f"made or read in {ui.seconds(r['seconds_to_make'])}"
         if "open_seconds" in r:
-            how += f", written in {ui.seconds(r['write_seconds'])}, mapped in {ui.seconds(r['open_seconds'])}"
-        out.print(f"[bold]{r['matrix']['name']}[/]: {describe(r['matrix'])}", soft_wrap=True)
+            how += f", written in {ui.seconds(r['write_seconds'])}"
+            how += f", mapped in {ui.seconds(r['open_seconds'])}"
+        ui.headline(out, r["matrix"]["name"], describe(r["matrix"]))
         out.print(f"[dim]{how}[/]", soft_wrap=True)
         out.print(_table([r]))
     out.print(
-        "[dim]ring: bytes of all slots; copied: into them; bytes: matrix, x and y, once each; GB/s: bytes over "
-        "time; share: of the "
-        f"{bandwidth / 1e9:.1f} GB/s measured for reading memory (above 100% the data stays in the cache); "
-        "error: the largest of a row, relative to |A||x|; bound: of its rounding.[/]"
+        "[dim]ring: bytes of all slots; copied: into them; bytes: matrix, x and y, once each; "
+        "GB/s: bytes over time; share: of the "
+        f"{bandwidth / 1e9:.1f} GB/s measured for reading memory (above 100% the data stays in "
+        "the cache); error: the largest of a row, relative to |A||x|; bound: of its rounding.[/]"
     )
     out.print(f"\n[{'green' if ok else 'red'}]{_conclusion(results, ok)}[/]")
 
@@ -186,7 +189,8 @@ def demo(
     ] = 5,
     json: ui.Json = False,
 ) -> int:
-    """Multiply matrices in core and through a ring that is smaller than they are, and check the results.
+    """Multiply matrices in core and through a ring that is smaller than they are, and check the
+    results.
 
     Exit code 1 where a result is beyond its rounding bound.
     """

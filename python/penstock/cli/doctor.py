@@ -67,12 +67,11 @@ def _advice(
     advice = []
     if gpus and not config["cuda"]:
         advice.append(
-            f"GPUs: {len(gpus)} here, but CUDA is not built in: pip install '.[cuda]' from the sources"
+            f"{len(gpus)} GPUs are here, but CUDA is not built in: "
+            "pip install '.[cuda]' in the sources"
         )
     elif gpus and not usable:
-        advice.append(
-            "GPUs: the driver sees them, the CUDA runtime cannot use them: compare the driver's version"
-        )
+        advice.append("the driver sees GPUs that the CUDA runtime cannot use: update the driver")
     return advice + [
         f"{p['name']} is missing, for {p['for']}: {p['install']}"
         for p in packages
@@ -81,7 +80,8 @@ def _advice(
 
 
 def doctor(json: ui.Json = False) -> None:
-    """Say what is built in, what this machine has and how fast it is, and what to install for what is missing.
+    """Say what is built in, what this machine has and how fast it is, and what to install for what
+    is missing.
 
     Exit code 0 even where something optional is missing.
     """
@@ -104,7 +104,8 @@ def doctor(json: ui.Json = False) -> None:
     rates = {
         "reading memory": f"{machine['host_read'] / 1e9:.1f} GB/s",
         "copying memory": f"{machine['host_copy'] / 1e9:.1f} GB/s",
-        "reading cache": f"{machine['cache_read'] / 1e9:.1f} GB/s (last level, {ui.size(machine['cache_bytes'])})",
+        "reading cache": f"{machine['cache_read'] / 1e9:.1f} GB/s "
+        f"(last level, {ui.size(machine['cache_bytes'])})",
     }
     out.print(ui.facts(rates))
     out.print("\n[bold]GPUs[/]")
@@ -114,7 +115,7 @@ def doctor(json: ui.Json = False) -> None:
     }
     out.print(ui.facts(lines) if lines else f"none ({why})", soft_wrap=True, markup=bool(lines))
     out.print("\n[bold]optional packages[/]")
-    out.print(ui.facts({p["name"]: p["version"] or "[yellow]missing[/]" for p in packages}))
+    out.print(ui.facts({p["name"]: p["version"] or "missing" for p in packages}))
     if advice:
         out.print("\n[bold]to install[/]")
         for line in advice:

@@ -1,4 +1,5 @@
-"""`penstock info --plot`: where the entries are and how the degrees are distributed, as a picture."""
+"""`penstock info --plot`: where the entries are and how the degrees are distributed, as a
+picture."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.cli.ui import BadInput, Failure
+from penstock.cli.ui import InputError, OperationError
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -16,13 +17,13 @@ SUFFIXES = (".png", ".svg", ".pdf")
 def check_plot(path: Path) -> None:
     """Before the work: is the format known, and is matplotlib there?"""
     if path.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"--plot {path}: the name must end in {', '.join(SUFFIXES)}")
+        raise InputError(f"--plot {path}: the name must end in {', '.join(SUFFIXES)}")
     if not path.absolute().parent.is_dir():
-        raise BadInput(f"--plot {path}: no such folder to write to")
+        raise InputError(f"--plot {path}: no such folder to write to")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise Failure("--plot needs matplotlib: pip install 'penstock[plot]'") from None
+        raise OperationError("--plot needs matplotlib: pip install 'penstock[plot]'") from None
 
 
 def _spy(axes: Any, s: Any) -> Any:

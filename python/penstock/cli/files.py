@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.ui import BadInput, human_bytes
+from penstock.cli.ui import InputError, human_bytes
 
 
 def read_matrix(path: Path, **how: Any) -> Any:
@@ -14,16 +14,16 @@ def read_matrix(path: Path, **how: Any) -> Any:
     import penstock as ps
 
     if not path.exists():
-        raise BadInput(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or folder")
     return ps.open(path) if path.is_dir() and not how else ps.load(path, **how)
 
 
 def check_output(path: Path, force: bool) -> None:
     if path.exists() and not force:
-        raise BadInput(f"{path} exists: choose another name, or --force to replace it")
+        raise InputError(f"{path} exists: choose another name, or --force to replace it")
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise BadInput(f"{parent}: no such folder to write {path.name} to")
+        raise InputError(f"{parent}: no such folder to write {path.name} to")
 
 
 def bytes_on_disk(path: Path) -> int:
@@ -35,8 +35,9 @@ def bytes_on_disk(path: Path) -> int:
 def require_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise BadInput(
-            f"{folder} has {human_bytes(free)} free, {human_bytes(needed)} are needed: set TMPDIR to another folder"
+        raise InputError(
+            f"{folder} has {human_bytes(free)} free, {human_bytes(needed)} are needed: "
+            "set TMPDIR to another folder"
         )
 
 
@@ -56,4 +57,5 @@ def summary(a: Any, name: str) -> dict[str, Any]:
 
 def describe(s: dict[str, Any]) -> str:
     """summary() in words."""
-    return f"{s['rows']:,} x {s['cols']:,}, {s['nnz']:,} nonzeros, {s['dtype']}, {human_bytes(s['bytes'])}"
+    shape = f"{s['rows']:,} x {s['cols']:,}, {s['nnz']:,} nonzeros"
+    return f"{shape}, {s['dtype']}, {human_bytes(s['bytes'])}"

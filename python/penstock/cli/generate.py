@@ -48,7 +48,7 @@ def _numbers(text: str, name: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ui.BadInput(
+        raise ui.InputError(
             f"{name} {text} is not a list of whole numbers separated by commas"
         ) from None
 
@@ -76,9 +76,15 @@ def rmat(
     """A power-law graph by recursive choice of quadrants (Chakrabarti et al. 2004)."""
     from penstock import generate
 
-    how = dict(
-        a=a, b=b, c=c, undirected=undirected, self_loops=self_loops, scramble=scramble, seed=seed
-    )
+    how = {
+        "a": a,
+        "b": b,
+        "c": c,
+        "undirected": undirected,
+        "self_loops": self_loops,
+        "scramble": scramble,
+        "seed": seed,
+    }
     kind = value_type(dtype)
     _write("rmat", out, force, json, lambda: generate.rmat(scale, edge_factor, dtype=kind, **how))
 
@@ -102,7 +108,7 @@ def bter(
     """An undirected power-law graph with communities (Kolda et al. 2014)."""
     from penstock import generate
 
-    shape = dict(max_degree=max_degree, max_clustering=max_clustering, clustering=clustering)
+    shape = {"max_degree": max_degree, "max_clustering": max_clustering, "clustering": clustering}
     kind = value_type(dtype)
     _write(
         "bter",
@@ -150,7 +156,8 @@ def advection_diffusion(
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
-    """The 7-point stencil of -a laplace(u) + b grad(u) + c u on a cube (pdeN of Cardellini et al. 2014)."""
+    """The 7-point stencil of -a laplace(u) + b grad(u) + c u on a cube (pdeN of Cardellini et al.
+    2014)."""
     from penstock import generate
 
     kind = value_type(dtype)
@@ -215,6 +222,6 @@ def road_grid(
     """A road-like graph: a grid with gaps and a few diagonals."""
     from penstock import generate
 
-    how = dict(removed=removed, diagonals=diagonals, seed=seed)
+    how = {"removed": removed, "diagonals": diagonals, "seed": seed}
     kind = value_type(dtype)
     _write("road-grid", out, force, json, lambda: generate.road_grid(nx, ny, dtype=kind, **how))

@@ -101,7 +101,8 @@ class _Layout:
         )
 
     def grid(self, plot: bool) -> tuple[int, int]:
-        """Cells to count entries in: the plot's dots, or a multiple of them that a picture needs."""
+        """Cells to count entries in: the plot's dots, or a multiple of them that a picture
+        needs."""
         high, wide = 4 * self.lines, 2 * self.chars
         finer = -(-PICTURE // max(high, wide)) if plot else 1
         return finer * high, finer * wide
@@ -113,7 +114,7 @@ def _show(out: Any, name: str, s: Any, head: dict[str, Any], layout: _Layout, dr
     from rich.text import Text
 
     plain = not out.encoding.lower().startswith("utf")
-    out.print(f"[bold]{name}[/]: {in_words(head)}\n", soft_wrap=True)
+    ui.headline(out, name, in_words(head) + "\n")
     numbers = Group(ui.facts(_facts(s)), _formats(s))
     bars = histogram(s.row_degrees.histogram, min(layout.left - 2, 64), plain)
     degrees = Group(Text("rows by entries", style="bold"), bars)
@@ -177,4 +178,4 @@ def info(
         return
     _show(out, file.name, s, head, layout, draw)
     if plot is not None:
-        out.print(f"\nplot written to {plot}", soft_wrap=True)
+        out.print(f"\nplot written to {plot}", soft_wrap=True, markup=False)

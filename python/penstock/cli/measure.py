@@ -23,7 +23,8 @@ class Measured:
 
     @property
     def rate(self) -> float:
-        """Bytes per second: what the kernel must read and write, over the time. Copies into a ring come on top."""
+        """Bytes per second: what the kernel must read and write, over the time. Copies into a ring
+        come on top."""
         return self.trace["kernel_bytes"] / self.seconds if self.seconds else 0.0
 
     @property

@@ -24,7 +24,7 @@ def _schedule(name: str | None, block: str | None, slots: int | None) -> Any:
     from penstock._schedules import as_schedule, parse_bytes
 
     if name != "streamed" and (block is not None or slots is not None):
-        raise ui.BadInput("--block and --slots shape a ring: add --schedule streamed")
+        raise ui.InputError("--block and --slots shape a ring: add --schedule streamed")
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
         return ps.Streamed(block=size, **({} if slots is None else {"slots": slots}))
@@ -61,8 +61,9 @@ def _facts(m: Measured, plan: Any, check: Any, work: int) -> dict[str, str]:
     rows = {
         "schedule": f"{t['schedule']}, kernel {t['kernel']}, {ui.plural(t['tiles'], 'tile')}",
         "time": f"{ui.seconds(m.seconds)} (median of {m.repeats}, best {ui.seconds(m.best)})",
-        "rate": f"{work / m.seconds / 1e9:.3g} GFLOP/s, {m.rate / 1e9:.3g} GB/s of {ui.size(t['kernel_bytes'])}",
-        "of memory": f"{m.fraction:.0%} of the {m.bandwidth / 1e9:.1f} GB/s measured for reading it",
+        "rate": f"{work / m.seconds / 1e9:.3g} GFLOP/s, {m.rate / 1e9:.3g} GB/s "
+        f"over {ui.size(t['kernel_bytes'])}",
+        "of memory": f"{m.fraction:.0%} of the {m.bandwidth / 1e9:.1f} GB/s measured for reading",
     }
     if t["copied_bytes"]:
         rows["copied"] = (
@@ -126,12 +127,12 @@ def multiply(
     from penstock._convert import result_dtype
 
     if transpose and (schedule not in (None, "in_core") or algorithm != "auto" or device_memory):
-        raise ui.BadInput(
-            "--transpose multiplies in core on the CPU: leave out the schedule and algorithm options"
+        raise ui.InputError(
+            "--transpose multiplies in core on the CPU: leave out --schedule and --algorithm"
         )
     if out is not None:
         if out.suffix != ".npy":
-            raise ui.BadInput(f"--out {out}: the name must end in .npy")
+            raise ui.InputError(f"--out {out}: the name must end in .npy")
         check_output(out, force)
     target, how = value_type(dtype), _schedule(schedule, block, slots)
     check = None
@@ -179,9 +180,9 @@ def _show(
         ui.emit_json({"matrix": head, **m.as_dict(), "predicted": predicted, "check": checked})
         return
     console = ui.console()
-    console.print(f"[bold]{Path(head['name']).name}[/]: {describe(head)}", soft_wrap=True)
+    ui.headline(console, Path(head["name"]).name, describe(head))
     console.print(ui.facts(_facts(m, plan, check, work)))
     if explain and plan is not None:
         console.print(f"\n{plan}", soft_wrap=True, markup=False)
     if out is not None:
-        console.print(f"y written to {out}", soft_wrap=True)
+        console.print(f"y written to {out}", soft_wrap=True, markup=False)

@@ -15,7 +15,8 @@ _bar = " ▏▎▍▌▋▊▉█"
 
 
 def spy_size(rows: int, cols: int, width: int, max_height: int = 32) -> tuple[int, int]:
-    """(lines, characters) that keep the matrix's proportions, a character being twice as high as wide."""
+    """(lines, characters) that keep the matrix's proportions, a character being twice as high as
+    wide."""
     if not rows or not cols:
         return 1, 1
     wide = width
@@ -43,8 +44,8 @@ def _levels(counts: np.ndarray) -> np.ndarray:
 
 
 def spy(density: np.ndarray, lines: int, chars: int, ascii_only: bool = False) -> list[str]:
-    """A spy plot of counts. Braille dots, denser where more entries are (an ordered dither of the logarithm), or
-    shades of ASCII.
+    """A spy plot of counts. Braille dots, denser where more entries are (an ordered dither of the
+    logarithm), or shades of ASCII.
 
     >>> import numpy as np
     >>> spy(np.eye(8), 2, 4)
@@ -82,7 +83,8 @@ def bar(share: float, width: int, ascii_only: bool = False) -> str:
 
 
 def histogram(counts: tuple[int, ...], width: int, ascii_only: bool = False) -> Any:
-    """Rows "2^(k-1)-2^k - 1", count, bar, in `width` characters: the bars are linear in the count."""
+    """Rows "2^(k-1)-2^k - 1", count, bar, in `width` characters: the bars are linear in the
+    count."""
     from rich.table import Table
 
     t = Table.grid(padding=(0, 1))

@@ -19,11 +19,11 @@ PLAIN_WIDTH = 100  # columns where stdout is not a terminal
 PATIENCE = 0.7  # seconds before a progress bar appears
 
 
-class BadInput(Exception):
+class InputError(Exception):
     """Bad usage or input: exit code 2."""
 
 
-class Failure(Exception):
+class OperationError(Exception):
     """The operation failed: exit code 1."""
 
 
@@ -35,7 +35,7 @@ def explain_error(error: BaseException) -> tuple[int, str]:
     import penstock
 
     bad_input = (
-        BadInput,
+        InputError,
         ValueError,
         TypeError,
         FileNotFoundError,
@@ -44,7 +44,7 @@ def explain_error(error: BaseException) -> tuple[int, str]:
     )
     if isinstance(error, (*bad_input, NotADirectoryError, PermissionError)):
         return 2, text
-    if isinstance(error, (Failure, OSError, penstock.NotCompiledError)):
+    if isinstance(error, (OperationError, OSError, penstock.NotCompiledError)):
         return 1, text
     if isinstance(error, MemoryError):
         return 1, text or "out of memory"
@@ -78,15 +78,23 @@ def table(*columns: str) -> Any:
     return t
 
 
+def headline(out: Any, name: str, words: str) -> None:
+    """A name in bold and what there is to say of it, on one line whatever its length."""
+    from rich.text import Text
+
+    out.print(Text.assemble((name, "bold"), ": ", words), soft_wrap=True)
+
+
 def facts(rows: dict[str, str]) -> Any:
     """Name and value, one pair a line."""
     from rich.table import Table
+    from rich.text import Text
 
     t = Table.grid(padding=(0, 2))
     t.add_column(style="dim", no_wrap=True)
     t.add_column(overflow="fold")
     for name, value in rows.items():
-        t.add_row(name, value)
+        t.add_row(name, Text(value))
     return t
 
 
@@ -135,7 +143,8 @@ class Steps:
 
 @contextlib.contextmanager
 def progress(steps: int, quiet: bool = False) -> Iterator[Steps]:
-    """Appears after PATIENCE seconds; nothing where `quiet`, or where stdout or stderr is not a terminal."""
+    """Appears after PATIENCE seconds; nothing where `quiet`, or where stdout or stderr is not a
+    terminal."""
     err = console(stderr=True)
     if quiet or not err.is_terminal or not sys.stdout.isatty():
         yield Steps(None, None)
