@@ -197,7 +197,8 @@ def demo(
     import penstock as ps
 
     sources = list(_sources(matrix, scale, edge))
-    with ui.progress(STEPS * len(sources), quiet=json) as step:
+    with ui.progress(1 + STEPS * len(sources), quiet=json) as step:
+        step.next("measuring memory bandwidth")
         bandwidth = ps.machine()["host_read"]
         results = [_run_one(name, make, device_memory, repeats, step) for name, make in sources]
     ok = all(run["check"]["ok"] for r in results for run in r["runs"])

@@ -156,8 +156,7 @@ def advection_diffusion(
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
-    """The 7-point stencil of -a laplace(u) + b grad(u) + c u on a cube (pdeN of Cardellini et al.
-    2014)."""
+    """The 7-point stencil of advection and diffusion: pdeN of Cardellini et al. 2014."""
     from penstock import generate
 
     kind = value_type(dtype)

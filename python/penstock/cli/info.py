@@ -55,7 +55,7 @@ def _value_words(s: Any) -> str:
 
 
 def _facts(s: Any) -> dict[str, str]:
-    order = "columns sorted in each row" if s.sorted else "columns not sorted"
+    order = "sorted rows" if s.sorted else "rows not sorted"
     length = min(s.rows, s.cols)
     return {
         "symmetry": _symmetry_words(s),
