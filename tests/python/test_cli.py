@@ -35,7 +35,11 @@ def file(tmp_path, matrix):
 
 
 def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
+    try:
+        runner = CliRunner(mix_stderr=False)
+    except TypeError:  # newer versions always keep them apart
+        runner = CliRunner()
+    return runner.invoke(app, [str(word) for word in words])
 
 
 def run_json(*words):

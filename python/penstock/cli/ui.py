@@ -54,7 +54,7 @@ def explain_error(error: BaseException) -> tuple[int, str]:
 
 
 def complain(text: str) -> None:
-    print(f"penstock: {text}", file=sys.stderr)
+    print(f"penstock: {text}", file=sys.stderr, flush=True)
 
 
 def console(stderr: bool = False) -> Any:
