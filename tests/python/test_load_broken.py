@@ -6,6 +6,7 @@ import re
 import resource
 import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,15 +44,31 @@ CASES = {
     "short_size.mtx": (MM + "3 3\n1 1 1\n", 2, "rows, columns, number of entries"),
     "word_size.mtx": (MM + "3 x 1\n", 2, "'x' is not an integer"),
     "no_banner.mtx": ("3 3 1\n1 1 1\n", 1, "banner"),
-    "dialect.mtx": ("%%MatrixMarket matrix coord real general\n1 1 0\n", 1, "'coord' is not one of"),
+    "dialect.mtx": (
+        "%%MatrixMarket matrix coord real general\n1 1 0\n",
+        1,
+        "'coord' is not one of",
+    ),
     "unsquare.mtx": (MM.replace("general", "symmetric") + "3 4 0\n", 2, "not square"),
     "skew_diagonal.mtx": (MM.replace("general", "skew-symmetric") + "2 2 1\n1 1 5\n", None, "skew"),
-    "int_fraction.mtx": (MM.replace("real", "integer") + "1 1 1\n1 1 1.5\n", 3, "'1.5' is not an integer"),
+    "int_fraction.mtx": (
+        MM.replace("real", "integer") + "1 1 1\n1 1 1.5\n",
+        3,
+        "'1.5' is not an integer",
+    ),
     "int_large.mtx": (MM.replace("real", "integer") + "1 1 1\n1 1 9007199254740993\n", 3, "2\\^53"),
     "pattern_value.mtx": (MM.replace("real", "pattern") + "1 1 1\n1 1 7\n", 3, "goes on with '7'"),
     "array_short.mtx": (MM.replace("coordinate", "array") + "2 2\n1\n2\n3\n", 2, "3 of the 4"),
-    "array_long.mtx": (MM.replace("coordinate", "array") + "1 1\n1\n2\n", None, "more values than the 1"),
-    "array_huge.mtx": (MM.replace("coordinate", "array") + "2000000000 2000000000\n1\n", 2, "promises"),
+    "array_long.mtx": (
+        MM.replace("coordinate", "array") + "1 1\n1\n2\n",
+        None,
+        "more values than the 1",
+    ),
+    "array_huge.mtx": (
+        MM.replace("coordinate", "array") + "2000000000 2000000000\n1\n",
+        2,
+        "promises",
+    ),
     # Edge lists
     "word.txt": ("# c\n0 1\n1 bob\n", 3, "'bob' is not an integer"),
     "negative.txt": ("0 1\n-1 2\n", 2, "row number -1 is outside 0"),
@@ -123,11 +140,28 @@ def test_broken_text(tmp_path, name, packed):
         assert message.startswith(f"{path}:{line}: "), message
 
 
-SUFFIXES = ["mtx", "txt", "csv", "el", "graph", "gr", "hgr", "hb", "rua", "npz", "sg", "wsg", "parquet"]
+SUFFIXES = [
+    "mtx",
+    "txt",
+    "csv",
+    "el",
+    "graph",
+    "gr",
+    "hgr",
+    "hb",
+    "rua",
+    "npz",
+    "sg",
+    "wsg",
+    "parquet",
+]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("data", [b"", b"\0" * 64, bytes(range(256)) * 4, b"\xff" * 1000, b"\n", b"%\n", b"PK\3\4", b"\x1f\x8b"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0" * 64, bytes(range(256)) * 4, b"\xff" * 1000, b"\n", b"%\n", b"PK\3\4", b"\x1f\x8b"],
+)
 def test_junk(tmp_path, suffix, data):
     path = tmp_path / f"junk.{suffix}"
     path.write_bytes(data)
@@ -166,7 +200,7 @@ def test_folders_and_missing_files(tmp_path):
 def test_a_lying_header_takes_no_memory(tmp_path):
     """Counts that the file cannot hold are refused before they are believed."""
     limit = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), limit[1]))
     try:
         for name in [n for n in CASES if "huge" in n or "large" in n or "sparse_ids" in n]:
@@ -184,24 +218,44 @@ def npz(path, **arrays):
     return path
 
 
-GOOD = {"format": b"csr", "shape": [2, 2], "indptr": np.array([0, 1, 2]), "indices": np.array([0, 1]), "data": np.ones(2)}
+GOOD = {
+    "format": b"csr",
+    "shape": [2, 2],
+    "indptr": np.array([0, 1, 2]),
+    "indices": np.array([0, 1]),
+    "data": np.ones(2),
+}
 
 
-@pytest.mark.parametrize("change, piece", [
-    ({"indptr": np.array([0, 1])}, "indptr"), ({"indptr": np.array([0, 2, 1])}, "indptr"), ({"indices": np.array([0, 2])}, "outside"),
-    ({"indices": np.array([0, -1])}, "outside"), ({"data": np.ones(3)}, "data|entry"), ({"shape": [2, -2]}, "shape"),
-    ({"shape": [2]}, "shape"), ({"format": b"xyz"}, "csr, csc"), ({"data": np.array(["a", "b"])}, "another kind"),
-    ({"indptr": np.array([0.0, 1, 2])}, "another kind"), ({"shape": [2**40, 2]}, "row offsets"),
-    ({"shape": [2, 2**40]}, "2\\^31"), ({"data": np.array([2**60 + 1, 1])}, "2\\^53"),
-    ({"format": b"bsr", "data": np.ones((2, 0, 1))}, "three dimensions"), ({"format": b"csc", "indptr": np.array([0, 5, 2])}, "indptr"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, piece",
+    [
+        ({"indptr": np.array([0, 1])}, "indptr"),
+        ({"indptr": np.array([0, 2, 1])}, "indptr"),
+        ({"indices": np.array([0, 2])}, "outside"),
+        ({"indices": np.array([0, -1])}, "outside"),
+        ({"data": np.ones(3)}, "data|entry"),
+        ({"shape": [2, -2]}, "shape"),
+        ({"shape": [2]}, "shape"),
+        ({"format": b"xyz"}, "csr, csc"),
+        ({"data": np.array(["a", "b"])}, "another kind"),
+        ({"indptr": np.array([0.0, 1, 2])}, "another kind"),
+        ({"shape": [2**40, 2]}, "row offsets"),
+        ({"shape": [2, 2**40]}, "2\\^31"),
+        ({"data": np.array([2**60 + 1, 1])}, "2\\^53"),
+        ({"format": b"bsr", "data": np.ones((2, 0, 1))}, "three dimensions"),
+        ({"format": b"csc", "indptr": np.array([0, 5, 2])}, "indptr"),
+    ],
+)
 def test_broken_npz(tmp_path, change, piece):
     message = clean(npz(tmp_path / "a.npz", **{**GOOD, **change}))
     assert re.search(piece, message), message
 
 
 def test_npz_without_an_array_and_with_a_false_one(tmp_path):
-    assert "has no array 'data'" in clean(npz(tmp_path / "a.npz", **{k: v for k, v in GOOD.items() if k != "data"}))
+    assert "has no array 'data'" in clean(
+        npz(tmp_path / "a.npz", **{k: v for k, v in GOOD.items() if k != "data"})
+    )
     path = npz(tmp_path / "b.npz", **GOOD)
     path.write_bytes(path.read_bytes().replace(b"(2,)", b"(9,)"))
     clean(path)
@@ -210,15 +264,28 @@ def test_npz_without_an_array_and_with_a_false_one(tmp_path):
 
 
 def gapbs(directed=0, arcs=2, vertices=2, indptr=(0, 1, 2), entries=(1, 0)):
-    return struct.pack("<bqq", directed, arcs, vertices) + struct.pack(f"<{len(indptr)}q", *indptr) + struct.pack(
-        f"<{len(entries)}i", *entries)  # fmt: skip
+    return (
+        struct.pack("<bqq", directed, arcs, vertices)
+        + struct.pack(f"<{len(indptr)}q", *indptr)
+        + struct.pack(f"<{len(entries)}i", *entries)
+    )
 
 
-@pytest.mark.parametrize("change, piece", [
-    ({"directed": 2}, "not a GAPBS"), ({"arcs": -1}, "not a GAPBS"), ({"arcs": 2**62}, "truncated"), ({"vertices": 2**40}, "not a GAPBS"),
-    ({"arcs": 3}, "truncated"), ({"indptr": (0, 3, 2)}, "indptr"), ({"indptr": (1, 1, 2)}, "offsets"), ({"entries": (1, 2)}, "outside"),
-    ({"directed": 1}, "truncated"), ({"vertices": 2**30}, "truncated"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, piece",
+    [
+        ({"directed": 2}, "not a GAPBS"),
+        ({"arcs": -1}, "not a GAPBS"),
+        ({"arcs": 2**62}, "truncated"),
+        ({"vertices": 2**40}, "not a GAPBS"),
+        ({"arcs": 3}, "truncated"),
+        ({"indptr": (0, 3, 2)}, "indptr"),
+        ({"indptr": (1, 1, 2)}, "offsets"),
+        ({"entries": (1, 2)}, "outside"),
+        ({"directed": 1}, "truncated"),
+        ({"vertices": 2**30}, "truncated"),
+    ],
+)
 def test_broken_gapbs(tmp_path, change, piece):
     path = tmp_path / "a.sg"
     path.write_bytes(gapbs())
@@ -238,9 +305,13 @@ def test_broken_parquet(tmp_path):
     pl = pytest.importorskip("polars")
     path = tmp_path / "a.parquet"
     for table, piece in (
-        ({"a": [0.5], "b": [1]}, "integers"), ({"a": [None, 1], "b": [1, 1]}, "gaps"), ({"a": [0]}, "name source"),
-        ({"a": [-1], "b": [0]}, "base="), ({"a": [0], "b": [1], "w": ["x"]}, "numbers"), ({"a": [0], "b": [2**40]}, "2^31"),
-    ):  # fmt: skip
+        ({"a": [0.5], "b": [1]}, "integers"),
+        ({"a": [None, 1], "b": [1, 1]}, "gaps"),
+        ({"a": [0]}, "name source"),
+        ({"a": [-1], "b": [0]}, "base="),
+        ({"a": [0], "b": [1], "w": ["x"]}, "numbers"),
+        ({"a": [0], "b": [2**40]}, "2^31"),
+    ):
         pl.DataFrame(table).write_parquet(path)
         assert piece in clean(path)
     data = path.read_bytes()

@@ -48,7 +48,8 @@ FORMATS = (
     Format("npz", (".npz",), scipy_npz.read, scipy_npz.write, False, "SciPy's save_npz"),
     Format("metis", (".graph", ".metis"), metis.read, metis.write, True, "METIS and DIMACS-10 graphs"),
     Format("dimacs", (".gr",), dimacs.read, dimacs.write, True, "DIMACS shortest-path graphs"),
-    Format("harwell-boeing", (".hb", ".rb", *_BOEING), harwell_boeing.read, None, True, "Harwell- and Rutherford-Boeing"),
+    Format("harwell-boeing", (".hb", ".rb", *_BOEING), harwell_boeing.read, None, True,
+           "Harwell- and Rutherford-Boeing"),
     Format("gapbs", (".sg", ".wsg"), gapbs.read, gapbs.write, False, "GAPBS serialized graphs"),
     Format("hmetis", (".hgr",), hmetis.read, hmetis.write, True, "hMETIS hypergraphs, nets x cells"),
 )  # fmt: skip
@@ -67,10 +68,14 @@ def find_format(path: Any, name: str | None = None) -> Format:
     for row in FORMATS:
         if suffix in row.suffixes:
             if packed and not row.packed:
-                raise broken(path, f"a packed {row.name} file is not read: unpack it with gunzip first")
+                raise broken(
+                    path, f"a packed {row.name} file is not read: unpack it with gunzip first"
+                )
             return row
     known = ", ".join(s for row in FORMATS for s in row.suffixes if s not in _BOEING)
-    raise broken(path, f"the suffix {suffix!r} is not known: rename it, or pass format=; known are {known}")
+    raise broken(
+        path, f"the suffix {suffix!r} is not known: rename it, or pass format=; known are {known}"
+    )
 
 
 def _call(function: Callable[..., Any], row: Format, path: Any, *args: Any, **options: Any) -> Any:
@@ -78,7 +83,9 @@ def _call(function: Callable[..., Any], row: Format, path: Any, *args: Any, **op
     known = [p.name for p in parameters if p.kind == p.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            raise TypeError(f"{path}: format {row.name} has no option {name!r}; it has: {', '.join(known) or 'none'}")
+            raise TypeError(
+                f"{path}: format {row.name} has no option {name!r}; it has: {', '.join(known) or 'none'}"
+            )
     return function(path, *args, **options)
 
 
@@ -98,8 +105,9 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
         The most rows to accept. By default a matrix of over 2^24 rows with fewer than one entry in 1024 of them is
         refused, since it is nearly always a damaged header, and row offsets take 8 bytes a row.
     directed, base, shape, columns, separator, header : options of edge lists
-        directed=False adds the mirror of every edge; base is the first id (0); shape is (rows, cols) where the largest id
-        does not tell; columns are the places of source, target and weight; header says whether a CSV has a first
+        directed=False adds the mirror of every edge; base is the first id (0); shape is (rows, cols) where the
+        largest id does not tell;
+        columns are the places of source, target and weight; header says whether a CSV has a first
         line of names (by default: if nothing on it is an integer).
     duplicates : "sum", "min", "max" or "keep", option of edge lists and DIMACS graphs
         What becomes of an entry that is given twice. Sums, as in SciPy, but "min" for DIMACS.
@@ -108,11 +116,10 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     Raises ValueError for a file that cannot be read, with its name, the line, what is wrong and what to do about it;
     FileNotFoundError for a missing one. NaN and infinities are numbers here.
 
-    >>> import os, tempfile, penstock as ps
+    >>> import pathlib, tempfile, penstock as ps
     >>> folder = tempfile.TemporaryDirectory()
-    >>> path = os.path.join(folder.name, "graph.txt")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("# a triangle\\n0 1\\n1 2\\n2 0\\n")
+    >>> path = pathlib.Path(folder.name, "graph.txt")
+    >>> _ = path.write_text("# a triangle\\n0 1\\n1 2\\n2 0\\n")
     >>> ps.load(path, directed=False)
     <3x3 csr_array, pattern, 6 stored values, 56 B, host memory>
     >>> folder.cleanup()
@@ -121,7 +128,9 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such file")
     row = store_row if format is None and store.is_store(path) else find_format(path, format)
     if row is not store_row and not os.path.isfile(path):
-        raise broken(path, "is a folder and not a store" if os.path.isdir(path) else "is not a file")
+        raise broken(
+            path, "is a folder and not a store" if os.path.isdir(path) else "is not a file"
+        )
     a = _call(row.read, row, path, dtype=dtype, max_rows=max_rows, **options)
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
@@ -135,8 +144,8 @@ def open(folder: str | os.PathLike[str], *, validate: bool = False) -> csr_array
     """Maps a store into memory, in milliseconds whatever its size; larger than memory is fine.
 
     The header, the sizes of the files and a sample of the entries are checked. With validate=True every index is
-    read, and every checksum compared. The files must not be changed while the matrix is in use; replacing the store with
-    `save` is safe, because the old files live on until nobody maps them.
+    read, and every checksum compared. The files must not be changed while the matrix is in use; replacing the store
+    with `save` is safe, because the old files live on until nobody maps them.
 
     Raises ValueError where the store is damaged, with the file and what to do; FileNotFoundError for a missing one.
 
@@ -151,7 +160,9 @@ def open(folder: str | os.PathLike[str], *, validate: bool = False) -> csr_array
     return open_store(folder, validate=validate)
 
 
-def save(path: str | os.PathLike[str], A: Any, *, format: str | None = None, **options: Any) -> None:
+def save(
+    path: str | os.PathLike[str], A: Any, *, format: str | None = None, **options: Any
+) -> None:
     """Writes a matrix: the native store (`.penstock`), or the format that the suffix or `format` names; `.gz` packs it.
 
     The file appears whole or not at all, and what it replaces stays until then. Options: `base` of edge lists,

@@ -22,7 +22,9 @@ def _target(path: Any) -> str:
     """The real path, so that a link stays a link; refuses a folder that is not there."""
     real = os.path.realpath(os.fspath(path))
     if not os.path.isdir(os.path.dirname(real)):
-        raise FileNotFoundError(f"{path}: the folder {os.path.dirname(real)!r} does not exist: create it first")
+        raise FileNotFoundError(
+            f"{path}: the folder {os.path.dirname(real)!r} does not exist: create it first"
+        )
     return real
 
 

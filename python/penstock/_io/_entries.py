@@ -40,33 +40,43 @@ class Entries:
         size = max(needed, self.row.size * 3 // 2)
         for array in (self.row, self.col, self.values):
             if array is not None:
-                array.resize(size, refcheck=False)  # no view of them is ever handed out before the end
+                array.resize(
+                    size, refcheck=False
+                )  # no view of them is ever handed out before the end
 
     def parse(self, text: TextFile, columns: str, *, base: int, rows: int, cols: int, hint: str,
               separator: str = "", comments: str = "", promised: int | None = None) -> None:  # fmt: skip
         """Parses the rest of the file; where the header promised a number of entries, holds it to that."""
         header = text.line - 1
         for block, first_line in text.blocks():
-            lines = _core.count_lines(block)
-            self.make_room(lines)
-            room = slice(self.count, self.count + lines)
-            values = None if self.values is None else self.values[room]
-            found = _core.parse_entries(
-                block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
-                text.name, first_line, hint,
-            )  # fmt: skip
+            while True:
+                room = slice(self.count, None)
+                values = None if self.values is None else self.values[room]
+                found, lines = _core.parse_entries(
+                    block, columns, separator, comments, base, rows, cols, self.row[room], self.col[room], values,
+                    text.name, first_line, hint,
+                )  # fmt: skip
+                if found >= 0:
+                    break
+                values = None
+                self.make_room(lines)
             if promised is not None and self.count + found > promised:
-                line = first_line + _line_of(block, promised - self.count, comments.encode())
-                raise text.broken(f"more entries than the {promised} that the header promises: correct one", line)
+                line = first_line + _line_of(bytes(block), promised - self.count, comments.encode())
+                raise text.broken(
+                    f"more entries than the {promised} that the header promises: correct one", line
+                )
             self.count += found
+            text.line += lines
         if promised is not None and self.count < promised:
             raise text.broken(
-                f"the file ends after {self.count} of the {promised} entries that the header promises: it is truncated, "
-                "or the count is wrong",
+                f"the file ends after {self.count} of the {promised} entries that the header promises: "
+                "it is truncated, or the count is wrong",
                 header,
             )
 
-    def to_csr(self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum") -> csr_array:
+    def to_csr(
+        self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum"
+    ) -> csr_array:
         row, col = self.row[: self.count], self.col[: self.count]
         values = None if self.values is None else self.values[: self.count]
         return to_csr(file, rows, cols, row, col, values, mirror, duplicates)
@@ -97,7 +107,7 @@ def to_csr(file: Any, rows: int, cols: int, row: np.ndarray, col: np.ndarray, va
 
 
 def _merged(a: csr_array, how: str) -> csr_array:
-    """Runs of equal columns in a row (coo_to_csr sorts them) made one entry; of a pattern, nothing is left to choose."""
+    """Runs of equal columns in a row (coo_to_csr sorts them) made one entry; a pattern has no values to choose from."""
     if a.nnz == 0:
         return a
     first = np.empty(a.nnz, bool)
@@ -118,7 +128,9 @@ def transposed(a: csr_array) -> csr_array:
     """The transpose, formed."""
     row = np.repeat(np.arange(a.shape[0], dtype=np.int64), np.diff(a.indptr))
     values = None if a.dtype == np.bool_ else a.data
-    return csr_array._wrap(_core.coo_to_csr(a.shape[1], a.shape[0], a.indices, row, values, False, "none"))
+    return csr_array._wrap(
+        _core.coo_to_csr(a.shape[1], a.shape[0], a.indices, row, values, False, "none")
+    )
 
 
 def symmetry_fault(a: csr_array) -> tuple[int, int] | None:
@@ -136,5 +148,7 @@ def symmetry_fault(a: csr_array) -> tuple[int, int] | None:
             if differ.any():
                 return i, int(ours.indices[np.flatnonzero(differ)[0]])
         elif ours.nnz != theirs.nnz:
-            return i, int(np.setxor1d(ours.indices, theirs.indices)[0]) if ours.nnz + theirs.nnz else i
+            return i, int(
+                np.setxor1d(ours.indices, theirs.indices)[0]
+            ) if ours.nnz + theirs.nnz else i
     return None

@@ -24,7 +24,9 @@ def shown(token: bytes | str) -> str:
     return ascii(short)
 
 
-def count(token: bytes | str, what: str, file: Any, line: int | None = None, most: int = MAX_ROWS) -> int:
+def count(
+    token: bytes | str, what: str, file: Any, line: int | None = None, most: int = MAX_ROWS
+) -> int:
     """A size or count from a header."""
     text = token.decode("latin-1") if isinstance(token, bytes) else token
     if not re.fullmatch(r"\+?[0-9]+", text):
@@ -36,7 +38,9 @@ def count(token: bytes | str, what: str, file: Any, line: int | None = None, mos
     return int(digits)
 
 
-def check_size(file: Any, entries: int, what: str, bytes_each: int, at_most: int, line: int | None = None) -> None:
+def check_size(
+    file: Any, entries: int, what: str, bytes_each: int, at_most: int, line: int | None = None
+) -> None:
     """Refuses a header whose entries cannot all be in the file; `at_most` bounds its (unpacked) bytes."""
     if entries * bytes_each > at_most + 1:  # the last newline may be missing
         raise broken(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tokenize
+import warnings
 import zlib
 from typing import Any, BinaryIO
 
@@ -19,19 +20,32 @@ def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], 
     try:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):
-            raise broken(name, f".npy version {version} is not 1.0 or 2.0: save it again with numpy.save")
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(file)
+            raise broken(
+                name, f".npy version {version} is not 1.0 or 2.0: save it again with numpy.save"
+            )
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about files that Python 2 wrote
+            shape, fortran, dtype = read(file)
     except (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError,
             MemoryError, tokenize.TokenError) as error:  # fmt: skip
-        raise broken(name, f"is not a .npy file ({str(error)[:120]}): it is damaged, write it again") from error
+        raise broken(
+            name, f"is not a .npy file ({str(error)[:120]}): it is damaged, write it again"
+        ) from error
     if dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
         raise broken(name, f"holds {str(dtype)[:60]}: plain numbers are needed")
     if any(n < 0 for n in shape) or (fortran and len(shape) > 1):
         raise broken(name, f"has the shape {shape}: a plain array is needed")
     needed = file.tell() + int(np.prod(shape, dtype=object)) * dtype.itemsize
     if needed != size:
-        raise broken(name, f"has {size} bytes, but a shape of {shape} and {dtype} take {needed}: it is truncated or damaged")
+        raise broken(
+            name,
+            f"has {size} bytes, but a shape of {shape} and {dtype} take {needed}: it is truncated or damaged",
+        )
     return shape, dtype
 
 
@@ -50,7 +64,11 @@ def map_array(path: str) -> np.ndarray:
 def write_array(file: BinaryIO, array: np.ndarray, dtype: Any = None) -> int:
     """Writes an array of one dimension without a copy of it; returns the crc32 of its bytes."""
     dtype = array.dtype if dtype is None else np.dtype(dtype)
-    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": array.shape}
+    header = {
+        "descr": np.lib.format.dtype_to_descr(dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
     np.lib.format.write_array_header_1_0(file, header)
     crc = 0
     step = max(STEP // max(dtype.itemsize, 1), 1)

@@ -35,9 +35,19 @@ def require_integers(a: csr_array, path: Any, what: str, low: int, high: int) ->
 
     for first in range(0, a.nnz, SLAB):
         part = a.data[first : first + SLAB]
-        good = (part == np.floor(part)) & (part >= low) & (part <= high) if part.dtype.kind == "f" else None
+        good = (
+            (part == np.floor(part)) & (part >= low) & (part <= high)
+            if part.dtype.kind == "f"
+            else None
+        )
         if good is None:
-            raise broken(path, f"{what} holds integers, the matrix is {a.dtype}: take .astype(bool), or another format")
+            raise broken(
+                path,
+                f"{what} holds integers, the matrix is {a.dtype}: take .astype(bool), or another format",
+            )
         if not good.all():
             bad = part[~good][0]
-            raise broken(path, f"{what} holds integers {low} .. {high}, but a value is {bad}: choose another format")
+            raise broken(
+                path,
+                f"{what} holds integers {low} .. {high}, but a value is {bad}: choose another format",
+            )

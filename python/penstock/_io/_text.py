@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
-from penstock import _core
 from penstock._io._errors import broken
 
 FIRST_CHUNK = 1 << 16
-CHUNK = 1 << 24
+CHUNK = 1 << 23
 LONGEST_HEADER_LINE = 1 << 16
 LONGEST_LINE = 1 << 30
 MOST_PACKED = 1032  # deflate cannot pack better than this
@@ -34,7 +33,9 @@ def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int]) -> Iterator[bytes
         while True:
             if not packed and not (packed := file.read(1 << 18)):
                 if not stream.eof:
-                    raise broken(path, "the packed data ends early: the file is truncated, fetch it again")
+                    raise broken(
+                        path, "the packed data ends early: the file is truncated, fetch it again"
+                    )
                 return
             if stream.eof:
                 packed = packed.lstrip(b"\0")  # padding that tape tools leave
@@ -50,20 +51,21 @@ def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int]) -> Iterator[bytes
         raise broken(path, f"the packed data is damaged ({error}): fetch it again") from error
 
 
-def _chunks(path: Any, packed: bool) -> Iterator[bytes]:
-    def sizes() -> Iterator[int]:
-        yield FIRST_CHUNK
-        while True:
-            yield CHUNK
+def _sizes() -> Iterator[int]:
+    yield FIRST_CHUNK
+    while True:
+        yield CHUNK
 
+
+def _chunks(path: Any) -> Iterator[bytes]:
     with open(path, "rb") as file:
-        if packed:
-            pieces = _unpacked(path, file, sizes())
-            yield from _joined(pieces)
-        else:
-            steps = sizes()
-            while data := file.read(next(steps)):
-                yield data
+        yield from _joined(_unpacked(path, file, _sizes()))
+
+
+def _plain(file: BinaryIO) -> Iterator[bytes]:
+    """Small chunks, while there is a header to look at: `TextFile.blocks` reads the rest by itself."""
+    while data := file.read(FIRST_CHUNK):
+        yield data
 
 
 def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -101,8 +103,8 @@ class TextFile:
         self.exact_size = not packed
         if size == 0:
             raise broken(path, "the file is empty")
-        chunks = _chunks(path, packed)
-        self._chunks = chunks if size < CHUNK and not packed else _ahead(chunks)
+        self._file = None if packed else open(path, "rb")  # noqa: SIM115 - closed by __exit__
+        self._chunks = _ahead(_chunks(path)) if self._file is None else _plain(self._file)
         self._buffer = b""
         self._at = 0
         self.line = 1
@@ -112,6 +114,8 @@ class TextFile:
 
     def __exit__(self, *_: Any) -> None:
         self._chunks.close()  # type: ignore[attr-defined]
+        if self._file is not None:
+            self._file.close()
 
     def broken(self, problem: str, line: int | None = None) -> ValueError:
         return broken(self.path, problem, line)
@@ -121,7 +125,10 @@ class TextFile:
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             rest = self._buffer[self._at :]
             if len(rest) > longest:
-                raise self.broken(f"the line is longer than {longest} bytes: this is not the text expected", self.line)
+                raise self.broken(
+                    f"the line is longer than {longest} bytes: this is not the text expected",
+                    self.line,
+                )
             chunk = next(self._chunks, b"")
             self._buffer, self._at = rest + chunk, 0
             if not chunk:
@@ -138,25 +145,54 @@ class TextFile:
     def take_data(self, comments: bytes, what: str) -> bytes:
         """The next line that is neither blank nor a comment; refuses the end of the file."""
         while line := self.take():
-            if (text := line.strip()) and text[:1] not in [comments[i : i + 1] for i in range(len(comments))]:
+            if (text := line.strip()) and text[:1] not in [
+                comments[i : i + 1] for i in range(len(comments))
+            ]:
                 return text
         raise self.broken(f"the file ends before {what}: it is truncated")
 
-    def blocks(self) -> Iterator[tuple[bytes, int]]:
-        """The rest as (block of whole lines, number of its first line)."""
+    def blocks(self) -> Iterator[tuple[Any, int]]:
+        """The rest as (block of whole lines, number of its first line). Whoever takes a block adds its lines to `line`;
+        the block is good until the next one is asked for."""
         rest = self._buffer[self._at :]
         self._buffer, self._at = b"", 0
+        yield from (
+            self._blocks_of_chunks(rest) if self._file is None else self._blocks_of_file(rest)
+        )
+
+    def _blocks_of_chunks(self, rest: bytes) -> Iterator[tuple[Any, int]]:
         for chunk in self._chunks:
             end = chunk.rfind(b"\n") + 1
             if end == 0:
                 rest += chunk
-                if len(rest) > LONGEST_LINE:
-                    raise self.broken(f"the line is longer than {LONGEST_LINE} bytes", self.line)
+                self._check_length(len(rest))
                 continue
             block = b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
             rest = chunk[end:]
             yield block, self.line
-            self.line += _core.count_lines(block)
         if rest:
             yield rest, self.line
-            self.line += _core.count_lines(rest)
+
+    def _blocks_of_file(self, rest: bytes) -> Iterator[tuple[Any, int]]:
+        """One buffer for all blocks: fresh memory for each would cost as much as the parsing."""
+        assert self._file is not None
+        buffer = bytearray(max(CHUNK, 2 * len(rest)))
+        held = len(rest)
+        buffer[:held] = rest
+        while count := self._file.readinto(memoryview(buffer)[held:]):
+            end = buffer.rfind(b"\n", held, held + count) + 1
+            held += count
+            if end == 0:
+                if held == len(buffer):
+                    self._check_length(held)
+                    buffer = buffer + bytearray(held)
+                continue
+            yield memoryview(buffer)[:end], self.line
+            buffer[: held - end] = buffer[end:held]
+            held -= end
+        if held:
+            yield memoryview(buffer)[:held], self.line
+
+    def _check_length(self, length: int) -> None:
+        if length > LONGEST_LINE:
+            raise self.broken(f"the line is longer than {LONGEST_LINE} bytes", self.line)

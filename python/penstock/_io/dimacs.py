@@ -33,14 +33,19 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int
         n = MAX_COLS if vertices is None else vertices
         expected = arcs if vertices is not None and text.exact_size else 1 << 20
         entries = Entries(value_type("real", dtype), expected, n)
-        hint = "vertices are integers from " + ("0 where no line 'p sp n m' comes first" if vertices is None else "1 to n")
+        hint = "vertices are integers from " + (
+            "0 where no line 'p sp n m' comes first" if vertices is None else "1 to n"
+        )
         entries.parse(
             text, "aijv", base=base, rows=n, cols=n, hint=hint, comments="c",
             promised=None if vertices is None else arcs,
         )  # fmt: skip
     if vertices is None:
         if entries.count == 0:
-            raise broken(path, "there are neither a line 'p sp n m' nor arcs: the file is truncated, or not DIMACS")
+            raise broken(
+                path,
+                "there are neither a line 'p sp n m' nor arcs: the file is truncated, or not DIMACS",
+            )
         n = 1 + max(int(i[: entries.count].max()) for i in (entries.row, entries.col))
         check_rows(path, n, entries.count, max_rows, "renumber the vertices, or ")
     return entries.to_csr(path, n, n, duplicates=duplicates)
@@ -51,8 +56,13 @@ def _header(text: TextFile) -> tuple[int | None, int]:
     while line := text.peek().split():
         if line[0] == b"p":
             if len(line) != 4 or line[1] != b"sp":
-                raise text.broken(f"{shown(b' '.join(line))} is not 'p sp VERTICES ARCS'", text.line)
-            n, m = (count(w, what, text.path, text.line) for w, what in zip(line[2:], ("vertices", "arcs"), strict=True))
+                raise text.broken(
+                    f"{shown(b' '.join(line))} is not 'p sp VERTICES ARCS'", text.line
+                )
+            n, m = (
+                count(w, what, text.path, text.line)
+                for w, what in zip(line[2:], ("vertices", "arcs"), strict=True)
+            )
             text.take()
             return n, m
         if not line[0].startswith(b"c"):
@@ -64,9 +74,14 @@ def _header(text: TextFile) -> tuple[int | None, int]:
 def write(path: Any, a: csr_array) -> None:
     """With a p line, ids from 1. Weights must be integers, as the format has it."""
     if a.shape[0] != a.shape[1]:
-        raise broken(path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .mtx")
+        raise broken(
+            path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .mtx"
+        )
     if a.dtype == np.bool_:
-        raise broken(path, "a .gr file needs a weight on every arc: save A.astype(float), or as .graph or .mtx")
+        raise broken(
+            path,
+            "a .gr file needs a weight on every arc: save A.astype(float), or as .graph or .mtx",
+        )
     require_integers(a, path, "a .gr file", -(2**53), 2**53)
     with atomic_file(path) as file:
         file.write(b"p sp %d %d\n" % (a.shape[0], a.nnz))

@@ -33,7 +33,9 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
         if separator is None:
             separator = next((c for c in ",;" if c.encode() in first), "")
         elif len(separator) != 1 or separator.isalnum():
-            raise ValueError(f"separator={separator!r}: give one character such as ',', or None for any blanks")
+            raise ValueError(
+                f"separator={separator!r}: give one character such as ',', or None for any blanks"
+            )
         separator = "" if separator in " \t" else separator
         fields = _split(first, separator)
         if header is None:
@@ -49,13 +51,29 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
             raise text.broken("there are no edges: pass shape= for a graph without any")
         rows, cols = shape or (MAX_COLS, MAX_COLS)
         lines = text.at_most // max(len(text.peek()), 4) if text.exact_size else 1 << 20
-        entries = Entries(value_type("real" if "v" in letters else "pattern", dtype), lines + 1024, rows)
-        hint = f"node ids must be integers from {base}" + (" to the shape's last" if shape else " to 2^31 - 2")
+        entries = Entries(
+            value_type("real" if "v" in letters else "pattern", dtype), lines + 1024, rows
+        )
+        hint = f"node ids must be integers from {base}" + (
+            " to the shape's last" if shape else " to 2^31 - 2"
+        )
         hint += "; see base=, shape=, columns= and header="
         # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
-        entries.parse(text, letters, base=base, rows=rows, cols=cols, hint=hint, separator=separator, comments="#%")
+        entries.parse(
+            text,
+            letters,
+            base=base,
+            rows=rows,
+            cols=cols,
+            hint=hint,
+            separator=separator,
+            comments="#%",
+        )
     if shape is None:
-        n = 1 + max((int(i[: entries.count].max()) for i in (entries.row, entries.col) if entries.count), default=-1)
+        n = 1 + max(
+            (int(i[: entries.count].max()) for i in (entries.row, entries.col) if entries.count),
+            default=-1,
+        )
         check_rows(path, n, entries.count, max_rows, "renumber the ids, or ")
         shape = (n, n)
     else:
@@ -82,9 +100,14 @@ def _skip_comments(text: TextFile) -> tuple[int, int] | None:
         if words and words[0] not in COMMENTS:
             break
         if text.line == 1 and words.lower().startswith(b"%%matrixmarket"):
-            raise text.broken("this is a Matrix Market file: pass format='matrix-market', or rename it to .mtx", 1)
+            raise text.broken(
+                "this is a Matrix Market file: pass format='matrix-market', or rename it to .mtx", 1
+            )
         if match := _SHAPE.match(words):
-            noted = check_shape(match.groups())
+            try:
+                noted = check_shape(tuple(int(n) for n in match.groups()))
+            except ValueError as error:
+                raise text.broken(str(error), text.line) from error
         text.take()
     return noted
 
@@ -100,9 +123,15 @@ def _letters(text: TextFile, fields: list[bytes], columns: tuple[int, ...] | Non
                 text.line,
             )
         columns = tuple(range(n))
-    good = len(columns) in (2, 3) and len(set(columns)) == len(columns) and all(0 <= c < n for c in columns)
+    good = (
+        len(columns) in (2, 3)
+        and len(set(columns)) == len(columns)
+        and all(0 <= c < n for c in columns)
+    )
     if not good:
-        raise text.broken(f"columns={columns}: give two or three different ones of 0 .. {n - 1}", text.line)
+        raise text.broken(
+            f"columns={columns}: give two or three different ones of 0 .. {n - 1}", text.line
+        )
     letters = ["x"] * n
     for letter, c in zip("ijv", columns, strict=False):
         letters[c] = letter
@@ -115,7 +144,9 @@ def write(path: Any, a: csr_array, *, base: int = 0) -> None:
     suffix = _suffix(path)
     pattern = a.dtype == "bool"
     if a.dtype.kind == "c":
-        raise broken(path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx")
+        raise broken(
+            path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx"
+        )
     if suffix == ".el" and not pattern:
         raise broken(path, "an .el file holds no weights: name it .wel, or save A.astype(bool)")
     if suffix == ".wel":

@@ -25,26 +25,38 @@ def _weighted(path: Any) -> bool:
     return os.fspath(path).lower().endswith(".wsg")
 
 
-def _side(path: Any, file: BinaryIO, vertices: int, arcs: int, weighted: bool) -> tuple[np.ndarray, np.ndarray]:
+def _side(
+    path: Any, file: BinaryIO, vertices: int, arcs: int, weighted: bool
+) -> tuple[np.ndarray, np.ndarray]:
     indptr = np.fromfile(file, "<i8", vertices + 1)
     entries = np.fromfile(file, "<i4", arcs * (2 if weighted else 1))
     if indptr[0] != 0 or indptr[-1] != arcs:
-        raise broken(path, f"the offsets run from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}: the file is damaged")
+        raise broken(
+            path,
+            f"the offsets run from {indptr[0]} to {indptr[-1]}, not from 0 to {arcs}: the file is damaged",
+        )
     return indptr, entries
 
 
-def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, weighted: bool | None = None) -> csr_array:
+def read(
+    path: Any, *, dtype: Any = None, max_rows: int | None = None, weighted: bool | None = None
+) -> csr_array:
     """weighted: whether the entries are pairs; by default whether the suffix is .wsg."""
     weighted = _weighted(path) if weighted is None else weighted
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(HEAD)
         if len(head) < HEAD:
-            raise broken(path, f"has {len(head)} bytes, the header alone takes {HEAD}: it is truncated")
+            raise broken(
+                path, f"has {len(head)} bytes, the header alone takes {HEAD}: it is truncated"
+            )
         directed = head[0]
         arcs, vertices = (int(n) for n in np.frombuffer(head, "<i8", 2, 1))
         if directed > 1 or arcs < 0 or not 0 <= vertices < 2**31:
-            raise broken(path, f"the header says directed {directed}, {arcs} arcs, {vertices} vertices: not a GAPBS graph")
+            raise broken(
+                path,
+                f"the header says directed {directed}, {arcs} arcs, {vertices} vertices: not a GAPBS graph",
+            )
         needed = HEAD + (1 + directed) * (8 * (vertices + 1) + arcs * (8 if weighted else 4))
         if size != needed:
             raise broken(
@@ -75,15 +87,25 @@ def _write_side(file: BinaryIO, a: csr_array, weighted: bool) -> None:
 def write(path: Any, a: csr_array, *, directed: bool | None = None) -> None:
     """directed: by default, whether the matrix differs from its transpose."""
     if a.shape[0] != a.shape[1]:
-        raise broken(path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .mtx")
+        raise broken(
+            path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .mtx"
+        )
     weighted = _weighted(path)
     if weighted != (a.dtype != np.bool_):
-        raise broken(path, "a .wsg file needs weights: name it .sg" if weighted else "a .sg file holds no weights: name it .wsg")
+        raise broken(
+            path,
+            "a .wsg file needs weights: name it .sg"
+            if weighted
+            else "a .sg file holds no weights: name it .wsg",
+        )
     if weighted:
         require_integers(a, path, "a .wsg file", -(2**31), 2**31 - 1)
     fault = symmetry_fault(a) if directed is not True else None
     if directed is False and fault:
-        raise broken(path, f"directed=False, but A[{fault[0]}, {fault[1]}] differs from its mirror: pass directed=True")
+        raise broken(
+            path,
+            f"directed=False, but A[{fault[0]}, {fault[1]}] differs from its mirror: pass directed=True",
+        )
     directed = directed is True or fault is not None
     with atomic_file(path) as file:
         file.write(bytes([directed]) + np.array([a.nnz, a.shape[0]], "<i8").tobytes())

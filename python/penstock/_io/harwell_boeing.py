@@ -1,8 +1,8 @@
 """Harwell-Boeing and Rutherford-Boeing: assembled matrices, real, integer, complex or pattern, of every symmetry.
 
 Read here rather than by SciPy, which takes only real unsymmetric ones. Columns of a fixed width, as Fortran wrote
-them, need no blanks between them. Right-hand sides are left out. The formats: Duff, Grimes, Lewis, "Users' guide for the
-Harwell-Boeing sparse matrix collection", 1992; "The Rutherford-Boeing sparse matrix collection", 1997.
+them, need no blanks between them. Right-hand sides are left out. The formats: Duff, Grimes, Lewis, "Users' guide for
+the Harwell-Boeing sparse matrix collection", 1992; "The Rutherford-Boeing sparse matrix collection", 1997.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from penstock._io._text import TextFile
 
 MIRRORS = {"u": "none", "r": "none", "s": "symmetric", "z": "skew", "h": "hermitian"}
 EXACT = 2**53
-_FORMAT = re.compile(r"\(\s*(?:(\d+)\s*P\s*,?\s*)?(\d*)\s*([IEDFG])\s*(\d+)(?:\.(\d+)(?:E\d+)?)?\s*\)", re.IGNORECASE)
+_FORMAT = re.compile(
+    r"\(\s*(?:(\d+)\s*P\s*,?\s*)?(\d*)\s*([IEDFG])\s*(\d+)(?:\.(\d+)(?:E\d+)?)?\s*\)", re.IGNORECASE
+)
 
 
 class _Format:
@@ -36,7 +38,11 @@ class _Format:
             raise broken(file, f"the format {shown(word)} has fields or widths out of reason", line)
         self.kind = self.kind.upper()
         if scale and self.kind == "F" and int(scale):
-            raise broken(file, f"the format {shown(word)} scales values by a power of ten: rewrite the file with E", line)
+            raise broken(
+                file,
+                f"the format {shown(word)} scales values by a power of ten: rewrite the file with E",
+                line,
+            )
 
 
 def _section(text: TextFile, size: int, form: _Format, what: str, integers: bool) -> np.ndarray:
@@ -53,7 +59,10 @@ def _section(text: TextFile, size: int, form: _Format, what: str, integers: bool
             line = text.take().rstrip(b"\r\n").expandtabs(8)[: here * width]
             if len(line) <= (here - 1) * width:
                 seen = first + k * per_line + -(-len(line) // width)
-                raise text.broken(f"{what}: {seen} of {size} numbers are there: the file is truncated", text.line - 1)
+                raise text.broken(
+                    f"{what}: {seen} of {size} numbers are there: the file is truncated",
+                    text.line - 1,
+                )
             lines.append(line.ljust(full))
         grid = np.frombuffer(b"".join(lines), np.uint8).reshape(len(lines), per_line, width)
         spaced = np.full((len(lines), per_line, width + 1), ord(" "), np.uint8)
@@ -61,7 +70,7 @@ def _section(text: TextFile, size: int, form: _Format, what: str, integers: bool
         spaced[:, -1, width] = ord("\n")
         found = _numbers(text, spaced.tobytes(), first_line + first // per_line, integers, form)
         if found.size != fields:
-            raise text.broken(f"{what}: {found.size} numbers in {fields} fields of {form.word}: blanks or a wrong width",
+            raise text.broken(f"{what}: {found.size} numbers in {fields} fields of {form.word}",
                               first_line + first // per_line)  # fmt: skip
         parts.append(found)
     return np.concatenate([np.empty(0, np.int64 if integers else np.float64), *parts])
@@ -72,7 +81,9 @@ def _numbers(text: TextFile, block: bytes, line: int, integers: bool, form: _For
         return _core.parse_integers(block, "", text.name, line)[0]
     if re.search(rb"[0-9.][+-][0-9]", block):  # an exponent of three digits has no letter
         block = re.sub(rb"(?<=[0-9.])([+-])(?=[0-9])", rb"e\1", block)
-    if form.kind != "I" and (bare := re.search(rb"(?<![0-9.eEdD+-])[+-]?[0-9]*[1-9][0-9]*(?![0-9.])", block)):
+    if form.kind != "I" and (
+        bare := re.search(rb"(?<![0-9.eEdD+-])[+-]?[0-9]*[1-9][0-9]*(?![0-9.])", block)
+    ):
         raise text.broken(
             f"the value {shown(bare[0])} in a field of {form.word} has no decimal point: Fortran would move it by the "
             "format's decimals; write the point",
@@ -88,14 +99,21 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         third, line = text.take().decode("latin-1").split(), text.line - 1
         kind = third[0].lower() if third else ""
         if not re.fullmatch("[ricpqx][usrhz][aex]", kind) or len(third) < 4:
-            raise text.broken("is not the line of type, rows, columns and entries of a Harwell-Boeing file", line)
+            raise text.broken(
+                "is not the line of type, rows, columns and entries of a Harwell-Boeing file", line
+            )
         if kind[2] != "a" or kind[0] in "qx":
-            raise text.broken(f"the type {kind.upper()} is not supported: only assembled matrices (xxA) with values", line)
+            raise text.broken(
+                f"the type {kind.upper()} is not supported: only assembled matrices (xxA) with values",
+                line,
+            )
         names = ("the number of rows", "the number of columns", "the number of entries")
         rows, cols, nnz = (count(w, n, path, line) for w, n in zip(third[1:4], names, strict=True))
         check_cols(path, cols, line)
         if kind[1] in "shz" and rows != cols:
-            raise text.broken(f"a matrix of type {kind.upper()} and {rows} x {cols} is not square", line)
+            raise text.broken(
+                f"a matrix of type {kind.upper()} and {rows} x {cols} is not square", line
+            )
         check_rows(path, max(rows, cols), nnz, max_rows)
         if kind[0] == "p" and kind[1] == "z":
             raise text.broken("a skew-symmetric pattern has no signs: write PSA", line)
@@ -104,17 +122,23 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         formats = re.findall(r"\([^)]*\)", text.take().decode("latin-1"))
         valued = kind[0] != "p"
         if len(formats) < 2 + valued:
-            raise text.broken(f"gives {len(formats)} formats, {2 + valued} are needed", text.line - 1)
+            raise text.broken(
+                f"gives {len(formats)} formats, {2 + valued} are needed", text.line - 1
+            )
         forms = [_Format(word, path, text.line - 1) for word in formats[: 2 + valued]]
         if len(cards) > 4 and re.fullmatch(rb"0*[1-9][0-9]*", cards[4]):
             text.take()  # about right-hand sides
         indptr = _section(text, cols + 1, forms[0], "column starts", True)
         if indptr[0] != 1 or indptr[-1] != nnz + 1 or (np.diff(indptr) < 0).any():
-            raise text.broken(f"the column starts do not rise from 1 to {nnz + 1}: the file or its header is damaged")
+            raise text.broken(
+                f"the column starts do not rise from 1 to {nnz + 1}: the file or its header is damaged"
+            )
         row = _section(text, nnz, forms[1], "row numbers", True)
         if nnz and not (row.min() >= 1 and row.max() <= rows):
             bad = int(np.flatnonzero((row < 1) | (row > rows))[0])
-            raise text.broken(f"row number {row[bad]} of entry {bad + 1} is outside 1 .. {rows}: the file is damaged")
+            raise text.broken(
+                f"row number {row[bad]} of entry {bad + 1} is outside 1 .. {rows}: the file is damaged"
+            )
         values = _values(text, kind, nnz, forms[2], dtype) if valued else None
     col = np.repeat(np.arange(cols, dtype=np.int64), np.diff(indptr))
     return to_csr(path, rows, cols, row - 1, col, values, MIRRORS[kind[1]])

@@ -25,23 +25,37 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         line = text.line - 1
         if len(words) not in (2, 3):
             raise text.broken(f"the header has {len(words)} numbers, not nets cells [fmt]", line)
-        nets, cells = (count(w, what, path, line) for w, what in zip(words, ("nets", "cells"), strict=False))
+        nets, cells = (
+            count(w, what, path, line) for w, what in zip(words, ("nets", "cells"), strict=False)
+        )
         fmt = words[2].decode("latin-1").zfill(2) if len(words) == 3 else "00"
         if fmt not in ("00", "01", "10", "11"):
-            raise text.broken(f"fmt {shown(fmt)} is not 1 (weights of nets), 10 (of cells) or 11", line)
+            raise text.broken(
+                f"fmt {shown(fmt)} is not 1 (weights of nets), 10 (of cells) or 11", line
+            )
         check_cols(path, cells, line)
         # A net takes a line, so the number of lines is checked against the header once they are counted.
         if nets > text.at_most:
-            raise text.broken(f"{nets} nets need as many lines, the file has at most {text.at_most} bytes", line)
+            raise text.broken(
+                f"{nets} nets need as many lines, the file has at most {text.at_most} bytes", line
+            )
         lists = Lists(text, "%")
     lines = nets + cells if fmt[0] == "1" else nets
     if lists.lengths.size < lines:
-        raise broken(path, f"the file has {lists.lengths.size} of {lines} lines: it is truncated, or the header is wrong", line)
+        raise broken(
+            path,
+            f"the file has {lists.lengths.size} of {lines} lines: it is truncated, or the header is wrong",
+            line,
+        )
     lists.keep_rows(lines, "nets" if fmt[0] == "0" else "nets and cells")
     if fmt[0] == "1":
         one = np.flatnonzero(lists.lengths[nets:] != 1)
         if one.size:
-            raise broken(path, "a line of cell weights does not hold one number", int(lists.lines[nets + one[0]]))
+            raise broken(
+                path,
+                "a line of cell weights does not hold one number",
+                int(lists.lines[nets + one[0]]),
+            )
         lists.values = lists.values[: lists.values.size - cells]
         lists.lengths, lists.lines = lists.lengths[:nets], lists.lines[:nets]
     if fmt[1] == "1":
@@ -53,7 +67,10 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
 
 def write(path: Any, a: csr_array) -> None:
     if a.dtype != np.bool_:
-        raise broken(path, f"a .hgr file holds no values, the matrix is {a.dtype}: save A.astype(bool), or as .mtx")
+        raise broken(
+            path,
+            f"a .hgr file holds no values, the matrix is {a.dtype}: save A.astype(bool), or as .mtx",
+        )
     with atomic_file(path) as file:
         file.write(b"%d %d\n" % a.shape)
         write_rows(file, a, lists=True, base=1)

@@ -19,8 +19,20 @@ from penstock._io._errors import check_cols, check_rows, check_size, count, show
 from penstock._io._text import TextFile
 
 HINT = "the size line or this line is wrong"
-FIELDS = {"real": "v", "double": "v", "integer": "n", "unsigned-integer": "n", "complex": "vw", "pattern": ""}
-MIRRORS = {"general": "none", "symmetric": "symmetric", "skew-symmetric": "skew", "hermitian": "hermitian"}
+FIELDS = {
+    "real": "v",
+    "double": "v",
+    "integer": "n",
+    "unsigned-integer": "n",
+    "complex": "vw",
+    "pattern": "",
+}
+MIRRORS = {
+    "general": "none",
+    "symmetric": "symmetric",
+    "skew-symmetric": "skew",
+    "hermitian": "hermitian",
+}
 LAYOUTS = ("coordinate", "array")
 EXACT = 2**53
 
@@ -35,15 +47,22 @@ def _banner(text: TextFile) -> tuple[str, str, str]:
             1,
         )
     if len(words) != 5:
-        raise text.broken(f"the banner has {len(words)} words, not 5: %%MatrixMarket matrix LAYOUT FIELD SYMMETRY", 1)
+        raise text.broken(
+            f"the banner has {len(words)} words, not 5: %%MatrixMarket matrix LAYOUT FIELD SYMMETRY",
+            1,
+        )
     choices = (("matrix",), LAYOUTS, tuple(FIELDS), tuple(MIRRORS))
     kinds = ("object", "layout", "field", "symmetry")
     for word, kind, known in zip(words[1:], kinds, choices, strict=True):
         if word.lower() not in known:
-            raise text.broken(f"the banner's {kind} {shown(word)} is not one of: {', '.join(known)}", 1)
+            raise text.broken(
+                f"the banner's {kind} {shown(word)} is not one of: {', '.join(known)}", 1
+            )
     layout, field, symmetry = (word.lower() for word in words[2:])
     if symmetry == "hermitian" and field != "complex":
-        raise text.broken(f"a hermitian matrix of field {field}: write symmetric, or field complex", 1)
+        raise text.broken(
+            f"a hermitian matrix of field {field}: write symmetric, or field complex", 1
+        )
     if field == "pattern" and symmetry == "skew-symmetric":
         raise text.broken("a skew-symmetric pattern has no signs: write symmetric", 1)
     if field == "pattern" and layout == "array":
@@ -58,19 +77,36 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         line = text.line - 1
         names = ("rows", "columns", "number of entries")[: 3 if layout == "coordinate" else 2]
         if len(sizes) != len(names):
-            raise text.broken(f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line)
-        rows, cols, *more = (count(n, f"the {name}", path, line) for n, name in zip(sizes, names, strict=True))
+            raise text.broken(
+                f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line
+            )
+        rows, cols, *more = (
+            count(n, f"the {name}", path, line) for n, name in zip(sizes, names, strict=True)
+        )
         check_cols(path, cols, line)
         if symmetry != "general" and rows != cols:
             raise text.broken(f"a {symmetry} matrix of {rows} x {cols} is not square", line)
         kind = field if field in ("pattern", "complex") else "real"
         columns = FIELDS[field]
         if layout == "array":
-            return _read_array(text, rows, cols, columns, symmetry, value_type(kind, dtype), max_rows)
+            return _read_array(
+                text, rows, cols, columns, symmetry, value_type(kind, dtype), max_rows
+            )
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
-        entries = Entries(value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows)
-        entries.parse(text, "ij" + columns, base=1, rows=rows, cols=cols, hint=HINT, comments="%", promised=more[0])
+        entries = Entries(
+            value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows
+        )
+        entries.parse(
+            text,
+            "ij" + columns,
+            base=1,
+            rows=rows,
+            cols=cols,
+            hint=HINT,
+            comments="%",
+            promised=more[0],
+        )
     return entries.to_csr(path, rows, cols, MIRRORS[symmetry])
 
 
@@ -89,22 +125,27 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
         data, per_line = parse(block, "%", text.name, first_line)
         if columns == "n" and data.size and max(-int(data.min()), int(data.max())) > EXACT:
             bad = int(np.flatnonzero(np.abs(data) > EXACT)[0])
-            raise text.broken(f"value {data[bad]} is beyond 2^53: float64 would round it", first_line + bad)
+            raise text.broken(
+                f"value {data[bad]} is beyond 2^53: float64 would round it", first_line + bad
+            )
         data = data.astype(np.float64, copy=False)
         if columns == "vw":
             data = data if half is None else np.concatenate([[half], data])
             half = data[-1] if data.size % 2 else None
             data = data[: data.size // 2 * 2].view(np.complex128)
         if numbers + data.size > size:
-            raise text.broken(f"more values than the {size} of a {symmetry} {rows} x {cols} array", text.line)
+            raise text.broken(
+                f"more values than the {size} of a {symmetry} {rows} x {cols} array", text.line
+            )
         nonzero = np.flatnonzero(data)
         places.append(nonzero + numbers)
         found.append(data[nonzero].astype(values, copy=False))
         numbers += data.size
+        text.line += per_line.size
     if numbers < size or half is not None:
         raise text.broken(
-            f"the file ends after {numbers} of the {size} values of a {symmetry} {rows} x {cols} array: it is truncated, "
-            "or the size is wrong",
+            f"the file ends after {numbers} of the {size} values of a {symmetry} {rows} x {cols} array: it is "
+            "truncated, or the size is wrong",
             line,
         )
     place = np.concatenate([np.empty(0, np.int64), *places])
@@ -126,5 +167,7 @@ def write(path: Any, a: csr_array) -> None:
     kind = "pattern" if a.dtype == np.bool_ else "complex" if a.dtype.kind == "c" else "real"
     rows, cols = a.shape
     with atomic_file(path) as file:
-        file.write(f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode())
+        file.write(
+            f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode()
+        )
         write_rows(file, a, base=1)

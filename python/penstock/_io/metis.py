@@ -30,8 +30,15 @@ def _header(text: TextFile) -> tuple[int, int, str, int]:
     m = count(words[1], "the number of edges", text.path, line)
     fmt = words[2].decode("latin-1").zfill(3) if len(words) > 2 else "000"
     if len(fmt) != 3 or set(fmt) - {"0", "1"}:
-        raise text.broken(f"fmt {shown(fmt)} is not three digits 0 or 1 (sizes, vertex weights, edge weights)", line)
-    ncon = count(words[3], "the number of vertex weights", text.path, line, 1 << 20) if len(words) > 3 else int(fmt[1])
+        raise text.broken(
+            f"fmt {shown(fmt)} is not three digits 0 or 1 (sizes, vertex weights, edge weights)",
+            line,
+        )
+    ncon = (
+        count(words[3], "the number of vertex weights", text.path, line, 1 << 20)
+        if len(words) > 3
+        else int(fmt[1])
+    )
     if fmt[1] == "0" and ncon > 0:
         raise text.broken(f"{ncon} weights a vertex, but fmt {fmt} says that there are none", line)
     check_cols(text.path, n, line)
@@ -64,7 +71,11 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
     loop = np.flatnonzero(row == col)
     if loop.size:
         v = int(row[loop[0]])
-        raise broken(path, f"vertex {v + 1} lists itself: METIS graphs have no loops, save it as .mtx", int(lists.lines[v]))
+        raise broken(
+            path,
+            f"vertex {v + 1} lists itself: METIS graphs have no loops, save it as .mtx",
+            int(lists.lines[v]),
+        )
     values = None
     if weights is not None:
         if weights.size and max(-int(weights.min()), int(weights.max())) > EXACT:
@@ -73,21 +84,33 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
     a = to_csr(path, n, n, row, col, values)
     if fault := symmetry_fault(a):
         i, j = fault
-        raise broken(path, f"the edge {i + 1} - {j + 1} is not listed alike at both ends: correct the lists", int(lists.lines[i]))
+        raise broken(
+            path,
+            f"the edge {i + 1} - {j + 1} is not listed alike at both ends: correct the lists",
+            int(lists.lines[i]),
+        )
     return a
 
 
 def write(path: Any, a: csr_array) -> None:
     """Needs a symmetric matrix with an empty diagonal, and positive integers where there are values."""
     if a.shape[0] != a.shape[1]:
-        raise broken(path, f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .hgr or .mtx")
+        raise broken(
+            path,
+            f"a graph is square, the matrix is {a.shape[0]} x {a.shape[1]}: save it as .hgr or .mtx",
+        )
     pattern = a.dtype == np.bool_
     if not pattern:
         require_integers(a, path, "a .graph file", 1, EXACT)
     if a.nnz and (a.indices == np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))).any():
-        raise broken(path, "METIS graphs have no loops, and the diagonal is not empty: save it as .mtx")
+        raise broken(
+            path, "METIS graphs have no loops, and the diagonal is not empty: save it as .mtx"
+        )
     if fault := symmetry_fault(a):
-        raise broken(path, f"METIS graphs are symmetric, but A[{fault[0]}, {fault[1]}] is not: save it as .mtx")
+        raise broken(
+            path,
+            f"METIS graphs are symmetric, but A[{fault[0]}, {fault[1]}] is not: save it as .mtx",
+        )
     with atomic_file(path) as file:
         file.write(b"%d %d%s\n" % (a.shape[0], a.nnz // 2, b"" if pattern else b" 001"))
         write_rows(file, a, lists=True, base=1)

@@ -29,7 +29,9 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
     with open(path, "rb") as file:
         ends = file.read(4) == b"PAR1" and file.seek(-4, 2) >= 4 and file.read(4) == b"PAR1"
     if not ends:
-        raise broken(path, "does not start and end as Parquet does: it is truncated, or another format")
+        raise broken(
+            path, "does not start and end as Parquet does: it is truncated, or another format"
+        )
     try:
         table = pl.read_parquet(path, columns=None if columns is None else list(columns))
     except BaseException as error:  # a panic in polars is not an Exception
@@ -38,16 +40,24 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
         raise broken(path, f"polars cannot read it: {str(error)[:200]}") from error
     names = list(columns or table.columns)
     if len(names) not in (2, 3):
-        raise broken(path, f"has the columns {', '.join(names)[:200]}: name source, target and weight in columns=")
+        raise broken(
+            path,
+            f"has the columns {', '.join(names)[:200]}: name source, target and weight in columns=",
+        )
     for name in names[:2]:
         if not table[name].dtype.is_integer() or table[name].null_count():
-            raise broken(path, f"column {name!r} is {table[name].dtype}, or has gaps: node ids must be integers")
+            raise broken(
+                path,
+                f"column {name!r} is {table[name].dtype}, or has gaps: node ids must be integers",
+            )
     ids = [table[name] for name in names[:2]]
     low, high = (min, max) if len(table) else ((lambda _: base), (lambda _: base - 1))
     least, most = low(int(i.min() or 0) for i in ids), high(int(i.max() or 0) for i in ids)
     rows, cols = (max(most - base + 1, 0),) * 2 if shape is None else check_shape(shape)
     if least < base or max(most - base, 0) >= MAX_COLS:
-        raise broken(path, f"node ids are {least} .. {most}: they must lie in {base} .. 2^31 - 2; see base=")
+        raise broken(
+            path, f"node ids are {least} .. {most}: they must lie in {base} .. 2^31 - 2; see base="
+        )
     if not directed and rows != cols:
         raise broken(path, f"directed=False needs a square shape, not {rows} x {cols}")
     check_rows(path, rows, len(table), max_rows, "renumber the ids, or " if shape is None else "")
@@ -56,19 +66,25 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
     if len(names) == 3:
         weight = table[names[2]]
         if not weight.dtype.is_numeric() or weight.null_count():
-            raise broken(path, f"column {names[2]!r} is {weight.dtype}, or has gaps: weights must be numbers")
+            raise broken(
+                path, f"column {names[2]!r} is {weight.dtype}, or has gaps: weights must be numbers"
+            )
         try:
             values = as_type(weight.to_numpy(), value_type("real", dtype), f"column {names[2]!r}")
         except ValueError as error:
             raise broken(path, str(error)) from error
-    return to_csr(path, rows, cols, row, col, values, "none" if directed else "symmetric", duplicates)
+    return to_csr(
+        path, rows, cols, row, col, values, "none" if directed else "symmetric", duplicates
+    )
 
 
 def write(path: Any, a: csr_array, *, base: int = 0) -> None:
     """Columns source, target and, of a matrix with values, weight."""
     pl = _polars()
     if a.dtype.kind == "c":
-        raise broken(path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx")
+        raise broken(
+            path, f"an edge list has one weight an edge, the matrix is {a.dtype}: save it as .mtx"
+        )
     parts = []
     for first, last in row_slabs(a):
         entries = slice(int(a.indptr[first]), int(a.indptr[last]))

@@ -22,7 +22,16 @@ NEEDED = {
     "coo": ("row", "col", "data"),
     "dia": ("offsets", "data"),
 }
-_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError, KeyError)
+_BAD_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    ValueError,
+    KeyError,
+)
 
 
 class _Archive:
@@ -30,20 +39,31 @@ class _Archive:
         self.path = path
         try:
             self.zip = zipfile.ZipFile(path)
-            self.members = {info.filename.removesuffix(".npy"): info for info in self.zip.infolist()}
+            self.members = {
+                info.filename.removesuffix(".npy"): info for info in self.zip.infolist()
+            }
         except FileNotFoundError:
             raise
         except _BAD_ZIP as error:
-            raise broken(path, f"is not a .npz archive ({str(error)[:120]}): it is truncated, or another format") from error
+            raise broken(
+                path,
+                f"is not a .npz archive ({str(error)[:120]}): it is truncated, or another format",
+            ) from error
         self.size = os.path.getsize(path)
 
     def array(self, name: str, kinds: str) -> np.ndarray:
         info = self.members.get(name)
         where = f"{self.path}[{name}]"
         if info is None:
-            raise broken(self.path, f"has no array {name!r} (it has {', '.join(self.members)[:200]}): not from save_npz")
+            raise broken(
+                self.path,
+                f"has no array {name!r} (it has {', '.join(self.members)[:200]}): not from save_npz",
+            )
         if info.file_size > MOST_PACKED * self.size:
-            raise broken(where, f"claims {info.file_size} bytes, more than {self.size} packed ones can hold: it is damaged")
+            raise broken(
+                where,
+                f"claims {info.file_size} bytes, more than {self.size} packed ones can hold: it is damaged",
+            )
         try:
             with self.zip.open(info) as file:
                 shape, dtype = read_header(where, file, info.file_size)
@@ -54,9 +74,14 @@ class _Archive:
         except ValueError:
             raise
         except _BAD_ZIP as error:
-            raise broken(where, f"cannot be unpacked ({str(error)[:120]}): the file is damaged") from error
+            raise broken(
+                where, f"cannot be unpacked ({str(error)[:120]}): the file is damaged"
+            ) from error
         if len(data) != count * dtype.itemsize:
-            raise broken(where, f"holds {len(data)} bytes, not the {count * dtype.itemsize} that it claims: it is damaged")
+            raise broken(
+                where,
+                f"holds {len(data)} bytes, not the {count * dtype.itemsize} that it claims: it is damaged",
+            )
         return np.frombuffer(data, dtype).reshape(shape)
 
 
@@ -64,12 +89,19 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
     archive = _Archive(path)
     with archive.zip:
         kind = archive.array("format", "SU").reshape(-1)[:1].tolist()
-        kind = kind[0].decode("latin-1") if kind and isinstance(kind[0], bytes) else (kind or [""])[0]
+        kind = (
+            kind[0].decode("latin-1") if kind and isinstance(kind[0], bytes) else (kind or [""])[0]
+        )
         if kind not in NEEDED:
-            raise broken(path, f"holds a matrix of format {str(kind)[:20]!r}: save it as csr, csc, coo, bsr or dia")
+            raise broken(
+                path,
+                f"holds a matrix of format {str(kind)[:20]!r}: save it as csr, csc, coo, bsr or dia",
+            )
         shape = archive.array("shape", "iu").reshape(-1)
         if shape.size != 2 or (shape < 0).any():
-            raise broken(path, f"has the shape {shape.tolist()[:4]}: two numbers of 0 or more are needed")
+            raise broken(
+                path, f"has the shape {shape.tolist()[:4]}: two numbers of 0 or more are needed"
+            )
         rows, cols = (int(n) for n in shape)
         parts = [archive.array(n, "biufc" if n == "data" else "iu") for n in NEEDED[kind]]
     check_cols(path, cols)
@@ -86,7 +118,9 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         raise error if str(error).startswith(str(path)) else broken(path, str(error)) from error
 
 
-def _through_scipy(path: Any, kind: str, parts: list[np.ndarray], rows: int, cols: int, max_rows: int | None) -> csr_array:
+def _through_scipy(
+    path: Any, kind: str, parts: list[np.ndarray], rows: int, cols: int, max_rows: int | None
+) -> csr_array:
     import scipy.sparse as sp
 
     if kind == "dia":
@@ -98,7 +132,9 @@ def _through_scipy(path: Any, kind: str, parts: list[np.ndarray], rows: int, col
         raise broken(path, f"has blocks of shape {data.shape}: three dimensions are needed")
     lines = cols if kind == "csc" else rows // data.shape[1]
     if indptr.ndim != 1 or indptr.size != lines + 1:
-        raise broken(path, f"has {indptr.size} offsets, {lines} lines need {lines + 1}: it is damaged")
+        raise broken(
+            path, f"has {indptr.size} offsets, {lines} lines need {lines + 1}: it is damaged"
+        )
     if kind == "csc":
         # Its transpose is a csr, whose constructor looks at every index.
         a = csr_array((data, indices, indptr), shape=(cols, _int32(path, rows)))
@@ -107,7 +143,10 @@ def _through_scipy(path: Any, kind: str, parts: list[np.ndarray], rows: int, col
         return transposed(a)
     checked = csr_array((np.ones(indices.size), indices, indptr), shape=(lines, max(cols, 1)))
     if data.shape[0] != indices.size or rows % data.shape[1] or cols % data.shape[2]:
-        raise broken(path, f"blocks of shape {data.shape} do not tile {rows} x {cols} with {checked.nnz} blocks")
+        raise broken(
+            path,
+            f"blocks of shape {data.shape} do not tile {rows} x {cols} with {checked.nnz} blocks",
+        )
     blocks = cols // data.shape[2]
     if indices.size and int(indices.max()) >= blocks:
         raise broken(path, f"block column {int(indices.max())} is outside 0 .. {blocks - 1}")

@@ -57,7 +57,9 @@ def _header(folder: str) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise broken(path, f"is not JSON ({str(error)[:100]}): {REMEDY}") from error
     except ValueError as error:
-        raise error if str(error).startswith(path) else broken(path, f"{str(error)[:100]}: {REMEDY}") from error
+        raise (
+            error if str(error).startswith(path) else broken(path, f"{str(error)[:100]}: {REMEDY}")
+        ) from error
     if not isinstance(header, dict) or not isinstance(header.get("binsparse"), dict):
         raise broken(path, f"has no object 'binsparse': {REMEDY}")
     return header
@@ -79,17 +81,27 @@ class _Description:
         version = ours.get("version", VERSION)
         self._require(_number(version), f"version {version!r:.40} is not a number")
         if version > VERSION:
-            raise broken(self.path, f"is of version {version}, this library reads up to {VERSION}: update penstock")
-        self._require(matrix.get("format") == "CSR", f"format {matrix.get('format')!r:.40} is not 'CSR'")
+            raise broken(
+                self.path,
+                f"is of version {version}, this library reads up to {VERSION}: update penstock",
+            )
+        self._require(
+            matrix.get("format") == "CSR", f"format {matrix.get('format')!r:.40} is not 'CSR'"
+        )
         shape, types = matrix.get("shape"), matrix.get("data_types")
         good = isinstance(shape, list) and len(shape) == 2 and all(_number(n) for n in shape)
-        self._require(good and shape[1] <= MAX_COLS, f"shape {shape!r:.60} is not [rows, columns below 2^31]")
+        self._require(
+            good and shape[1] <= MAX_COLS, f"shape {shape!r:.60} is not [rows, columns below 2^31]"
+        )
         self.rows, self.cols = shape
         self.nnz = matrix.get("number_of_stored_values")
         self._require(_number(self.nnz), f"number_of_stored_values {self.nnz!r:.40} is not a count")
         self._require(isinstance(types, dict), "data_types is not an object")
         for name, wanted in (("pointers_to_1", "int64"), ("indices_1", "int32")):
-            self._require(types.get(name) == wanted, f"data_types.{name} is {types.get(name)!r:.40}, not {wanted!r}")
+            self._require(
+                types.get(name) == wanted,
+                f"data_types.{name} is {types.get(name)!r:.40}, not {wanted!r}",
+            )
         values = types.get("values")
         known = isinstance(values, str) and values in VALUES
         self._require(known, f"data_types.values is {values!r:.40}, not one of {', '.join(VALUES)}")
@@ -131,7 +143,9 @@ def open_store(folder: Any, *, validate: bool = False) -> csr_array:
     values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)
     try:
         how = "all" if validate else "cheap"
-        a = csr_array._from_parts(said.rows, said.cols, indptr, indices, values, mapped=True, validate=how)
+        a = csr_array._from_parts(
+            said.rows, said.cols, indptr, indices, values, mapped=True, validate=how
+        )
     except ValueError as error:
         raise broken(folder, f"{error}: {REMEDY}") from error
     if validate:
@@ -148,14 +162,19 @@ def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | 
         for first in range(0, array.size, STEP // array.itemsize):
             crc = zlib.crc32(array[first : first + STEP // array.itemsize].view(np.uint8), crc)
         if crc != wanted:
-            raise broken(os.path.join(folder, f"{name}.npy"), f"has the checksum {crc}, the header {wanted!r:.20}: {REMEDY}")
+            raise broken(
+                os.path.join(folder, f"{name}.npy"),
+                f"has the checksum {crc}, the header {wanted!r:.20}: {REMEDY}",
+            )
 
 
 def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     """The whole store in memory, every index and checksum looked at."""
     a = open_store(folder, validate=True)
     values = None if a.dtype == np.bool_ else np.array(a.data)
-    return csr_array._from_parts(*a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap")
+    return csr_array._from_parts(
+        *a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap"
+    )
 
 
 def save_store(folder: Any, a: csr_array) -> None:
@@ -165,7 +184,9 @@ def save_store(folder: Any, a: csr_array) -> None:
         if not os.path.isdir(folder):
             raise broken(folder, "is a file: a store is a folder, choose another name")
         if os.listdir(folder) and not is_store(folder):
-            raise broken(folder, "is a folder but not a store, and is not replaced: choose another name")
+            raise broken(
+                folder, "is a folder but not a store, and is not replaced: choose another name"
+            )
     pattern = a.dtype == np.bool_
     values = np.ones(1, np.uint8) if pattern else a.data
     arrays = {"indptr": a.indptr, "indices": a.indices, "data": values}
@@ -195,7 +216,11 @@ def _describe(a: csr_array, crc32: dict[str, int]) -> dict[str, Any]:
         },
         "penstock": {
             "version": VERSION,
-            "files": {"pointers_to_1": "indptr.npy", "indices_1": "indices.npy", "values": "data.npy"},
+            "files": {
+                "pointers_to_1": "indptr.npy",
+                "indices_1": "indices.npy",
+                "values": "data.npy",
+            },
             "crc32": crc32,
         },
     }

@@ -1,4 +1,5 @@
 // Text to entries and numbers, and rows to text.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
@@ -23,14 +24,14 @@ ValueKind kind_of(const AnyArray& values) {
   return ValueKind::complex128;
 }
 
-std::int64_t entries(const Bytes& text, const std::string& columns, const std::string& separator, const std::string& comments,
+std::pair<std::int64_t, std::int64_t> entries(const Bytes& text, const std::string& columns, const std::string& separator, const std::string& comments,
                      std::int64_t base, std::int64_t rows, std::int64_t cols, const AnyArray& row,
                      const WriteArray<std::int32_t>& col, const nb::object& values, const std::string& file,
                      std::int64_t first_line, const std::string& hint) {
   const EntryFormat format{columns, separator.empty() ? '\0' : separator[0], comments, base, rows, cols, hint};
   const bool wide = row.dtype() == nb::dtype<std::int64_t>();
   require(wide || row.dtype() == nb::dtype<std::int32_t>(), "row must be int32 or int64");
-  EntryArrays out{row.data(), wide, col.data()};
+  EntryArrays out{0, row.data(), wide, col.data()};
   std::size_t room = std::min(row.shape(0), col.shape(0));
   if (!values.is_none()) {
     const auto array = nb::cast<AnyArray>(values);
@@ -39,8 +40,9 @@ std::int64_t entries(const Bytes& text, const std::string& columns, const std::s
     room = std::min(room, array.shape(0));
   }
   const nb::gil_scoped_release release;
-  require(static_cast<std::size_t>(scan::count_lines(view(text))) <= room, "parse_entries: the arrays are shorter than the text has lines");
-  return parse_entries(view(text), format, out, {file, first_line});
+  out.room = static_cast<std::int64_t>(room);
+  const auto parsed = parse_entries(view(text), format, out, {file, first_line});
+  return {parsed.entries, parsed.lines};
 }
 
 template <class T>
@@ -73,10 +75,6 @@ nb::bytes rows_as_text(const Matrix& a, std::int64_t first, std::int64_t last, b
 }  // namespace
 
 void text(nb::module_& m) {
-  m.def("count_lines", [](const Bytes& text) {
-    const nb::gil_scoped_release release;
-    return scan::count_lines(view(text));
-  });
   m.def("parse_entries", entries, nb::arg("text"), nb::arg("columns"), nb::arg("separator"), nb::arg("comments"),
         nb::arg("base"), nb::arg("rows"), nb::arg("cols"), nb::arg("row"), nb::arg("col"), nb::arg("values").none(),
         nb::arg("file"), nb::arg("first_line"), nb::arg("hint"));

@@ -160,8 +160,8 @@ void move_down(void* data, std::size_t bytes, std::int64_t to, std::int64_t from
 
 }  // namespace
 
-std::int64_t parse_entries(std::string_view text, const EntryFormat& format, const EntryArrays& out,
-                           const scan::Source& source) {
+Parsed parse_entries(std::string_view text, const EntryFormat& format, const EntryArrays& out,
+                     const scan::Source& source) {
   const auto parts = scan::pieces(text);
   const auto n = static_cast<std::int64_t>(parts.size());
   std::vector<std::int64_t> start(parts.size() + 1), count(parts.size());
@@ -170,6 +170,7 @@ std::int64_t parse_entries(std::string_view text, const EntryFormat& format, con
     start[static_cast<std::size_t>(i) + 1] = std::count(part.begin(), part.end(), '\n') + (part.back() != '\n');
   });
   for (std::size_t i = 0; i < parts.size(); ++i) start[i + 1] += start[i];
+  if (start.back() > out.room) return {-1, start.back()};
   std::vector<std::optional<scan::Fault>> faults(parts.size());
   parallel_for(n, [&](std::int64_t piece) {
     const auto i = static_cast<std::size_t>(piece);
@@ -192,7 +193,7 @@ std::int64_t parse_entries(std::string_view text, const EntryFormat& format, con
     }
     total += count[i];
   }
-  return total;
+  return {total, start.back()};
 }
 
 }  // namespace penstock

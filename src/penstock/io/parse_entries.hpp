@@ -22,8 +22,9 @@ struct EntryFormat {
 
 enum class ValueKind { none, float32, float64, complex64, complex128 };
 
-/// Arrays with room for one entry a line of the text.
+/// Arrays with room for so many entries.
 struct EntryArrays {
+  std::int64_t room;
   void* row;                 // int32, or int64 where wide_row
   bool wide_row = false;
   std::int32_t* col;
@@ -31,9 +32,13 @@ struct EntryArrays {
   ValueKind kind = ValueKind::none;
 };
 
-/// Parses whole lines on all threads; returns the number of entries, which lie at the start of the arrays in the order
-/// of the lines. Throws Error{invalid_argument} that names the file, the first bad line, and what is wrong with it.
-std::int64_t parse_entries(std::string_view text, const EntryFormat& format, const EntryArrays& out,
-                           const scan::Source& source);
+struct Parsed {
+  std::int64_t entries;      // -1: the arrays have less room than the text has lines; nothing was parsed
+  std::int64_t lines;
+};
+
+/// Parses whole lines on all threads. The entries lie at the start of the arrays in the order of the lines. Throws Error{invalid_argument} that names the file, the first bad line, and what is wrong with it.
+Parsed parse_entries(std::string_view text, const EntryFormat& format, const EntryArrays& out,
+                     const scan::Source& source);
 
 }  // namespace penstock

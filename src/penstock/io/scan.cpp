@@ -1,9 +1,6 @@
 #include "penstock/io/scan.hpp"
 
 #include <algorithm>
-#include <atomic>
-
-#include "penstock/core/parallel.hpp"
 
 namespace penstock::scan {
 
@@ -34,15 +31,6 @@ std::vector<std::string_view> pieces(std::string_view text, std::size_t bytes) {
     text.remove_prefix(length);
   }
   return out;
-}
-
-std::int64_t count_lines(std::string_view text) {
-  if (text.empty()) return 0;
-  std::atomic<std::int64_t> lines = text.back() != '\n';
-  parallel_ranges(static_cast<std::int64_t>(text.size()), 1 << 20, [&](std::int64_t first, std::int64_t last) {
-    lines += std::count(text.begin() + first, text.begin() + last, '\n');
-  });
-  return lines;
 }
 
 }  // namespace penstock::scan

@@ -87,7 +87,4 @@ struct Source {
 /// Cuts text at newlines into pieces of about `bytes`.
 std::vector<std::string_view> pieces(std::string_view text, std::size_t bytes = 1 << 18);
 
-/// Newlines, plus one where the text ends in the middle of a line.
-std::int64_t count_lines(std::string_view text);
-
 }  // namespace penstock::scan
