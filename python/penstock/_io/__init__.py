@@ -108,11 +108,10 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     Raises ValueError for a file that cannot be read, with its name, the line, what is wrong and what to do about it;
     FileNotFoundError for a missing one. NaN and infinities are numbers here.
 
-    >>> import os, tempfile, penstock as ps
+    >>> import pathlib, tempfile, penstock as ps
     >>> folder = tempfile.TemporaryDirectory()
-    >>> path = os.path.join(folder.name, "graph.txt")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("# a triangle\\n0 1\\n1 2\\n2 0\\n")
+    >>> path = pathlib.Path(folder.name, "graph.txt")
+    >>> _ = path.write_text("# a triangle\\n0 1\\n1 2\\n2 0\\n")
     >>> ps.load(path, directed=False)
     <3x3 csr_array, pattern, 6 stored values, 56 B, host memory>
     >>> folder.cleanup()
