@@ -103,7 +103,7 @@ gpu-test: ## Tests on a GPU; says why where there is none
 
 # --- caring for it ---------------------------------------------------------------------------------------------------
 docs: install $(VENV)/.extra-docs ## Build the documentation into build/docs
-	@$(BIN)/mkdocs build --strict --quiet --site-dir build/docs && echo 'built build/docs/index.html'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs && echo 'built build/docs/index.html'
 
 CPP = $(shell git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh')
 format: $(VENV)/.extra-lint ## Format C++ and Python in place

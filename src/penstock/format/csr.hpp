@@ -29,6 +29,8 @@ struct CsrView {
   const Offset* indptr = nullptr;       // rows + 1
   const Index* indices = nullptr;
   const V* values = nullptr;            // unused when V is One
+  const Index* ahead_indices = nullptr; // what the CPU will copy next, entry for entry: its kernels prefetch it
+  const V* ahead_values = nullptr;
   Offset count = -1;                    // nnz(), for a GPU's host side: it must not read indptr. -1: not stated
 
   Offset nnz() const { return indptr[rows] - indptr[0]; }

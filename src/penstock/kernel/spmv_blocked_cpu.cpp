@@ -13,8 +13,9 @@ namespace {
 constexpr std::int64_t kSide = std::int64_t{1} << BlockedPlan<One>::kBlockShift;
 constexpr std::int64_t kStripes = 32;           // at least, for balance; fewer where a stripe would be under kStripeCost
 constexpr std::int64_t kStripeCost = 64 << 10;  // nonzeros plus rows
-// A segment costs a sum over the lanes: on AVX-512 12 entries and more gained on R-MAT 18 and 20, 5 lost 10 %.
-constexpr std::int64_t kSegment = 12;
+// A segment costs a sum over the lanes, a single entry a load and a store of y. Of 4, 6, 9, 12 and 16 on AVX-512, 6 was
+// best or within a tenth of it on R-MAT 18 and 20, FEM, circuit and web matrices; 12 lost a fifth on FEM.
+constexpr std::int64_t kSegment = 6;
 
 /// Calls f(row, column block, first, last) for each run of entries of a row that lies in one block, in row order. Rows
 /// that are not sorted have more runs.

@@ -1,4 +1,4 @@
-// Rows balanced by nonzeros. Blocks of about kBlockCost nonzeros plus rows are claimed by threads; a row longer than a
+// Rows balanced by nonzeros. Blocks of at most kBlockCost nonzeros plus rows are claimed by threads; a row longer than a
 // block is split, each piece sums into its own cell, and the cells are added in order: the result is the same for any
 // number of threads.
 #include <algorithm>
@@ -11,6 +11,8 @@ namespace penstock::cpu {
 namespace {
 
 constexpr std::int64_t kBlockCost = 32 << 10;
+constexpr std::int64_t kSmallestBlock = 4 << 10;  // a few microseconds: less than that, claiming shows
+constexpr std::int64_t kBlocks = 32;              // at least, for balance, where blocks stay large enough
 constexpr std::int64_t kBufferRows = 512;
 
 template <class S, class V>
@@ -37,6 +39,8 @@ void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::valu
     static const auto kernel = rows_kernel<T, V>();
     RowsArgs<T, V> args{a.indptr, a.indices - a.first_nnz, nullptr, x, y, 0, a.rows};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
+    if (a.ahead_indices) args.ahead_indices = a.ahead_indices - a.first_nnz;
+    if (a.ahead_values) args.ahead_values = a.ahead_values - a.first_nnz;
     if (scale.plain()) return kernel(args);
     T buffer[kBufferRows];
     args.out = buffer;
@@ -54,7 +58,8 @@ void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::valu
 
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale) {
-  const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = kBlockCost});
+  const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, kSmallestBlock, kBlockCost);
+  const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   Pieces<S> pieces(blocks);
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& b = blocks[static_cast<std::size_t>(i)];

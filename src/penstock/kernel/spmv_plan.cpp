@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
 constexpr double kStencilShare = 0.8;            // of the entries in runs
-constexpr std::int64_t kBlockedEntries = 1 << 18;  // below, everything is in cache and the plan gains nothing
+constexpr std::int64_t kBlockedEntries = 1 << 16;  // below, a product takes microseconds and the call is what costs
 
 template <class V>
 SpmvAlgorithm rule(const CsrView<V>& a) {

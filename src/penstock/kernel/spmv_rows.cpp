@@ -20,6 +20,7 @@ void baseline(const RowsArgs<T, V>& p) {
     for (; k + 4 <= end; k += 4) a += product(k), b += product(k + 1), c += product(k + 2), d += product(k + 3);
     for (; k < end; ++k) a += product(k);
     p.out[r - p.first] = (a + b) + (c + d);
+    read_ahead(p, p.indptr[r], end);
   }
 }
 

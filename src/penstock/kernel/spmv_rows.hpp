@@ -16,7 +16,20 @@ struct RowsArgs {
   const T* x;
   T* out;
   std::int64_t first, last;
+  const Index* ahead_indices = nullptr;  // moved by first_nnz as well; null where there is nothing to prefetch
+  const V* ahead_values = nullptr;
 };
+
+/// Asks for the lines that lie as entries [k, end) do, into the second-level cache. It never faults.
+template <class Args>
+inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, Offset end) {
+  if (!p.ahead_indices) return;
+  constexpr Offset kIndices = 64 / sizeof(Index);
+  for (Offset i = k; i < end; i += kIndices) __builtin_prefetch(p.ahead_indices + i, 0, 2);
+  using V = std::remove_cvref_t<decltype(*p.ahead_values)>;
+  if constexpr (!is_pattern<V>)
+    for (Offset i = k; i < end; i += Offset(64 / sizeof(V))) __builtin_prefetch(p.ahead_values + i, 0, 2);
+}
 
 template <class T, class V>
 using RowsKernel = void (*)(const RowsArgs<T, V>&);

@@ -71,6 +71,7 @@ void rows(const RowsArgs<T, V>& p) {
     const Offset end = p.indptr[r + 1];
     if constexpr (is_pattern<V>) p.out[r - p.first] = row_sum<T, V>(p.indices + k, nullptr, p.x, end - k);
     else p.out[r - p.first] = row_sum<T, V>(p.indices + k, p.values + k, p.x, end - k);
+    read_ahead(p, k, end);
     k = end;
   }
 }

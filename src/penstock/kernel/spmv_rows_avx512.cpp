@@ -85,6 +85,7 @@ void rows(const RowsArgs<T, V>& p) {
   for (auto r = q.first; r < q.last; ++r) {
     const Offset end = q.indptr[r + 1];
     *out++ = row_sum<T, V>(q.indices + k, q.values + k, q.x, end - k);
+    read_ahead(q, k, end);
     k = end;
   }
 }

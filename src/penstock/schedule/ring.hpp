@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/trace.hpp"
@@ -46,6 +47,7 @@ class Ring {
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
     Tile<V> tile{{.rows = b.rows, .cols = a_.cols, .first_nnz = b.first_nnz, .indptr = s.indptr(),
                   .indices = s.indices(Layout(b)), .values = s.values(Layout(b)), .count = b.nnz}, b, s.number, head_};
+    if (!compute.where.is_gpu()) look_ahead(tile.view);
     head_ = (head_ + 1) % static_cast<int>(slots_.size());
     return tile;
   }
@@ -80,7 +82,7 @@ class Ring {
 
   void fill(int i) {
     auto& s = *slots_[static_cast<std::size_t>(i)];
-    s.number = next_.fetch_add(1, std::memory_order_relaxed);
+    s.number = claim();
     if (s.number >= std::ssize(blocks_)) {
       s.number = -1;
       return;
@@ -92,6 +94,19 @@ class Ring {
     copy(s.indices(Layout(b)), a_.indices.data + b.first_nnz, b.nnz);
     if constexpr (!is_pattern<V>) copy(s.values(Layout(b)), a_.values.data + b.first_nnz, b.nnz);
     record(s.full, copies_);
+  }
+
+  std::int64_t claim() {
+    return claimed_ >= 0 ? std::exchange(claimed_, -1) : next_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// The CPU's copy engine is the CPU: while it computes on one block it prefetches the next, which it claims now.
+  void look_ahead(CsrView<V>& view) {
+    claimed_ = claim();
+    if (claimed_ >= std::ssize(blocks_)) return;
+    const auto first = blocks_[static_cast<std::size_t>(claimed_)].first_nnz;
+    view.ahead_indices = a_.indices.data + first;
+    if constexpr (!is_pattern<V>) view.ahead_values = a_.values.data + first;
   }
 
   template <class T>
@@ -110,6 +125,7 @@ class Ring {
   std::vector<std::unique_ptr<Slot>> slots_;
   Trace* trace_;
   int head_ = 0;
+  std::int64_t claimed_ = -1;  // the block that the next fill takes
 };
 static_assert(TileSource<Ring<double>, double>);
 

@@ -1,0 +1,61 @@
+"""Reading and writing matrices for the commands, with the checks that come before long work."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.ui import InputError, human_bytes
+
+
+def read_matrix(path: Path, **how: Any) -> Any:
+    """A csr_array from a file of any format, or mapped from a folder of the native store."""
+    import penstock as ps
+
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+    return ps.open(path) if path.is_dir() and not how else ps.load(path, **how)
+
+
+def check_output(path: Path, force: bool) -> None:
+    if path.exists() and not force:
+        raise InputError(f"{path} exists: choose another name, or --force to replace it")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"{parent}: no such folder to write {path.name} to")
+
+
+def bytes_on_disk(path: Path) -> int:
+    if path.is_dir():
+        return sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
+    return path.stat().st_size
+
+
+def require_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise InputError(
+            f"{folder} has {human_bytes(free)} free, {human_bytes(needed)} are needed: "
+            "set TMPDIR to another folder"
+        )
+
+
+def summary(a: Any, name: str) -> dict[str, Any]:
+    """What every command says of a matrix."""
+    rows, cols = a.shape
+    kind = "pattern" if a.dtype == bool else str(a.dtype)
+    return {
+        "name": name,
+        "rows": rows,
+        "cols": cols,
+        "nnz": a.nnz,
+        "dtype": kind,
+        "bytes": a.nbytes,
+    }
+
+
+def describe(s: dict[str, Any]) -> str:
+    """summary() in words."""
+    shape = f"{s['rows']:,} x {s['cols']:,}, {s['nnz']:,} nonzeros"
+    return f"{shape}, {s['dtype']}, {human_bytes(s['bytes'])}"
