@@ -280,7 +280,7 @@ class csr_array:
         if not _is_number(divisor):
             return NotImplemented
         inverse = np.true_divide(1.0, divisor)  # SciPy, too, multiplies by it
-        return self._scaled(inverse if isinstance(divisor, np.generic) else inverse.item())
+        return self._scaled(inverse if isinstance(divisor, np.inexact) else inverse.item())
 
     def __neg__(self) -> csr_array:
         return self._scaled(-1)
