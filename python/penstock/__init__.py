@@ -64,4 +64,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_lazy})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -25,33 +26,80 @@ def result_dtype(*dtypes: Any) -> np.dtype:
     return dtype
 
 
-def as_type(array: np.ndarray, dtype: np.dtype, name: str) -> np.ndarray:
-    """`array` as `dtype`, C-contiguous; refuses 64-bit integers that float64 cannot hold."""
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+def as_array(x: Any) -> np.ndarray:
+    """A NumPy array, sharing memory, from an array, a list, or any CPU object with `__dlpack__`."""
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)  # a plain one: np.matrix slices differently
+    if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
+        return np.from_dlpack(x)
+    return np.asarray(x)
+
+
+def _contiguous(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The array itself wherever the core can read it as it is."""
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.aligned:
+        return array
+    return np.require(array, dtype, ["C", "A"])
+
+
+def as_type(array: np.ndarray, dtype: np.dtype, name: str, asked: bool = False) -> np.ndarray:
+    """`array` as `dtype`, C-contiguous. Refuses to drop imaginary parts, and to round 64-bit integers unless the
+    type was asked for by name."""
+    if array.dtype != dtype:
+        checked(array, dtype, name, asked)
+    return _contiguous(array, dtype)
+
+
+def checked(array: np.ndarray, dtype: np.dtype, name: str, asked: bool = False) -> np.ndarray:
+    """The array as it came, or the refusals of `as_type`."""
+    kind = array.dtype.kind
+    if kind in "iu" and array.dtype.itemsize == 8 and array.size and not asked:
         low, high = int(array.min()), int(array.max())
         if max(-low, high) > _EXACT:
-            raise ValueError(f"{name} holds integers up to {max(-low, high)}, beyond 2^53: float64 would round them")
-    if dtype.kind != "c" and array.dtype.kind == "c":
-        raise TypeError(f"{name} is complex and would lose its imaginary part: take .real first")
-    return np.ascontiguousarray(array, dtype=dtype)
+            at = np.unravel_index(int(array.argmax() if high >= -low else array.argmin()), array.shape)
+            where = ", ".join(str(int(i)) for i in at)
+            raise ValueError(
+                f"{name}[{where}] = {array[at]} is beyond 2^53, where float64 rounds integers: convert it yourself "
+                "with astype(float) if rounding is acceptable"
+            )
+    if dtype.kind != "c" and kind == "c":
+        raise TypeError(f"{name} is complex, and as {dtype} would lose its imaginary part: pass the real part (.real)")
+    return array
 
 
 def narrow_indices(indices: Any, name: str = "indices") -> np.ndarray:
     """Column indices as int32, without a copy where they are; names the first that does not fit."""
-    indices = np.asarray(indices)
+    indices = as_array(indices)
     if indices.dtype == np.int32:
-        return np.ascontiguousarray(indices)
+        return _contiguous(indices, np.int32)
     if indices.size and indices.dtype.kind not in "iu":
         raise TypeError(f"{name} has dtype {indices.dtype}: give integers")
     if indices.size and not (indices.min() >= 0 and indices.max() <= MAX_COLS):
         bad = int(np.flatnonzero((indices < 0) | (indices > MAX_COLS))[0])
-        raise ValueError(f"{name}[{bad}] = {int(indices[bad])} is outside 0 .. 2^31 - 1")
-    return np.ascontiguousarray(indices, dtype=np.int32)
+        raise ValueError(
+            f"{name}[{bad}] = {int(indices[bad])} is outside 0 .. 2^31 - 1, the columns that one matrix may have: "
+            "split a wider matrix by columns"
+        )
+    return _contiguous(indices, np.int32)
+
+
+def _as_int64(index: Any, name: str) -> np.ndarray:
+    """Row offsets, or row or column numbers of entries (these stay int32 where they are), never wrapped around."""
+    index = as_array(index)
+    if index.dtype.kind not in "iu":
+        if index.size:
+            raise TypeError(f"{name} has dtype {index.dtype}: give integers")
+        index = index.astype(np.int64)
+    if index.dtype == np.uint64 and index.size and index.max() > np.iinfo(np.int64).max:
+        bad = int(index.argmax())
+        raise ValueError(f"{name}[{bad}] = {index[bad]} is beyond 2^63 - 1")
+    return index
 
 
 def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(values, keep): values is None for a pattern; keep is a mask where explicit False entries must go."""
-    data = np.asarray(data)
+    data = as_array(data)
     wanted = None if dtype is None else np.dtype(dtype)
     if wanted == np.bool_ or (wanted is None and data.dtype == np.bool_):
         keep = data != 0
@@ -59,15 +107,15 @@ def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray |
     target = result_dtype(data.dtype) if wanted is None else wanted
     if target not in VALUE_TYPES:
         raise TypeError(f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128")
-    return as_type(data, target, "data"), None
+    return as_type(data, target, "data", asked=wanted is not None), None
 
 
 def check_shape(shape: Any) -> tuple[int, int]:
     try:
-        rows, cols = (int(n) for n in shape)
+        rows, cols = (operator.index(n) for n in shape)
     except (TypeError, ValueError):
-        raise ValueError(f"shape={shape!r}: give (rows, columns)") from None
-    if rows < 0 or not 0 <= cols <= MAX_COLS:
+        raise ValueError(f"shape={shape!r}: give two integers, (rows, columns)") from None
+    if not 0 <= rows < 2**62 or not 0 <= cols <= MAX_COLS:
         raise ValueError(f"shape={shape!r}: rows must be 0 or more, columns 0 .. 2^31 - 1")
     return rows, cols
 
@@ -78,17 +126,17 @@ def _drop(indptr: np.ndarray, indices: np.ndarray, keep: np.ndarray) -> tuple[np
 
 
 def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any) -> Any:
-    indptr = np.asarray(indptr)
+    indptr = as_array(indptr)
     if indptr.dtype.kind not in "iu" or indptr.ndim != 1 or indptr.size == 0:
         raise ValueError("indptr must be a one-dimensional array of rows + 1 integers")
-    indices = np.asarray(indices)
-    if indices.ndim != 1 or np.ndim(data) != 1 or np.size(data) != indices.size:
-        raise ValueError(f"data has shape {np.shape(data)}, indices {indices.shape}: give one entry each")
-    if shape is None:
-        shape = (indptr.size - 1, int(indices.max()) + 1 if indices.size else 0)
-    rows, cols = check_shape(shape)
-    indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+    data, indices = as_array(data), as_array(indices)
+    if indices.ndim != 1 or data.ndim != 1 or data.size != indices.size:
+        raise ValueError(f"data has shape {data.shape}, indices {indices.shape}: give one value for each index")
     indices = narrow_indices(indices)
+    if shape is None:
+        shape = (indptr.size - 1, max(int(indices.max()) + 1, 0) if indices.size else 0)
+    rows, cols = check_shape(shape)
+    indptr = _contiguous(_as_int64(indptr, "indptr"), np.int64)
     values, keep = split_values(data, dtype)
     matrix = _core.Matrix.from_arrays(rows, cols, indptr, indices, values)
     if keep is not None:
@@ -98,21 +146,16 @@ def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any)
 
 
 def from_coo_parts(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any:
-    row, col = np.asarray(row), np.asarray(col)
-    if row.shape != col.shape or row.ndim != 1 or np.shape(data) not in ((), row.shape):
-        raise ValueError(f"row {row.shape}, col {col.shape} and data {np.shape(data)} must be equally long")
-    for name, index in (("row", row), ("col", col)):
-        if index.size and index.dtype.kind not in "iu":
-            raise TypeError(f"{name} has dtype {index.dtype}: give integers")
+    row, col, data = _as_int64(row, "row"), _as_int64(col, "col"), as_array(data)
+    if row.shape != col.shape or row.ndim != 1 or data.shape not in ((), row.shape):
+        raise ValueError(f"row {row.shape}, col {col.shape} and data {data.shape} must be equally long")
     if shape is None:
-        shape = tuple(int(index.max()) + 1 if index.size else 0 for index in (row, col))
+        shape = tuple(max(int(index.max()) + 1, 0) if index.size else 0 for index in (row, col))
     rows, cols = check_shape(shape)
-    values, keep = split_values(np.broadcast_to(np.asarray(data), row.shape), dtype)
+    values, keep = split_values(np.broadcast_to(data, row.shape), dtype)
     if keep is not None:
         row, col = row[keep], col[keep]
-    row, col = (
-        np.ascontiguousarray(i, dtype=np.int32 if i.dtype == np.int32 else np.int64) for i in (row, col)
-    )
+    row, col = (_contiguous(i, np.int32 if i.dtype == np.int32 else np.int64) for i in (row, col))
     return _core.coo_to_csr(rows, cols, row, col, values)
 
 
@@ -121,18 +164,27 @@ def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
     if isinstance(arg, tuple):
         if len(arg) == 2 and all(isinstance(n, (int, np.integer)) for n in arg):
             rows, cols = check_shape(arg)
-            kind = None if dtype is not None and np.dtype(dtype) == np.bool_ else np.empty(0, dtype or float)
-            return _core.Matrix.from_arrays(rows, cols, np.zeros(rows + 1, np.int64), np.empty(0, np.int32), kind)
+            if shape is not None and check_shape(shape) != (rows, cols):
+                raise ValueError(f"shape={shape!r} differs from {arg!r}")
+            values, _ = split_values(np.empty(0), dtype)
+            return _core.Matrix.from_arrays(rows, cols, np.zeros(rows + 1, np.int64), np.empty(0, np.int32), values)
         if len(arg) == 2:
-            data, (row, col) = arg
+            try:
+                data, (row, col) = arg
+            except (TypeError, ValueError):
+                raise ValueError("a tuple of two must be (rows, cols) or (data, (row, col))") from None
             return from_coo_parts(data, row, col, shape, dtype)
         if len(arg) == 3:
             return from_csr_parts(*arg, shape, dtype)
         raise ValueError("a tuple must be (rows, cols), (data, (row, col)) or (data, indices, indptr)")
     if hasattr(arg, "tocsr"):
         csr = arg.tocsr()
-        return from_csr_parts(csr.data, csr.indices, csr.indptr, csr.shape if shape is None else shape, dtype)
-    dense = np.asarray(arg)
+        if len(csr.shape) != 2:
+            raise ValueError(f"a sparse array of shape {csr.shape}: give two dimensions, by .reshape(1, -1)")
+        used = int(csr.indptr[-1])  # SciPy allows spare room behind the entries
+        shape = csr.shape if shape is None else shape
+        return from_csr_parts(csr.data[:used], csr.indices[:used], csr.indptr, shape, dtype)
+    dense = as_array(arg)
     if dense.ndim != 2 or dense.dtype == object:
         raise TypeError(f"cannot make a matrix from {type(arg).__name__} of shape {dense.shape}: give two dimensions")
     row, col = np.nonzero(dense)

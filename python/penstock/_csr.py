@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 
 from penstock import _core, _products
-from penstock._convert import as_type, from_anything, result_dtype
+from penstock._convert import as_array, as_type, from_anything, result_dtype
 from penstock._explain import Explanation
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
 
 class csr_array:
     """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
@@ -20,11 +25,11 @@ class csr_array:
     arg : a SciPy sparse array or matrix, a csr_array, a 2-D array, `(rows, cols)`, `(data, (row, col))` or
         `(data, indices, indptr)`. int32 indices and values of a supported type are shared, not copied.
         Booleans make a pattern, which stores no values. Integers become float64, exactly or not at all.
-        Duplicates of `(row, col)` are added up.
+        Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
     shape : (rows, cols), optional
         At most 2^31 - 1 columns; any number of nonzeros.
     dtype : optional
-        Of the values.
+        Of the values. Nothing is rounded unless it is given; the imaginary part is never dropped.
 
     Raises ValueError where the arrays do not form a matrix, naming the place, and TypeError for other types.
 
@@ -44,16 +49,22 @@ class csr_array:
 
     def __init__(self, arg: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> None:
         if isinstance(arg, csr_array):
-            self._core = arg._core if dtype is None else arg.astype(dtype)._core
+            self._hold(arg._core if dtype is None else arg.astype(dtype)._core)
             if shape is not None and tuple(shape) != arg.shape:
                 raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
             return
-        self._core = from_anything(arg, shape, dtype)
+        if isinstance(arg, _products.Transposed):
+            arg = arg.tocsr()
+        self._hold(from_anything(arg, shape, dtype))
+
+    def _hold(self, matrix: Any) -> None:
+        self._core = matrix
+        self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)  # asked for at every product
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:
         self = cls.__new__(cls)
-        self._core = matrix
+        self._hold(matrix)
         return self
 
     @classmethod
@@ -76,11 +87,11 @@ class csr_array:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self._core.shape
+        return self._shape
 
     @property
     def dtype(self) -> np.dtype:
-        return np.dtype(self._core.dtype)
+        return self._dtype
 
     @property
     def nnz(self) -> int:
@@ -125,6 +136,22 @@ class csr_array:
         kind = "pattern" if self.dtype == np.bool_ else str(self.dtype)
         size = _products.human_bytes(self.nbytes)
         return f"<{rows}x{cols} csr_array, {kind}, {self.nnz} stored values, {size}, {self.place} memory>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the arrays (not the plans), out of band where the protocol can; a mapped matrix comes back in memory."""
+        return csr_array._from_parts, (*self.shape, self.indptr, self.indices, self._core.values)
+
+    def __copy__(self) -> csr_array:
+        return csr_array._wrap(self._core)
+
+    def copy(self) -> csr_array:
+        """The same entries in memory of their own."""
+        values = None if self._core.values is None else self._core.values.copy()
+        parts = (self.indptr.copy(), self.indices.copy(), values)
+        return csr_array._from_parts(*self.shape, *parts, validate="cheap")
+
+    def __deepcopy__(self, memo: Any) -> csr_array:
+        return self.copy()
 
     def __len__(self) -> int:
         raise TypeError("the length of a sparse array is ambiguous: use .nnz or .shape[0]")
@@ -177,8 +204,7 @@ class csr_array:
         return self.dot(x)
 
     def __rmatmul__(self, x: Any) -> np.ndarray:
-        x = np.asarray(x)
-        return self.T.dot(x) if x.ndim == 1 else self.T.dot(x.T).T
+        return _products.from_left(self.T, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
@@ -188,19 +214,19 @@ class csr_array:
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         """The conjugate transpose of A times x."""
         x = np.asarray(x)
-        y = self.T.dot(np.conj(x.reshape(-1)))
-        return np.conj(y).reshape((-1, 1) if x.ndim == 2 else (-1,))
+        y = _products.conj(self.T.dot(_products.conj(x.reshape(-1))))
+        return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
 
     def matmat(self, x: np.ndarray) -> np.ndarray:
         return self.dot(x)
 
     def rmatmat(self, x: np.ndarray) -> np.ndarray:
-        return np.conj(self.T.dot(np.conj(np.asarray(x))))
+        return _products.conj(self.T.dot(_products.conj(np.asarray(x))))
 
     def explain(self, x: Any = None, schedule: Any = None) -> Explanation:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it.
         The first call measures them, for about half a second."""
-        dtype = result_dtype(self.dtype) if x is None else result_dtype(self.dtype, np.asarray(x).dtype)
+        dtype = result_dtype(self.dtype) if x is None else result_dtype(self.dtype, as_array(x).dtype)
         return _products.explain(self, dtype, schedule)
 
     def prepare(self, algorithm: str = "auto") -> str:
@@ -219,15 +245,14 @@ class csr_array:
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
-        data = self.data
-        return csr_array((data, self.indices, self.indptr), shape=self.shape, dtype=dtype)
+        return csr_array((self.data, self.indices, self.indptr), shape=self.shape, dtype=dtype)
 
     def diagonal(self, k: int = 0) -> np.ndarray:
-        """The k-th diagonal, of length min(rows + min(k, 0), cols - max(k, 0)); duplicates added up."""
+        """The k-th diagonal, of length min(rows + min(k, 0), cols - max(k, 0)), or empty where that is not positive;
+        duplicates added up."""
         rows, cols = self.shape
-        length = min(rows + min(k, 0), cols - max(k, 0))
-        if length <= 0:
-            raise ValueError(f"diagonal({k}) is outside a matrix of shape {self.shape}")
+        if min(rows + min(k, 0), cols - max(k, 0)) <= 0:
+            return np.empty(0, self.dtype)
         return self._core.diagonal(k)
 
     def sum(self, axis: int | None = None) -> Any:
@@ -240,19 +265,25 @@ class csr_array:
         return self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
 
     def _scaled(self, factor: Any) -> csr_array:
-        values = as_type(np.asarray(self.data * factor), result_dtype(self.dtype, type(factor)), "product")
-        return csr_array._from_parts(*self.shape, self.indptr, self.indices, values)
+        dtype = result_dtype(np.result_type(self.dtype, factor))
+        values = as_type(np.multiply(self.data, factor, dtype=dtype), dtype, "product")
+        mapped = self.place == "mapped"
+        return csr_array._from_parts(*self.shape, self.indptr, self.indices, values, mapped=mapped, validate="cheap")
 
     def __mul__(self, factor: Any) -> Any:
-        return self._scaled(factor) if np.isscalar(factor) else NotImplemented
+        """By a number; float32 times a Python float stays float32, as in NumPy."""
+        return self._scaled(factor) if _is_number(factor) else NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Any:
-        return self._scaled(1 / divisor) if np.isscalar(divisor) else NotImplemented
+        if not _is_number(divisor):
+            return NotImplemented
+        inverse = np.true_divide(1.0, divisor)  # SciPy, too, multiplies by it
+        return self._scaled(inverse if isinstance(divisor, np.inexact) else inverse.item())
 
     def __neg__(self) -> csr_array:
-        return self._scaled(-1.0)
+        return self._scaled(-1)
 
     def __getitem__(self, key: Any) -> Any:
         """A[i:j] is a range of rows that shares the entries; A[i, j] is a number."""

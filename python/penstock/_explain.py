@@ -35,10 +35,9 @@ def trace() -> Iterator[list[dict[str, Any]]]:
         _active.reset(token)
 
 
-def note(event: dict[str, Any]) -> None:
-    events = _active.get()
-    if events is not None:
-        events.append(event)
+def active() -> list[dict[str, Any]] | None:
+    """Where the innermost `trace` of this thread collects, or None."""
+    return _active.get()
 
 
 def human_bytes(n: float) -> str:

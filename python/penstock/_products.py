@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_type, result_dtype
-from penstock._explain import Explanation, human_bytes, note
+from penstock._convert import as_array, as_type, checked, result_dtype
+from penstock._explain import Explanation, active, human_bytes
 from penstock._schedules import as_schedule, options
 
 if TYPE_CHECKING:
@@ -20,16 +20,26 @@ SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
 
 
 def as_dense(x: Any) -> np.ndarray:
-    """A NumPy array from an array, a list, or any CPU object with `__dlpack__`."""
-    if isinstance(x, np.ndarray):
+    """The dense factor of a product: `as_array`, with a clear word on sparse ones."""
+    if type(x) is np.ndarray:
         return x
-    if hasattr(x, "tocsr") or hasattr(x, "_core"):
+    if hasattr(x, "tocsr"):
         raise TypeError(
             "the product of two sparse matrices is not built in: A.to_scipy() @ B.to_scipy() computes it with SciPy"
         )
-    if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
-        return np.from_dlpack(x)
-    return np.asarray(x)
+    return as_array(x)
+
+
+def conj(x: np.ndarray) -> np.ndarray:
+    return np.conj(x) if x.dtype.kind == "c" else x
+
+
+def from_left(transposed: Any, x: Any) -> np.ndarray:
+    """x A, by A^T."""
+    x = as_dense(x)
+    if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
+        raise ValueError(f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A")
+    return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
@@ -37,7 +47,10 @@ def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
         raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
     if semiring == "or_and":
         return np.dtype(np.uint8)
-    dtype = result_dtype(matrix, x)
+    if matrix == x and matrix.kind != "b":  # the common case, without asking NumPy
+        dtype = matrix
+    else:
+        dtype = result_dtype(matrix, x)
     if semiring != "plus_times" and dtype.kind == "c":
         raise TypeError(f"{semiring} needs an order, which complex numbers do not have")
     return dtype
@@ -58,22 +71,43 @@ def _result(shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.
     return out
 
 
+def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
+    """alpha or beta as the core takes it."""
+    if value is None:
+        return None
+    try:
+        number = bool(value) if boolean else dtype.type(value)
+        if not boolean and dtype.kind == "f" and np.iscomplexobj(value):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not a number of the result's type, {dtype}") from None
+    return number if boolean else number.item()
+
+
 def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, transposed: bool, call: Any) -> Any:
+    """`call(x, y, alpha, beta, traced)` for x, or for each of its columns, of the types and shapes that it wants."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
         raise ValueError(f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)")
     dtype = product_type(a.dtype, x.dtype, semiring)
     boolean = semiring == "or_and"
-    xs = (x != 0).astype(np.uint8) if boolean else as_type(x, dtype, "x")
+    if alpha is not None or beta is not None:
+        alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+    xs = (x != 0).view(np.uint8) if boolean else as_type(x, dtype, "x") if x.ndim == 1 else checked(x, dtype, "x")
     y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
     ys = y.view(np.uint8) if boolean else y
+    events = active()
     if x.ndim == 1:
-        note(call(np.ascontiguousarray(xs), ys, alpha, beta))
+        event = call(np.ascontiguousarray(xs) if boolean else xs, ys, alpha, beta, events is not None)
+        if events is not None:
+            events.append(event)
         return y
     for j in range(x.shape[1]):  # one vector at a time
         column = np.ascontiguousarray(ys[:, j]) if beta is not None else np.empty(rows, ys.dtype)
-        note(call(np.ascontiguousarray(xs[:, j]), column, alpha, beta))
+        event = call(np.ascontiguousarray(xs[:, j], ys.dtype), column, alpha, beta, events is not None)
+        if events is not None:
+            events.append(event)
         ys[:, j] = column
     return y
 
@@ -81,9 +115,11 @@ def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, t
 def dot(
     a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, schedule: Any, algorithm: str, semiring: str
 ) -> np.ndarray:
-    def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any) -> Any:
-        how = _lower(a, x.dtype.itemsize, schedule)
-        return _core.product(a._core, x, y, how, algorithm, semiring, alpha, beta)
+    how = None if schedule is None else as_schedule(schedule)._lower()
+
+    def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
+        limit = options.device_memory or 0
+        return _core.product(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
 
     return _run(a, x, out, alpha, beta, semiring, False, call)
 
@@ -139,8 +175,8 @@ class Transposed:
     ) -> np.ndarray:
         """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`."""
 
-        def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any) -> Any:
-            return _core.product_transposed(self._base._core, x, y, semiring, alpha, beta)
+        def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
+            return _core.product_transposed(self._base._core, x, y, semiring, alpha, beta, traced)
 
         return _run(self._base, x, out, alpha, beta, semiring, True, call)
 
@@ -148,8 +184,7 @@ class Transposed:
         return self.dot(x)
 
     def __rmatmul__(self, x: Any) -> np.ndarray:
-        x = np.asarray(x)
-        return self._base.dot(x) if x.ndim == 1 else self._base.dot(x.T).T
+        return from_left(self._base, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x)
@@ -157,8 +192,14 @@ class Transposed:
 
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x)
-        y = np.conj(self._base.dot(np.conj(x.reshape(-1))))
+        y = conj(self._base.dot(conj(x.reshape(-1))))
         return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
+
+    def matmat(self, x: np.ndarray) -> np.ndarray:
+        return self.dot(x)
+
+    def rmatmat(self, x: np.ndarray) -> np.ndarray:
+        return conj(self._base.dot(conj(np.asarray(x))))
 
     def to_scipy(self) -> Any:
         """A `scipy.sparse.csc_array` that shares what `csr_array.to_scipy` shares."""
@@ -166,3 +207,7 @@ class Transposed:
 
     def toarray(self) -> np.ndarray:
         return self._base.toarray().T
+
+    def tocsr(self) -> Any:
+        """The transpose formed, as a `scipy.sparse.csr_array`."""
+        return self.to_scipy().tocsr()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from penstock import _core
 
@@ -20,8 +22,9 @@ def parse_bytes(text: int | float | str, name: str = "size") -> int:
     >>> parse_bytes("64MiB"), parse_bytes("16 GB"), parse_bytes(4096)
     (67108864, 16000000000, 4096)
     """
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        number, unit = float(text), ""
+    number: float
+    if isinstance(text, (int, float, np.number)) and not isinstance(text, bool):
+        number, unit = text, ""
     else:
         found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", str(text).lower())
         if not found or found[2] not in _units:
@@ -62,11 +65,12 @@ class Streamed:
             return list(range(count)) or [-1]
         if isinstance(self.gpus, int):
             if not 1 <= self.gpus <= count:
-                raise ValueError(f"Streamed(gpus={self.gpus}): {count} GPUs are usable here")
+                raise ValueError(f"Streamed(gpus={self.gpus}): {count} GPUs are usable here; gpus=[-1] is the CPU")
             return list(range(self.gpus))
         devices = [int(gpu) for gpu in self.gpus]
         if not devices or any(not -1 <= gpu < count for gpu in devices):
-            raise ValueError(f"Streamed(gpus={devices}): give GPUs of 0..{count - 1}, or -1 for the CPU")
+            usable = f"GPUs of 0 .. {count - 1}" if count else "no GPU, as none is usable here"
+            raise ValueError(f"Streamed(gpus={devices}): give {usable}, or -1 for the CPU")
         return devices
 
     def _lower(self) -> Any:
@@ -74,6 +78,8 @@ class Streamed:
         if self.block is not None and block < 1:
             raise ValueError(f"Streamed(block={self.block!r}): a block holds at least one byte")
         ring = options.device_memory if self.ring is None else parse_bytes(self.ring, "ring")
+        if ring == 0:
+            raise ValueError(f"Streamed(ring={self.ring!r}): a ring holds at least one byte; None sets no limit")
         return _core.streamed(self._devices(), block, self.slots, ring or 0)
 
 
@@ -105,9 +111,21 @@ def as_schedule(how: Schedule | type | str) -> Schedule:
     raise TypeError(f"schedule={how!r}: give InCore(...), Streamed(...), ZeroCopy(...) or a name")
 
 
-@dataclass
+class _Before:
+    """What `options` was before a change: leaving the block brings it back."""
+
+    def __init__(self, device_memory: int | None) -> None:
+        self._device_memory = device_memory
+
+    def __enter__(self) -> Options:
+        return options
+
+    def __exit__(self, *_: object) -> None:
+        options.device_memory = self._device_memory
+
+
 class Options:
-    """Settings of the process. Call it to change some, as a statement or as a context manager.
+    """Settings of the process, of all threads. Call it to change some, as a statement or as a context manager.
 
     device_memory: bytes that one device may hold for a matrix and its rings; a larger matrix is streamed. None: no
     limit but the device's own. Starts from the environment variable PENSTOCK_DEVICE_MEMORY.
@@ -118,27 +136,31 @@ class Options:
     67108864
     """
 
-    device_memory: int | None = None
-    _saved: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    def __init__(self) -> None:
+        self._device_memory: int | None = None
 
-    def __call__(self, **changes: Any) -> Options:
+    @property
+    def device_memory(self) -> int | None:
+        return self._device_memory
+
+    @device_memory.setter
+    def device_memory(self, size: int | float | str | None) -> None:
+        number = None if size is None else parse_bytes(size, "device_memory")
+        if number == 0:
+            raise ValueError(f"device_memory={size!r}: give at least one byte, or None for no limit")
+        self._device_memory = number
+
+    def __call__(self, **changes: Any) -> _Before:
         unknown = set(changes) - {"device_memory"}
         if unknown:
             raise TypeError(f"options: unknown {', '.join(sorted(unknown))}; there is device_memory")
-        self._saved.append({"device_memory": self.device_memory})
+        before = _Before(self._device_memory)
         if "device_memory" in changes:
-            size = changes["device_memory"]
-            self.device_memory = None if size is None else parse_bytes(size, "device_memory")
-            if self.device_memory == 0:
-                raise ValueError("device_memory=0: give at least one byte, or None for no limit")
-        return self
+            self.device_memory = changes["device_memory"]
+        return before
 
-    def __enter__(self) -> Options:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._saved:
-            self.device_memory = self._saved.pop()["device_memory"]
+    def __repr__(self) -> str:
+        return f"options(device_memory={self._device_memory})"
 
 
 options = Options()

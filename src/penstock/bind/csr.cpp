@@ -67,9 +67,12 @@ Matrix from_arrays(std::int64_t rows, std::int64_t cols, const ReadArray<Offset>
 
 template <class V>
 Csr<V> row_range(const Csr<V>& a, std::int64_t first, std::int64_t last) {
+  const nb::gil_scoped_release release;
   const auto begin = a.indptr.data[first], end = a.indptr.data[last];
-  auto indptr = allocate<Offset>(last - first + 1);
-  for (std::int64_t i = 0; i < indptr.size; ++i) indptr.data[i] = a.indptr.data[first + i] - begin;
+  const auto indptr = allocate<Offset>(last - first + 1);
+  parallel_ranges(indptr.size, 1 << 18, [&](std::int64_t i, std::int64_t stop) {
+    for (; i < stop; ++i) indptr.data[i] = a.indptr.data[first + i] - begin;
+  });
   Csr<V> out{last - first, a.cols, indptr, a.indices.slice(begin, end - begin), {}};
   if constexpr (!is_pattern<V>) out.values = a.values.slice(begin, end - begin);
   return out;

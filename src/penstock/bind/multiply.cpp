@@ -1,5 +1,6 @@
 // Schedules, plans and the product.
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -37,6 +38,16 @@ nb::dict as_dict(const Trace& t) {
                                   "or the vector with astype");
 }
 
+Workload workload(const Matrix& m, std::int64_t entry_bytes) {
+  return std::visit([&](const auto& a) {
+    return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
+  }, m.any);
+}
+
+AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
+  return {choose(workload(a, entry_bytes), {.device_memory = device_memory})};
+}
+
 template <class S>
 Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
   using T = typename S::value_type;
@@ -68,16 +79,19 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   return true;
 }
 
-nb::dict product(const Matrix& a, const AnyVector& x, const nb::object& y, const AnySchedule& how,
-                 const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
-                 const nb::object& beta) {
+nb::object as_event(const Trace& trace, bool wanted) { return wanted ? nb::object(as_dict(trace)) : nb::none(); }
+
+nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
+                   const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
+                   const nb::object& beta, std::int64_t device_memory, bool traced) {
   Trace trace;
+  const auto how = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
   const auto wish = spmv_algorithm(algorithm);
   require(runs_on_cpu(how.how) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
           "algorithm '" + algorithm + "' needs the matrix in core on the CPU: leave it at auto for " +
               std::string(name(how.how)));
 #define X(S, V) \
-  if (try_product<S, V>(a, x, y, how, wish, semiring, alpha, beta, trace)) return as_dict(trace);
+  if (try_product<S, V>(a, x, y, how, wish, semiring, alpha, beta, trace)) return as_event(trace, traced);
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   no_kernel(semiring);
@@ -101,20 +115,14 @@ bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, st
   return true;
 }
 
-nb::dict product_transposed(const Matrix& a, const AnyVector& x, const nb::object& y, const std::string& semiring,
-                            const nb::object& alpha, const nb::object& beta) {
+nb::object product_transposed(const Matrix& a, const AnyVector& x, const nb::object& y, const std::string& semiring,
+                              const nb::object& alpha, const nb::object& beta, bool traced) {
   Trace trace;
 #define X(S, V) \
-  if (try_transposed<S, V>(a, x, y, semiring, alpha, beta, trace)) return as_dict(trace);
+  if (try_transposed<S, V>(a, x, y, semiring, alpha, beta, trace)) return as_event(trace, traced);
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   no_kernel(semiring);
-}
-
-Workload workload(const Matrix& m, std::int64_t entry_bytes) {
-  return std::visit([&](const auto& a) {
-    return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
-  }, m.any);
 }
 
 nb::dict as_dict(const Plan& plan) {
@@ -145,11 +153,13 @@ void multiply(nb::module_& m) {
     for (const int gpu : devices) s.devices.push_back(Where{gpu});
     return AnySchedule{s};
   }, nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
-  m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule"),
+  m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
         nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
-        nb::arg("beta") = nb::none());
+        nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0, nb::arg("traced") = true,
+        "y = alpha A x + beta y; without a schedule the planner chooses. What was done, where traced.");
   m.def("product_transposed", product_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
-        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none());
+        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
+        nb::arg("traced") = true);
   m.def("prepare", [](Matrix& m, const std::string& algorithm) {
     const auto wish = spmv_algorithm(algorithm);
     const nb::gil_scoped_release release;
@@ -159,13 +169,16 @@ void multiply(nb::module_& m) {
     }, m.any);
     return std::string(name(chosen));
   }, nb::arg("a"), nb::arg("algorithm") = "auto");
-  m.def("plan_bytes", [](const Matrix& m) { return std::visit([](const auto& p) { return p.bytes(); }, *m.plans); });
-  m.def("choose", [](const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
-    return AnySchedule{choose(workload(a, entry_bytes), {.device_memory = device_memory})};
-  }, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
+  m.def("plan_bytes", [](const Matrix& m) {
+    const nb::gil_scoped_release release;  // a plan may be under construction, and its builder polls for Ctrl-C
+    return std::visit([](const auto& p) { return p.bytes(); }, *m.plans);
+  });
+  m.def("choose", planned, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
   m.def("price", [](const Matrix& a, const AnySchedule& how, std::int64_t entry_bytes, std::int64_t device_memory) {
+    const auto work = workload(a, entry_bytes);
+    check(how.how, work.place);
     const nb::gil_scoped_release release;
-    const auto plan = price(how.how, workload(a, entry_bytes), {.device_memory = device_memory}, machine());
+    const auto plan = price(how.how, work, {.device_memory = device_memory}, machine());
     const nb::gil_scoped_acquire acquire;
     return as_dict(plan);
   }, nb::arg("a"), nb::arg("schedule"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);

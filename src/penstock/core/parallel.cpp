@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ thread_local Clock::time_point next_poll{};
 
 struct Job;
 thread_local const Job* current_job = nullptr;
+thread_local bool is_helper = false;  // helpers never poll: only the thread that was called can hear Ctrl-C
 
 struct Job {
   std::int64_t n = 0;
@@ -63,21 +65,32 @@ struct Job {
 /// Helpers wait for `epoch` to change, spinning first. The caller waits until every helper has left the job.
 class Pool {
  public:
-  explicit Pool(int threads) {
-    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  /// Fewer threads where the system refuses more: results do not depend on their number.
+  explicit Pool(int threads) : wanted_(threads) {
+    try {
+      for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+    }
   }
   ~Pool() {
     publish(nullptr);
     for (auto& t : helpers_) t.join();
   }
-  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+  int wanted() const { return wanted_; }
 
   void run(Job& job) {
     busy_.store(static_cast<int>(helpers_.size()), std::memory_order_relaxed);
     publish(&job);
     job.work(true);
-    for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin)
-      if (spin > kSpins) std::this_thread::yield();
+    for (int spin = 0; busy_.load(std::memory_order_acquire) != 0; ++spin) {
+      if (spin <= kSpins) continue;
+      std::this_thread::yield();
+      try {
+        poll_interrupt(job);
+      } catch (...) {
+        job.fail(std::current_exception());  // the helpers' own polls see it
+      }
+    }
   }
   bool try_claim() { return !claimed_.exchange(true, std::memory_order_acquire); }
   void unclaim() { claimed_.store(false, std::memory_order_release); }
@@ -92,6 +105,7 @@ class Pool {
     wake_.notify_all();
   }
   void help() {
+    is_helper = true;
     for (std::uint64_t seen = 0;;) {
       for (int spin = 0; spin < kSpins && epoch_.load(std::memory_order_acquire) == seen; ++spin) {}
       Job* job;
@@ -107,6 +121,12 @@ class Pool {
     }
   }
 
+  /// Ctrl-C while helpers finish what this thread no longer has a share in.
+  static void poll_interrupt(const Job& job) {
+    if (!job.stop.load(std::memory_order_relaxed)) penstock::poll_interrupt();
+  }
+
+  int wanted_;
   std::vector<std::thread> helpers_;
   std::mutex lock_;
   std::condition_variable wake_;
@@ -139,7 +159,7 @@ std::shared_ptr<Pool> pool() {
                      new (&pool_lock) std::mutex;
                    });
   }
-  if (!*pool_slot || (*pool_slot)->threads() != num_threads()) *pool_slot = std::make_shared<Pool>(num_threads());
+  if (!*pool_slot || (*pool_slot)->wanted() != num_threads()) *pool_slot = std::make_shared<Pool>(num_threads());
   return *pool_slot;
 }
 
@@ -159,7 +179,7 @@ void poll_interrupt() {
   if (current_job && current_job->stop.load(std::memory_order_relaxed))
     throw Error(Errc::interrupted, "stopped: another thread of this operation failed or was interrupted");
   const auto poll = installed_poll.load(std::memory_order_relaxed);
-  if (!poll) return;
+  if (!poll || is_helper) return;
   const auto now = Clock::now();
   if (now < next_poll) return;
   next_poll = now + kPollInterval;

@@ -68,6 +68,7 @@ class BucketSorter {
  private:
   static constexpr int kLeafBits = 17;
   static constexpr int kMaxDigit = 11;
+  static constexpr std::int64_t kLook = 1 << 20;     // entries between looks at the clock
   static constexpr std::int64_t kSmall = 192;        // below it std::sort beats clearing the histograms
   static constexpr std::int64_t kWideDigits = 8192;  // from here on 11-bit digits beat 8-bit ones
 
@@ -88,17 +89,22 @@ class BucketSorter {
     const int low = std::max(0, bits - 8);
     const auto digit = [&](std::int64_t k) { return key(k) >> low & 255; };
     std::array<std::int64_t, 257> end{};
-    for (auto k = first; k < last; ++k) ++end[digit(k)];
+    for (auto k = first; k < last;) {
+      for (const auto stop = std::min(last, k + kLook); k < stop; ++k) ++end[digit(k)];
+      poll_interrupt();
+    }
     std::array<std::int64_t, 256> next;
     for (auto at = first; auto& e : end) {
       const auto d = static_cast<std::size_t>(&e - end.data());
       if (d < 256) next[d] = at, at += e, e = at;
     }
+    std::int64_t moves = 0;
     for (std::size_t d = 0; d < 256; ++d)
       while (next[d] < end[d]) {
         const auto home = digit(next[d]);
         if (home != d) exchange(next[d], next[home]);
         ++next[home];
+        if (++moves % kLook == 0) poll_interrupt();
       }
     for (std::size_t d = 0; d < 256; ++d) {
       const auto begin = d == 0 ? first : end[d - 1];

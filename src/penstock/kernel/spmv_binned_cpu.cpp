@@ -16,8 +16,11 @@ constexpr std::int64_t kStep = 16 << 10;  // entries between looks at the clock
 template <class V, class F>
 void for_each_entry(const CsrView<V>& a, std::int64_t bin, F&& f) {
   for (auto r = bin * kSide; r < std::min(a.rows, (bin + 1) * kSide); ++r)
-    for (Offset k = a.indptr[r] - a.first_nnz; k < a.indptr[r + 1] - a.first_nnz; ++k)
-      f(k, static_cast<std::uint16_t>(r & kLocal), a.indices[k]);
+    for (Offset k = a.indptr[r] - a.first_nnz, end = a.indptr[r + 1] - a.first_nnz; k < end;) {
+      for (const auto stop = std::min(end, k + kStep); k < stop; ++k)
+        f(k, static_cast<std::uint16_t>(r & kLocal), a.indices[k]);
+      if (r % 256 == 0 || k < end) poll_interrupt();
+    }
 }
 
 }  // namespace
@@ -55,11 +58,13 @@ void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typ
     const T* from = x + c * kSide;
     for (std::int64_t bin = 0; bin < plan.row_bins; ++bin) {
       const auto* range = plan.start.data() + bin * plan.col_bins + c;
-      for (Offset k = range[0]; k < range[1]; ++k) {
-        if constexpr (is_pattern<V>) products.data[k] = from[plan.cols.data[k]];
-        else products.data[k] = plan.values.data[k] * from[plan.cols.data[k]];
+      for (Offset k = range[0]; k < range[1];) {
+        for (const auto stop = std::min(range[1], k + 64 * kStep); k < stop; ++k) {
+          if constexpr (is_pattern<V>) products.data[k] = from[plan.cols.data[k]];
+          else products.data[k] = plan.values.data[k] * from[plan.cols.data[k]];
+        }
+        poll_interrupt();
       }
-      poll_interrupt();
     }
   });
   parallel_for(plan.row_bins, [&](std::int64_t bin) {

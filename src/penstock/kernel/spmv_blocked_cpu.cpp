@@ -23,6 +23,7 @@ template <class V, class F>
 void for_each_run(const CsrView<V>& a, const RowBlock& b, F&& f) {
   Offset piece_ptr[2];
   const auto view = block_view(a, b, piece_ptr);
+  Offset look = kStripeCost;
   for (std::int64_t r = 0; r < b.rows; ++r) {
     const Offset end = view.indptr[r + 1] - view.first_nnz;
     for (Offset k = view.indptr[r] - view.first_nnz; k < end;) {
@@ -30,6 +31,7 @@ void for_each_run(const CsrView<V>& a, const RowBlock& b, F&& f) {
       const auto first = k;
       while (k < end && view.indices[k] >> BlockedPlan<V>::kBlockShift == column && k - first < 0xffff) ++k;
       f(static_cast<std::uint32_t>(r), column, first, k);
+      if (k >= look) poll_interrupt(), look = k + kStripeCost;
     }
   }
 }
