@@ -77,8 +77,8 @@ class Entries:
             self.count += found
         if promised is not None and self.count < promised:
             raise text.broken(
-                f"the file ends after {self.count} of the {promised} entries that the header promises: it is truncated, "
-                "or the count is wrong",
+                f"the file ends after {self.count} of the {promised} entries that the header promises: it is "
+                "truncated, or the count is wrong",
                 header,
             )
 
@@ -109,7 +109,7 @@ def to_csr(file: Any, rows: int, cols: int, row: np.ndarray, col: np.ndarray, va
 
 
 def _merged(a: csr_array, how: str) -> csr_array:
-    """Runs of equal columns in a row (coo_to_csr sorts them) made one entry; of a pattern, nothing is left to choose."""
+    """Runs of equal columns in a row (coo_to_csr sorts them) made one entry; of a pattern, there is no choice."""
     if a.nnz == 0:
         return a
     first = np.empty(a.nnz, bool)

@@ -1,5 +1,5 @@
-"""Which line of a text is wrong, and what is wrong with it: a slow, strict second look, taken only where a library, or a
-check of what it read, has refused a block. All strictness about single fields is here, for every format."""
+"""Which line of a text is wrong, and what is wrong with it: a slow, strict second look, taken only where a library, or
+a check of what it read, has refused a block. All strictness about single fields is here, for every format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(rb"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
 _BLANKS = re.compile(rb"[ \t\r]+")
 
 
-class Unreadable(Exception):  # noqa: N818
+class Unreadable(Exception):
     """A block that a library, or a check of what it read, refuses."""
 
 
@@ -43,8 +43,8 @@ def real_fault(token: bytes) -> str | None:
 
 @dataclass(frozen=True)
 class Lines:
-    """What a line holds: a letter a field. i row, j column, v value, w imaginary part, n value that is an integer, x anything,
-    a the letter a itself. `hint` ends the message about a row or column number."""
+    """What a line holds, a letter a field: i row, j column, v value, w imaginary part, n value that is an integer, x
+    anything, a the letter a itself. `hint` ends the message about a row or column number."""
 
     columns: str
     base: int
