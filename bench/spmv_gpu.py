@@ -37,13 +37,20 @@ def rows_for(name, dtype, cols, indptr, indices, limits, repeats, rival):
     a = _core.Matrix.from_arrays(rows, cols, indptr, indices, values, every_index=False)
     least = a.nbytes + (rows + cols) * vector.itemsize
     on_device, pinned = _core.to_place(a, "device"), _core.to_place(a, "pinned")
-    theirs = rival and cupy_runs(rival, indptr, indices, values, (rows, cols), x)
-    ours, other = [], []
+    theirs = cupy_runs(rival, indptr, indices, values, (rows, cols), x) if rival else {}
+    ours, other = [], {name: [] for name in theirs}
     for _ in range(repeats):
         (seconds,), expected = _core.time_spmv_gpu(on_device, x, repeats=1)
         ours.append(seconds)
-        if theirs:
-            other.append(theirs())
+        for name_of_theirs, once in theirs.items():
+            other[name_of_theirs].append(once())
+    tolerance = 1e-3 if vector == np.float32 else 1e-9
+
+    def right(got, what):
+        assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max(), (
+            f"{name}: {what} is wrong"
+        )
+
     y = np.zeros(rows, vector)
 
     def row(what, seconds, limit):
@@ -61,8 +68,9 @@ def rows_for(name, dtype, cols, indptr, indices, limits, repeats, rival):
         )
 
     out = [row("in core, kernel", statistics.median(ours), "device")]
-    if other:
-        out.append(row("cuSPARSE, kernel", statistics.median(other), "device"))
+    for name_of_theirs, seconds in other.items():
+        out.append(row(f"cuSPARSE {name_of_theirs}", statistics.median(seconds), "device"))
+        right(theirs[name_of_theirs].y.get(), "cuSPARSE")
     cases = [
         ("in core, call", on_device, _core.in_core(0), "device"),
         ("streamed, pinned, call", pinned, _core.streamed([0]), "link"),
@@ -72,10 +80,7 @@ def rows_for(name, dtype, cols, indptr, indices, limits, repeats, rival):
         y[:] = np.nan
         seconds, _ = whole_call(matrix, x, y, how, max(repeats // 2, 3))
         out.append(row(what, seconds, limit))
-        tolerance = 1e-3 if vector == np.float32 else 1e-9
-        assert np.abs(y - expected).max() <= tolerance * np.abs(expected).max(), (
-            f"{name}: {what} is wrong"
-        )
+        right(y, what)
     return out
 
 

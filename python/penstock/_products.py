@@ -75,13 +75,10 @@ def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
     """alpha or beta as the core takes it."""
     if value is None:
         return None
-    try:
-        number = bool(value) if boolean else dtype.type(value)
-        if not boolean and dtype.kind == "f" and np.iscomplexobj(value):
-            raise TypeError
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}={value!r} is not a number of the result's type, {dtype}") from None
-    return number if boolean else number.item()
+    kinds = "biufc" if boolean or dtype.kind == "c" else "biuf"
+    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in kinds:
+        raise TypeError(f"{name}={value!r} is not a number of the result's type, {'bool' if boolean else dtype}")
+    return bool(value) if boolean else dtype.type(value).item()
 
 
 def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, transposed: bool, call: Any) -> Any:

@@ -1,7 +1,10 @@
 """csr_array: construction, shared memory, refusals, and what a matrix can be asked."""
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -340,6 +343,14 @@ def test_copies_and_pickles(dtype):
     buffers = []
     light = pickle.dumps(A, 5, buffer_callback=buffers.append)
     assert len(buffers) >= 2 and len(light) < 2000  # protocol 5 passes the arrays by
+
+
+@pytest.mark.parametrize("value", ["two", "0", "3x", "99999"])
+def test_a_number_of_threads_that_is_none(value):
+    there = {**os.environ, "PENSTOCK_NUM_THREADS": value}
+    code = "import penstock; penstock.num_threads()"
+    done = subprocess.run([sys.executable, "-c", code], env=there, capture_output=True, text=True)
+    assert done.returncode and f"ValueError: PENSTOCK_NUM_THREADS={value} is not" in done.stderr
 
 
 def test_names_and_text():

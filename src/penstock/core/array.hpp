@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,22 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 
 /// Gives the whole pages within host memory that nobody will read again back to the system; the block stays allocated.
 void forget_bytes(void* first, std::int64_t bytes) noexcept;
+
+/// While it lives, reading a byte of a mapped file brings one page and not the megabytes around it; nothing for other
+/// memory. For a few samples out of much that is on disk.
+class ReadsAlone {
+ public:
+  template <class T>
+  explicit ReadsAlone(const Array<T>& a) : ReadsAlone(a.data, a.place.memory == Memory::mapped ? a.bytes() : 0) {}
+  ReadsAlone(const void* first, std::int64_t bytes) noexcept;
+  ~ReadsAlone();
+  ReadsAlone(const ReadsAlone&) = delete;
+  ReadsAlone& operator=(const ReadsAlone&) = delete;
+
+ private:
+  void* first_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 template <class T>
 Array<T> allocate(std::int64_t count, Place place = {}) {

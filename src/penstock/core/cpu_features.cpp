@@ -1,7 +1,11 @@
 #include "penstock/core/cpu_features.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+
+#include "penstock/core/error.hpp"
 
 namespace penstock {
 namespace {
@@ -24,11 +28,14 @@ Simd detect() {
 }
 
 Simd lowered(Simd found) {
-  const char* wish = std::getenv("PENSTOCK_SIMD");
-  if (!wish) return found;
+  const char* set = std::getenv("PENSTOCK_SIMD");
+  const std::string_view wish = set ? set : "";
+  if (wish.empty()) return found;
+  require(std::ranges::find(kNames, wish) != std::end(kNames),
+          "PENSTOCK_SIMD=" + std::string(wish) + " is unknown: choose scalar, avx2, avx512 or neon");
   if (wish == kNames[0]) return Simd::scalar;
   if (wish == kNames[1] && found == Simd::avx512) return Simd::avx2;
-  return found;
+  return found;  // more than this CPU has is no more than it has
 }
 
 }  // namespace

@@ -51,4 +51,16 @@ void forget_bytes(void* first, std::int64_t bytes) noexcept {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+ReadsAlone::ReadsAlone(const void* first, std::int64_t bytes) noexcept {
+  if (bytes <= 0) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(first) / page * page;
+  first_ = reinterpret_cast<void*>(begin);
+  bytes_ = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(bytes) - begin;
+  madvise(first_, bytes_, MADV_RANDOM);
+}
+ReadsAlone::~ReadsAlone() {
+  if (bytes_ > 0) madvise(first_, bytes_, MADV_NORMAL);
+}
+
 }  // namespace penstock

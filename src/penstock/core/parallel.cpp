@@ -23,6 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
+constexpr int kMaxThreads = 4096;
 constexpr int kSpins = 20'000;  // about 50 us: longer than the gap between two products of an iteration
 
 std::atomic<InterruptPoll> installed_poll = nullptr;
@@ -137,8 +138,13 @@ class Pool {
 };
 
 int default_threads() {
-  if (const char* s = std::getenv("PENSTOCK_NUM_THREADS"))
-    if (const int n = std::atoi(s); n >= 1) return n;
+  if (const char* s = std::getenv("PENSTOCK_NUM_THREADS"); s && *s) {
+    char* end = nullptr;
+    const long n = std::strtol(s, &end, 10);
+    require(*end == '\0' && n >= 1 && n <= kMaxThreads,
+            "PENSTOCK_NUM_THREADS=" + std::string(s) + " is not a number between 1 and " + std::to_string(kMaxThreads));
+    return static_cast<int>(n);
+  }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -170,7 +176,8 @@ int num_threads() {
   return wanted_threads.load();
 }
 void set_num_threads(int n) {
-  require(n >= 1 && n <= 4096, "set_num_threads: " + std::to_string(n) + " is not between 1 and 4096");
+  require(n >= 1 && n <= kMaxThreads,
+          "set_num_threads: " + std::to_string(n) + " is not between 1 and " + std::to_string(kMaxThreads));
   wanted_threads = n;
 }
 

@@ -208,7 +208,8 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   require(tiles <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
                                    " rows and nonzeros are too many for one launch: use Streamed");
   const UseDevice use(stream.where);
-  const CsrView<W> view{a.rows, a.cols, a.first_nnz, a.indptr, a.indices, for_kernel(a.values), a.count};
+  const CsrView<W> view{.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr,
+                        .indices = a.indices, .values = for_kernel(a.values), .count = a.count};
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (tiles == 1)
     return launch(multiply_tiles<D, W>, 1, stream, view, for_kernel(x), for_kernel(y), how, nullptr, nullptr, nullptr);

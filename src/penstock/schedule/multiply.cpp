@@ -142,8 +142,14 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
-/// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another.
-std::int64_t host_rings() { return num_threads(); }
+constexpr std::int64_t kLeastSlotBytes = 768;     // room for the padding and a few nonzeros
+
+/// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another. Fewer
+/// where `ring_bytes` does not hold so many.
+std::int64_t host_rings(const Streamed& how) {
+  if (how.ring_bytes == 0) return num_threads();
+  return std::clamp<std::int64_t>(how.ring_bytes / (how.slots * kLeastSlotBytes), 1, num_threads());
+}
 
 template <Semiring S, class V>
 void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
@@ -165,7 +171,7 @@ void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, st
   const auto drive = [&](Where where) {
     try {
       if (where.is_gpu()) ring(where);
-      else parallel_for(host_rings(), [&](std::int64_t) { ring(where); });
+      else parallel_for(host_rings(how), [&](std::int64_t) { ring(where); });
     } catch (...) {
       next = std::ssize(blocks);  // the other devices stop after the tiles that they hold
       const std::lock_guard guard(lock);
@@ -190,6 +196,10 @@ void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span
   require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
                                        std::to_string(a.rows) + " rows");
   check_places(how, a);
+  if (const auto* s = std::get_if<Streamed>(&how); s && s->ring_bytes > 0)
+    require(s->ring_bytes >= s->slots * kLeastSlotBytes,
+            "Streamed: a ring of " + std::to_string(s->ring_bytes) + " bytes does not hold " + std::to_string(s->slots) +
+                " slots of " + std::to_string(kLeastSlotBytes) + " bytes: allow more bytes, or use fewer slots");
   t = {.schedule = std::string(name(how)), .kernel = first_device(how).is_gpu() ? "merge_path" : "balanced"};
   t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
 }
@@ -201,7 +211,7 @@ std::int64_t slot_bytes(const Streamed& how) {
   auto bytes = how.block_bytes;
   if (bytes == 0) bytes = gpu ? kGpuSlotBytes : kHostSlotBytes;
   if (how.ring_bytes > 0)
-    bytes = std::min(bytes, how.ring_bytes / (how.slots * (gpu ? 1 : host_rings())) - kSlotPadding);
+    bytes = std::min(bytes, how.ring_bytes / (how.slots * (gpu ? 1 : host_rings(how))) - kSlotPadding);
   return std::max<std::int64_t>(bytes, 64);
 }
 
