@@ -82,6 +82,13 @@ class Entries:
                 header,
             )
 
+    def adopt(self, row: np.ndarray, col: np.ndarray, values: np.ndarray | None) -> None:
+        """Takes arrays that hold all entries, counted from 0."""
+        self.row, self.col, self.count = row, col.astype(np.int32, copy=False), row.size
+        if self.values is not None and values is not None:
+            with np.errstate(over="ignore"):
+                self.values = values.astype(self.values.dtype, copy=False)
+
     def to_csr(
         self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum"
     ) -> csr_array:

@@ -7,14 +7,26 @@ memory stays bounded, and a refusal is known to lie in this block.
 from __future__ import annotations
 
 import io
-from typing import Any
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from penstock._io._faults import EXACT, Lines, Unreadable, fault_among_numbers
 from penstock._io._text import TextFile, count_lines
-from penstock._io._tidy import c_numbers, infinities, is_plain, one_a_line, tidied, without_words
+from penstock._io._tidy import (
+    c_numbers,
+    infinities,
+    is_plain,
+    one_a_line,
+    plain_lines,
+    tidied,
+    without_words,
+)
 
+PIECE = 1 << 21
 FIELDS = {"": "pattern", "v": "real", "n": "integer", "vw": "complex"}
 
 
@@ -49,6 +61,77 @@ def _check_values(values: np.ndarray, column: str, block: bytes) -> None:
         parts = values.view(np.float64)
         if np.count_nonzero(np.isinf(parts)) != infinities(block):
             raise Unreadable("a number is too large for float64")
+
+
+class _General(io.RawIOBase):
+    """A file whose header is replaced."""
+
+    def __init__(self, head: bytes, file: BinaryIO) -> None:
+        super().__init__()
+        self._head, self._file = head, file
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        head, self._head = self._head, b""
+        return head or self._file.read(size)
+
+
+def _all_plain(file: BinaryIO, columns: str, promised: int) -> bool:
+    """Whether the rest of a file is as many plain lines as promised; looks at it in pieces on several threads."""
+    lock = threading.Lock()
+    rest = b""
+
+    def look(_: int) -> int:
+        nonlocal rest
+        lines = 0
+        while True:
+            with lock:
+                piece = file.read(PIECE)
+                end = piece.rfind(b"\n") + 1
+                if piece and end == 0:
+                    return -1
+                block, rest = b"".join((rest, memoryview(piece)[:end])), piece[end:]
+                if not piece and rest == block == b"":
+                    return lines
+            if not piece:
+                block += b"\n"
+            found = plain_lines(block, columns)
+            if found < 0:
+                return -1
+            lines += found
+
+    threads = min(4, len(os.sched_getaffinity(0)))
+    with ThreadPoolExecutor(threads) as pool:
+        counts = list(pool.map(look, range(threads)))
+    return min(counts) >= 0 and sum(counts) == promised
+
+
+def read_plain_file(
+    text: TextFile, lines: Lines, promised: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
+    """All entries, counted from 0, of a file that is not packed and is plain throughout; None for any other. Nothing is
+    copied: SciPy reads from the file itself, with a banner that says general."""
+    if not text.exact_size or promised == 0:
+        return None
+    numbers = lines.columns[2:]
+    head = f"%%MatrixMarket matrix coordinate {FIELDS[numbers]} general\n"
+    head += f"{lines.rows} {lines.cols} {promised}\n"
+    with open(text.path, "rb", buffering=0) as file:
+        file.seek(text.taken)
+        if not _all_plain(file, lines.columns, promised):
+            return None
+        from scipy.io import mmread
+
+        file.seek(text.taken)
+        try:
+            found = mmread(_General(head.encode(), file))
+            if numbers:
+                _check_values(found.data, numbers[0], b"")
+        except (ValueError, OverflowError, Unreadable):
+            return None
+    return found.row, found.col, found.data if numbers else None
 
 
 def read_entries(

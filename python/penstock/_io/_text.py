@@ -111,6 +111,7 @@ class TextFile:
         self._buffer = b""
         self._at = 0
         self.line = 1
+        self.taken = 0  # bytes of header
 
     def __enter__(self) -> TextFile:
         return self
@@ -140,6 +141,7 @@ class TextFile:
         """The next line, and goes past it."""
         line = self.peek()
         self._at += len(line)
+        self.taken += len(line)
         self.line += 1
         return line
 

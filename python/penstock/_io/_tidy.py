@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 
 _NEWLINE, _BLANK, _MINUS, _PLUS, _DOT, _E, _OTHER = range(7)
-_KIND = np.full(256, _OTHER, np.uint8)
-for _chars, _k in (
+_KINDS = bytearray([_OTHER] * 256)
+for _chars, _kind in (
     (b"\n", _NEWLINE),
     (b" ", _BLANK),
     (b"-", _MINUS),
@@ -22,9 +22,10 @@ for _chars, _k in (
     (b".", _DOT),
     (b"eE", _E),
 ):
-    _KIND[list(_chars)] = _k
+    for _char in _chars:
+        _KINDS[_char] = _kind
 _EXPONENT_MINUS = 14 * _E + 2 * _MINUS
-STEP = 1 << 20  # bytes at a time: the arrays stay in the cache
+STEP = 1 << 18  # bytes at a time: the arrays stay in the cache
 
 _TO_BLANKS = bytes.maketrans(b"\t\r", b"  ")
 _TO_LINES = bytes.maketrans(b"\t\r ", b"\n\n\n")
@@ -35,10 +36,10 @@ _LEADING_PLUS = re.compile(rb"(?<![^ \n])\+(?=[0-9.iInN])")
 _QUOTED = re.compile(rb'"([^"\n,;\t ]*)"')
 
 
-def _pairs(real: bool) -> np.ndarray:
-    """Whether a byte that is no digit may follow another; entry 14 a + 2 b + (digits stand between)."""
-    good = np.zeros(98, bool)
-    for a, b, digits in product(range(7), range(7), range(2)):
+def _pairs(real: bool) -> bytes:
+    """The good pairs of bytes that are no digits, as 14 a + 2 b + (digits stand between)."""
+    good = []
+    for a, b, digits in product(range(_OTHER), range(_OTHER), range(2)):
         if b in (_NEWLINE, _BLANK):  # a number ends
             fine = digits or a == _DOT
         elif b == _MINUS:
@@ -48,58 +49,60 @@ def _pairs(real: bool) -> np.ndarray:
         elif b == _DOT:
             fine = real and a in (_NEWLINE, _BLANK, _MINUS)
         else:
-            fine = real and b == _E and a not in (_E, _PLUS) and (digits or a == _DOT)
-        good[14 * a + 2 * b + digits] = fine and _OTHER not in (a, b)
-    return ~good
+            fine = real and a not in (_E, _PLUS) and (digits or a == _DOT)
+        if fine:
+            good.append(14 * a + 2 * b + digits)
+    return bytes(good)
 
 
-_BAD = {True: _pairs(True), False: _pairs(False)}
+_GOOD = {True: _pairs(True), False: _pairs(False)}
+
+
+def plain_lines(block: bytes | memoryview, columns: str) -> int:
+    """How many lines there are, if every line holds the columns (i, j: index; v, w: number; n: integer) and nothing else,
+    one blank between two, spelled with digits, a minus, a point and an exponent with e; otherwise -1."""
+    data = np.frombuffer(block, np.uint8)
+    lines = first = 0
+    while first < data.size:
+        end = min(first + STEP, data.size)
+        if end < data.size:
+            ends = np.flatnonzero(data[first:end] == 10)
+            end = first + int(ends[-1]) + 1 if ends.size else data.size
+        found = _plain_lines(data[first:end], columns)
+        if found < 0:
+            return -1
+        lines += found
+        first = end
+    return lines
+
+
+def _plain_lines(data: np.ndarray, columns: str) -> int:
+    at = np.flatnonzero(data - np.uint8(48) > 9)
+    if at.size == 0 or at[-1] != data.size - 1:
+        return -1
+    kind = np.frombuffer(data.take(at).tobytes().translate(_KINDS), np.uint8)
+    code = np.empty(at.size, np.uint8)
+    code[0] = 2 * kind[0] + (at[0] > 0)  # as after a newline
+    np.multiply(kind[:-1], 14, out=code[1:])
+    code[1:] += kind[1:] * np.uint8(2)
+    code[1:] += at[1:] - at[:-1] > 1
+    if code.tobytes().translate(None, _GOOD["v" in columns]):
+        return -1
+    if ((code[:-1] == _EXPONENT_MINUS) & (kind[1:] > _BLANK)).any():  # such as 1e-.5
+        return -1
+    newline = kind == _NEWLINE
+    lines = int(np.count_nonzero(newline))
+    if kind[-1] != _NEWLINE or np.count_nonzero(kind == _BLANK) != (len(columns) - 1) * lines:
+        return -1
+    # An index has no sign, point or exponent: the next byte that is no digit is the blank behind it.
+    for k in range(1, min(sum(c in "ij" for c in columns), len(columns) - 1) + 1):
+        if kind[min(k - 1, kind.size - 1)] != _BLANK or (newline[:-k] & (kind[k:] != _BLANK)).any():
+            return -1
+    return lines
 
 
 def is_plain(block: bytes, columns: str) -> bool:
-    """Whether every line holds the columns (i, j: index; v, w: number; n: integer) and nothing else, one blank between
-    two, spelled with digits, a minus, a point and an exponent with e. The block ends with a newline."""
-    data = np.frombuffer(block, np.uint8)
-    first = 0
-    while first < data.size:
-        end = (
-            data.size
-            if data.size - first <= STEP
-            else block.find(b"\n", first + STEP - 1) + 1 or data.size
-        )
-        if not _is_plain(data[first:end], columns):
-            return False
-        first = end
-    return True
-
-
-def _is_plain(data: np.ndarray, columns: str) -> bool:
-    at = np.flatnonzero(data - np.uint8(48) > 9)
-    if at.size == 0 or at[-1] != data.size - 1:
-        return False
-    kind = _KIND[data[at]]
-    code = np.empty(at.size, np.uint8)
-    code[0] = 2 * kind[0] + (at[0] > 0)
-    np.multiply(kind[:-1], 14, out=code[1:])
-    code[1:] += kind[1:] * np.uint8(2)
-    code[1:] += np.diff(at) > 1
-    if _BAD["v" in columns][code].any():
-        return False
-    after = np.flatnonzero(code == _EXPONENT_MINUS) + 1
-    if (kind[after] > _BLANK).any():  # such as 1e-.5; a newline is last, so there is one behind
-        return False
-    ends = np.flatnonzero(kind == _NEWLINE)
-    if np.count_nonzero(kind == _BLANK) != (len(columns) - 1) * ends.size:
-        return False
-    indices = sum(c in "ij" for c in columns)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    for k in range(
-        indices
-    ):  # they have no sign, point or exponent, so the next byte is the blank behind
-        behind = starts + k
-        if (kind[behind] != (_NEWLINE if k == len(columns) - 1 else _BLANK)).any():
-            return False
-    return True
+    return plain_lines(block, columns) >= 0
 
 
 def squeezed(block: bytes) -> bytes:
@@ -156,6 +159,8 @@ def c_numbers(block: bytes) -> bytes:
 
 def without_words(block: bytes) -> bytes:
     """nan and inf as 0, for `is_plain`."""
+    if not any(letter in block for letter in (b"n", b"N", b"i", b"I")):
+        return block
     return _WORD.sub(b"0", block)
 
 

@@ -18,7 +18,7 @@ from penstock._io._entries import Entries, to_csr, value_type
 from penstock._io._errors import check_cols, check_rows, check_size, count, shown
 from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
-from penstock._io._scipy_text import read_entries, read_numbers
+from penstock._io._scipy_text import read_entries, read_numbers, read_plain_file
 from penstock._io._text import TextFile
 
 HINT = "the size line or this line is wrong"
@@ -96,10 +96,14 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
             )
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
-        entries = Entries(
-            value_type(kind, dtype), more[0] if text.exact_size else min(more[0], 1 << 20), rows
-        )
-        entries.parse(text, Lines("ij" + columns, 1, rows, cols, HINT, "%"), read_entries, more[0])
+        lines = Lines("ij" + columns, 1, rows, cols, HINT, "%")
+        whole = read_plain_file(text, lines, more[0])
+        expected = 0 if whole else more[0] if text.exact_size else min(more[0], 1 << 20)
+        entries = Entries(value_type(kind, dtype), expected, rows)
+        if whole:
+            entries.adopt(*whole)
+        else:
+            entries.parse(text, lines, read_entries, more[0])
     return entries.to_csr(path, rows, cols, MIRRORS[symmetry])
 
 
