@@ -4,7 +4,7 @@ import numpy as np
 
 from penstock import _core
 
-TILE = 2016  # rows plus nonzeros of one block of the kernel: lengths around it are awkward
+TILES = (1760, 2016)  # rows plus nonzeros of one block of the kernel: lengths around it are awkward
 REAL = [("min_plus", None), ("min_plus", "same"), ("max_times", None), ("max_times", "same")]
 INSTANCES = [
     ("plus_times", None, "float32"),
@@ -41,7 +41,9 @@ MUL = {
 
 def _lengths(rng: np.random.Generator) -> dict[str, tuple[int, np.ndarray]]:
     """Name -> (columns, row lengths)."""
-    around = [0, 1, 31, 32, 33, 255, 256, 257, 1023, 1025, 3000, 2 * TILE - 1, 2 * TILE, 5 * TILE]
+    around = [0, 1, 31, 32, 33, 255, 256, 257, 1023, 1025, 3000]
+    around += [n for t in TILES for n in (2 * t - 1, 2 * t, 5 * t)]
+    edges = [n for t in TILES for n in (t - 1, t, t + 1)]
     hub = np.zeros(3001, int)
     hub[1234] = 300_000
     crowd = np.full(5003, 3)
@@ -57,8 +59,8 @@ def _lengths(rng: np.random.Generator) -> dict[str, tuple[int, np.ndarray]]:
         "regular_7": (4099, np.full(30_011, 7)),
         "mostly_empty": (997, (rng.random(150_001) < 0.01) * rng.integers(1, 90, 150_001)),
         "power_law": (20_011, np.minimum(rng.pareto(0.9, 20_011) * 3, 60_000).astype(int)),
-        "around_the_tile": (501, np.array(around + [TILE - 1, TILE, TILE + 1] + around[::-1])),
-        "rows_fill_tiles": (501, np.full(40, TILE - 1)),
+        "around_the_tile": (501, np.array(around + edges + around[::-1])),
+        "rows_fill_tiles": (501, np.repeat(np.array(TILES) - 1, 63)),
         "hubs_among_short_rows": (3001, crowd),
     }
 
