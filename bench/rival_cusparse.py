@@ -1,15 +1,27 @@
 """cuSPARSE through CuPy, for bench/spmv_gpu.py.
 
 CuPy's own spmv() makes descriptors and asks for a buffer in every call. Here they are made once, and
-cuSPARSE may study the matrix before (cusparseSpMV_preprocess, which CuPy does not bind): what is timed
-is its product alone, at its best.
+cuSPARSE may study the matrix before (cusparseSpMV_preprocess, which CuPy does not bind): what is
+timed is its product alone, at its best.
 """
 
 import ctypes
 
 import numpy as np
 
-ALGORITHMS = {"CSR_ALG1": 2, "CSR_ALG2": 3}  # cusparseSpMVAlg_t; ALG2 gives the same bits in every run
+# cusparseSpMVAlg_t; ALG2 gives the same bits in every run.
+ALGORITHMS = {"CSR_ALG1": 2, "CSR_ALG2": 3}
+
+
+def about(cupy):
+    """What was measured against, and on which GPU."""
+    from cupy_backends.cuda.libs import cusparse as lib
+
+    return {
+        "gpu": cupy.cuda.runtime.getDeviceProperties(0)["name"].decode(),
+        "cusparse": lib.getVersion(cupy.cuda.device.get_cusparse_handle()),
+        "cupy": cupy.__version__,
+    }
 
 
 def cupy_runs(cupy, indptr, indices, values, shape, x):
@@ -43,7 +55,9 @@ def cupy_runs(cupy, indptr, indices, values, shape, x):
             raise RuntimeError(f"cusparseSpMV_preprocess gives error {status}")
 
         def once():
-            lib.spMV(*product, buffer.data.ptr)  # not timed: the host prepares the next one meanwhile
+            lib.spMV(
+                *product, buffer.data.ptr
+            )  # not timed: the host prepares the next one meanwhile
             begin.record()
             lib.spMV(*product, buffer.data.ptr)
             end.record()

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 from matrices_gpu import arrays, laplacian, power_law, uniform
-from rival_cusparse import cupy_runs
+from rival_cusparse import about, cupy_runs
 
 from penstock import _core
 
@@ -128,9 +128,11 @@ def main():
                     "{matrix:14}{dtype:9}{what:25}{ms:9.3f}{gflops:9.1f}{gbs:8.0f}{fraction:9.2f}"
                 )
                 print(line.format(**r), flush=True)
-    about = {"limits_gbs": limits, "config": _core.config(), "topology": _core.topology()}
+    here = {"limits_gbs": limits, "config": _core.config(), "topology": _core.topology()}
+    if cupy:
+        here |= about(cupy)
     with open(args.out, "w") as f:
-        json.dump({**about, "results": results}, f, indent=1)
+        json.dump({**here, "repeats": args.repeats, "results": results}, f, indent=1)
 
 
 if __name__ == "__main__":
