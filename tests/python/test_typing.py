@@ -50,7 +50,16 @@ def mypy(program, tmp_path):
     file.write_text(program)
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\nmypy_path = {ROOT.parent}\nfollow_imports = silent\n")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(tmp_path / "c"), str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        str(config),
+        "--cache-dir",
+        str(tmp_path / "c"),
+        str(file),
+    ]
     return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path).stdout
 
 
@@ -72,7 +81,9 @@ def test_the_package_says_that_it_is_typed():
 
 
 def test_the_stub_has_what_the_extension_has():
-    stubs = [p for p in (Path(ps._core.__file__).parent / "_core.pyi", ROOT / "_core.pyi") if p.is_file()]
+    stubs = [
+        p for p in (Path(ps._core.__file__).parent / "_core.pyi", ROOT / "_core.pyi") if p.is_file()
+    ]
     if not stubs:
         pytest.skip("the extension was copied here without its stub, which an installation has")
     text = stubs[0].read_text()
