@@ -22,7 +22,9 @@ def result_dtype(*dtypes: Any) -> np.dtype:
     if dtype == np.float16:
         return np.dtype(np.float32)
     if dtype not in VALUE_TYPES:
-        raise TypeError(f"{dtype} is not supported: convert to float32, float64, complex64 or complex128")
+        raise TypeError(
+            f"{dtype} is not supported: convert to float32, float64, complex64 or complex128"
+        )
     return dtype
 
 
@@ -57,14 +59,18 @@ def checked(array: np.ndarray, dtype: np.dtype, name: str, asked: bool = False) 
     if kind in "iu" and array.dtype.itemsize == 8 and array.size and not asked:
         low, high = int(array.min()), int(array.max())
         if max(-low, high) > _EXACT:
-            at = np.unravel_index(int(array.argmax() if high >= -low else array.argmin()), array.shape)
+            at = np.unravel_index(
+                int(array.argmax() if high >= -low else array.argmin()), array.shape
+            )
             where = ", ".join(str(int(i)) for i in at)
             raise ValueError(
                 f"{name}[{where}] = {array[at]} is beyond 2^53, where float64 rounds integers: convert it yourself "
                 "with astype(float) if rounding is acceptable"
             )
     if dtype.kind != "c" and kind == "c":
-        raise TypeError(f"{name} is complex, and as {dtype} would lose its imaginary part: pass the real part (.real)")
+        raise TypeError(
+            f"{name} is complex, and as {dtype} would lose its imaginary part: pass the real part (.real)"
+        )
     return array
 
 
@@ -106,7 +112,9 @@ def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray |
         return None, None if keep.all() else keep
     target = result_dtype(data.dtype) if wanted is None else wanted
     if target not in VALUE_TYPES:
-        raise TypeError(f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128")
+        raise TypeError(
+            f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128"
+        )
     return as_type(data, target, "data", asked=wanted is not None), None
 
 
@@ -120,7 +128,9 @@ def check_shape(shape: Any) -> tuple[int, int]:
     return rows, cols
 
 
-def _drop(indptr: np.ndarray, indices: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _drop(
+    indptr: np.ndarray, indices: np.ndarray, keep: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     kept = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
     return kept[indptr], indices[keep]
 
@@ -131,7 +141,9 @@ def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any)
         raise ValueError("indptr must be a one-dimensional array of rows + 1 integers")
     data, indices = as_array(data), as_array(indices)
     if indices.ndim != 1 or data.ndim != 1 or data.size != indices.size:
-        raise ValueError(f"data has shape {data.shape}, indices {indices.shape}: give one value for each index")
+        raise ValueError(
+            f"data has shape {data.shape}, indices {indices.shape}: give one value for each index"
+        )
     indices = narrow_indices(indices)
     if shape is None:
         shape = (indptr.size - 1, max(int(indices.max()) + 1, 0) if indices.size else 0)
@@ -148,7 +160,9 @@ def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any)
 def from_coo_parts(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any:
     row, col, data = _as_int64(row, "row"), _as_int64(col, "col"), as_array(data)
     if row.shape != col.shape or row.ndim != 1 or data.shape not in ((), row.shape):
-        raise ValueError(f"row {row.shape}, col {col.shape} and data {data.shape} must be equally long")
+        raise ValueError(
+            f"row {row.shape}, col {col.shape} and data {data.shape} must be equally long"
+        )
     if shape is None:
         shape = tuple(max(int(index.max()) + 1, 0) if index.size else 0 for index in (row, col))
     rows, cols = check_shape(shape)
@@ -167,25 +181,35 @@ def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
             if shape is not None and check_shape(shape) != (rows, cols):
                 raise ValueError(f"shape={shape!r} differs from {arg!r}")
             values, _ = split_values(np.empty(0), dtype)
-            return _core.Matrix.from_arrays(rows, cols, np.zeros(rows + 1, np.int64), np.empty(0, np.int32), values)
+            return _core.Matrix.from_arrays(
+                rows, cols, np.zeros(rows + 1, np.int64), np.empty(0, np.int32), values
+            )
         if len(arg) == 2:
             try:
                 data, (row, col) = arg
             except (TypeError, ValueError):
-                raise ValueError("a tuple of two must be (rows, cols) or (data, (row, col))") from None
+                raise ValueError(
+                    "a tuple of two must be (rows, cols) or (data, (row, col))"
+                ) from None
             return from_coo_parts(data, row, col, shape, dtype)
         if len(arg) == 3:
             return from_csr_parts(*arg, shape, dtype)
-        raise ValueError("a tuple must be (rows, cols), (data, (row, col)) or (data, indices, indptr)")
+        raise ValueError(
+            "a tuple must be (rows, cols), (data, (row, col)) or (data, indices, indptr)"
+        )
     if hasattr(arg, "tocsr"):
         csr = arg.tocsr()
         if len(csr.shape) != 2:
-            raise ValueError(f"a sparse array of shape {csr.shape}: give two dimensions, by .reshape(1, -1)")
+            raise ValueError(
+                f"a sparse array of shape {csr.shape}: give two dimensions, by .reshape(1, -1)"
+            )
         used = int(csr.indptr[-1])  # SciPy allows spare room behind the entries
         shape = csr.shape if shape is None else shape
         return from_csr_parts(csr.data[:used], csr.indices[:used], csr.indptr, shape, dtype)
     dense = as_array(arg)
     if dense.ndim != 2 or dense.dtype == object:
-        raise TypeError(f"cannot make a matrix from {type(arg).__name__} of shape {dense.shape}: give two dimensions")
+        raise TypeError(
+            f"cannot make a matrix from {type(arg).__name__} of shape {dense.shape}: give two dimensions"
+        )
     row, col = np.nonzero(dense)
     return from_coo_parts(dense[row, col], row, col, dense.shape if shape is None else shape, dtype)

@@ -59,7 +59,10 @@ class csr_array:
 
     def _hold(self, matrix: Any) -> None:
         self._core = matrix
-        self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)  # asked for at every product
+        self._shape, self._dtype = (
+            matrix.shape,
+            np.dtype(matrix.dtype),
+        )  # asked for at every product
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:
@@ -81,7 +84,9 @@ class csr_array:
     ) -> csr_array:
         """From arrays of exactly the stored types; validate is "all" or "cheap" (the ends and samples)."""
         every = validate == "all"
-        return cls._wrap(_core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, every))
+        return cls._wrap(
+            _core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, every)
+        )
 
     # What it is
 
@@ -138,7 +143,7 @@ class csr_array:
         return f"<{rows}x{cols} csr_array, {kind}, {self.nnz} stored values, {size}, {self.place} memory>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the arrays (not the plans), out of band where the protocol can; a mapped matrix comes back in memory."""
+        """Pickles the arrays (not the plans), out of band where the protocol can; a mapped one comes back in memory."""
         return csr_array._from_parts, (*self.shape, self.indptr, self.indices, self._core.values)
 
     def __copy__(self) -> csr_array:
@@ -226,7 +231,9 @@ class csr_array:
     def explain(self, x: Any = None, schedule: Any = None) -> Explanation:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it.
         The first call measures them, for about half a second."""
-        dtype = result_dtype(self.dtype) if x is None else result_dtype(self.dtype, as_array(x).dtype)
+        dtype = (
+            result_dtype(self.dtype) if x is None else result_dtype(self.dtype, as_array(x).dtype)
+        )
         return _products.explain(self, dtype, schedule)
 
     def prepare(self, algorithm: str = "auto") -> str:
@@ -268,7 +275,9 @@ class csr_array:
         dtype = result_dtype(np.result_type(self.dtype, factor))
         values = as_type(np.multiply(self.data, factor, dtype=dtype), dtype, "product")
         mapped = self.place == "mapped"
-        return csr_array._from_parts(*self.shape, self.indptr, self.indices, values, mapped=mapped, validate="cheap")
+        return csr_array._from_parts(
+            *self.shape, self.indptr, self.indices, values, mapped=mapped, validate="cheap"
+        )
 
     def __mul__(self, factor: Any) -> Any:
         """By a number; float32 times a Python float stays float32, as in NumPy."""

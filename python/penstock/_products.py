@@ -38,7 +38,9 @@ def from_left(transposed: Any, x: Any) -> np.ndarray:
     """x A, by A^T."""
     x = as_dense(x)
     if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
-        raise ValueError(f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A")
+        raise ValueError(
+            f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A"
+        )
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 
 
@@ -47,16 +49,16 @@ def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
         raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
     if semiring == "or_and":
         return np.dtype(np.uint8)
-    if matrix == x and matrix.kind != "b":  # the common case, without asking NumPy
-        dtype = matrix
-    else:
-        dtype = result_dtype(matrix, x)
+    common = matrix == x and matrix.kind != "b"  # then NumPy need not be asked
+    dtype = matrix if common else result_dtype(matrix, x)
     if semiring != "plus_times" and dtype.kind == "c":
         raise TypeError(f"{semiring} needs an order, which complex numbers do not have")
     return dtype
 
 
-def _result(shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray) -> np.ndarray:
+def _result(
+    shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray
+) -> np.ndarray:
     if out is None:
         if beta is not None:
             raise ValueError("beta is given without out: there is nothing to add to")
@@ -77,32 +79,55 @@ def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
         return None
     kinds = "biufc" if boolean or dtype.kind == "c" else "biuf"
     if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in kinds:
-        raise TypeError(f"{name}={value!r} is not a number of the result's type, {'bool' if boolean else dtype}")
+        raise TypeError(
+            f"{name}={value!r} is not a number of the result's type, {'bool' if boolean else dtype}"
+        )
     return bool(value) if boolean else dtype.type(value).item()
 
 
-def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, transposed: bool, call: Any) -> Any:
+def _run(
+    a: csr_array,
+    x: Any,
+    out: Any,
+    alpha: Any,
+    beta: Any,
+    semiring: str,
+    transposed: bool,
+    call: Any,
+) -> Any:
     """`call(x, y, alpha, beta, traced)` for x, or for each of its columns, of the types and shapes that it wants."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
-        raise ValueError(f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)")
+        raise ValueError(
+            f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
+        )
     dtype = product_type(a.dtype, x.dtype, semiring)
     boolean = semiring == "or_and"
     if alpha is not None or beta is not None:
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    xs = (x != 0).view(np.uint8) if boolean else as_type(x, dtype, "x") if x.ndim == 1 else checked(x, dtype, "x")
+    xs = (
+        (x != 0).view(np.uint8)
+        if boolean
+        else as_type(x, dtype, "x")
+        if x.ndim == 1
+        else checked(x, dtype, "x")
+    )
     y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
     ys = y.view(np.uint8) if boolean else y
     events = active()
     if x.ndim == 1:
-        event = call(np.ascontiguousarray(xs) if boolean else xs, ys, alpha, beta, events is not None)
+        event = call(
+            np.ascontiguousarray(xs) if boolean else xs, ys, alpha, beta, events is not None
+        )
         if events is not None:
             events.append(event)
         return y
     for j in range(x.shape[1]):  # one vector at a time
         column = np.ascontiguousarray(ys[:, j]) if beta is not None else np.empty(rows, ys.dtype)
-        event = call(np.ascontiguousarray(xs[:, j], ys.dtype), column, alpha, beta, events is not None)
+        event = call(
+            np.ascontiguousarray(xs[:, j], ys.dtype), column, alpha, beta, events is not None
+        )
         if events is not None:
             events.append(event)
         ys[:, j] = column
@@ -110,7 +135,14 @@ def _run(a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, semiring: str, t
 
 
 def dot(
-    a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, schedule: Any, algorithm: str, semiring: str
+    a: csr_array,
+    x: Any,
+    out: Any,
+    alpha: Any,
+    beta: Any,
+    schedule: Any,
+    algorithm: str,
+    semiring: str,
 ) -> np.ndarray:
     how = None if schedule is None else as_schedule(schedule)._lower()
 

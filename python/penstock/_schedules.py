@@ -28,7 +28,9 @@ def parse_bytes(text: int | float | str, name: str = "size") -> int:
     else:
         found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", str(text).lower())
         if not found or found[2] not in _units:
-            raise ValueError(f"{name}={text!r} is not a size: write bytes, or a number with KB, MiB, GB ...")
+            raise ValueError(
+                f"{name}={text!r} is not a size: write bytes, or a number with KB, MiB, GB ..."
+            )
         number, unit = float(found[1]), found[2]
     if not 0 <= number * _units[unit] < 2**63:
         raise ValueError(f"{name}={text!r} is outside 0 .. 2^63 bytes")
@@ -65,7 +67,9 @@ class Streamed:
             return list(range(count)) or [-1]
         if isinstance(self.gpus, int):
             if not 1 <= self.gpus <= count:
-                raise ValueError(f"Streamed(gpus={self.gpus}): {count} GPUs are usable here; gpus=[-1] is the CPU")
+                raise ValueError(
+                    f"Streamed(gpus={self.gpus}): {count} GPUs are usable here; gpus=[-1] is the CPU"
+                )
             return list(range(self.gpus))
         devices = [int(gpu) for gpu in self.gpus]
         if not devices or any(not -1 <= gpu < count for gpu in devices):
@@ -79,7 +83,9 @@ class Streamed:
             raise ValueError(f"Streamed(block={self.block!r}): a block holds at least one byte")
         ring = options.device_memory if self.ring is None else parse_bytes(self.ring, "ring")
         if ring == 0:
-            raise ValueError(f"Streamed(ring={self.ring!r}): a ring holds at least one byte; None sets no limit")
+            raise ValueError(
+                f"Streamed(ring={self.ring!r}): a ring holds at least one byte; None sets no limit"
+            )
         return _core.streamed(self._devices(), block, self.slots, ring or 0)
 
 
@@ -147,13 +153,17 @@ class Options:
     def device_memory(self, size: int | float | str | None) -> None:
         number = None if size is None else parse_bytes(size, "device_memory")
         if number == 0:
-            raise ValueError(f"device_memory={size!r}: give at least one byte, or None for no limit")
+            raise ValueError(
+                f"device_memory={size!r}: give at least one byte, or None for no limit"
+            )
         self._device_memory = number
 
     def __call__(self, **changes: Any) -> _Before:
         unknown = set(changes) - {"device_memory"}
         if unknown:
-            raise TypeError(f"options: unknown {', '.join(sorted(unknown))}; there is device_memory")
+            raise TypeError(
+                f"options: unknown {', '.join(sorted(unknown))}; there is device_memory"
+            )
         before = _Before(self._device_memory)
         if "device_memory" in changes:
             self.device_memory = changes["device_memory"]

@@ -26,9 +26,13 @@ def skewed(rows=3000, cols=2500, seed=1):
 
 
 def banded(n=4000):
-    a = sp.diags_array(np.ones((5, 1)) * [1.0, 2, 3, 4, 5.0][0], offsets=[-60, -1, 0, 1, 60], shape=(n, n))
+    a = sp.diags_array(
+        np.ones((5, 1)) * [1.0, 2, 3, 4, 5.0][0], offsets=[-60, -1, 0, 1, 60], shape=(n, n)
+    )
     a = sp.csr_array(a)
-    a.data[a.indptr[n // 2] : a.indptr[n // 2 + 500]] = np.arange(a.indptr[n // 2 + 500] - a.indptr[n // 2]) % 7
+    a.data[a.indptr[n // 2] : a.indptr[n // 2 + 500]] = (
+        np.arange(a.indptr[n // 2 + 500] - a.indptr[n // 2]) % 7
+    )
     return (a.data, a.indices, a.indptr), (n, n)
 
 
@@ -40,8 +44,13 @@ def wide():
     return (a.data, a.indices, a.indptr), a.shape
 
 
-CASES = {"skewed": skewed, "banded": banded, "wide": wide, "one row": lambda: skewed_row(True),
-         "one column": lambda: skewed_row(False)}
+CASES = {
+    "skewed": skewed,
+    "banded": banded,
+    "wide": wide,
+    "one row": lambda: skewed_row(True),
+    "one column": lambda: skewed_row(False),
+}
 
 
 def skewed_row(row):
@@ -99,7 +108,9 @@ def test_every_vector_width_agrees(simd, tmp_path):
 
 def test_an_unknown_vector_width_is_refused():
     there = {**os.environ, "PENSTOCK_SIMD": "avx1024"}
-    done = subprocess.run([sys.executable, "-c", "import penstock"], env=there, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import penstock"], env=there, capture_output=True, text=True
+    )
     assert done.returncode and "avx1024" in done.stderr and "scalar" in done.stderr
 
 
@@ -147,7 +158,10 @@ def test_bits_do_not_depend_on_threads(threads, of_matrix, of_x):
     rng = np.random.default_rng(8)
     (data, indices, indptr), shape = skewed()
     noise = rng.standard_normal(len(data))
-    A = ps.csr_array((noise.astype(of_matrix) if of_matrix is not bool else noise != 0, indices, indptr), shape=shape)
+    A = ps.csr_array(
+        (noise.astype(of_matrix) if of_matrix is not bool else noise != 0, indices, indptr),
+        shape=shape,
+    )
     x = rng.standard_normal(shape[1]).astype(of_x)
     complex_ = np.dtype(of_x).kind == "c"
     ways = [dict(algorithm=a) for a in (["balanced"] if complex_ else ALGORITHMS)]
@@ -160,7 +174,9 @@ def test_bits_do_not_depend_on_threads(threads, of_matrix, of_x):
             fresh = ps.csr_array((A.data, A.indices, A.indptr), shape=shape)
             bits = fresh.dot(x, **way).tobytes()
             assert seen.setdefault(str(way), bits) == bits, f"{way} on {n} threads"
-        np.testing.assert_allclose(A.T @ x[:1].repeat(shape[0]), A.to_scipy().T @ x[:1].repeat(shape[0]), rtol=1e-3)
+        np.testing.assert_allclose(
+            A.T @ x[:1].repeat(shape[0]), A.to_scipy().T @ x[:1].repeat(shape[0]), rtol=1e-3
+        )
 
 
 def test_threads_out_of_range(threads):
@@ -191,5 +207,7 @@ def test_prepare_chooses_and_says_what_it_chose():
         ps.csr_array(np.eye(3) * 1j).prepare("blocked")
     with pytest.raises(ps.NotCompiledError, match="balanced"):
         band.dot(x, semiring="min_plus", algorithm="blocked")
-    np.testing.assert_array_equal(band.dot(x, semiring="min_plus"),  # no plan for it: the rows are walked
-                                  ps.csr_array(parts, shape=shape).dot(x, semiring="min_plus"))
+    np.testing.assert_array_equal(
+        band.dot(x, semiring="min_plus"),  # no plan for it: the rows are walked
+        ps.csr_array(parts, shape=shape).dot(x, semiring="min_plus"),
+    )

@@ -77,7 +77,11 @@ def test_traces_of_threads_are_apart():
 
 def _in_child(seed):
     A, x = case(seed=seed)
-    return float((A @ x).sum()), float(A.dot(x, algorithm="binned").sum()), float((A.T @ np.ones(A.shape[0])).sum())
+    return (
+        float((A @ x).sum()),
+        float(A.dot(x, algorithm="binned").sum()),
+        float((A.T @ np.ones(A.shape[0])).sum()),
+    )
 
 
 @pytest.mark.timeout(60)
@@ -104,7 +108,12 @@ def test_other_threads_run_during_a_product():
     other.start()
     try:
         calls = []
-        for call in (lambda: A @ x, lambda: A.T @ x, lambda: A.prepare("blocked"), lambda: A._core.validate()):
+        for call in (
+            lambda: A @ x,
+            lambda: A.T @ x,
+            lambda: A.prepare("blocked"),
+            lambda: A._core.validate(),
+        ):
             begin = time.perf_counter()
             call()
             calls.append((begin, time.perf_counter()))
@@ -186,7 +195,9 @@ for what, code in json.load(sys.stdin).items():
 def test_ctrl_c_is_heard(threads):
     there = {**os.environ, "PENSTOCK_NUM_THREADS": str(threads)}
     command = [sys.executable, "-c", SETUP + RUN]
-    done = subprocess.run(command, env=there, input=json.dumps(LONG), capture_output=True, text=True, timeout=110)
+    done = subprocess.run(
+        command, env=there, input=json.dumps(LONG), capture_output=True, text=True, timeout=110
+    )
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [what for what, _, _ in lines] == list(LONG)
@@ -194,14 +205,18 @@ def test_ctrl_c_is_heard(threads):
     for what, late, good in lines:
         assert late is not None, f"{what}: it ended before the signal came"
         assert good, f"{what}: products after the interrupt are wrong"
-        assert late < 2, f"{what}: {late:.2f} s"  # 0.5 s is the promise, on a machine that does nothing else
+        assert late < 2, (
+            f"{what}: {late:.2f} s"
+        )  # 0.5 s is the promise, on a machine that does nothing else
 
 
 def test_ctrl_c_of_a_child_leaves_its_parent():
     A, x = case(1000, 1000)
     process = subprocess.Popen(
         [sys.executable, "-c", SETUP + "print('go', flush=True)\nforever(lambda: A @ x)"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "go\n"
     time.sleep(0.2)

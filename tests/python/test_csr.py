@@ -89,8 +89,8 @@ def test_from_dense(dtype, order):
     D = np.array([[0, 1, 0], [2, 0, 3]]).astype(dtype, order=order)
     with pytest.warns(PendingDeprecationWarning):
         matrix = np.asmatrix(D)
-    for given in (D, matrix, D.tolist(), OnlyDlpack(D)):
-        A = ps.csr_array(given)
+    for dense in (D, matrix, D.tolist(), OnlyDlpack(D)):
+        A = ps.csr_array(dense)
         np.testing.assert_array_equal(A.toarray(), D)
         assert A.nnz == 3
 
@@ -134,7 +134,9 @@ def test_misaligned_and_strided_input():
     data = raw[1:].view(np.float64)  # not at a multiple of 8 bytes
     data[:] = [1, 2, 3, 4]
     A = ps.csr_array((data, np.arange(8, dtype=np.int32)[::2], np.array([0, 0, 2, 0, 4])[::2]))
-    np.testing.assert_array_equal(A.toarray(), sp.csr_array((data, [0, 2, 4, 6], [0, 2, 4])).toarray())
+    np.testing.assert_array_equal(
+        A.toarray(), sp.csr_array((data, [0, 2, 4, 6], [0, 2, 4])).toarray()
+    )
 
 
 # --- sharing --------------------------------------------------------------------------------------
@@ -215,8 +217,8 @@ GOOD = dict(data=[1.0, 2.0, 3.0], indices=[0, 1, 2], indptr=[0, 1, 3])
 )
 def test_bad_csr_parts_are_named(change, words):
     parts = {**GOOD, "shape": None, "dtype": None, **change}
+    arg = (parts["data"], parts["indices"], parts["indptr"])
     with pytest.raises((ValueError, TypeError)) as caught:
-        arg = (parts["data"], parts["indices"], parts["indptr"])
         ps.csr_array(arg, shape=parts["shape"], dtype=parts["dtype"])
     for word in words:
         caught.match(word)
@@ -228,7 +230,11 @@ def test_bad_csr_parts_are_named(change, words):
         (([1.0], ([0], [5])), (2, 3), "column index 5 at entry 0"),
         (([1.0], ([-1], [0])), None, "row index -1 at entry 0"),
         (([1.0], ([2**40], [0])), (2, 3), "row index 1099511627776"),
-        (([1.0], (np.array([2**64 - 1], np.uint64), [0])), (2, 3), r"row\[0\] = 18446744073709551615"),
+        (
+            ([1.0], (np.array([2**64 - 1], np.uint64), [0])),
+            (2, 3),
+            r"row\[0\] = 18446744073709551615",
+        ),
         (([1.0], ([0.5], [0])), None, "float64"),
         (([1.0], ([0, 1], [0])), None, "equally long"),
         (([1.0, 2.0], ([0], [0])), None, "equally long"),
@@ -264,7 +270,12 @@ def test_values_are_rounded_only_when_asked():
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 2**32 - 1), st.sampled_from([bool, *VALUES]))
+@given(
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([bool, *VALUES]),
+)
 def test_is_what_scipy_says(rows, cols, seed, dtype):
     S = random_csr(rows, cols, 0.3, np.float64, seed).astype(dtype)
     A = ps.csr_array(S)
@@ -303,14 +314,22 @@ def test_astype(old, new):
 
 
 @pytest.mark.parametrize("dtype", [bool, *VALUES])
-@pytest.mark.parametrize("factor", [2, 0.1, 1j, True, np.float32(3), np.float64(3), np.complex64(1j), np.int8(2)])
+@pytest.mark.parametrize(
+    "factor", [2, 0.1, 1j, True, np.float32(3), np.float64(3), np.complex64(1j), np.int8(2)]
+)
 def test_scaling_follows_numpy(dtype, factor):
     S = random_csr(9, 7).astype(dtype)
     A, D = ps.csr_array(S), S.toarray()
-    for ours, theirs in ((A * factor, D * factor), (factor * A, factor * D), (A / factor, D / factor)):
+    for ours, theirs in (
+        (A * factor, D * factor),
+        (factor * A, factor * D),
+        (A / factor, D / factor),
+    ):
         assert ours.dtype == (theirs.dtype if theirs.dtype in VALUES else np.float64)
         np.testing.assert_allclose(ours.toarray(), theirs, rtol=1e-6)
-    np.testing.assert_array_equal((-A).toarray(), -(S.astype(float) if dtype is bool else S).toarray())
+    np.testing.assert_array_equal(
+        (-A).toarray(), -(S.astype(float) if dtype is bool else S).toarray()
+    )
 
 
 def test_rows_out_of_range_and_unsupported_keys():

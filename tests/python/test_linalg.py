@@ -51,7 +51,9 @@ def test_solvers(prepared, solver):
 
 def test_eigsh(prepared):
     S = spd()
-    found = sla.eigsh(prepared(S), k=4, v0=np.random.default_rng(1).random(400), return_eigenvectors=False)
+    found = sla.eigsh(
+        prepared(S), k=4, v0=np.random.default_rng(1).random(400), return_eigenvectors=False
+    )
     np.testing.assert_allclose(np.sort(found), np.linalg.eigvalsh(S.toarray())[-4:], rtol=1e-9)
 
 
@@ -62,7 +64,9 @@ def test_svds(prepared, dtype, transposed):
     A = prepared(S)
     A = A.T if transposed else A
     found = sla.svds(A, k=3, rng=np.random.default_rng(0), return_singular_vectors=False)
-    np.testing.assert_allclose(np.sort(found), np.linalg.svd(S.toarray(), compute_uv=False)[2::-1], rtol=1e-8)
+    np.testing.assert_allclose(
+        np.sort(found), np.linalg.svd(S.toarray(), compute_uv=False)[2::-1], rtol=1e-8
+    )
 
 
 def test_eigs_lsqr_lsmr_and_expm_multiply(prepared):
@@ -75,7 +79,9 @@ def test_eigs_lsqr_lsmr_and_expm_multiply(prepared):
     b = np.random.default_rng(3).standard_normal(300)
     exact = np.linalg.lstsq(R.toarray(), b)[0]
     for solver in (sla.lsqr, sla.lsmr):
-        np.testing.assert_allclose(solver(prepared(R), b, atol=1e-13, btol=1e-13)[0], exact, atol=1e-7)
+        np.testing.assert_allclose(
+            solver(prepared(R), b, atol=1e-13, btol=1e-13)[0], exact, atol=1e-7
+        )
     operator = sla.aslinearoperator(A)
     got = sla.expm_multiply(operator, np.ones(200), traceA=A.diagonal().sum())
     np.testing.assert_allclose(got, sla.expm_multiply(S, np.ones(200)), rtol=1e-9)

@@ -29,7 +29,7 @@ def matrix_of(rng, rows, cols, dtype):
 
 def numbers(rng, n, dtype):
     dtype = np.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.ones(n, bool)
     v = rng.integers(0, 9, n).astype(dtype)
     return v * dtype.type(1 - 2j) if dtype.kind == "c" else v
@@ -64,7 +64,9 @@ def test_every_semiring_and_type(rows, cols, seed, of_matrix, of_x, semiring, tr
     parts = matrix_of(rng, rows, cols, of_matrix)
     A = ps.csr_array(parts, shape=(rows, cols))
     x = numbers(rng, rows if transposed else cols, of_x)
-    dtype = np.result_type(of_matrix, of_x, np.float32 if of_x == np.float16 and of_matrix is bool else of_x)
+    dtype = np.result_type(
+        of_matrix, of_x, np.float32 if of_x == np.float16 and of_matrix is bool else of_x
+    )
     dtype = np.dtype(dtype if dtype.kind in "fc" else np.float64)
     call = lambda: (A.T if transposed else A).dot(x, semiring=semiring)  # noqa: E731
     if dtype.kind == "c" and semiring in ("min_plus", "max_times"):
@@ -74,7 +76,8 @@ def test_every_semiring_and_type(rows, cols, seed, of_matrix, of_x, semiring, tr
     try:
         y = call()
     except ps.NotCompiledError as error:  # an odd pair of types: refused, and the remedy is astype
-        assert semiring != "plus_times" and "astype" in str(error)
+        if semiring == "plus_times" or "astype" not in str(error):
+            raise
         wider = dtype if semiring != "or_and" else np.float64
         assert of_matrix not in (bool, wider)
         if np.dtype(of_matrix).kind == "c":
@@ -111,13 +114,23 @@ def test_out_alpha_beta(semiring, transposed, k):
     x = rng.integers(0, 2 if boolean else 5, (cols, *shape)).astype(kind)
     old = rng.integers(0, 2 if boolean else 5, (rows, *shape)).astype(kind)
     plain = A.dot(x, semiring=semiring)
-    for alpha, beta in [(None, None), (3, None), (None, 2), (3, 2), (0, 1), (np.float32(2), np.int64(1)), (5, zero)]:
+    for alpha, beta in [
+        (None, None),
+        (3, None),
+        (None, 2),
+        (3, 2),
+        (0, 1),
+        (np.float32(2), np.int64(1)),
+        (5, zero),
+    ]:
         y = old.copy()
         if beta is None or beta == zero:
             y[...] = True if boolean else np.nan  # what is not to be read
         got = A.dot(x, out=y, alpha=alpha, beta=beta, semiring=semiring)
         assert got is y
-        of_alpha = plain if alpha is None else np.vectorize(lambda s, a=alpha: mul(a, s), [kind])(plain)
+        of_alpha = (
+            plain if alpha is None else np.vectorize(lambda s, a=alpha: mul(a, s), [kind])(plain)
+        )
         if beta is None or beta == zero:
             wanted = of_alpha
         else:
@@ -131,7 +144,12 @@ def test_beta_and_alpha_are_refused_when_wrong():
     x = np.ones(3)
     with pytest.raises(ValueError, match="without out"):
         A.dot(x, beta=1)
-    for name, value in [("alpha", 1j), ("alpha", "two"), ("beta", [1, 2]), ("beta", np.complex64(2))]:
+    for name, value in [
+        ("alpha", 1j),
+        ("alpha", "two"),
+        ("beta", [1, 2]),
+        ("beta", np.complex64(2)),
+    ]:
         with pytest.raises(TypeError, match=name):
             A.dot(x, out=np.zeros(3), **{name: value})
     with pytest.raises(ValueError, match="float32"):
@@ -162,7 +180,11 @@ def test_layouts_of_x(order, k, dtype):
     if order == "F":
         x = np.asfortranarray(x)
     elif order == "strided":
-        x = np.repeat(np.repeat(x, 2, 0), 3, -1)[::2, ...] if k is None else np.repeat(x, 3, 1)[:, ::3]
+        x = (
+            np.repeat(np.repeat(x, 2, 0), 3, -1)[::2, ...]
+            if k is None
+            else np.repeat(x, 3, 1)[:, ::3]
+        )
         x = x[:30] if k is None else x
     elif order == "reversed":
         x = x[::-1].copy()[::-1]
@@ -202,7 +224,12 @@ def test_lists_scalars_and_other_objects():
             A @ bad
         with pytest.raises(ValueError, match="x has shape"):
             bad @ A if np.ndim(bad) != 2 else np.ones((2, 3)) @ A
-    for bad in (["a", "b"], np.array([None, None]), np.ones(2, np.longdouble), np.array(["2020", "2021"], "M8")):
+    for bad in (
+        ["a", "b"],
+        np.array([None, None]),
+        np.ones(2, np.longdouble),
+        np.array(["2020", "2021"], "M8"),
+    ):
         with pytest.raises(TypeError):
             A @ bad
     with pytest.raises(ValueError, match="semiring='plus'"):
@@ -227,6 +254,10 @@ def test_trace_counts_bytes_and_tiles():
     assert last["kernel_bytes"] == A.nbytes + 8 * 800  # y is read as well
     assert inner[0]["kernel"] == "transposed" and inner[1]["kernel"] == "balanced"
     for t in outer + inner:
-        assert t["seconds"] > 0 and t["tiles"] == 1 and t["link_bytes"] == t["copied_bytes"] == t["ring_bytes"] == 0
+        assert (
+            t["seconds"] > 0
+            and t["tiles"] == 1
+            and t["link_bytes"] == t["copied_bytes"] == t["ring_bytes"] == 0
+        )
     A @ x
     assert len(outer) == 2  # nothing is collected outside

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock._schedules import parse_bytes
 from test_products import matrix_of, numbers
 
 import penstock as ps
 from penstock import _core
-from penstock._schedules import parse_bytes
 
 no_gpu = pytest.mark.skipif(_core.device_count() > 0, reason="a GPU is here: tests/gpu covers it")
 
@@ -55,10 +55,15 @@ def test_streamed_equals_in_core(placed, place, semiring, block, slots, ring, de
         assert t[0]["ring_bytes"] <= devices * parse_bytes(ring)
     y = got.copy()
     A.dot(x, schedule=how, semiring=semiring, out=y, alpha=2.0, beta=3.0)
-    np.testing.assert_array_equal(y, A.dot(x, semiring=semiring, out=got.copy(), alpha=2.0, beta=3.0))
+    np.testing.assert_array_equal(
+        y, A.dot(x, semiring=semiring, out=got.copy(), alpha=2.0, beta=3.0)
+    )
 
 
-@pytest.mark.parametrize("schedule", [None, "in_core", "streamed", ps.InCore, ps.Streamed, ps.InCore(), ps.Streamed(slots=1)])
+@pytest.mark.parametrize(
+    "schedule",
+    [None, "in_core", "streamed", ps.InCore, ps.Streamed, ps.InCore(), ps.Streamed(slots=1)],
+)
 @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (1, 7), (7, 1), (3, 3)])
 def test_small_and_empty_shapes(schedule, shape):
     for n in (0, min(shape)):
@@ -148,15 +153,30 @@ def test_options_come_back_after_errors():
 @pytest.mark.parametrize(
     "text, number",
     [
-        (0, 0), (7, 7), (1.9, 1), (2**53 + 1, 2**53 + 1), ("7", 7), ("7B", 7), ("1k", 1000), ("1KB", 1000), ("1KiB", 1024),
-        ("1.5 MiB", 3 << 19), (" .5g ", 5 * 10**8), ("2TiB", 2 << 40), (np.int64(9), 9), (np.float32(2), 2),
+        (0, 0),
+        (7, 7),
+        (1.9, 1),
+        (2**53 + 1, 2**53 + 1),
+        ("7", 7),
+        ("7B", 7),
+        ("1k", 1000),
+        ("1KB", 1000),
+        ("1KiB", 1024),
+        ("1.5 MiB", 3 << 19),
+        (" .5g ", 5 * 10**8),
+        ("2TiB", 2 << 40),
+        (np.int64(9), 9),
+        (np.float32(2), 2),
     ],
 )
 def test_parse_bytes(text, number):
     assert parse_bytes(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "k", "1e3", "-1", -1, "1 XB", "1ib", "1.2.3", True, None, np.nan, np.inf, "9999999999T"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "k", "1e3", "-1", -1, "1 XB", "1ib", "1.2.3", True, None, np.nan, np.inf, "9999999999T"],
+)
 def test_parse_bytes_refuses(text):
     with pytest.raises(ValueError, match="size="):
         parse_bytes(text)
@@ -164,7 +184,12 @@ def test_parse_bytes_refuses(text):
 
 def test_explain_agrees_with_the_matrix(placed):
     A = placed["host"]
-    for x, size in ((None, 8), (np.ones(400, np.complex128), 16), (np.ones(400, np.float32), 8), ([1] * 400, 8)):
+    for x, size in (
+        (None, 8),
+        (np.ones(400, np.complex128), 16),
+        (np.ones(400, np.float32), 8),
+        ([1] * 400, 8),
+    ):
         plan = A.explain(x)
         total = A.nbytes + size * (400 + 900)
         assert plan.schedule == "in_core" and plan.flops == 2 * A.nnz
@@ -185,7 +210,11 @@ def test_show_config_and_machine():
     for word in ("penstock", ps.__version__, "SIMD", "threads", "cuda"):
         assert word in text
     m = ps.machine()
-    assert m["host_read"] > 1e8 and m["cache_read"] > 1e8 and m["memory_bytes"] >= m["available_bytes"] > 0
+    assert (
+        m["host_read"] > 1e8
+        and m["cache_read"] > 1e8
+        and m["memory_bytes"] >= m["available_bytes"] > 0
+    )
     assert m == ps.machine()  # measured once
 
 

@@ -289,6 +289,13 @@ def test_a_failed_file_leaves_what_was_there(tmp_path, monkeypatch, name):
         a.save(tmp_path / "none" / name)
 
 
+def is_whole(path):
+    try:
+        return ps.open(path, validate=True).nnz > 0
+    except ValueError:
+        return False
+
+
 def test_a_killed_writer_leaves_the_old_store(tmp_path):
     """SIGKILL at random moments: the store at the path is always whole, old or new."""
     path = tmp_path / "a.penstock"
@@ -308,10 +315,10 @@ def test_a_killed_writer_leaves_the_old_store(tmp_path):
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        stores = [
-            p for p in tmp_path.iterdir() if p.name == "a.penstock" or p.name.endswith(".old")
-        ]
-        assert any(ps.open(p, validate=True).nnz for p in stores)
+        if path.exists():  # then an .old beside it may have been killed while it was removed
+            assert ps.open(path, validate=True).nnz
+        else:
+            assert any(is_whole(p) for p in tmp_path.iterdir() if p.name.endswith(".old"))
 
 
 def test_only_a_store_is_replaced(tmp_path):

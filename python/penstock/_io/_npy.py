@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import tokenize
 import warnings
 import zlib
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -52,30 +50,17 @@ def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], 
     return shape, dtype
 
 
-def map_array(path: str) -> tuple[np.ndarray, mmap.mmap | None]:
-    """A read-only map of a .npy file of one dimension, and its mapping, for `expect_samples`."""
+def map_array(path: str) -> np.ndarray:
+    """A read-only map of a .npy file of one dimension."""
     with open(path, "rb") as file:
         shape, dtype = read_header(path, file, os.fstat(file.fileno()).st_size)
         offset = file.tell()
         if len(shape) != 1:
             raise broken(path, f"has the shape {shape}: one dimension is needed")
         if shape[0] == 0:
-            return np.empty(0, dtype), None
+            return np.empty(0, dtype)
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(mapping, dtype, shape[0], offset), mapping
-
-
-@contextlib.contextmanager
-def expect_samples(mappings: list[mmap.mmap | None]) -> Iterator[None]:
-    """Turns the system's reading ahead off for a while: it may be 8 MiB, and 128 samples of it are a whole file."""
-    advise = [m.madvise for m in mappings if m is not None and hasattr(mmap, "MADV_RANDOM")]
-    try:
-        for call in advise:
-            call(mmap.MADV_RANDOM)
-        yield
-    finally:
-        for call in advise:
-            call(mmap.MADV_NORMAL)
+    return np.frombuffer(mapping, dtype, shape[0], offset)
 
 
 def write_array(file: BinaryIO, array: np.ndarray, dtype: Any = None) -> int:

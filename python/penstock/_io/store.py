@@ -22,7 +22,7 @@ import numpy as np
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_folder
 from penstock._io._errors import MAX_COLS, broken
-from penstock._io._npy import STEP, expect_samples, map_array, write_array
+from penstock._io._npy import STEP, map_array, write_array
 
 HEADER = "header.json"
 VERSION = 1
@@ -115,17 +115,17 @@ class _Description:
             raise broken(self.path, f"{problem}: {REMEDY}")
 
 
-def _array(folder: str, name: str, size: int, dtype: Any) -> tuple[np.ndarray, Any]:
+def _array(folder: str, name: str, size: int, dtype: Any) -> np.ndarray:
     path = os.path.join(folder, f"{name}.npy")
     if not os.path.isfile(path):
         raise broken(folder, f"has no {name}.npy: {REMEDY}")
-    array, mapping = map_array(path)
+    array = map_array(path)
     wanted = np.dtype(dtype)
     if array.dtype != wanted:
         raise broken(path, f"is {array.dtype}, the header says {wanted}: {REMEDY}")
     if array.size != size:
         raise broken(path, f"has {array.size} entries, the header says {size}: {REMEDY}")
-    return array, mapping
+    return array
 
 
 def open_store(folder: Any, *, validate: bool = False) -> csr_array:
@@ -138,16 +138,14 @@ def open_store(folder: Any, *, validate: bool = False) -> csr_array:
     if not os.path.isfile(os.path.join(folder, HEADER)):
         raise broken(folder, f"has no {HEADER}: it is not a penstock store")
     said = _Description(folder)
-    indptr, of_indptr = _array(folder, "indptr", said.rows + 1, np.int64)
-    indices, of_indices = _array(folder, "indices", said.nnz, np.int32)
-    values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)[0]
-    parts = said.rows, said.cols, indptr, indices, values
+    indptr = _array(folder, "indptr", said.rows + 1, np.int64)
+    indices = _array(folder, "indices", said.nnz, np.int32)
+    values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)
+    how = "all" if validate else "cheap"
     try:
-        if validate:
-            a = csr_array._from_parts(*parts, mapped=True, validate="all")
-        else:
-            with expect_samples([of_indptr, of_indices]):
-                a = csr_array._from_parts(*parts, mapped=True, validate="cheap")
+        a = csr_array._from_parts(
+            said.rows, said.cols, indptr, indices, values, mapped=True, validate=how
+        )
     except ValueError as error:
         raise broken(folder, f"{error}: {REMEDY}") from error
     if validate:

@@ -60,8 +60,12 @@ void core(nb::module_& m) {
   });
   set_interrupt_poll(check_signals);
   m.def("config", config);
-  m.def("num_threads", num_threads);
-  m.def("set_num_threads", set_num_threads, nb::arg("n"));
+  m.def("num_threads", num_threads,
+        "Threads that products and other long calls use. Starts from PENSTOCK_NUM_THREADS, or the CPUs that the process "
+        "may use.");
+  m.def("set_num_threads", set_num_threads, nb::arg("n"),
+        "Sets `num_threads` for the whole process, 1 to 4096. A @ x is the same bit for bit for any number; A.T @ x "
+        "may differ by rounding.");
   m.def("device_count", device_count);
   m.def("topology", [] { return as_dict(probe_topology(), false); });
   m.def("machine", [] {
@@ -71,7 +75,8 @@ void core(nb::module_& m) {
       measured = &machine();
     }
     return as_dict(*measured, true);
-  });
+  }, "CPU, CPUs, GPUs, bytes of memory and cache, and bandwidths in bytes per second: host_read, host_copy (read plus "
+     "written), cache_read. Measured at the first call, for about half a second.");
 }
 
 }  // namespace penstock::bind

@@ -38,6 +38,8 @@ class ReadsAlone {
   explicit ReadsAlone(const Array<T>& a) : ReadsAlone(a.data, a.place.memory == Memory::mapped ? a.bytes() : 0) {}
   ReadsAlone(const void* first, std::int64_t bytes) noexcept;
   ~ReadsAlone();
+  /// Says that a byte will be read soon: reads that are announced together travel together.
+  void announce(const void* byte) const noexcept;
   ReadsAlone(const ReadsAlone&) = delete;
   ReadsAlone& operator=(const ReadsAlone&) = delete;
 

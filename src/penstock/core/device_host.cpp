@@ -59,6 +59,11 @@ ReadsAlone::ReadsAlone(const void* first, std::int64_t bytes) noexcept {
   bytes_ = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(bytes) - begin;
   madvise(first_, bytes_, MADV_RANDOM);
 }
+void ReadsAlone::announce(const void* byte) const noexcept {
+  if (bytes_ == 0) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  madvise(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(byte) / page * page), page, MADV_WILLNEED);
+}
 ReadsAlone::~ReadsAlone() {
   if (bytes_ > 0) madvise(first_, bytes_, MADV_NORMAL);
 }

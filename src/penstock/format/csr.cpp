@@ -64,6 +64,10 @@ void validate(const Csr<V>& a, bool every_index) {
   }
   const ReadsAlone few_rows(a.indptr), few_indices(a.indices);
   const auto samples = a.indices.place.memory == Memory::mapped ? kMappedSamples : kSamples;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    if (a.rows > 0) few_rows.announce(&indptr[static_cast<std::size_t>(i * a.rows / samples)]);
+    if (a.nnz() > 0) few_indices.announce(&indices[static_cast<std::size_t>(i * a.nnz() / samples)]);
+  }
   for (std::int64_t i = 0; i < samples && a.rows > 0; ++i) check_row(indptr, i * a.rows / samples);
   for (std::int64_t i = 0; i < samples && a.nnz() > 0; ++i) check_index(indices, i * a.nnz() / samples, a.cols);
 }
