@@ -26,7 +26,7 @@ from penstock._io._tidy import (
     without_words,
 )
 
-PIECE = 1 << 21
+PIECE = 1 << 20
 FIELDS = {"": "pattern", "v": "real", "n": "integer", "vw": "complex"}
 
 
@@ -109,10 +109,10 @@ def _all_plain(file: BinaryIO, columns: str, promised: int) -> bool:
 
 
 def read_plain_file(
-    text: TextFile, lines: Lines, promised: int
+    text: TextFile, lines: Lines, promised: int, as_is: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
     """All entries, counted from 0, of a file that is not packed and is plain throughout; None for any other. Nothing is
-    copied: SciPy reads from the file itself, with a banner that says general."""
+    copied: SciPy reads from the file itself; where not as_is, with a banner that says general."""
     if not text.exact_size or promised == 0:
         return None
     numbers = lines.columns[2:]
@@ -126,7 +126,11 @@ def read_plain_file(
 
         file.seek(text.taken)
         try:
-            found = mmread(_General(head.encode(), file))
+            # By its name, a file is read a quarter faster than through Python.
+            direct = as_is and not text.name.endswith((".gz", ".bz2"))
+            found = mmread(text.name if direct else _General(head.encode(), file))
+            if found.shape != (lines.rows, lines.cols) or found.nnz != promised:
+                return None
             if numbers:
                 _check_values(found.data, numbers[0], b"")
         except (ValueError, OverflowError, Unreadable):

@@ -97,7 +97,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
         lines = Lines("ij" + columns, 1, rows, cols, HINT, "%")
-        whole = read_plain_file(text, lines, more[0])
+        whole = read_plain_file(text, lines, more[0], symmetry == "general")
         expected = 0 if whole else more[0] if text.exact_size else min(more[0], 1 << 20)
         entries = Entries(value_type(kind, dtype), expected, rows)
         if whole:
