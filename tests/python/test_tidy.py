@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from penstock._io import _tidy
+from penstock._io import _scipy_text
 from penstock._io._faults import Lines, Unreadable
 from penstock._io._polars_text import Columns
 from penstock._io._scipy_text import read_entries
-from penstock._io._tidy import is_plain, plain_lines, squeezed, tidied
+from penstock._io._tidy import is_plain, squeezed, tidied
 
 BIG = 10**9
 NUMBERS = {"ij": "", "ijv": "v", "ijn": "n", "ijvw": "vw"}
@@ -66,19 +66,29 @@ def test_a_reader_takes_a_block_whole_or_not_at_all(block, columns):
             assert parts.tolist() == [number for entry in wanted for number in entry[2:]]
 
 
-@pytest.mark.parametrize("step", [1, 7, 64])
-def test_pieces_of_any_size_give_the_same_answer(monkeypatch, step):
-    monkeypatch.setattr(_tidy, "STEP", step)
-    good = b"".join(b"%d %d %.3g\n" % (i, i * i, i / 7) for i in range(1, 200))
-    assert plain_lines(good, "ijv") == 199
-    for bad in (
-        good[:-1],
-        good + b"1 1\n",
-        good + b"\n",
-        b" " + good,
-        good[:90] + b"x" + good[90:],
+def test_one_bad_line_among_many_is_found():
+    good = b"".join(b"%d %d %.3g\n" % (i, i * i, i / 7) for i in range(1, 200_000))
+    assert is_plain(good, "ijv")
+    middle = good.index(b"\n", len(good) // 2)
+    for at in (0, middle, len(good) - 1):
+        for junk in (b"x", b" 1", b" ", b"\n\n"):
+            assert not is_plain(good[:at] + junk + good[at:], "ijv")
+    assert not is_plain(good[:-1], "ijv")
+
+
+@pytest.mark.parametrize("piece", [24, 100, 1000])
+def test_a_file_is_looked_at_in_pieces_of_any_size(monkeypatch, tmp_path, piece):
+    monkeypatch.setattr(_scipy_text, "PIECE", piece)
+    lines = [b"%d %d %.3g\n" % (i, i, i / 7) for i in range(1, 100)]
+    for text, plain in (
+        (b"".join(lines), True),
+        (b"".join(lines)[:-1], True),
+        (b"".join(lines)[:-9], False),
     ):
-        assert plain_lines(bad, "ijv") == -1
+        path = tmp_path / "a"
+        path.write_bytes(text)
+        with open(path, "rb", buffering=0) as file:
+            assert _scipy_text._all_plain(file, "ijv", 99) == plain
 
 
 def test_tidying():

@@ -19,10 +19,10 @@ LONGEST_LINE = 1 << 30
 MOST_PACKED = 1032  # deflate cannot pack better than this
 
 
-def count_lines(block: bytes) -> int:
+def count_lines(block: bytes | memoryview) -> int:
     """Newlines, and one more where the last line has none. NumPy counts them ten times as fast as bytes.count."""
-    newlines = np.count_nonzero(np.frombuffer(block, np.uint8) == 10)
-    return int(newlines) + (block != b"" and not block.endswith(b"\n"))
+    newlines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == 10))
+    return newlines + (len(block) > 0 and block[-1] != 10)
 
 
 def is_gzip(path: Any) -> bool:
