@@ -397,7 +397,7 @@ def test_doctor_names_what_is_missing(monkeypatch):
     monkeypatch.setattr("penstock.cli.doctor._version", lambda name: None)
     result = run("doctor")
     assert result.exit_code == 0
-    assert "pip install 'penstock[text]'" in result.stdout
+    assert "pip install polars" in result.stdout
 
 
 def test_doctor_asks_nvidia_smi(monkeypatch, tmp_path):

@@ -44,7 +44,7 @@ FORMATS = (
     Format("matrix-market", (".mtx", ".mm"), matrix_market.read, matrix_market.write, True, "Matrix Market"),
     Format("edge-list", (".txt", ".tsv", ".csv", ".el", ".wel", ".edges"), edge_list.read, edge_list.write, True,
            "edges, one a line: SNAP, CSV, GAPBS text"),
-    Format("parquet", (".parquet", ".pq"), parquet.read, parquet.write, False, "edges in Parquet (needs polars)"),
+    Format("parquet", (".parquet", ".pq"), parquet.read, parquet.write, False, "edges in Parquet"),
     Format("npz", (".npz",), scipy_npz.read, scipy_npz.write, False, "SciPy's save_npz"),
     Format("metis", (".graph", ".metis"), metis.read, metis.write, True, "METIS and DIMACS-10 graphs"),
     Format("dimacs", (".gr",), dimacs.read, dimacs.write, True, "DIMACS shortest-path graphs"),

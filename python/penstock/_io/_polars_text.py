@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock._io._faults import Lines, Unreadable
+from penstock._io._text import count_lines
 from penstock._io._tidy import c_numbers, infinities, tidied
 
 
@@ -79,9 +80,7 @@ class Columns:
             raise
         except BaseException as error:  # a panic in polars is not an Exception
             raise Unreadable(f"polars says: {str(error).splitlines()[0][:200]}") from error
-        if table.height != block.count(b"\n") + (not block.endswith(b"\n")) or sum(
-            table.null_count().row(0)
-        ):
+        if table.height != count_lines(block) or sum(table.null_count().row(0)):
             raise Unreadable("a line has fields that are empty")
         if "x" in columns and block.count(separator.encode()) != (len(columns) - 1) * table.height:
             raise Unreadable("a line has more or fewer fields")

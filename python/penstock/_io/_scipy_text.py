@@ -7,9 +7,6 @@ memory stays bounded, and a refusal is known to lie in this block.
 from __future__ import annotations
 
 import io
-import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,12 +18,11 @@ from penstock._io._tidy import (
     infinities,
     is_plain,
     one_a_line,
-    plain_lines,
     tidied,
     without_words,
 )
 
-PIECE = 1 << 21
+PIECE = 1 << 22
 FIELDS = {"": "pattern", "v": "real", "n": "integer", "vw": "complex"}
 
 
@@ -79,40 +75,34 @@ class _General(io.RawIOBase):
 
 
 def _all_plain(file: BinaryIO, columns: str, promised: int) -> bool:
-    """Whether the rest of a file is as many plain lines as promised; looks at it in pieces on several threads."""
-    lock = threading.Lock()
-    rest = b""
-
-    def look(_: int) -> int:
-        nonlocal rest
-        lines = 0
-        while True:
-            with lock:
-                piece = file.read(PIECE)
-                end = piece.rfind(b"\n") + 1
-                if piece and end == 0:
-                    return -1
-                block, rest = b"".join((rest, memoryview(piece)[:end])), piece[end:]
-                if not piece and rest == block == b"":
-                    return lines
-            if not piece:
-                block += b"\n"
-            found = plain_lines(block, columns)
-            if found < 0:
-                return -1
-            lines += found
-
-    threads = min(4, len(os.sched_getaffinity(0)))
-    with ThreadPoolExecutor(threads) as pool:
-        counts = list(pool.map(look, range(threads)))
-    return min(counts) >= 0 and sum(counts) == promised
+    """Whether the rest of a file is as many plain lines as promised. One buffer serves all blocks: fresh memory
+    for each would cost as much as the look at it."""
+    buffer = memoryview(bytearray(PIECE))
+    held = lines = 0
+    while count := file.readinto(buffer[held:]):  # type: ignore[attr-defined]
+        held += count
+        end = buffer.obj.rfind(b"\n", 0, held) + 1  # type: ignore[attr-defined]
+        if end == 0 or not is_plain(buffer[:end], columns):
+            if end or held == PIECE:
+                return False
+            continue
+        lines += count_lines(buffer[:end])
+        if lines > promised:
+            return False
+        buffer[: held - end] = bytes(buffer[end:held])
+        held -= end
+    if held:  # the last newline is missing
+        if not is_plain(bytes(buffer[:held]) + b"\n", columns):
+            return False
+        lines += 1
+    return lines == promised
 
 
 def read_plain_file(
-    text: TextFile, lines: Lines, promised: int
+    text: TextFile, lines: Lines, promised: int, as_is: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
     """All entries, counted from 0, of a file that is not packed and is plain throughout; None for any other. Nothing is
-    copied: SciPy reads from the file itself, with a banner that says general."""
+    copied: SciPy reads from the file itself; where not as_is, with a banner that says general."""
     if not text.exact_size or promised == 0:
         return None
     numbers = lines.columns[2:]
@@ -126,7 +116,11 @@ def read_plain_file(
 
         file.seek(text.taken)
         try:
-            found = mmread(_General(head.encode(), file))
+            # By its name, a file is read a quarter faster than through Python.
+            direct = as_is and not text.name.endswith((".gz", ".bz2"))
+            found = mmread(text.name if direct else _General(head.encode(), file))
+            if found.shape != (lines.rows, lines.cols) or found.nnz != promised:
+                return None
             if numbers:
                 _check_values(found.data, numbers[0], b"")
         except (ValueError, OverflowError, Unreadable):

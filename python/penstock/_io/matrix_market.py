@@ -97,7 +97,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
         check_rows(path, rows, more[0], max_rows)
         lines = Lines("ij" + columns, 1, rows, cols, HINT, "%")
-        whole = read_plain_file(text, lines, more[0])
+        whole = read_plain_file(text, lines, more[0], symmetry == "general")
         expected = 0 if whole else more[0] if text.exact_size else min(more[0], 1 << 20)
         entries = Entries(value_type(kind, dtype), expected, rows)
         if whole:
@@ -158,17 +158,20 @@ def write(path: Any, a: csr_array) -> None:
 
     kind = "pattern" if a.dtype == np.bool_ else "complex" if a.dtype.kind == "c" else "real"
     rows, cols = a.shape
+    index = np.int32 if rows < 2**31 else np.int64
     with atomic_file(path) as file:
         file.write(
             f"%%MatrixMarket matrix coordinate {kind} general\n%\n{rows} {cols} {a.nnz}\n".encode()
         )
         for first, last in row_slabs(a):
             here = slice(int(a.indptr[first]), int(a.indptr[last]))
-            row = np.repeat(np.arange(first, last), np.diff(a.indptr[first : last + 1]))
+            row = np.repeat(
+                np.arange(first, last, dtype=index), np.diff(a.indptr[first : last + 1])
+            )
             slab = sp.coo_array((a.data[here], (row, a.indices[here])), shape=a.shape)
             text = io.BytesIO()
             mmwrite(text, slab, field="pattern" if kind == "pattern" else None, symmetry="general")
             text.seek(0)
             for _ in range(3):  # a header of its own
                 text.readline()
-            file.write(text.read())
+            file.write(text.getbuffer()[text.tell() :])

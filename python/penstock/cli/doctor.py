@@ -12,7 +12,7 @@ from penstock.cli import ui
 
 # package: (what for, what to install)
 OPTIONAL = {
-    "polars": ("edge lists in text and Parquet", "pip install 'penstock[text]'"),
+    "polars": ("edge lists, .gr and Parquet", "pip install polars"),
     "matplotlib": ("penstock info --plot", "pip install 'penstock[plot]'"),
     "mpi4py": ("several ranks", "an MPI library, then pip install mpi4py"),
     "pytest": ("the tests", "pip install 'penstock[test]'"),
