@@ -21,7 +21,11 @@ MOST_PACKED = 1032  # deflate cannot pack better than this
 
 def count_lines(block: bytes | memoryview) -> int:
     """Newlines, and one more where the last line has none. NumPy counts them ten times as fast as bytes.count."""
-    newlines = int(np.count_nonzero(np.frombuffer(block, np.uint8) == 10))
+    data = np.frombuffer(block, np.uint8)
+    step = 1 << 18  # in the cache
+    newlines = sum(
+        int(np.count_nonzero(data[at : at + step] == 10)) for at in range(0, data.size, step)
+    )
     return newlines + (len(block) > 0 and block[-1] != 10)
 
 
