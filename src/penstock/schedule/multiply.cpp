@@ -142,7 +142,7 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
-constexpr std::int64_t kLeastSlotBytes = 768;     // room for the padding and a few nonzeros
+constexpr std::int64_t kLeastSlotBytes = 640;     // room for the padding and a few nonzeros
 
 /// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another. Fewer
 /// where `ring_bytes` does not hold so many.
