@@ -7,6 +7,7 @@ memory stays bounded, and a refusal is known to lie in this block.
 from __future__ import annotations
 
 import io
+import mmap
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,11 +19,11 @@ from penstock._io._tidy import (
     infinities,
     is_plain,
     one_a_line,
+    plain_lines,
     tidied,
     without_words,
 )
 
-PIECE = 1 << 22
 FIELDS = {"": "pattern", "v": "real", "n": "integer", "vw": "complex"}
 
 
@@ -75,27 +76,15 @@ class _General(io.RawIOBase):
 
 
 def _all_plain(file: BinaryIO, columns: str, promised: int) -> bool:
-    """Whether the rest of a file is as many plain lines as promised. One buffer serves all blocks: fresh memory
-    for each would cost as much as the look at it."""
-    buffer = memoryview(bytearray(PIECE))
-    held = lines = 0
-    while count := file.readinto(buffer[held:]):  # type: ignore[attr-defined]
-        held += count
-        end = buffer.obj.rfind(b"\n", 0, held) + 1  # type: ignore[attr-defined]
-        if end == 0 or not is_plain(buffer[:end], columns):
-            if end or held == PIECE:
-                return False
-            continue
-        lines += count_lines(buffer[:end])
-        if lines > promised:
-            return False
-        buffer[: held - end] = bytes(buffer[end:held])
-        held -= end
-    if held:  # the last newline is missing
-        if not is_plain(bytes(buffer[:held]) + b"\n", columns):
-            return False
-        lines += 1
-    return lines == promised
+    """Whether the rest of a file is as many plain lines as promised; the last one may lack its newline."""
+    at = file.tell()
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        end = max(at, whole.rfind(b"\n") + 1)
+        tail = whole[end:]
+        with memoryview(whole) as view, view[at:end] as lines:
+            found = plain_lines(lines, columns)
+    last = plain_lines(tail + b"\n", columns) if tail else 0
+    return min(found, last) >= 0 and found + last == promised
 
 
 def read_plain_file(

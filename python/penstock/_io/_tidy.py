@@ -24,7 +24,12 @@ _QUOTED = re.compile(rb'"([^"\n,;\t ]*)"')
 def is_plain(block: bytes | memoryview, columns: str) -> bool:
     """Whether every line holds the columns (i, j: index; v, w: number; n: integer) and nothing else, one blank between
     two, spelled with digits, a minus, a point and an exponent with e. The block ends with a newline."""
-    return _core.is_plain(np.frombuffer(block, np.uint8), columns)
+    return plain_lines(block, columns) >= 0
+
+
+def plain_lines(block: bytes | memoryview, columns: str) -> int:
+    """How many lines there are, or -1 where they are not plain."""
+    return _core.plain_lines(np.frombuffer(block, np.uint8), columns)
 
 
 def squeezed(block: bytes) -> bytes:

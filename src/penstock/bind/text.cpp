@@ -7,9 +7,9 @@
 namespace penstock::bind {
 
 void text(nb::module_& m) {
-  m.def("is_plain", [](const ReadArray<std::uint8_t>& bytes, const std::string& columns) {
+  m.def("plain_lines", [](const ReadArray<std::uint8_t>& bytes, const std::string& columns) {
     const nb::gil_scoped_release release;
-    return is_plain({bytes.data(), bytes.shape(0)}, columns);
+    return plain_lines({bytes.data(), bytes.shape(0)}, columns);
   }, nb::arg("bytes"), nb::arg("columns"));
 }
 

@@ -1,5 +1,6 @@
 #include "penstock/format/coo.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <string>
@@ -126,11 +127,48 @@ struct CooSource {
   }
 };
 
+/// Whether the entries come row by row, columns ascending, none twice: as most files and libraries write them.
+template <class V>
+bool in_order(const CooView<V>& coo) {
+  if (coo.row.wide || coo.col.wide) return false;
+  const auto* row = static_cast<const std::int32_t*>(coo.row.data);
+  const auto* col = static_cast<const std::int32_t*>(coo.col.data);
+  const auto after = [&](std::int64_t k) { return row[k] > row[k - 1] || (row[k] == row[k - 1] && col[k] > col[k - 1]); };
+  std::atomic<bool> ordered = true;
+  parallel_ranges(coo.entries, kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (auto k = std::max<std::int64_t>(first, 1); k < last; ++k)
+      if (!after(k)) return ordered.store(false, std::memory_order_relaxed);
+  });
+  return ordered;
+}
+
+/// Entries in order are the matrix already, but for the row offsets.
+template <class V>
+Csr<V> from_ordered(const CooView<V>& coo) {
+  const auto* row = static_cast<const std::int32_t*>(coo.row.data);
+  const auto* col = static_cast<const std::int32_t*>(coo.col.data);
+  const auto indptr = allocate<Offset>(coo.rows + 1);
+  const auto indices = allocate<Index>(coo.entries);
+  Csr<V> out{coo.rows, coo.cols, indptr, indices, {}};
+  Array<V> values;
+  if constexpr (!is_pattern<V>) out.values = values = allocate<V>(coo.entries);
+  parallel_ranges(coo.entries, kGrain, [&](std::int64_t first, std::int64_t last) {
+    for (auto k = first; k < last; ++k)
+      for (auto r = k == 0 ? 0 : std::int64_t{row[k - 1]} + 1; r <= row[k]; ++r) indptr.data[r] = k;
+    std::copy(col + first, col + last, indices.data + first);
+    if constexpr (!is_pattern<V>) std::copy(coo.values + first, coo.values + last, values.data + first);
+  });
+  const auto behind = coo.entries == 0 ? 0 : std::int64_t{row[coo.entries - 1]} + 1;
+  std::fill(indptr.data + behind, indptr.data + coo.rows + 1, coo.entries);
+  return out;
+}
+
 }  // namespace
 
 template <class V>
 Csr<V> coo_to_csr(const CooView<V>& coo, const CooOptions& options) {
   check(coo, options.mirror);
+  if (options.mirror == Mirror::none && in_order(coo)) return from_ordered(coo);
   return assemble<V>(coo.rows, coo.cols, CooSource<V>{coo, options.mirror}, options.sum_duplicates);
 }
 

@@ -75,7 +75,7 @@ class Automaton {
 
 }  // namespace
 
-bool is_plain(std::span<const unsigned char> text, std::string_view columns) {
+std::int64_t plain_lines(std::span<const unsigned char> text, std::string_view columns) {
   const Automaton automaton(columns);
   const auto size = std::ssize(text);
   const auto line_from = [&](std::int64_t at) -> std::int64_t {  // the first line that begins at `at` or later
@@ -84,6 +84,7 @@ bool is_plain(std::span<const unsigned char> text, std::string_view columns) {
     return found ? static_cast<const unsigned char*>(found) - text.data() + 1 : size;
   };
   std::atomic<bool> plain = true;
+  std::atomic<std::int64_t> lines = 0;
   parallel_ranges(size, kPiece, [&](std::int64_t first, std::int64_t last) {
     std::array<Automaton::Lines, kWalks> walks;
     for (std::int64_t w = 0; w < kWalks; ++w) {
@@ -91,9 +92,11 @@ bool is_plain(std::span<const unsigned char> text, std::string_view columns) {
       const auto end = line_from(first + (last - first) * (w + 1) / kWalks);
       walks[static_cast<std::size_t>(w)] = text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     }
-    if (plain && !automaton.accepts(walks)) plain = false;
+    if (!plain) return;
+    if (!automaton.accepts(walks)) plain = false;
+    for (const auto& walk : walks) lines += std::count(walk.begin(), walk.end(), '\n');
   });
-  return plain;
+  return plain ? lines.load() : -1;
 }
 
 }  // namespace penstock
