@@ -35,7 +35,7 @@ BAD = """
 import penstock as ps
 
 A = ps.csr_array((2, 2))
-A.dot([1.0, 2.0], algoritm="balanced")
+A.dot([1.0, 2.0], algoritm="balanced")  # codespell:ignore
 A.nonsense
 ps.Streamed(blocks=3)
 n: str = A.nnz

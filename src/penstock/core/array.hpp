@@ -35,7 +35,8 @@ void forget_bytes(void* first, std::int64_t bytes) noexcept;
 class ReadsAlone {
  public:
   template <class T>
-  explicit ReadsAlone(const Array<T>& a) : ReadsAlone(a.data, a.place.memory == Memory::mapped ? a.bytes() : 0) {}
+  explicit ReadsAlone(const Array<T>& a)
+      : ReadsAlone(a.data, a.place.memory == Memory::mapped ? a.bytes() : 0) {}
   ReadsAlone(const void* first, std::int64_t bytes) noexcept;
   ~ReadsAlone();
   /// Says that a byte will be read soon: reads that are announced together travel together.

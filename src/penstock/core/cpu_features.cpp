@@ -15,8 +15,8 @@ constexpr std::string_view kNames[] = {"scalar", "avx2", "avx512", "neon"};
 Simd detect() {
 #if defined(__x86_64__)  // rules: ok, the compiler's own macro: __builtin_cpu_supports exists there alone
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
     return Simd::avx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Simd::avx2;
   return Simd::scalar;

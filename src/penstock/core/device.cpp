@@ -11,9 +11,10 @@ namespace penstock {
 namespace {
 
 [[noreturn]] void no_cuda(std::string_view what) {
-  throw Error(Errc::not_compiled, std::string(what) +
-                                      ": this build has no CUDA. Install a CUDA toolkit (or the wheels of "
-                                      "penstock[cuda]) and build again; penstock.show_config() tells what was found");
+  throw Error(Errc::not_compiled,
+              std::string(what) +
+                  ": this build has no CUDA. Install a CUDA toolkit (or the wheels of "
+                  "penstock[cuda]) and build again; penstock.show_config() tells what was found");
 }
 
 }  // namespace

@@ -25,8 +25,9 @@ void destroy(Event) noexcept;
 void record(Event, Stream);
 void wait(Stream, Event);
 void synchronize(Stream);
-void synchronize(Event);        // the calling thread waits for the work recorded
-void drain(Stream) noexcept;    // waits and forgets errors: before memory that the stream may still use is freed
+void synchronize(Event);  // the calling thread waits for the work recorded
+void drain(
+    Stream) noexcept;  // waits and forgets errors: before memory that the stream may still use is freed
 double seconds(Event from, Event to);  // both timed and done, on one GPU
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 

@@ -25,16 +25,16 @@ std::string describe(Place place) {
   if (place.memory != Memory::device) return std::string(name(place.memory)) + " memory";
   std::size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);  // takes long enough to be asked only for a message
-  return "memory on GPU " + std::to_string(place.ordinal) + " (" + std::to_string(free) + " of " + std::to_string(total) +
-         " free)";
+  return "memory on GPU " + std::to_string(place.ordinal) + " (" + std::to_string(free) + " of " +
+         std::to_string(total) + " free)";
 }
 
 /// Throws Error{out_of_memory} that says what was asked of whom; other errors as check() does.
 void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string_view remedy) {
   if (e != cudaErrorMemoryAllocation) return check(e);
   cudaGetLastError();
-  throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " + describe(place) + ": " +
-                                       std::string(remedy));
+  throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " +
+                                       describe(place) + ": " + std::string(remedy));
 }
 
 /// This library's own pool on a GPU: the process's default one may be tuned by another library.
@@ -45,7 +45,8 @@ cudaMemPool_t scratch_pool(int gpu) {
   auto& pool = pools.at(static_cast<std::size_t>(gpu));
   if (!pool) {
     cudaMemPoolProps props{};
-    props.allocType = cudaMemAllocationTypePinned;  // the only kind there is: device memory that does not move
+    props.allocType =
+        cudaMemAllocationTypePinned;  // the only kind there is: device memory that does not move
     props.location = {cudaMemLocationTypeDevice, gpu};
     check(cudaMemPoolCreate(&pool, &props));
     std::uint64_t kept = kScratchKept;
@@ -61,7 +62,8 @@ void check(cudaError_t e, std::source_location at) {
   cudaGetLastError();  // leave no stale error behind for the next caller
   const auto what = std::string(cudaGetErrorName(e)) + ": " + cudaGetErrorString(e);
   if (e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver)
-    throw Error(Errc::not_accessible, "no GPU can be used here (" + what + "): compute on the CPU, or install a driver", at);
+    throw Error(Errc::not_accessible,
+                "no GPU can be used here (" + what + "): compute on the CPU, or install a driver", at);
   throw Error(e == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::cuda, what, at);
 }
 
@@ -77,8 +79,9 @@ int enter(Where where) {
   check(cudaGetDevice(&before));
   if (where.gpu == before) return -1;
   if (const int n = device_count(); where.gpu >= n || where.gpu >= kMaxGpus)
-    throw Error(Errc::not_accessible, "GPU " + std::to_string(where.gpu) + " does not exist: this process can use " +
-                                          std::to_string(n) + (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
+    throw Error(Errc::not_accessible, "GPU " + std::to_string(where.gpu) +
+                                          " does not exist: this process can use " + std::to_string(n) +
+                                          (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
   check(cudaSetDevice(where.gpu));
   return before;
 }
@@ -145,7 +148,8 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
   check_allocation(cudaMallocFromPoolAsync(&p, bytes, scratch_pool(s.where.gpu), native(s)), bytes,
-                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)}, "stream the matrix in smaller blocks");
+                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)},
+                   "stream the matrix in smaller blocks");
   return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
 }
 

@@ -15,7 +15,8 @@ namespace penstock::host {
 namespace {
 
 constexpr std::int64_t kHugePage = 2 << 20;
-constexpr std::int64_t kCopyPiece = 128 << 10;  // one thread's share of a copy; below it threads cost more than they bring
+constexpr std::int64_t kCopyPiece =
+    128 << 10;  // one thread's share of a copy; below it threads cost more than they bring
 
 }  // namespace
 
@@ -47,7 +48,8 @@ namespace penstock {
 void forget_bytes(void* first, std::int64_t bytes) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(bytes)) / page * page;
+  const auto end =
+      (reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(bytes)) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

@@ -24,6 +24,6 @@ double seconds(Event from, Event to);
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream);
-int enter(Where);              // makes the GPU current; returns the one that was, or -1 where it was current already
+int enter(Where);  // makes the GPU current; returns the one that was, or -1 where it was current already
 void leave(int before) noexcept;
 }  // namespace penstock::cuda

@@ -37,7 +37,9 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// Bytes per second of the best of `repeats` passes over `bytes` bytes cut among the threads.
 template <class F>
@@ -69,7 +71,8 @@ Machine probe_topology() {
   if (sched_getaffinity(0, sizeof set, &set) == 0) m.cpus = CPU_COUNT(&set);
   m.gpus = device_count();
   m.memory_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
-  if (const auto limit = number_in("/sys/fs/cgroup/memory.max"); limit > 0) m.memory_bytes = std::min(m.memory_bytes, limit);
+  if (const auto limit = number_in("/sys/fs/cgroup/memory.max"); limit > 0)
+    m.memory_bytes = std::min(m.memory_bytes, limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
   m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
@@ -85,14 +88,17 @@ const Machine& machine() {
     const auto a = allocate<std::uint64_t>(bytes / 8);
     std::atomic<std::uint64_t> sink = 0;
     auto* base = reinterpret_cast<std::byte*>(a.data);
-    parallel_ranges(bytes, kPiece, [&](std::int64_t f, std::int64_t l) { std::memset(base + f, 1, static_cast<std::size_t>(l - f)); });
+    parallel_ranges(bytes, kPiece, [&](std::int64_t f, std::int64_t l) {
+      std::memset(base + f, 1, static_cast<std::size_t>(l - f));
+    });
     const auto read = [&](std::int64_t first, std::int64_t last) {
       sink += sum_lines(a.data + first / 8, (last - first) / 8);
     };
     m.host_read = best_rate(bytes, kPiece, 3, read);
-    m.host_copy = 2 * best_rate(bytes / 2, kPiece, 2, [&](std::int64_t first, std::int64_t last) {
-      std::memcpy(base + bytes / 2 + first, base + first, static_cast<std::size_t>(last - first));
-    });
+    m.host_copy =
+        2 * best_rate(bytes / 2, kPiece, 2, [&](std::int64_t first, std::int64_t last) {
+          std::memcpy(base + bytes / 2 + first, base + first, static_cast<std::size_t>(last - first));
+        });
     const auto small = std::min<std::int64_t>(m.cache_bytes / 4, bytes);
     m.cache_read = best_rate(small, std::min(small, kPiece / 4), 8, read);
     return m;

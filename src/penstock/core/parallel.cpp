@@ -70,8 +70,7 @@ class Pool {
   explicit Pool(int threads) : wanted_(threads) {
     try {
       for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {
-    }
+    } catch (const std::system_error&) {}
   }
   ~Pool() {
     publish(nullptr);
@@ -141,8 +140,9 @@ int default_threads() {
   if (const char* s = std::getenv("PENSTOCK_NUM_THREADS"); s && *s) {
     char* end = nullptr;
     const long n = std::strtol(s, &end, 10);
-    require(*end == '\0' && n >= 1 && n <= kMaxThreads,
-            "PENSTOCK_NUM_THREADS=" + std::string(s) + " is not a number between 1 and " + std::to_string(kMaxThreads));
+    require(*end == '\0' && n >= 1 && n <= kMaxThreads, "PENSTOCK_NUM_THREADS=" + std::string(s) +
+                                                            " is not a number between 1 and " +
+                                                            std::to_string(kMaxThreads));
     return static_cast<int>(n);
   }
   cpu_set_t set;
@@ -165,7 +165,8 @@ std::shared_ptr<Pool> pool() {
                      new (&pool_lock) std::mutex;
                    });
   }
-  if (!*pool_slot || (*pool_slot)->wanted() != num_threads()) *pool_slot = std::make_shared<Pool>(num_threads());
+  if (!*pool_slot || (*pool_slot)->wanted() != num_threads())
+    *pool_slot = std::make_shared<Pool>(num_threads());
   return *pool_slot;
 }
 

@@ -30,7 +30,8 @@ void run_parallel(std::int64_t n, void* context, void (*call)(void* context, std
 template <class F>
 void parallel_for(std::int64_t n, F&& f) {
   auto* context = const_cast<void*>(static_cast<const void*>(&f));
-  detail::run_parallel(n, context, [](void* c, std::int64_t i) { (*static_cast<std::remove_reference_t<F>*>(c))(i); });
+  detail::run_parallel(n, context,
+                       [](void* c, std::int64_t i) { (*static_cast<std::remove_reference_t<F>*>(c))(i); });
 }
 
 /// f(first, last) over [0, n) in ranges of about `grain`: for loops whose body is a few instructions.

@@ -8,15 +8,15 @@ namespace penstock {
 /// What one product did. Every schedule fills it; explain(), benchmarks and tests read it. Bytes count the matrix,
 /// x and y, each once per time that it crosses the boundary named.
 struct Trace {
-  std::string schedule;             // "in_core", "streamed", "zero_copy"
-  std::string kernel;               // the local algorithm: "balanced", "blocked", "binned", ...
-  std::int64_t tiles = 0;           // kernel calls
-  std::int64_t copied_bytes = 0;    // moved into ring slots
-  std::int64_t link_bytes = 0;      // crossed a host link, by copy or by zero-copy reads
-  std::int64_t kernel_bytes = 0;    // least bytes that the kernels read and write
-  std::int64_t ring_bytes = 0;      // device memory held by rings
-  double seconds = 0;               // the whole call
-  double copy_seconds = 0;          // the driver's time in copies: issue only on a GPU, all of it on the CPU
+  std::string schedule;           // "in_core", "streamed", "zero_copy"
+  std::string kernel;             // the local algorithm: "balanced", "blocked", "binned", ...
+  std::int64_t tiles = 0;         // kernel calls
+  std::int64_t copied_bytes = 0;  // moved into ring slots
+  std::int64_t link_bytes = 0;    // crossed a host link, by copy or by zero-copy reads
+  std::int64_t kernel_bytes = 0;  // least bytes that the kernels read and write
+  std::int64_t ring_bytes = 0;    // device memory held by rings
+  double seconds = 0;             // the whole call
+  double copy_seconds = 0;        // the driver's time in copies: issue only on a GPU, all of it on the CPU
 };
 
 /// Adds the time of its own life to `*total`; does nothing when that is null.

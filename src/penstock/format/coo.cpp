@@ -133,7 +133,9 @@ bool in_order(const CooView<V>& coo) {
   if (coo.row.wide || coo.col.wide) return false;
   const auto* row = static_cast<const std::int32_t*>(coo.row.data);
   const auto* col = static_cast<const std::int32_t*>(coo.col.data);
-  const auto after = [&](std::int64_t k) { return row[k] > row[k - 1] || (row[k] == row[k - 1] && col[k] > col[k - 1]); };
+  const auto after = [&](std::int64_t k) {
+    return row[k] > row[k - 1] || (row[k] == row[k - 1] && col[k] > col[k - 1]);
+  };
   std::atomic<bool> ordered = true;
   parallel_ranges(coo.entries, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (auto k = std::max<std::int64_t>(first, 1); k < last; ++k)

@@ -24,14 +24,15 @@ inline constexpr std::int64_t value_bytes = is_pattern<V> ? 0 : static_cast<std:
 template <class V>
 struct CsrView {
   std::int64_t rows = 0;
-  std::int64_t cols = 0;                // at most 2^31 - 1
-  Offset first_nnz = 0;                 // indptr[r] - first_nnz indexes indices and values
-  const Offset* indptr = nullptr;       // rows + 1
+  std::int64_t cols = 0;           // at most 2^31 - 1
+  Offset first_nnz = 0;            // indptr[r] - first_nnz indexes indices and values
+  const Offset* indptr = nullptr;  // rows + 1
   const Index* indices = nullptr;
-  const V* values = nullptr;            // unused when V is One
-  const Index* ahead_indices = nullptr; // what the CPU will copy next, entry for entry: its kernels prefetch it
+  const V* values = nullptr;  // unused when V is One
+  const Index* ahead_indices =
+      nullptr;  // what the CPU will copy next, entry for entry: its kernels prefetch it
   const V* ahead_values = nullptr;
-  Offset count = -1;                    // nnz(), for a GPU's host side: it must not read indptr. -1: not stated
+  Offset count = -1;  // nnz(), for a GPU's host side: it must not read indptr. -1: not stated
 
   Offset nnz() const { return indptr[rows] - indptr[0]; }
 };
@@ -43,13 +44,18 @@ struct Csr {
   std::int64_t rows = 0, cols = 0;
   Array<const Offset> indptr;
   Array<const Index> indices;
-  Array<const V> values;                // empty when V is One
+  Array<const V> values;  // empty when V is One
 
   std::int64_t nnz() const { return indices.size; }
   std::int64_t bytes() const { return indptr.bytes() + indices.bytes() + nnz() * value_bytes<V>; }
   CsrView<V> view() const {
-    return {.rows = rows, .cols = cols, .first_nnz = 0, .indptr = indptr.data, .indices = indices.data,
-            .values = values.data, .count = nnz()};
+    return {.rows = rows,
+            .cols = cols,
+            .first_nnz = 0,
+            .indptr = indptr.data,
+            .indices = indices.data,
+            .values = values.data,
+            .count = nnz()};
   }
 };
 

@@ -16,7 +16,18 @@ namespace penstock {
 namespace {
 
 // Inside a column, in the order in which a number is spelled. kStart of the first column also begins a line.
-enum State : std::uint8_t { kStart, kMinus, kDigits, kPoint, kBarePoint, kFraction, kE, kESign, kExponent, kStates };
+enum State : std::uint8_t {
+  kStart,
+  kMinus,
+  kDigits,
+  kPoint,
+  kBarePoint,
+  kFraction,
+  kE,
+  kESign,
+  kExponent,
+  kStates
+};
 constexpr std::int64_t kPiece = 1 << 20;
 constexpr int kWalks = 4;  // at once: a step waits for the one before, walks do not wait for each other
 using Row = std::array<std::uint8_t, 256>;
@@ -78,7 +89,8 @@ class Automaton {
 std::int64_t plain_lines(std::span<const unsigned char> text, std::string_view columns) {
   const Automaton automaton(columns);
   const auto size = std::ssize(text);
-  const auto line_from = [&](std::int64_t at) -> std::int64_t {  // the first line that begins at `at` or later
+  const auto line_from =
+      [&](std::int64_t at) -> std::int64_t {  // the first line that begins at `at` or later
     if (at == 0 || at >= size) return std::min(at, size);
     const auto* found = std::memchr(text.data() + at - 1, '\n', static_cast<std::size_t>(size - at + 1));
     return found ? static_cast<const unsigned char*>(found) - text.data() + 1 : size;
@@ -90,7 +102,8 @@ std::int64_t plain_lines(std::span<const unsigned char> text, std::string_view c
     for (std::int64_t w = 0; w < kWalks; ++w) {
       const auto begin = line_from(first + (last - first) * w / kWalks);
       const auto end = line_from(first + (last - first) * (w + 1) / kWalks);
-      walks[static_cast<std::size_t>(w)] = text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+      walks[static_cast<std::size_t>(w)] =
+          text.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     }
     if (!plain) return;
     if (!automaton.accepts(walks)) plain = false;

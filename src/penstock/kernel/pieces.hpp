@@ -30,7 +30,8 @@ class Pieces {
       }
       const auto row = blocks_[i].first_row;
       T sum = S::zero();
-      for (; i < cells_.size() && blocks_[i].piece && blocks_[i].first_row == row; ++i) sum = S::add(sum, cells_[i]);
+      for (; i < cells_.size() && blocks_[i].piece && blocks_[i].first_row == row; ++i)
+        sum = S::add(sum, cells_[i]);
       y[row] = scale(sum, y[row]);
     }
   }

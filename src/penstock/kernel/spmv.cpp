@@ -6,7 +6,8 @@
 namespace penstock {
 
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream) {
   if (!stream.where.is_gpu()) return cpu::spmv<S, V>(a, x, y, scale);
   if constexpr (have_cuda) gpu::spmv<S, V>(a, x, y, scale, stream);
   else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");

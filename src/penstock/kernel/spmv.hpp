@@ -34,11 +34,13 @@ constexpr typename S::value_type entry([[maybe_unused]] const V* values, [[maybe
 
 /// y = alpha A x + beta y over one view; every pointer readable by `stream.where`. x has a.cols entries, y a.rows.
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream);
 
 /// y = alpha A^T x + beta y without forming A^T (CPU). x has a.rows entries, y a.cols.
 template <Semiring S, class V>
-void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale);
+void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y,
+                     Scale<S> scale);
 
 namespace cpu {
 template <Semiring S, class V>
@@ -46,7 +48,8 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
 }
 namespace gpu {
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream);
 }
 
 }  // namespace penstock
@@ -57,22 +60,22 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   X(MinPlus<T>, T)                            \
   X(MaxTimes<T>, One)                         \
   X(MaxTimes<T>, T)
-#define PENSTOCK_FOR_EACH_SPMV(X)           \
-  X(PlusTimes<float>, One)                  \
-  X(PlusTimes<float>, float)                \
-  X(PlusTimes<double>, One)                 \
-  X(PlusTimes<double>, float)               \
-  X(PlusTimes<double>, double)              \
-  X(PlusTimes<Complex64>, One)              \
-  X(PlusTimes<Complex64>, float)            \
-  X(PlusTimes<Complex64>, Complex64)        \
-  X(PlusTimes<Complex128>, One)             \
-  X(PlusTimes<Complex128>, float)           \
-  X(PlusTimes<Complex128>, double)          \
-  X(PlusTimes<Complex128>, Complex64)       \
-  X(PlusTimes<Complex128>, Complex128)      \
-  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, float) \
+#define PENSTOCK_FOR_EACH_SPMV(X)            \
+  X(PlusTimes<float>, One)                   \
+  X(PlusTimes<float>, float)                 \
+  X(PlusTimes<double>, One)                  \
+  X(PlusTimes<double>, float)                \
+  X(PlusTimes<double>, double)               \
+  X(PlusTimes<Complex64>, One)               \
+  X(PlusTimes<Complex64>, float)             \
+  X(PlusTimes<Complex64>, Complex64)         \
+  X(PlusTimes<Complex128>, One)              \
+  X(PlusTimes<Complex128>, float)            \
+  X(PlusTimes<Complex128>, double)           \
+  X(PlusTimes<Complex128>, Complex64)        \
+  X(PlusTimes<Complex128>, Complex128)       \
+  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, float)  \
   PENSTOCK_FOR_EACH_REAL_SEMIRING(X, double) \
-  X(OrAnd, One)                             \
-  X(OrAnd, float)                           \
+  X(OrAnd, One)                              \
+  X(OrAnd, float)                            \
   X(OrAnd, double)

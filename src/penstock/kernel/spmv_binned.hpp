@@ -13,7 +13,7 @@ namespace penstock {
 template <class V>
 struct BinnedPlan {
   std::int64_t rows = 0, row_bins = 0, col_bins = 0;
-  std::vector<Offset> start = {};         // of (bin, column range), bin-major; one more than there are
+  std::vector<Offset> start = {};                // of (bin, column range), bin-major; one more than there are
   Array<std::uint16_t> cols = {}, row_ids = {};  // inside the column range, inside the bin
   Array<V> values = {};
   std::int64_t bytes() const {
@@ -27,6 +27,7 @@ template <class V>
 BinnedPlan<V> make_binned(const CsrView<V>& a);
 
 template <Semiring S, class V>
-void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale);
+void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typename S::value_type* y,
+                 Scale<S> scale);
 
 }  // namespace penstock

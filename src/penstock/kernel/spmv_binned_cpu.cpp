@@ -27,11 +27,13 @@ void for_each_entry(const CsrView<V>& a, std::int64_t bin, F&& f) {
 
 template <class V>
 BinnedPlan<V> make_binned(const CsrView<V>& a) {
-  BinnedPlan<V> plan{.rows = a.rows, .row_bins = (a.rows + kSide - 1) / kSide, .col_bins = (a.cols + kSide - 1) / kSide};
+  BinnedPlan<V> plan{
+      .rows = a.rows, .row_bins = (a.rows + kSide - 1) / kSide, .col_bins = (a.cols + kSide - 1) / kSide};
   plan.start.assign(static_cast<std::size_t>(plan.row_bins * plan.col_bins + 1), 0);
   parallel_for(plan.row_bins, [&](std::int64_t bin) {
     Offset* count = plan.start.data() + bin * plan.col_bins + 1;
-    for_each_entry(a, bin, [&](Offset, std::uint16_t, Index column) { ++count[column >> BinnedPlan<V>::kShift]; });
+    for_each_entry(a, bin,
+                   [&](Offset, std::uint16_t, Index column) { ++count[column >> BinnedPlan<V>::kShift]; });
   });
   for (std::size_t i = 1; i < plan.start.size(); ++i) plan.start[i] += plan.start[i - 1];
   plan.cols = allocate<std::uint16_t>(plan.start.back());
@@ -51,7 +53,8 @@ BinnedPlan<V> make_binned(const CsrView<V>& a) {
 }
 
 template <Semiring S, class V>
-void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale) {
+void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typename S::value_type* y,
+                 Scale<S> scale) {
   using T = typename S::value_type;
   const auto products = allocate<T>(plan.start.back());
   parallel_for(plan.col_bins, [&](std::int64_t c) {
@@ -72,10 +75,12 @@ void spmv_binned(const BinnedPlan<V>& plan, const typename S::value_type* x, typ
     std::vector<T> sums(static_cast<std::size_t>(count), S::zero());
     const auto last = plan.start[static_cast<std::size_t>((bin + 1) * plan.col_bins)];
     for (auto k = plan.start[static_cast<std::size_t>(bin * plan.col_bins)]; k < last;) {
-      for (const auto stop = std::min(last, k + kStep); k < stop; ++k) sums[plan.row_ids.data[k]] += products.data[k];
+      for (const auto stop = std::min(last, k + kStep); k < stop; ++k)
+        sums[plan.row_ids.data[k]] += products.data[k];
       poll_interrupt();
     }
-    for (std::int64_t r = 0; r < count; ++r) y[first + r] = scale(sums[static_cast<std::size_t>(r)], y[first + r]);
+    for (std::int64_t r = 0; r < count; ++r)
+      y[first + r] = scale(sums[static_cast<std::size_t>(r)], y[first + r]);
   });
 }
 

@@ -18,14 +18,15 @@ struct BlockedPlan {
   };
   struct Block {
     std::int64_t first_col;
-    std::int64_t segments, vector_entries, single_entries;  // where the block's parts begin; they end at the next block's
+    std::int64_t segments, vector_entries,
+        single_entries;  // where the block's parts begin; they end at the next block's
   };
   struct Stripe {
     std::int64_t first_row = 0, rows = 0;
-    bool piece = false;  // of one row that is longer than a stripe should be
+    bool piece = false;              // of one row that is longer than a stripe should be
     std::vector<Block> blocks = {};  // one more than there are
     std::vector<Segment> segments = {};
-    std::vector<std::uint16_t> cols = {};   // of the segments' entries, and kPad more
+    std::vector<std::uint16_t> cols = {};  // of the segments' entries, and kPad more
     std::vector<V> values = {};
     std::vector<std::uint32_t> singles = {};  // row << 16 | column
     std::vector<V> single_values = {};

@@ -18,9 +18,12 @@ double segment(const std::uint16_t* c, [[maybe_unused]] const V* v, const double
   auto a = _mm512_setzero_pd(), b = a;
   int k = 0;
   for (; k + 16 <= n; k += 16) {
-    const auto g = _mm512_i32gather_pd(columns8(c + k), x, 8), h = _mm512_i32gather_pd(columns8(c + k + 8), x, 8);
+    const auto g = _mm512_i32gather_pd(columns8(c + k), x, 8),
+               h = _mm512_i32gather_pd(columns8(c + k + 8), x, 8);
     if constexpr (is_pattern<V>) a = _mm512_add_pd(a, g), b = _mm512_add_pd(b, h);
-    else a = _mm512_fmadd_pd(_mm512_loadu_pd(v + k), g, a), b = _mm512_fmadd_pd(_mm512_loadu_pd(v + k + 8), h, b);
+    else
+      a = _mm512_fmadd_pd(_mm512_loadu_pd(v + k), g, a),
+      b = _mm512_fmadd_pd(_mm512_loadu_pd(v + k + 8), h, b);
   }
   for (; k < n; k += 8) {
     const auto m = static_cast<__mmask8>(n - k >= 8 ? 0xff : (1 << (n - k)) - 1);

@@ -11,7 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSide = std::int64_t{1} << BlockedPlan<One>::kBlockShift;
-constexpr std::int64_t kStripes = 32;           // at least, for balance; fewer where a stripe would be under kStripeCost
+constexpr std::int64_t kStripes =
+    32;  // at least, for balance; fewer where a stripe would be under kStripeCost
 constexpr std::int64_t kStripeCost = 64 << 10;  // nonzeros plus rows
 // A segment costs a sum over the lanes, a single entry a load and a store of y. Of 4, 6, 9, 12 and 16 on AVX-512, 6 was
 // best or within a tenth of it on R-MAT 18 and 20, FEM, circuit and web matrices; 12 lost a fifth on FEM.
@@ -40,7 +41,8 @@ template <class V>
 typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock& b) {
   using Plan = BlockedPlan<V>;
   typename Plan::Stripe s{.first_row = b.first_row, .rows = b.rows, .piece = b.piece};
-  std::map<Index, typename Plan::Block> found;  // counts first, then where each part begins, then where it ends
+  std::map<Index, typename Plan::Block>
+      found;  // counts first, then where each part begins, then where it ends
   for_each_run(a, b, [&](std::uint32_t, Index column, Offset first, Offset last) {
     auto& block = found[column];
     if (last - first >= kSegment) ++block.segments, block.vector_entries += last - first;
@@ -51,7 +53,8 @@ typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock&
     const auto count = block;
     at.first_col = std::int64_t{column} << Plan::kBlockShift;
     s.blocks.push_back(block = at);
-    at.segments += count.segments, at.vector_entries += count.vector_entries, at.single_entries += count.single_entries;
+    at.segments += count.segments, at.vector_entries += count.vector_entries,
+        at.single_entries += count.single_entries;
   }
   s.blocks.push_back(at);
   s.segments.resize(static_cast<std::size_t>(at.segments));
@@ -72,7 +75,8 @@ typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock&
       const auto local = static_cast<std::uint16_t>(a.indices[k] & (kSide - 1));
       if (vector) s.cols[static_cast<std::size_t>(to)] = local;
       else s.singles[static_cast<std::size_t>(to)] = row << 16 | local;
-      if constexpr (!is_pattern<V>) (vector ? s.values : s.single_values)[static_cast<std::size_t>(to)] = a.values[k];
+      if constexpr (!is_pattern<V>)
+        (vector ? s.values : s.single_values)[static_cast<std::size_t>(to)] = a.values[k];
     }
   });
   return s;
@@ -114,7 +118,8 @@ template <class V>
 std::int64_t BlockedPlan<V>::bytes() const {
   std::int64_t sum = 0;
   const auto of = [](const auto& v) { return static_cast<std::int64_t>(v.capacity() * sizeof(v[0])); };
-  for (const auto& s : stripes) sum += of(s.blocks) + of(s.segments) + of(s.cols) + of(s.values) + of(s.singles) + of(s.single_values);
+  for (const auto& s : stripes)
+    sum += of(s.blocks) + of(s.segments) + of(s.cols) + of(s.values) + of(s.singles) + of(s.single_values);
   return sum;
 }
 
@@ -149,13 +154,19 @@ void spmv_blocked(const BlockedPlan<V>& plan, const typename S::value_type* x, t
     std::fill(out, out + s.rows, T(0));
     for (std::size_t b = 0; b + 1 < s.blocks.size(); ++b) {
       const auto &at = s.blocks[b], &end = s.blocks[b + 1];
-      BlockArgs<T, V> args{.segments = nullptr, .segment_count = end.segments - at.segments,
-                           .cols = s.cols.data() + at.vector_entries, .values = nullptr,
-                           .singles = s.singles.data() + at.single_entries, .single_values = nullptr,
-                           .single_count = end.single_entries - at.single_entries, .x = x + at.first_col, .y = out};
+      BlockArgs<T, V> args{.segments = nullptr,
+                           .segment_count = end.segments - at.segments,
+                           .cols = s.cols.data() + at.vector_entries,
+                           .values = nullptr,
+                           .singles = s.singles.data() + at.single_entries,
+                           .single_values = nullptr,
+                           .single_count = end.single_entries - at.single_entries,
+                           .x = x + at.first_col,
+                           .y = out};
       args.segments = reinterpret_cast<const std::uint16_t*>(s.segments.data() + at.segments);
       if constexpr (!is_pattern<V>)
-        args.values = s.values.data() + at.vector_entries, args.single_values = s.single_values.data() + at.single_entries;
+        args.values = s.values.data() + at.vector_entries,
+        args.single_values = s.single_values.data() + at.single_entries;
       kernel(args);
     }
     if (s.piece) *pieces.cell(i) = out[0];

@@ -33,7 +33,8 @@ typename S::value_type row_sum(const CsrView<V>& a, std::int64_t row, const type
 
 /// All rows of a view into y, with the vector kernels where there are some.
 template <Semiring S, class V>
-void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y, const Scale<S>& scale) {
+void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
+          const Scale<S>& scale) {
   using T = typename S::value_type;
   if constexpr (has_rows_kernel<S, V>) {
     static const auto kernel = rows_kernel<T, V>();

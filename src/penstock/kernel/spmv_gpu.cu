@@ -30,10 +30,10 @@ constexpr unsigned kAll = 0xffffffffu;
 /// Fewer are slower on stencils (6: 0.486 ms, 7: 0.474), and float32, with half the shared memory, is best at 8.
 template <class T>
 struct TileShape {
-  static constexpr int kItems = sizeof(T) > 4 ? 7 : 8;      // of a thread
-  static constexpr int kBatch = kItems == 8 ? 4 : kItems;   // loads in flight per thread and array
-  static constexpr int kSpan = kItems * kThreads;           // what a block reads, from a line's start
-  static constexpr int kTile = kSpan - kLine;               // merged items of a tile
+  static constexpr int kItems = sizeof(T) > 4 ? 7 : 8;     // of a thread
+  static constexpr int kBatch = kItems == 8 ? 4 : kItems;  // loads in flight per thread and array
+  static constexpr int kSpan = kItems * kThreads;          // what a block reads, from a line's start
+  static constexpr int kTile = kSpan - kLine;              // merged items of a tile
 };
 
 /// A read of the matrix: used once, so it must not push x out of the caches (0.84 of the time on that matrix).
@@ -85,13 +85,15 @@ __global__ void find_tiles(const Offset* __restrict__ indptr, std::int64_t rows,
 
 template <class S, class V>
 __global__ void __launch_bounds__(kThreads)
-    multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x, typename S::value_type* __restrict__ y,
-                   Scale<S> scale, const std::int64_t* __restrict__ first_rows, typename S::value_type* __restrict__ heads,
+    multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x,
+                   typename S::value_type* __restrict__ y, Scale<S> scale,
+                   const std::int64_t* __restrict__ first_rows, typename S::value_type* __restrict__ heads,
                    typename S::value_type* __restrict__ tails) {
   using T = typename S::value_type;
   constexpr int kBatch = TileShape<T>::kBatch, kSpan = TileShape<T>::kSpan, kTile = TileShape<T>::kTile;
   __shared__ T products[kTile];
-  __shared__ std::uint16_t ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
+  __shared__ std::uint16_t
+      ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
   const std::int64_t tile = blockIdx.x;
   const auto base = a.indptr[0];
   const auto total = a.rows + a.count;
@@ -99,9 +101,9 @@ __global__ void __launch_bounds__(kThreads)
   const auto row0 = first_rows ? first_rows[tile] : 0;
   const int rows = int((first_rows ? first_rows[tile + 1] : a.rows) - row0);
   const int size = int(total - item < kTile ? total - item : kTile);
-  const int count = size - rows;             // nonzeros of this tile
-  const auto k0 = base + item - row0;        // the first of them, as indptr counts
-  const auto first = k0 - a.first_nnz;       // and in indices and values
+  const int count = size - rows;        // nonzeros of this tile
+  const auto k0 = base + item - row0;   // the first of them, as indptr counts
+  const auto first = k0 - a.first_nnz;  // and in indices and values
 
   // Asked for before the nonzeros and used after them.
   const auto my_end = int(threadIdx.x) < rows ? a.indptr[row0 + threadIdx.x + 1] : 0;
@@ -193,7 +195,8 @@ __global__ void __launch_bounds__(kThreads)
   if (tile < tiles) {
     row = first_rows[tile];
     const auto begin = indptr[row] - indptr[0];
-    if (row < first_rows[tile + 1] && begin < tile * kTile - row) from = (begin + row) / kTile, parts = tile - from;
+    if (row < first_rows[tile + 1] && begin < tile * kTile - row)
+      from = (begin + row) / kTile, parts = tile - from;
   }
   if (parts > 0 && parts <= kSerialTiles) {
     T sum = tails[from];
@@ -227,30 +230,41 @@ constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThr
 }  // namespace
 
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream) {
   using D = on_device<S>;
   using T = typename D::value_type;
   using W = on_device<V>;
   if (a.rows == 0) return;
-  require(a.count >= 0, "spmv on a GPU: the view does not state its count of nonzeros, and the host cannot read it");
+  require(a.count >= 0,
+          "spmv on a GPU: the view does not state its count of nonzeros, and the host cannot read it");
   constexpr int kTile = TileShape<T>::kTile;
   const auto tiles = (a.rows + a.count + kTile - 1) / kTile;
   require(tiles <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
                                    " rows and nonzeros are too many for one launch: use Streamed");
   const UseDevice use(stream.where);
-  const CsrView<W> view{.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr,
-                        .indices = a.indices, .values = for_kernel(a.values), .count = a.count};
+  const CsrView<W> view{.rows = a.rows,
+                        .cols = a.cols,
+                        .first_nnz = a.first_nnz,
+                        .indptr = a.indptr,
+                        .indices = a.indices,
+                        .values = for_kernel(a.values),
+                        .count = a.count};
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (tiles == 1)
-    return launch(multiply_tiles<D, W>, 1, stream, view, for_kernel(x), for_kernel(y), how, nullptr, nullptr, nullptr);
+    return launch(multiply_tiles<D, W>, 1, stream, view, for_kernel(x), for_kernel(y), how, nullptr, nullptr,
+                  nullptr);
   const auto first_row_bytes = (tiles + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)) / 16 * 16 + 16;
-  const auto scratch = allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
+  const auto scratch =
+      allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
   auto* first_rows = static_cast<std::int64_t*>(scratch.get());
   auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + first_row_bytes);
   auto* tails = heads + tiles;
   launch(find_tiles, blocks_for(tiles + 1), stream, a.indptr, a.rows, tiles, kTile, first_rows);
-  launch(multiply_tiles<D, W>, tiles, stream, view, for_kernel(x), for_kernel(y), how, first_rows, heads, tails);
-  launch(join_rows<D>, blocks_for(tiles), stream, a.indptr, for_kernel(y), how, first_rows, heads, tails, tiles);
+  launch(multiply_tiles<D, W>, tiles, stream, view, for_kernel(x), for_kernel(y), how, first_rows, heads,
+         tails);
+  launch(join_rows<D>, blocks_for(tiles), stream, a.indptr, for_kernel(y), how, first_rows, heads, tails,
+         tiles);
 }
 
 #define X(S, V) template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);

@@ -11,8 +11,9 @@ namespace penstock {
 namespace {
 
 constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
-constexpr double kStencilShare = 0.8;            // of the entries in runs
-constexpr std::int64_t kBlockedEntries = 1 << 16;  // below, a product takes microseconds and the call is what costs
+constexpr double kStencilShare = 0.8;  // of the entries in runs
+constexpr std::int64_t kBlockedEntries =
+    1 << 16;  // below, a product takes microseconds and the call is what costs
 
 template <class V>
 SpmvAlgorithm rule(const CsrView<V>& a) {
@@ -21,9 +22,10 @@ SpmvAlgorithm rule(const CsrView<V>& a) {
 }
 
 [[noreturn]] void refuse(SpmvAlgorithm wish) {
-  throw Error(Errc::not_compiled, "algorithm '" + std::string(name(wish)) +
-                                      "' is built for plus_times where matrix and vector are both float32 or both "
-                                      "float64, or the matrix is a pattern: use balanced");
+  throw Error(Errc::not_compiled,
+              "algorithm '" + std::string(name(wish)) +
+                  "' is built for plus_times where matrix and vector are both float32 or both "
+                  "float64, or the matrix is a pattern: use balanced");
 }
 
 }  // namespace
@@ -36,15 +38,18 @@ SpmvAlgorithm spmv_algorithm(std::string_view wish) {
     if (kNames[i] == wish) return static_cast<SpmvAlgorithm>(i);
     known += std::string(i ? ", " : "") + std::string(kNames[i]);
   }
-  throw Error(Errc::invalid_argument, "algorithm '" + std::string(wish) + "' is unknown: choose one of " + known);
+  throw Error(Errc::invalid_argument,
+              "algorithm '" + std::string(wish) + "' is unknown: choose one of " + known);
 }
 
 template <class V>
 void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm how) {
   if constexpr (can_plan<V>) {
-    if (how == SpmvAlgorithm::blocked && !blocked_) blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
+    if (how == SpmvAlgorithm::blocked && !blocked_)
+      blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
     if (how == SpmvAlgorithm::binned && !binned_) binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
-    if (how == SpmvAlgorithm::stencil && !stencil_) stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
+    if (how == SpmvAlgorithm::stencil && !stencil_)
+      stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
   }
 }
 
@@ -65,7 +70,8 @@ template <class V>
 std::int64_t SpmvPlans<V>::bytes() const {
   const std::lock_guard guard(lock_);
   if constexpr (can_plan<V>)
-    return (blocked_ ? blocked_->bytes() : 0) + (binned_ ? binned_->bytes() : 0) + (stencil_ ? stencil_->bytes() : 0);
+    return (blocked_ ? blocked_->bytes() : 0) + (binned_ ? binned_->bytes() : 0) +
+           (stencil_ ? stencil_->bytes() : 0);
   else return 0;
 }
 
@@ -91,10 +97,12 @@ SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, co
   return SpmvAlgorithm::balanced;
 }
 
-#define X(V) template class SpmvPlans<V>;
-X(One) X(float) X(double) X(Complex64) X(Complex128)
-#undef X
-#define X(S, V)                                                                                               \
+template class SpmvPlans<One>;
+template class SpmvPlans<float>;
+template class SpmvPlans<double>;
+template class SpmvPlans<Complex64>;
+template class SpmvPlans<Complex128>;
+#define X(S, V)                                                                                            \
   template SpmvAlgorithm SpmvPlans<V>::multiply<S>(SpmvAlgorithm, const CsrView<V>&, const S::value_type*, \
                                                    S::value_type*, Scale<S>);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -17,7 +17,8 @@ void baseline(const RowsArgs<T, V>& p) {
     T a = 0, b = 0, c = 0, d = 0;
     Offset k = p.indptr[r];
     const Offset end = p.indptr[r + 1];
-    for (; k + 4 <= end; k += 4) a += product(k), b += product(k + 1), c += product(k + 2), d += product(k + 3);
+    for (; k + 4 <= end; k += 4)
+      a += product(k), b += product(k + 1), c += product(k + 2), d += product(k + 3);
     for (; k < end; ++k) a += product(k);
     p.out[r - p.first] = (a + b) + (c + d);
     read_ahead(p, p.indptr[r], end);

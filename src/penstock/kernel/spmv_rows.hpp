@@ -16,7 +16,8 @@ struct RowsArgs {
   const T* x;
   T* out;
   std::int64_t first, last;
-  const Index* ahead_indices = nullptr;  // moved by first_nnz as well; null where there is nothing to prefetch
+  const Index* ahead_indices =
+      nullptr;  // moved by first_nnz as well; null where there is nothing to prefetch
   const V* ahead_values = nullptr;
 };
 

@@ -37,7 +37,9 @@ struct Float {
   static Vec gather(Mask m, const Index* j, const float* x) {
     return _mm512_mask_i32gather_ps(zero(), m, _mm512_maskz_loadu_epi32(m, j), x, 4);
   }
-  static Vec gather(const Index* j, const float* x) { return _mm512_i32gather_ps(_mm512_loadu_si512(j), x, 4); }
+  static Vec gather(const Index* j, const float* x) {
+    return _mm512_i32gather_ps(_mm512_loadu_si512(j), x, 4);
+  }
   static Vec load(const float* v) { return _mm512_loadu_ps(v); }
   static Vec load(Mask m, const float* v) { return _mm512_maskz_loadu_ps(m, v); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
@@ -69,7 +71,8 @@ inline T row_sum(const Index* j, [[maybe_unused]] const V* v, const T* x, Offset
     for (; k + w < n; k += w) a = step<L>(a, v + k, j + k, x);
     a = L::add(L::add(a, b), L::add(c, d));
   }
-  const auto m = static_cast<typename L::Mask>((std::uint32_t{1} << (n - k)) - 1);  // at most w entries are left
+  const auto m =
+      static_cast<typename L::Mask>((std::uint32_t{1} << (n - k)) - 1);  // at most w entries are left
   if constexpr (is_pattern<V>) a = L::add(a, L::gather(m, j + k, x));
   else a = L::fma(L::load(m, v + k), L::gather(m, j + k, x), a);
   return L::sum(a);

@@ -17,12 +17,12 @@ struct StencilPlan {
   enum class Kind : std::uint8_t { rows, shared, own };
   struct Run {
     std::int64_t first_row = 0, rows = 0;
-    Offset values = 0;     // of an own run: where its values begin in `values`
+    Offset values = 0;  // of an own run: where its values begin in `values`
     Kind kind = Kind::rows;
   };
   std::vector<std::vector<Run>> chunks;  // a chunk is a unit of work for a thread
-  Array<V> values;         // of own runs: groups of kLanes rows (fewer at a run's end), entry by entry
-  std::int64_t run_nnz = 0;              // entries that lie in runs
+  Array<V> values;           // of own runs: groups of kLanes rows (fewer at a run's end), entry by entry
+  std::int64_t run_nnz = 0;  // entries that lie in runs
   static constexpr std::int64_t kLanes = is_pattern<V> ? 8 : 64 / std::max<std::int64_t>(1, value_bytes<V>);
   std::int64_t bytes() const;
 };

@@ -60,13 +60,15 @@ void shared(const StencilArgs<T, V>& p) {
       c = step(c, k, L::load(x + 2 * w)), d = step(d, k, L::load(x + 3 * w));
     }
     T* out = p.out + (row - p.first);
-    L::store(all, out, a), L::store(all, out + w, b), L::store(all, out + 2 * w, c), L::store(all, out + 3 * w, d);
+    L::store(all, out, a), L::store(all, out + w, b), L::store(all, out + 2 * w, c),
+        L::store(all, out + 3 * w, d);
   }
   for (; row < p.last; row += w) {
     const auto left = p.last - row;
     const auto m = left >= w ? all : static_cast<typename L::Mask>((1u << left) - 1);
     auto sum = L::zero();
-    for (std::int64_t j = 0; j < p.length; ++j) sum = step(sum, coefficient(j), L::load(m, p.x + p.columns[j] + row));
+    for (std::int64_t j = 0; j < p.length; ++j)
+      sum = step(sum, coefficient(j), L::load(m, p.x + p.columns[j] + row));
     L::store(m, p.out + (row - p.first), sum);
   }
 }

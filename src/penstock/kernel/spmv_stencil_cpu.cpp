@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kChunkCost = 64 << 10;
 constexpr std::int64_t kBufferRows = 512;
-constexpr std::int64_t kLongestRow = 4096;  // a longer row is no stencil's: it stays in CSR and may be split there
+constexpr std::int64_t kLongestRow =
+    4096;  // a longer row is no stencil's: it stays in CSR and may be split there
 
 struct BaselineIsa {};
 
@@ -25,7 +26,8 @@ bool moved_by_one(const CsrView<V>& a, std::int64_t r) {
   const Offset length = a.indptr[r + 1] - a.indptr[r];
   if (a.indptr[r + 2] - a.indptr[r + 1] != length || length == 0 || length > kLongestRow) return false;
   std::uint32_t differs = 0;
-  for (Offset j = 0; j < length; ++j) differs |= static_cast<std::uint32_t>((above[length + j] - above[j]) ^ 1);
+  for (Offset j = 0; j < length; ++j)
+    differs |= static_cast<std::uint32_t>((above[length + j] - above[j]) ^ 1);
   return differs == 0;
 }
 
@@ -42,7 +44,8 @@ bool equal_values(const CsrView<V>& a, std::int64_t first, std::int64_t rows, Of
 
 /// The runs of a chunk, in row order. Runs shorter than a vector join their neighbours in CSR.
 template <class V>
-std::vector<typename StencilPlan<V>::Run> find_runs(const CsrView<V>& a, const RowBlock& b, std::int64_t& run_nnz) {
+std::vector<typename StencilPlan<V>::Run> find_runs(const CsrView<V>& a, const RowBlock& b,
+                                                    std::int64_t& run_nnz) {
   using Plan = StencilPlan<V>;
   std::vector<typename Plan::Run> runs;
   const auto end = b.first_row + b.rows;
@@ -151,15 +154,24 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
   using Kind = typename StencilPlan<V>::Kind;
   static const auto in_run = stencil_kernel<T, V>();
   static const auto in_rows = rows_kernel<T, V>();
-  const auto run_rows = [&](const typename StencilPlan<V>::Run& run, std::int64_t first, std::int64_t last, T* out) {
+  const auto run_rows = [&](const typename StencilPlan<V>::Run& run, std::int64_t first, std::int64_t last,
+                            T* out) {
     if (run.kind == Kind::rows) {
-      RowsArgs<T, V> args{a.indptr, a.indices - a.first_nnz, nullptr, x, out, run.first_row + first, run.first_row + last};
+      RowsArgs<T, V> args{
+          a.indptr, a.indices - a.first_nnz, nullptr, x, out, run.first_row + first, run.first_row + last};
       if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
       return in_rows(args);
     }
     const Offset k = a.indptr[run.first_row] - a.first_nnz;
-    StencilArgs<T, V> args{a.indices + k, a.indptr[run.first_row + 1] - a.indptr[run.first_row], nullptr,
-                           run.kind == Kind::shared, run.rows, first, last, x, out};
+    StencilArgs<T, V> args{a.indices + k,
+                           a.indptr[run.first_row + 1] - a.indptr[run.first_row],
+                           nullptr,
+                           run.kind == Kind::shared,
+                           run.rows,
+                           first,
+                           last,
+                           x,
+                           out};
     if constexpr (!is_pattern<V>) args.values = args.shared ? a.values + k : plan.values.data + run.values;
     in_run(args);
   };
@@ -180,16 +192,19 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
   });
 }
 
-#define X(T, V)                                                                                                 \
+#define X(T, V)                                                                                       \
   template void spmv_stencil<PlusTimes<T>, V>(const StencilPlan<V>&, const CsrView<V>&, const T*, T*, \
                                               Scale<PlusTimes<T>>);
 PENSTOCK_FOR_EACH_PLANNED(X)
 #undef X
-#define X(V)                                            \
-  template StencilPlan<V> make_stencil(const CsrView<V>&); \
-  template double stencil_share(const CsrView<V>&);     \
-  template struct StencilPlan<V>;
-X(One) X(float) X(double)
-#undef X
+template StencilPlan<One> make_stencil(const CsrView<One>&);
+template double stencil_share(const CsrView<One>&);
+template struct StencilPlan<One>;
+template StencilPlan<float> make_stencil(const CsrView<float>&);
+template double stencil_share(const CsrView<float>&);
+template struct StencilPlan<float>;
+template StencilPlan<double> make_stencil(const CsrView<double>&);
+template double stencil_share(const CsrView<double>&);
+template struct StencilPlan<double>;
 
 }  // namespace penstock

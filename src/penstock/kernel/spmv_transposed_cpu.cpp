@@ -23,13 +23,14 @@ std::int64_t share_count(const CsrView<V>& a) {
 }
 
 template <Semiring S, class V>
-void scatter(const CsrView<V>& a, const RowBlock& b, const typename S::value_type* x, typename S::value_type alpha,
-             typename S::value_type* y) {
+void scatter(const CsrView<V>& a, const RowBlock& b, const typename S::value_type* x,
+             typename S::value_type alpha, typename S::value_type* y) {
   Offset piece_ptr[2];
   const auto view = block_view(a, b, piece_ptr);
   for (std::int64_t r = 0; r < b.rows; ++r) {
     const auto xr = S::mul(alpha, x[b.first_row + r]);
-    for (Offset k = view.indptr[r] - view.first_nnz, end = view.indptr[r + 1] - view.first_nnz; k < end; ++k) {
+    for (Offset k = view.indptr[r] - view.first_nnz, end = view.indptr[r + 1] - view.first_nnz; k < end;
+         ++k) {
       auto& out = y[view.indices[k]];
       out = S::add(out, S::mul(entry<S>(view.values, k), xr));
     }
@@ -39,7 +40,8 @@ void scatter(const CsrView<V>& a, const RowBlock& b, const typename S::value_typ
 }  // namespace
 
 template <Semiring S, class V>
-void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale) {
+void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y,
+                     Scale<S> scale) {
   using T = typename S::value_type;
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = kBlockCost});
   const auto shares = std::min(share_count<T>(a), std::max<std::int64_t>(1, std::ssize(blocks)));
@@ -47,7 +49,8 @@ void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::
   for (std::size_t s = 1; s < partial.size(); ++s) partial[s] = allocate<T>(a.cols);
   parallel_ranges(a.cols, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (auto j = first; j < last; ++j) y[j] = scale.beta == S::zero() ? S::zero() : S::mul(scale.beta, y[j]);
-    for (std::size_t s = 1; s < partial.size(); ++s) std::fill(partial[s].data + first, partial[s].data + last, S::zero());
+    for (std::size_t s = 1; s < partial.size(); ++s)
+      std::fill(partial[s].data + first, partial[s].data + last, S::zero());
   });
   parallel_for(shares, [&](std::int64_t s) {
     T* out = s == 0 ? y : partial[static_cast<std::size_t>(s)].data;

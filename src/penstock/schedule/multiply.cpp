@@ -19,8 +19,9 @@ namespace {
 // 0.5 to 0.75 (Laplacian 128^3, a band, R-MAT 18, uniform).
 constexpr std::int64_t kHostSlotBytes = 128 << 10;
 constexpr std::int64_t kGpuSlotBytes = 64 << 20;  // the copy engine is at full speed from 16 MiB
-constexpr std::int64_t kSlotPadding = 512;        // at most: a slot's arrays are aligned, and n rows have n + 1 offsets
-constexpr std::int64_t kRowAlign = 4;             // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
+constexpr std::int64_t kSlotPadding =
+    512;                               // at most: a slot's arrays are aligned, and n rows have n + 1 offsets
+constexpr std::int64_t kRowAlign = 4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
 
 template <class... F>
 struct overloaded : F... {
@@ -113,8 +114,9 @@ void add(Trace& total, const Trace& part) {
 }
 
 Where first_device(const Schedule& how) {
-  return std::visit(overloaded{[](const Streamed& h) { return h.devices.front(); }, [](const auto& h) { return h.where; }},
-                    how);
+  return std::visit(
+      overloaded{[](const Streamed& h) { return h.devices.front(); }, [](const auto& h) { return h.where; }},
+      how);
 }
 
 /// Every array has a place of its own. A GPU gets row offsets that it does not hold sent to it (8 bytes a row, read
@@ -142,7 +144,7 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
-constexpr std::int64_t kLeastSlotBytes = 640;     // room for the padding and a few nonzeros
+constexpr std::int64_t kLeastSlotBytes = 640;  // room for the padding and a few nonzeros
 
 /// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another. Fewer
 /// where `ring_bytes` does not hold so many.
@@ -152,10 +154,12 @@ std::int64_t host_rings(const Streamed& how) {
 }
 
 template <Semiring S, class V>
-void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
-                  const Streamed& how, Scale<S> scale, Trace& trace) {
-  const BlockShape shape{.budget = slot_bytes(how), .nnz_cost = sizeof(Index) + value_bytes<V>,
-                         .row_cost = sizeof(Offset), .row_align = kRowAlign};
+void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x,
+                  std::span<typename S::value_type> y, const Streamed& how, Scale<S> scale, Trace& trace) {
+  const BlockShape shape{.budget = slot_bytes(how),
+                         .nnz_cost = sizeof(Index) + value_bytes<V>,
+                         .row_cost = sizeof(Offset),
+                         .row_align = kRowAlign};
   const auto blocks = row_blocks(a.indptr.span(), shape);
   Pieces<S> pieces(blocks);
   std::atomic<std::int64_t> next = 0;
@@ -189,17 +193,18 @@ void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x, st
 
 /// Checks what every product checks and starts its trace.
 template <Semiring S, class V>
-void begin(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<const typename S::value_type> y,
-           const Schedule& how, Scale<S> scale, Trace& t) {
-  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) + " entries, the matrix has " +
-                                       std::to_string(a.cols) + " columns");
-  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) + " entries, the matrix has " +
-                                       std::to_string(a.rows) + " rows");
+void begin(const Csr<V>& a, std::span<const typename S::value_type> x,
+           std::span<const typename S::value_type> y, const Schedule& how, Scale<S> scale, Trace& t) {
+  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) +
+                                       " entries, the matrix has " + std::to_string(a.cols) + " columns");
+  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) +
+                                       " entries, the matrix has " + std::to_string(a.rows) + " rows");
   check_places(how, a);
   if (const auto* s = std::get_if<Streamed>(&how); s && s->ring_bytes > 0)
     require(s->ring_bytes >= s->slots * kLeastSlotBytes,
-            "Streamed: a ring of " + std::to_string(s->ring_bytes) + " bytes does not hold " + std::to_string(s->slots) +
-                " slots of " + std::to_string(kLeastSlotBytes) + " bytes: allow more bytes, or use fewer slots");
+            "Streamed: a ring of " + std::to_string(s->ring_bytes) + " bytes does not hold " +
+                std::to_string(s->slots) + " slots of " + std::to_string(kLeastSlotBytes) +
+                " bytes: allow more bytes, or use fewer slots");
   t = {.schedule = std::string(name(how)), .kernel = first_device(how).is_gpu() ? "merge_path" : "balanced"};
   t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
 }
@@ -228,10 +233,10 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
     const auto placed = with_offsets_on(stream, a, t);
     run<S, V>(Resident<V>(placed), x, y, scale, none, stream, t);
   };
-  std::visit(overloaded{[&](const InCore& h) { resident(h.where); },
-                        [&](const ZeroCopy& h) { resident(h.where); },
-                        [&](const Streamed& h) { run_streamed<S, V>(a, x, y, h, scale, t); }},
-             how);
+  std::visit(
+      overloaded{[&](const InCore& h) { resident(h.where); }, [&](const ZeroCopy& h) { resident(h.where); },
+                 [&](const Streamed& h) { run_streamed<S, V>(a, x, y, h, scale, t); }},
+      how);
 }
 
 template <Semiring S, class V>
@@ -245,9 +250,9 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
   t.tiles = 1;
 }
 
-#define X(S, V)                                                                                          \
+#define X(S, V)                                                                                         \
   template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
-                               const Schedule&, Scale<S>, Trace*);                                       \
+                               const Schedule&, Scale<S>, Trace*);                                      \
   template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
                                SpmvPlans<V>&, SpmvAlgorithm, Scale<S>, Trace*);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -13,7 +13,8 @@ std::int64_t ring_budget(const Workload&, const Limits& limits) { return limits.
 }  // namespace
 
 Schedule choose(const Workload& work, const Limits& limits) {
-  require(limits.device_memory >= 0, "device_memory = " + std::to_string(limits.device_memory) + " is negative");
+  require(limits.device_memory >= 0,
+          "device_memory = " + std::to_string(limits.device_memory) + " is negative");
   if (limits.device_memory > 0 && work.matrix_bytes > limits.device_memory)
     return Streamed{.ring_bytes = ring_budget(work, limits)};
   return InCore{};
@@ -34,10 +35,12 @@ Plan price(const Schedule& how, const Workload& work, const Limits& limits, cons
                       : "asked for: each row block is copied into a slot and computed there";
   } else {
     plan.uses.push_back({memory, total, bandwidth});
-    plan.reason = size + " in " + std::string(name(work.place.memory)) + " memory, which the CPU reads directly";
+    plan.reason =
+        size + " in " + std::string(name(work.place.memory)) + " memory, which the CPU reads directly";
   }
-  const auto slowest = std::max_element(plan.uses.begin(), plan.uses.end(),
-                                        [](const auto& a, const auto& b) { return a.seconds() < b.seconds(); });
+  const auto slowest = std::max_element(plan.uses.begin(), plan.uses.end(), [](const auto& a, const auto& b) {
+    return a.seconds() < b.seconds();
+  });
   plan.binding = static_cast<std::size_t>(slowest - plan.uses.begin());
   return plan;
 }

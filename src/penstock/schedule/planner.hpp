@@ -9,21 +9,22 @@ namespace penstock {
 
 /// What the planner knows of a product: bytes, no values.
 struct Workload {
-  Place place;                      // of the matrix
+  Place place;  // of the matrix
   std::int64_t matrix_bytes = 0;
   std::int64_t x_bytes = 0, y_bytes = 0;
 };
 
 /// What the user allows. 0 and -1 mean no limit.
 struct Limits {
-  std::int64_t device_memory = 0;   // bytes a device may hold: rings and vectors; a matrix above it is streamed
+  std::int64_t device_memory =
+      0;  // bytes a device may hold: rings and vectors; a matrix above it is streamed
 };
 
 /// One resource's part of a product: bytes that cross it, and how long that takes at the measured bandwidth.
 struct ResourceUse {
-  std::string resource;             // "host memory", "host cache", "host link"
+  std::string resource;  // "host memory", "host cache", "host link"
   std::int64_t bytes = 0;
-  double bandwidth = 0;             // bytes per second
+  double bandwidth = 0;  // bytes per second
   double seconds() const { return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0; }
 };
 
@@ -31,7 +32,7 @@ struct Plan {
   Schedule schedule;
   std::vector<ResourceUse> uses;
   std::string reason;
-  std::size_t binding = 0;          // the entry of `uses` that takes longest
+  std::size_t binding = 0;  // the entry of `uses` that takes longest
   double seconds() const { return uses.empty() ? 0 : uses[binding].seconds(); }
 };
 

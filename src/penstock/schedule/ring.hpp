@@ -18,10 +18,11 @@ namespace penstock {
 template <class V>
 class Ring {
  public:
-  Ring(const Csr<V>& a, std::span<const RowBlock> blocks, std::atomic<std::int64_t>& next, Where where, int slots,
-       Trace* trace)
+  Ring(const Csr<V>& a, std::span<const RowBlock> blocks, std::atomic<std::int64_t>& next, Where where,
+       int slots, Trace* trace)
       : a_(a), blocks_(blocks), next_(next), copies_(where), trace_(trace) {
-    std::int64_t bytes = 0;  // a block fills its slot from the front: rows and nonzeros share the slot's budget
+    std::int64_t bytes =
+        0;  // a block fills its slot from the front: rows and nonzeros share the slot's budget
     for (const auto& b : blocks) bytes = std::max(bytes, Layout(b).bytes);
     const Place here = where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(where.gpu)} : Place{};
     for (int i = 0; i < std::min<std::int64_t>(slots, std::ssize(blocks)); ++i) {
@@ -31,7 +32,8 @@ class Ring {
       if (trace_) trace_->ring_bytes += bytes;
     }
     for (int i = 0; i < std::ssize(slots_); ++i)
-      if (where.is_gpu()) fill(i);  // on the CPU a slot is filled when it is asked for, and is still in cache then
+      if (where.is_gpu())
+        fill(i);  // on the CPU a slot is filled when it is asked for, and is still in cache then
   }
 
   ~Ring() { drain(copies_); }  // an exception elsewhere may leave copies into the slots under way
@@ -45,8 +47,16 @@ class Ring {
     if (s.number < 0) return std::nullopt;
     synchronize(s.full);
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
-    Tile<V> tile{{.rows = b.rows, .cols = a_.cols, .first_nnz = b.first_nnz, .indptr = s.indptr(),
-                  .indices = s.indices(Layout(b)), .values = s.values(Layout(b)), .count = b.nnz}, b, s.number, head_};
+    Tile<V> tile{{.rows = b.rows,
+                  .cols = a_.cols,
+                  .first_nnz = b.first_nnz,
+                  .indptr = s.indptr(),
+                  .indices = s.indices(Layout(b)),
+                  .values = s.values(Layout(b)),
+                  .count = b.nnz},
+                 b,
+                 s.number,
+                 head_};
     if (!compute.where.is_gpu()) look_ahead(tile.view);
     head_ = (head_ + 1) % static_cast<int>(slots_.size());
     return tile;
@@ -64,7 +74,8 @@ class Ring {
   /// Where a block's arrays begin in its slot, each at a multiple of 128 bytes.
   struct Layout {
     explicit Layout(const RowBlock& b)
-        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))), values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
+        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))),
+          values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
           bytes(values + up(b.nnz * value_bytes<V>)) {}
     static constexpr std::int64_t up(std::int64_t n) { return (n + 127) / 128 * 128; }
     std::int64_t indices, values, bytes;

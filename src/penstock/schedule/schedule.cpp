@@ -22,9 +22,11 @@ void check_one(const InCore& how, Place from) {
 void check_one(const Streamed& how, Place from) {
   require(!how.devices.empty(), "Streamed: no device is named; give at least one");
   require(how.slots >= 1, "Streamed: slots = " + std::to_string(how.slots) + "; give at least 1");
-  require(how.block_bytes >= 0, "Streamed: block_bytes = " + std::to_string(how.block_bytes) + " is negative");
+  require(how.block_bytes >= 0,
+          "Streamed: block_bytes = " + std::to_string(how.block_bytes) + " is negative");
   require(how.ring_bytes >= 0, "Streamed: ring_bytes = " + std::to_string(how.ring_bytes) + " is negative");
-  if (from.memory == Memory::device) refuse("Streamed", how.devices.front(), from, "it is on a GPU already, use InCore");
+  if (from.memory == Memory::device)
+    refuse("Streamed", how.devices.front(), from, "it is on a GPU already, use InCore");
 }
 
 void check_one(const ZeroCopy& how, Place from) {

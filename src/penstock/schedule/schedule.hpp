@@ -19,15 +19,16 @@ struct InCore {
 /// several host devices, which is how the multi-GPU driver is tested without a GPU.
 struct Streamed {
   std::vector<Where> devices = {Where{}};
-  std::int64_t block_bytes = 0;   // of one slot; 0 lets the planner choose
+  std::int64_t block_bytes = 0;  // of one slot; 0 lets the planner choose
   int slots = 3;
-  std::int64_t ring_bytes = 0;    // at most this much for all slots of one device; 0 = no limit but the device's
+  std::int64_t ring_bytes =
+      0;  // at most this much for all slots of one device; 0 = no limit but the device's
 };
 
 /// Kernels dereference host memory over the link.
 struct ZeroCopy {
   Where where = {};
-  int align_bytes = 128;          // of the reads: 32 is a sector, 128 a line
+  int align_bytes = 128;  // of the reads: 32 is a sector, 128 a line
 };
 
 using Schedule = std::variant<InCore, Streamed, ZeroCopy>;

@@ -11,8 +11,8 @@ namespace penstock {
 template <class V>
 struct Tile {
   CsrView<V> view;
-  RowBlock block;          // which rows of the whole matrix these are
-  std::int64_t number = 0; // of the block in its cut
+  RowBlock block;           // which rows of the whole matrix these are
+  std::int64_t number = 0;  // of the block in its cut
   int slot = 0;
 };
 
