@@ -1,6 +1,7 @@
 // Eight doubles or sixteen floats of consecutive rows at a time; a run's end is masked.
 #include <immintrin.h>
 
+#include <cstddef>
 #include <type_traits>
 
 #include "penstock/kernel/spmv_blocked.hpp"
@@ -73,6 +74,10 @@ void shared(const StencilArgs<T, V>& p) {
   }
 }
 
+// The values come from memory, once; prefetched 2 KB ahead, a band of 33 diagonals of 1 M rows ran at 7.3 GFLOP/s where
+// it had run at 5.6 (4 and 8 KB: 6.6).
+constexpr std::size_t kAhead = 2048;
+
 template <class T>
 void own(const StencilArgs<T, T>& p) {
   using L = Lanes<T>;
@@ -84,8 +89,10 @@ void own(const StencilArgs<T, T>& p) {
     const T* v = p.values + row * p.length;
     auto sum = L::zero();
     if (count == w) {
-      for (std::int64_t j = 0; j < p.length; ++j, v += w)
+      for (std::int64_t j = 0; j < p.length; ++j, v += w) {
+        __builtin_prefetch(v + kAhead / sizeof(T));
         sum = L::fma(L::load(v), L::load(p.x + p.columns[j] + row), sum);
+      }
     } else {
       for (std::int64_t j = 0; j < p.length; ++j, v += count)
         sum = L::fma(L::load(m, v), L::load(m, p.x + p.columns[j] + row), sum);
