@@ -91,13 +91,12 @@ class Streamed:
 
 @dataclass(frozen=True)
 class ZeroCopy:
-    """Kernels of GPU `gpu` dereference pinned or managed host memory, `align` bytes at a time (min-2020)."""
+    """Kernels of GPU `gpu` dereference pinned or managed host memory, in 128-byte lines (min-2020)."""
 
     gpu: int = 0
-    align: int = 128
 
     def _lower(self) -> Any:
-        return _core.zero_copy(self.gpu, self.align)
+        return _core.zero_copy(self.gpu)
 
 
 Schedule = InCore | Streamed | ZeroCopy

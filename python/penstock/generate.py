@@ -119,7 +119,7 @@ def bter(
     dtype : bool, float32 or float64
         Weights, where wanted, are uniform in (0, 1].
 
-    Degrees come out as wanted on average, but spread: of the vertices of degree 1 about a third
+    Degrees come out as wanted on average, but spread: of the vertices of degree 1 about 40 %
     ends without an edge, as in every Chung-Lu graph.
 
     >>> import penstock as ps

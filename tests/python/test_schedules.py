@@ -83,7 +83,6 @@ def test_small_and_empty_shapes(schedule, shape):
     [
         (ps.InCore(gpu=0), ps.PlacementError, "GPU 0.*Streamed"),
         (ps.ZeroCopy(), ps.PlacementError, "pinned or managed.*Streamed"),
-        (ps.ZeroCopy(align=48), ValueError, "32, 64 or 128"),
         (ps.Streamed(gpus=1), ValueError, r"0 GPUs.*gpus=\[-1\]"),
         (ps.Streamed(gpus=[0]), ValueError, "no GPU.*-1 for the CPU"),
         (ps.Streamed(gpus=[]), ValueError, "-1 for the CPU"),

@@ -70,7 +70,6 @@ TEST(Schedule, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(code(Streamed{.slots = 0}, "slots = 0"), Errc::invalid_argument);
   EXPECT_EQ(code(Streamed{.block_bytes = -5}, "-5"), Errc::invalid_argument);
   EXPECT_EQ(code(Streamed{.ring_bytes = -7}, "-7"), Errc::invalid_argument);
-  EXPECT_EQ(code(ZeroCopy{.where = kGpu, .align_bytes = 96}, "96"), Errc::invalid_argument);
 }
 
 TEST(Planner, StreamsOnlyWhatDoesNotFit) {

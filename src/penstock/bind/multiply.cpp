@@ -146,8 +146,7 @@ nb::dict as_dict(const Plan& plan) {
 void multiply(nb::module_& m) {
   nb::class_<AnySchedule>(m, "Schedule").def_prop_ro("name", [](const AnySchedule& s) { return std::string(name(s.how)); });
   m.def("in_core", [](int gpu) { return AnySchedule{InCore{Where{gpu}}}; }, nb::arg("gpu") = -1);
-  m.def("zero_copy", [](int gpu, int align) { return AnySchedule{ZeroCopy{Where{gpu}, align}}; }, nb::arg("gpu"),
-        nb::arg("align_bytes") = 128);
+  m.def("zero_copy", [](int gpu) { return AnySchedule{ZeroCopy{Where{gpu}}}; }, nb::arg("gpu"));
   m.def("streamed", [](const std::vector<int>& devices, std::int64_t block_bytes, int slots, std::int64_t ring_bytes) {
     Streamed s{.devices = {}, .block_bytes = block_bytes, .slots = slots, .ring_bytes = ring_bytes};
     for (const int gpu : devices) s.devices.push_back(Where{gpu});

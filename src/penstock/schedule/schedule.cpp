@@ -30,8 +30,6 @@ void check_one(const Streamed& how, Place from) {
 }
 
 void check_one(const ZeroCopy& how, Place from) {
-  require(how.align_bytes == 32 || how.align_bytes == 64 || how.align_bytes == 128,
-          "ZeroCopy: align_bytes = " + std::to_string(how.align_bytes) + "; give 32, 64 or 128");
   if (!can_read(how.where, from))
     refuse("ZeroCopy", how.where, from, "place it in pinned or managed memory, or use Streamed");
 }

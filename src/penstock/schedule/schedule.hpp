@@ -25,10 +25,9 @@ struct Streamed {
       0;  // at most this much for all slots of one device; 0 = no limit but the device's
 };
 
-/// Kernels dereference host memory over the link.
+/// Kernels dereference host memory over the link, from 128-byte lines on.
 struct ZeroCopy {
   Where where = {};
-  int align_bytes = 128;  // of the reads: 32 is a sector, 128 a line
 };
 
 using Schedule = std::variant<InCore, Streamed, ZeroCopy>;
