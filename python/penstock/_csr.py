@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
-from penstock._explain import Explanation
+from penstock._explain import Explanation, human_bytes
 
 
 def _is_number(value: Any) -> bool:
@@ -139,7 +139,7 @@ class csr_array:
     def __repr__(self) -> str:
         rows, cols = self.shape
         kind = "pattern" if self.dtype == np.bool_ else str(self.dtype)
-        size = _products.human_bytes(self.nbytes)
+        size = human_bytes(self.nbytes)
         return f"<{rows}x{cols} csr_array, {kind}, {self.nnz} stored values, {size}, {self.place} memory>"
 
     def __reduce__(self) -> tuple[Any, ...]:

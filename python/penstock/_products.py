@@ -8,13 +8,13 @@ import numpy as np
 
 from penstock import _core
 from penstock._convert import as_array, as_type, checked, result_dtype
-from penstock._explain import Explanation, active, human_bytes
+from penstock._explain import Explanation, active
 from penstock._schedules import as_schedule, options
 
 if TYPE_CHECKING:
     from penstock._csr import csr_array
 
-__all__ = ["Transposed", "dot", "explain", "human_bytes"]
+__all__ = ["Transposed", "dot", "explain"]
 
 SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
 

@@ -1,54 +1,10 @@
 // Gathers of 8 doubles or 16 floats, masked at a row's end; long rows keep four sums in flight. Against two sums and a
 // branch for each case this was 1.1 to 1.5 times as fast (R-MAT 18 and 20, Laplacian 128^3, a band, uniform).
-#include <immintrin.h>
-
-#include <type_traits>
-
+#include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 
 namespace penstock::avx512 {
 namespace {
-
-struct Double {
-  using Vec = __m512d;
-  using Mask = __mmask8;
-  static constexpr int kWidth = 8;
-  static Vec zero() { return _mm512_setzero_pd(); }
-  static Vec gather(Mask m, const Index* j, const double* x) {
-    return _mm512_mask_i32gather_pd(zero(), m, _mm256_maskz_loadu_epi32(m, j), x, 8);
-  }
-  static Vec gather(const Index* j, const double* x) {
-    return _mm512_i32gather_pd(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(j)), x, 8);
-  }
-  static Vec load(const double* v) { return _mm512_loadu_pd(v); }
-  static Vec load(Mask m, const double* v) { return _mm512_maskz_loadu_pd(m, v); }
-  static Vec load(const float* v) { return _mm512_cvtps_pd(_mm256_loadu_ps(v)); }
-  static Vec load(Mask m, const float* v) { return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(m, v)); }
-  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_pd(a, b, c); }
-  static Vec add(Vec a, Vec b) { return _mm512_add_pd(a, b); }
-  static double sum(Vec a) { return _mm512_reduce_add_pd(a); }
-};
-
-struct Float {
-  using Vec = __m512;
-  using Mask = __mmask16;
-  static constexpr int kWidth = 16;
-  static Vec zero() { return _mm512_setzero_ps(); }
-  static Vec gather(Mask m, const Index* j, const float* x) {
-    return _mm512_mask_i32gather_ps(zero(), m, _mm512_maskz_loadu_epi32(m, j), x, 4);
-  }
-  static Vec gather(const Index* j, const float* x) {
-    return _mm512_i32gather_ps(_mm512_loadu_si512(j), x, 4);
-  }
-  static Vec load(const float* v) { return _mm512_loadu_ps(v); }
-  static Vec load(Mask m, const float* v) { return _mm512_maskz_loadu_ps(m, v); }
-  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-  static Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
-  static float sum(Vec a) { return _mm512_reduce_add_ps(a); }
-};
-
-template <class T>
-using Lanes = std::conditional_t<sizeof(T) == 8, Double, Float>;
 
 template <class L, class V, class T>
 typename L::Vec step(typename L::Vec sum, [[maybe_unused]] const V* v, const Index* j, const T* x) {

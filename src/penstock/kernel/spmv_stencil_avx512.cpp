@@ -1,41 +1,13 @@
 // Eight doubles or sixteen floats of consecutive rows at a time; a run's end is masked.
-#include <immintrin.h>
-
-#include <cstddef>
-#include <type_traits>
-
+#include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmv_blocked.hpp"
 #include "penstock/kernel/spmv_stencil.hpp"
 
 namespace penstock::avx512 {
 namespace {
 
-struct Double {
-  using Vec = __m512d;
-  using Mask = __mmask8;
-  static Vec zero() { return _mm512_setzero_pd(); }
-  static Vec all(double v) { return _mm512_set1_pd(v); }
-  static Vec load(Mask m, const double* p) { return _mm512_maskz_loadu_pd(m, p); }
-  static Vec load(const double* p) { return _mm512_loadu_pd(p); }
-  static void store(Mask m, double* p, Vec v) { _mm512_mask_storeu_pd(p, m, v); }
-  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_pd(a, b, c); }
-  static Vec add(Vec a, Vec b) { return _mm512_add_pd(a, b); }
-};
-struct Float {
-  using Vec = __m512;
-  using Mask = __mmask16;
-  static Vec zero() { return _mm512_setzero_ps(); }
-  static Vec all(float v) { return _mm512_set1_ps(v); }
-  static Vec load(Mask m, const float* p) { return _mm512_maskz_loadu_ps(m, p); }
-  static Vec load(const float* p) { return _mm512_loadu_ps(p); }
-  static void store(Mask m, float* p, Vec v) { _mm512_mask_storeu_ps(p, m, v); }
-  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
-  static Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
-};
 template <class T>
-using Lanes = std::conditional_t<sizeof(T) == 8, Double, Float>;
-template <class T>
-constexpr std::int64_t kWidth = 64 / sizeof(T);
+constexpr std::int64_t kWidth = Lanes<T>::kWidth;
 
 /// The same coefficients for all rows (1 for a pattern): four vectors of rows share each coefficient.
 template <class T, class V>
