@@ -18,7 +18,7 @@ from penstock._explain import show_config, trace
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import generate
+    from penstock import csgraph, generate, linalg
     from penstock._io import load, open, save
 
 __version__: str = _core.config()["version"]
@@ -32,6 +32,8 @@ _lazy = {
     "open": "penstock._io",
     "save": "penstock._io",
     "generate": "penstock.generate",
+    "csgraph": "penstock.csgraph",
+    "linalg": "penstock.linalg",
 }
 
 __all__ = [
@@ -40,8 +42,10 @@ __all__ = [
     "PlacementError",
     "Streamed",
     "ZeroCopy",
+    "csgraph",
     "csr_array",
     "generate",
+    "linalg",
     "load",
     "machine",
     "num_threads",

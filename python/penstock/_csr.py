@@ -59,10 +59,9 @@ class csr_array:
 
     def _hold(self, matrix: Any) -> None:
         self._core = matrix
-        self._shape, self._dtype = (
-            matrix.shape,
-            np.dtype(matrix.dtype),
-        )  # asked for at every product
+        # Asked for at every product.
+        self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)
+        self._derived: dict[str, Any] = {}  # other forms of this matrix, kept once made
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:

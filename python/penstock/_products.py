@@ -165,6 +165,13 @@ def explain(a: csr_array, dtype: np.dtype, schedule: Any) -> Explanation:
     return Explanation(**plan, flops=2 * a.nnz)
 
 
+def form(a: csr_array) -> csr_array:
+    """A^T, its rows sorted; duplicates stay."""
+    row = np.repeat(np.arange(a.shape[0], dtype=np.int32), np.diff(a.indptr))
+    core = _core.coo_to_csr(*a.shape[::-1], a.indices, row, a._core.values, False)
+    return type(a)._wrap(core)
+
+
 class Transposed:
     """A^T as a view of A: shape, dtype, `@` and the products of `scipy.sparse.linalg`, nothing copied."""
 
@@ -229,6 +236,12 @@ class Transposed:
 
     def rmatmat(self, x: np.ndarray) -> np.ndarray:
         return conj(self._base.dot(conj(np.asarray(x))))
+
+    def formed(self) -> csr_array:
+        """A^T as a csr_array of its own, columns ascending in each row; made once and kept with A."""
+        if "transpose" not in self._base._derived:
+            self._base._derived["transpose"] = form(self._base)
+        return self._base._derived["transpose"]
 
     def to_scipy(self) -> Any:
         """A `scipy.sparse.csc_array` that shares what `csr_array.to_scipy` shares."""

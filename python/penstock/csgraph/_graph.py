@@ -1,0 +1,90 @@
+"""What every graph algorithm asks of its matrix: that it is square, its edges in both directions, its vertices.
+
+Derived matrices are kept with the `csr_array` that they come from, so a second call finds them.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from penstock._csr import csr_array
+
+
+def as_graph(a: Any, what: str) -> csr_array:
+    """A square csr_array from anything that csr_array takes; `what` names the algorithm in errors."""
+    graph = a if isinstance(a, csr_array) else csr_array(a)
+    if graph.shape[0] != graph.shape[1]:
+        raise ValueError(
+            f"{what} needs a square adjacency matrix, this one is {graph.shape[0]} x {graph.shape[1]}"
+        )
+    return graph
+
+
+def vertex(graph: csr_array, v: Any, name: str = "source") -> int:
+    """v as a vertex number; negative numbers are refused, as in scipy.sparse.csgraph."""
+    try:
+        number = operator.index(v)
+    except TypeError:
+        raise TypeError(f"{name}={v!r} is not a vertex: give an integer") from None
+    if not 0 <= number < graph.shape[0]:
+        raise ValueError(f"{name}={number} is outside a graph of {graph.shape[0]} vertices")
+    return number
+
+
+def vertices(graph: csr_array, some: Any, name: str = "sources") -> np.ndarray:
+    """Vertex numbers as an int32 array, each checked."""
+    numbers = np.atleast_1d(np.asarray(some))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise TypeError(f"{name} must be integers, not {numbers.dtype} of shape {numbers.shape}")
+    outside = (numbers < 0) | (numbers >= graph.shape[0])
+    if outside.any():
+        raise ValueError(
+            f"{name}[{int(outside.argmax())}]={numbers[outside.argmax()]} is outside a graph of "
+            f"{graph.shape[0]} vertices"
+        )
+    return numbers.astype(np.int32)
+
+
+def incoming(graph: csr_array) -> csr_array:
+    """The edges reversed, in CSR: the graph itself where its pattern is symmetric, else its transpose, formed once."""
+    return graph if has_symmetric_pattern(graph) else graph.T.formed()
+
+
+def has_symmetric_pattern(graph: csr_array) -> bool:
+    """Whether every (i, j) has as many (j, i), found once per graph."""
+    known = graph._derived.get("symmetric_pattern")
+    if known is None:
+        turned = graph.T.formed()
+        known = _same_pattern(graph, turned)
+        if known:
+            del graph._derived["transpose"]
+        graph._derived["symmetric_pattern"] = known
+    return known
+
+
+def _same_pattern(graph: csr_array, turned: csr_array) -> bool:
+    if not np.array_equal(graph.indptr, turned.indptr):
+        return False
+    if np.array_equal(graph.indices, turned.indices):
+        return True
+    # Rows may be unsorted: turning twice sorts them.
+    return np.array_equal(turned.T.formed().indices, turned.indices)
+
+
+def undirected(graph: csr_array) -> csr_array:
+    """Every edge in both directions, as a pattern: the graph itself where its pattern is symmetric."""
+    if has_symmetric_pattern(graph):
+        return graph
+    known = graph._derived.get("undirected")
+    if known is None:
+        from penstock import _core
+
+        row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
+        known = csr_array._wrap(
+            _core.coo_to_csr(*graph.shape, row, graph.indices, None, True, "symmetric")
+        )
+        graph._derived["undirected"] = known
+    return known
