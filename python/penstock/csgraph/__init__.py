@@ -12,7 +12,7 @@ from typing import Any
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {}
 
-__all__ = sorted(_lazy)  # noqa: PLE0605
+__all__ = sorted(_lazy)
 
 
 def __getattr__(name: str) -> Any:
