@@ -20,6 +20,7 @@ from penstock._schedules import InCore, Streamed, ZeroCopy, options
 if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg
     from penstock._io import load, open, save
+    from penstock._structure import tril, triu
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
@@ -34,6 +35,8 @@ _lazy = {
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
+    "tril": "penstock._structure",
+    "triu": "penstock._structure",
 }
 
 __all__ = [
@@ -55,6 +58,8 @@ __all__ = [
     "set_num_threads",
     "show_config",
     "trace",
+    "tril",
+    "triu",
 ]
 
 

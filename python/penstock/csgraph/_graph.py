@@ -68,9 +68,10 @@ def undirected(graph: csr_array) -> csr_array:
         return graph
     known = graph._derived.get("undirected")
     if known is None:
-        row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
-        known = csr_array._wrap(
-            _core.coo_to_csr(*graph.shape, row, graph.indices, None, True, "symmetric")
-        )
+        out = _core.pattern(graph._core)
+        if not graph.has_canonical_format:
+            out = _core.sort_rows(out, True)
+        known = csr_array._wrap(_core.join(out, _core.transpose(out), "plus"))
+        known._derived["symmetric_pattern"] = True
         graph._derived["undirected"] = known
     return known

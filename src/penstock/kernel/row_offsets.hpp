@@ -29,4 +29,34 @@ inline Offset lengths_to_offsets(const Array<Offset>& indptr) {
   return before.back();
 }
 
+/// f(first, last) over ranges of whole rows that cost about the same. `cost(r)` is what the rows before r cost: it must
+/// not fall. For work whose result does not depend on where the ranges end.
+template <class Cost, class F>
+void for_row_ranges(std::int64_t rows, Cost&& cost, F&& f) {
+  constexpr std::int64_t kRangeCost = 1 << 15;
+  const auto total = rows == 0 ? 0 : cost(rows);
+  const auto ranges = std::min(rows, total / kRangeCost + 1);
+  const auto start = [&](std::int64_t i) {
+    const auto wanted = total / ranges * i + total % ranges * i / ranges;
+    std::int64_t low = 0, high = rows;
+    while (low < high) {
+      const auto middle = low + (high - low) / 2;
+      if (cost(middle) < wanted) low = middle + 1;
+      else high = middle;
+    }
+    return i == ranges ? rows : low;
+  };
+  parallel_for(ranges, [&](std::int64_t i) {
+    const auto first = start(i), last = start(i + 1);
+    if (first < last) f(first, last);
+  });
+}
+
+/// The same where a row costs its entries and a little more.
+template <class V, class F>
+void for_row_ranges(const Csr<V>& a, F&& f) {
+  for_row_ranges(
+      a.rows, [&](std::int64_t r) { return a.indptr.data[r] + r; }, f);
+}
+
 }  // namespace penstock
