@@ -18,7 +18,7 @@ from penstock._explain import show_config, trace
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, generate, linalg
+    from penstock import csgraph, generate, linalg, reorder
     from penstock._io import load, open, save
     from penstock._structure import tril, triu
 
@@ -35,6 +35,7 @@ _lazy = {
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
+    "reorder": "penstock.reorder",
     "tril": "penstock._structure",
     "triu": "penstock._structure",
 }
@@ -54,6 +55,7 @@ __all__ = [
     "num_threads",
     "open",
     "options",
+    "reorder",
     "save",
     "set_num_threads",
     "show_config",

@@ -347,7 +347,7 @@ def test_rows_out_of_range_and_unsupported_keys():
     with pytest.raises(ValueError, match="ambiguous"):
         bool(A)
     with pytest.raises(TypeError):
-        A * A
+        A * "2"
 
 
 @pytest.mark.parametrize("dtype", [bool, *VALUES])

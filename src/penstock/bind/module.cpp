@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   penstock::bind::place(m);
   penstock::bind::gpu(m);
   penstock::bind::structure(m);
+  penstock::bind::reorder(m);
 }
