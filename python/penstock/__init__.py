@@ -19,8 +19,10 @@ from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg, reorder
+    from penstock._edges import from_edges
     from penstock._io import load, open, save
     from penstock._structure import tril, triu
+    from penstock._torch import from_edge_index
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
@@ -36,6 +38,8 @@ _lazy = {
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
     "reorder": "penstock.reorder",
+    "from_edges": "penstock._edges",
+    "from_edge_index": "penstock._torch",
     "tril": "penstock._structure",
     "triu": "penstock._structure",
 }
@@ -48,6 +52,8 @@ __all__ = [
     "ZeroCopy",
     "csgraph",
     "csr_array",
+    "from_edge_index",
+    "from_edges",
     "generate",
     "linalg",
     "load",

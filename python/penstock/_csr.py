@@ -23,10 +23,10 @@ class csr_array(Structure):
 
     Parameters
     ----------
-    arg : a SciPy sparse array or matrix, a csr_array, a 2-D array, `(rows, cols)`, `(data, (row, col))` or
-        `(data, indices, indptr)`. int32 indices and values of a supported type are shared, not copied.
-        Booleans make a pattern, which stores no values. Integers become float64, exactly or not at all.
-        Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
+    arg : a SciPy sparse array or matrix, a PyTorch tensor (sparse_csr or sparse_coo), a csr_array, a 2-D array,
+        `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. int32 indices and values of a supported
+        type are shared, not copied. Booleans make a pattern, which stores no values. Integers become float64, exactly
+        or not at all. Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
     shape : (rows, cols), optional
         At most 2^31 - 1 columns; any number of nonzeros.
     dtype : optional
@@ -327,6 +327,13 @@ class csr_array(Structure):
         data = np.ones(self.nnz, dtype=bool) if self._core.values is None else self._core.values
         indptr = self.indptr.astype(np.int32) if self.nnz < 2**31 else self.indptr
         return sp.csr_array((data, self.indices, indptr), shape=self.shape)
+
+    def to_torch(self) -> Any:
+        """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
+        sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
+        from penstock._torch import to_torch
+
+        return to_torch(self)
 
     def tocsr(self) -> Any:
         """`to_scipy`, under the name that SciPy and its users look for."""

@@ -52,7 +52,7 @@ def rcm(A: Any) -> np.ndarray:
 
 
 def scramble(n: Any, seed: int = 0) -> np.ndarray:
-    """A random order of n rows, or of the rows of a matrix, every one as probable: NumPy's `default_rng(seed)` draws it."""
+    """A random order of n rows, or of a matrix's rows, each as probable: NumPy's `default_rng(seed)` draws it."""
     shape = getattr(n, "shape", None)
     try:
         count = operator.index(n) if shape is None or shape == () else int(shape[0])
