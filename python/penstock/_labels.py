@@ -20,7 +20,7 @@ def as_numpy(column: Any, name: str) -> np.ndarray:
     if hasattr(column, "null_count"):  # polars
         if column.null_count():
             raise ValueError(
-                f"{name}[{int(column.is_null().arg_max())}] is missing or NaN: drop the edge"
+                f"{name}[{int(column.is_null().arg_max() or 0)}] is missing or NaN: drop the edge"
             )
         if column.dtype.is_decimal():
             column = column.cast(float)
@@ -56,9 +56,9 @@ def _series(column: Any, name: str) -> Any:
         else:
             return None
     if series.null_count():
-        raise _missing(name, int(series.is_null().arg_max()))
+        raise _missing(name, int(series.is_null().arg_max() or 0))
     if series.dtype.is_float() and series.is_nan().any():
-        raise _missing(name, int(series.is_nan().arg_max()))
+        raise _missing(name, int(series.is_nan().arg_max() or 0))
     if not (series.dtype.is_numeric() or series.dtype.is_temporal()) and series.dtype not in (
         pl.String,
         pl.Binary,

@@ -1,6 +1,7 @@
-// Union, intersection and difference of sorted rows, in two passes: count, then fill. Both merge without branches on
-// the data, which a processor could only guess: each step takes the smaller column and moves on in A, in B or in both.
-// Rows with equal columns, the usual case of A + B, are recognised and need no merge.
+// Union, intersection and difference of sorted rows, in one pass over ranges of rows: a few ranges a thread are merged,
+// each to a place of its own in the cache; then it is known where they begin, and they are copied there. The merge has
+// no branches on the data, which a processor could only guess: each step takes the smaller column and moves on in A, in
+// B or in both. Rows with equal columns, the usual case of A + B, need no merge.
 #include "penstock/kernel/elementwise.hpp"
 
 #include <algorithm>
@@ -8,14 +9,17 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "penstock/core/error.hpp"
+#include "penstock/format/assemble.hpp"
 #include "penstock/kernel/row_offsets.hpp"
 
 namespace penstock {
 namespace {
 
 enum class Keep { either, both, left };
+constexpr std::int64_t kRangesAThread = 8;
 constexpr std::int64_t kLopsided = 32;  // so much shorter a row is searched for in the longer one
 
 template <class V>
@@ -64,7 +68,7 @@ struct Times {
 };
 struct Left {};  // A's value; B has none
 
-/// One row of each, and where the result's row goes.
+/// One row of each, and their values.
 template <class V>
 struct Rows {
   const Index *a, *b;
@@ -83,25 +87,6 @@ void search(const Index* few, std::int64_t n, const Index* many, std::int64_t m,
   }
 }
 
-template <Keep K>
-std::int64_t count(const Index* a, std::int64_t na, const Index* b, std::int64_t nb) {
-  std::int64_t common = 0;
-  if (na == nb && std::equal(a, a + na, b)) {
-    common = na;
-  } else if (na > kLopsided * nb) {
-    search(b, nb, a, na, [&](std::int64_t, const Index*) { ++common; });
-  } else if (nb > kLopsided * na) {
-    search(a, na, b, nb, [&](std::int64_t, const Index*) { ++common; });
-  } else {
-    for (std::int64_t i = 0, j = 0; i < na && j < nb;) {
-      const auto x = a[i], y = b[j];
-      common += x == y;
-      i += x <= y, j += y <= x;
-    }
-  }
-  return K == Keep::either ? na + nb - common : K == Keep::both ? common : na - common;
-}
-
 /// The value where only A, only B or both have an entry.
 template <class Op, class V>
 V combine(bool in_a, bool in_b, V x, V y) {
@@ -109,51 +94,55 @@ V combine(bool in_a, bool in_b, V x, V y) {
   else return Op::of(pick(in_a, x, Op::neutral()), pick(in_b, y, Op::neutral()));
 }
 
-/// Fills a row of `n` entries, as many as `count` found.
+/// Merges a row to `columns` and `values`, which have room for A's and B's entries; returns how many there are.
 template <Keep K, class Op, class V>
-void fill(const Rows<V>& in, Index* columns, V* values, std::int64_t n) {
+std::int64_t merge_row(const Rows<V>& in, Index* columns, V* values) {
   constexpr bool kReadsB = !is_pattern<V> && !std::same_as<Op, Left>;
   const auto value = [&](std::int64_t at, bool in_a, bool in_b, std::int64_t i, std::int64_t j) {
     if constexpr (kReadsB) values[at] = combine<Op>(in_a, in_b, in.av[i], in.bv[j]);
     else if constexpr (!is_pattern<V>) values[at] = in.av[i];
   };
-  const bool equal = n == in.na && n == in.nb && std::equal(in.a, in.a + n, in.b);
-  if (equal && K != Keep::left) {
-    std::copy_n(in.a, n, columns);
+  if (in.na == in.nb && std::equal(in.a, in.a + in.na, in.b)) {
+    if (K == Keep::left) return 0;
+    std::copy_n(in.a, in.na, columns);
     if constexpr (kReadsB)
-      for (std::int64_t i = 0; i < n; ++i) values[i] = Op::of(in.av[i], in.bv[i]);
-    else if constexpr (!is_pattern<V>) std::copy_n(in.av, n, values);
-    return;
+      for (std::int64_t i = 0; i < in.na; ++i) values[i] = Op::of(in.av[i], in.bv[i]);
+    else if constexpr (!is_pattern<V>) std::copy_n(in.av, in.na, values);
+    return in.na;
   }
   std::int64_t at = 0, i = 0, j = 0;
-  if (K == Keep::both && in.nb > kLopsided * in.na)
-    return search(in.a, in.na, in.b, in.nb, [&](std::int64_t k, const Index* match) {
+  if (K == Keep::both && in.nb > kLopsided * in.na) {
+    search(in.a, in.na, in.b, in.nb, [&](std::int64_t k, const Index* match) {
       columns[at] = in.a[k];
       value(at++, true, true, k, match - in.b);
     });
-  if (K == Keep::both && in.na > kLopsided * in.nb)
-    return search(in.b, in.nb, in.a, in.na, [&](std::int64_t k, const Index* match) {
+    return at;
+  }
+  if (K == Keep::both && in.na > kLopsided * in.nb) {
+    search(in.b, in.nb, in.a, in.na, [&](std::int64_t k, const Index* match) {
       columns[at] = in.b[k];
       value(at++, true, true, match - in.a, k);
     });
-  // What must not be kept is overwritten by the next; at < n keeps that inside the row.
-  while (at < n && i < in.na && j < in.nb) {
+    return at;
+  }
+  while (i < in.na && j < in.nb) {
     const auto x = in.a[i], y = in.b[j];
     columns[at] = x < y ? x : y;
     value(at, x <= y, y <= x, i, j);
-    at += K == Keep::either ? 1 : K == Keep::both ? x == y : x < y;
+    at += K == Keep::either ? 1 : K == Keep::both ? x == y : x < y;  // else the next one overwrites it
     i += x <= y, j += y <= x;
   }
-  if constexpr (K == Keep::both) return;
-  for (; at < n && i < in.na; ++at, ++i) {
+  if constexpr (K == Keep::both) return at;
+  for (; i < in.na; ++at, ++i) {
     columns[at] = in.a[i];
     if constexpr (!is_pattern<V>) values[at] = in.av[i];
   }
   if constexpr (K == Keep::either)
-    for (; at < n; ++at, ++j) {
+    for (; j < in.nb; ++at, ++j) {
       columns[at] = in.b[j];
       if constexpr (kReadsB) values[at] = Op::of(Op::neutral(), in.bv[j]);
     }
+  return at;
 }
 
 template <class V, class W>
@@ -163,37 +152,70 @@ void check_shapes(const Csr<V>& a, const Csr<W>& b) {
           "the matrices are " + shape(a) + " and " + shape(b) + ": entry by entry needs equal shapes");
 }
 
+/// One range of rows, merged.
+template <class V>
+struct Scratch {
+  std::vector<Index> columns;
+  std::vector<V> values;
+  Offset size = 0, begin = 0;
+
+  void reserve(Offset room) {
+    size = 0;
+    if (std::ssize(columns) >= room) return;
+    columns.resize(static_cast<std::size_t>(room));
+    if constexpr (!is_pattern<V>) values.resize(static_cast<std::size_t>(room));
+  }
+};
+
 template <Keep K, class Op, class V, class W>
 Csr<V> merge(const Csr<V>& a, const Csr<W>& b) {
   check_shapes(a, b);
-  const auto cost = [&](std::int64_t r) { return a.indptr.data[r] + b.indptr.data[r] + r; };
-  const auto row_of = [&](std::int64_t r) {
-    const auto ka = a.indptr.data[r], kb = b.indptr.data[r];
-    Rows<V> rows{a.indices.data + ka, b.indices.data + kb, a.indptr.data[r + 1] - ka,
-                 b.indptr.data[r + 1] - kb};
-    if constexpr (!is_pattern<V>) rows.av = a.values.data + ka;
-    if constexpr (!is_pattern<W>) rows.bv = b.values.data + kb;
-    return rows;
-  };
+  const auto starts =
+      row_ranges(a.rows, [&](std::int64_t r) { return a.indptr.data[r] + b.indptr.data[r] + r; });
+  const auto most = K == Keep::either ? a.nnz() + b.nnz()
+                    : K == Keep::both ? std::min(a.nnz(), b.nnz())
+                                      : a.nnz();
   const auto indptr = allocate<Offset>(a.rows + 1);
-  for_row_ranges(a.rows, cost, [&](std::int64_t first, std::int64_t last) {
-    for (auto r = first; r < last; ++r) {
-      const auto in = row_of(r);
-      indptr.data[r + 1] = count<K>(in.a, in.na, in.b, in.nb);
-    }
-  });
-  const auto nnz = lengths_to_offsets(indptr);
-  const auto columns = allocate<Index>(nnz);
+  const auto columns = allocate<Index>(most);  // what stays unused is never touched
   Array<V> values;
-  if constexpr (!is_pattern<V>) values = allocate<V>(nnz);
-  for_row_ranges(a.rows, cost, [&](std::int64_t first, std::int64_t last) {
-    for (auto r = first; r < last; ++r) {
-      const auto k = indptr.data[r];
-      fill<K, Op>(row_of(r), columns.data + k, is_pattern<V> ? nullptr : values.data + k,
-                  indptr.data[r + 1] - k);
+  if constexpr (!is_pattern<V>) values = allocate<V>(most);
+  indptr.data[0] = 0;
+  const auto ranges = std::ssize(starts) - 1;
+  const auto at_once = std::min<std::int64_t>(ranges, kRangesAThread * num_threads());
+  std::vector<Scratch<V>> merged(static_cast<std::size_t>(at_once));
+  Offset nnz = 0;
+  for (std::int64_t done = 0; done < ranges; done += at_once) {
+    const auto now = std::min(at_once, ranges - done);
+    const auto first_row = [&](std::int64_t i) { return starts[static_cast<std::size_t>(done + i)]; };
+    parallel_for(now, [&](std::int64_t i) {
+      auto& out = merged[static_cast<std::size_t>(i)];
+      const auto first = first_row(i), last = first_row(i + 1);
+      out.reserve(a.indptr.data[last] - a.indptr.data[first] + b.indptr.data[last] - b.indptr.data[first]);
+      for (auto r = first; r < last; ++r) {
+        const auto ka = a.indptr.data[r], kb = b.indptr.data[r];
+        Rows<V> rows{a.indices.data + ka, b.indices.data + kb, a.indptr.data[r + 1] - ka,
+                     b.indptr.data[r + 1] - kb};
+        if constexpr (!is_pattern<V>) rows.av = a.values.data + ka;
+        if constexpr (!is_pattern<W>) rows.bv = b.values.data + kb;
+        out.size += merge_row<K, Op>(rows, out.columns.data() + out.size, out.values.data() + out.size);
+        indptr.data[r + 1] = out.size;
+      }
+    });
+    for (std::int64_t i = 0; i < now; ++i) {
+      auto& out = merged[static_cast<std::size_t>(i)];
+      out.begin = nnz;
+      nnz += out.size;
     }
-  });
-  return {a.rows, a.cols, indptr, columns, values};
+    parallel_for(now, [&](std::int64_t i) {
+      const auto& out = merged[static_cast<std::size_t>(i)];
+      for (auto r = first_row(i); r < first_row(i + 1); ++r) indptr.data[r + 1] += out.begin;
+      std::copy_n(out.columns.data(), out.size, columns.data + out.begin);
+      if constexpr (!is_pattern<V>) std::copy_n(out.values.data(), out.size, values.data + out.begin);
+    });
+  }
+  Csr<V> out{a.rows, a.cols, indptr, detail::trimmed(columns, nnz), {}};
+  if constexpr (!is_pattern<V>) out.values = detail::trimmed(values, nnz);
+  return out;
 }
 
 }  // namespace

@@ -29,26 +29,34 @@ inline Offset lengths_to_offsets(const Array<Offset>& indptr) {
   return before.back();
 }
 
-/// f(first, last) over ranges of whole rows that cost about the same. `cost(r)` is what the rows before r cost: it must
-/// not fall. For work whose result does not depend on where the ranges end.
-template <class Cost, class F>
-void for_row_ranges(std::int64_t rows, Cost&& cost, F&& f) {
+/// Where ranges of whole rows begin that cost about the same, and where the last one ends. `cost(r)` is what the rows
+/// before r cost: it must not fall. For work whose result does not depend on where the ranges end.
+template <class Cost>
+std::vector<std::int64_t> row_ranges(std::int64_t rows, Cost&& cost) {
   constexpr std::int64_t kRangeCost = 1 << 15;
-  const auto total = rows == 0 ? 0 : cost(rows);
-  const auto ranges = std::min(rows, total / kRangeCost + 1);
-  const auto start = [&](std::int64_t i) {
-    const auto wanted = total / ranges * i + total % ranges * i / ranges;
-    std::int64_t low = 0, high = rows;
+  std::vector<std::int64_t> starts{0};
+  const auto end = rows == 0 ? 0 : cost(rows);
+  for (auto wanted = kRangeCost; wanted < end; wanted += kRangeCost) {
+    auto low = starts.back(), high = rows;
     while (low < high) {
       const auto middle = low + (high - low) / 2;
       if (cost(middle) < wanted) low = middle + 1;
       else high = middle;
     }
-    return i == ranges ? rows : low;
-  };
-  parallel_for(ranges, [&](std::int64_t i) {
-    const auto first = start(i), last = start(i + 1);
-    if (first < last) f(first, last);
+    if (low == rows) break;
+    if (low > starts.back()) starts.push_back(low);
+    wanted = std::max(wanted, cost(low));
+  }
+  if (rows > 0) starts.push_back(rows);
+  return starts;
+}
+
+/// f(first, last) over such ranges.
+template <class Cost, class F>
+void for_row_ranges(std::int64_t rows, Cost&& cost, F&& f) {
+  const auto starts = row_ranges(rows, cost);
+  parallel_for(std::ssize(starts) - 1, [&](std::int64_t i) {
+    f(starts[static_cast<std::size_t>(i)], starts[static_cast<std::size_t>(i) + 1]);
   });
 }
 
