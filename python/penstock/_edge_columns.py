@@ -76,16 +76,32 @@ def _column(column: Any) -> Any:
 
     if isinstance(column, pl.Series):
         return column
-    if hasattr(column, "notna"):  # pandas
-        values = column.to_numpy()
-        if values.dtype.kind in "iufbM":
-            return pl.Series(values, nan_to_null=values.dtype.kind == "f")
-        if getattr(column.dtype, "kind", "O") in "iuf":  # nullable numbers
-            return pl.Series(column.astype(object).where(column.notna(), None).to_list())
-        return column.astype(object).where(column.notna(), None).to_list()
+    if hasattr(column, "notna"):
+        return _pandas_column(column)
     if type(column).__module__.startswith("pyarrow"):
         return pl.Series(column)
     return list(column)
+
+
+def _pandas_column(column: Any) -> Any:
+    import polars as pl
+
+    kind = getattr(column.dtype, "kind", "O")
+    if isinstance(column.dtype, np.dtype) and kind in "iufbM":
+        return pl.Series(column.to_numpy(), nan_to_null=kind == "f")
+    if str(column.dtype).startswith("str"):
+        try:
+            return pl.from_pandas(column)
+        except ImportError:  # without pyarrow one by one
+            pass
+    listed = column.astype(object)
+    if kind == "O":
+        try:  # strings and None, the usual case
+            return pl.Series(listed.to_list(), dtype=pl.String, strict=True)
+        except TypeError:
+            pass
+    listed = listed.where(column.notna(), None).to_list()
+    return pl.Series(listed) if kind in "iuf" else listed
 
 
 def _listed(edges: Iterable[Any], weight: str | None) -> Columns:

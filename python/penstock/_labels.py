@@ -42,6 +42,11 @@ def _series(column: Any, name: str) -> Any:
         series = pl.Series(column.tolist() if column.dtype.kind == "U" else column)
     else:
         values = list(column)
+        if isinstance(values[0], str):
+            try:
+                return _series(pl.Series(values, dtype=pl.String, strict=True), name)
+            except TypeError:  # not all of them are strings
+                pass
         for at, value in enumerate(values):
             if value is None or value != value:
                 raise _missing(name, at)
@@ -83,7 +88,7 @@ def _by_polars(u: Any, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import polars as pl
 
     both = pl.concat([u, v])
-    labels = both.unique().sort()
+    labels = both.gather(both.arg_unique()).sort()
     codes = both.replace_strict(
         labels, pl.Series(np.arange(len(labels), dtype=np.int64)), return_dtype=pl.Int64
     ).to_numpy()

@@ -76,6 +76,7 @@ def assert_parts(a, parts):
 
 
 @given(matrices())
+@settings(deadline=None)
 def test_transpose(pair):
     a, _ = pair
     before = unchanged(a)
@@ -117,7 +118,7 @@ def symmetric_by_hand(a):
 
 
 @given(st.integers(0, 4).flatmap(lambda n: matrices(shape=(n, n))), st.booleans())
-@settings(max_examples=200)
+@settings(deadline=None, max_examples=200)
 def test_symmetric_pattern(pair, mirrored):
     a, _ = pair
     if mirrored:
@@ -144,6 +145,7 @@ def test_one_edge_too_many():
 
 
 @given(st.integers(0, 5).flatmap(lambda n: matrices(shape=(n, n))))
+@settings(deadline=None)
 def test_undirected(pair):
     a, s = pair
     u = _graph.undirected(a)
@@ -189,7 +191,7 @@ def assert_canonical(a):
 
 
 @given(pairs())
-@settings(max_examples=200)
+@settings(deadline=None, max_examples=200)
 def test_sum_difference_and_product(two):
     (a, s), (b, t) = two
     before = unchanged(a), unchanged(b)
@@ -217,6 +219,7 @@ def test_sum_difference_and_product(two):
 
 
 @given(pairs(), st.sampled_from(["min_plus", "max_times"]))
+@settings(deadline=None)
 def test_sum_over_other_semirings(two, semiring):
     (a, s), (b, t) = two
     if "c" in (a.dtype.kind, b.dtype.kind):
@@ -231,6 +234,7 @@ def test_sum_over_other_semirings(two, semiring):
 
 
 @given(pairs())
+@settings(deadline=None)
 def test_or_and_makes_a_pattern(two):
     (a, s), (b, t) = two
     c = a.sum_duplicates().add(b.sum_duplicates(), "or_and")
@@ -239,6 +243,7 @@ def test_or_and_makes_a_pattern(two):
 
 
 @given(pairs())
+@settings(deadline=None)
 def test_masks(two):
     (a, s), (m, _) = two
     x, where = dense(s), stored(m)
@@ -303,6 +308,7 @@ def test_faults():
 
 
 @given(matrices())
+@settings(deadline=None)
 def test_abs(pair):
     a, _ = pair
     b = abs(a)
@@ -315,7 +321,7 @@ def test_abs(pair):
 
 
 @given(matrices())
-@settings(max_examples=150)
+@settings(deadline=None, max_examples=150)
 def test_order(pair):
     a, s = pair
     before = unchanged(a)
@@ -360,6 +366,7 @@ def test_rows_of_every_length(dtype):
 
 
 @given(matrices(), st.integers(-10, 10))
+@settings(deadline=None)
 def test_triangles(pair, k):
     a, s = pair
     lower, upper = ps.tril(a, k), ps.triu(a, k)
@@ -389,6 +396,7 @@ def test_triangles_of_scipy_arrays_and_faults():
 @given(
     matrices(), st.sampled_from(["none", "float32", "float64", "int64", "complex64"]), st.booleans()
 )
+@settings(deadline=None)
 def test_scale(pair, kind, numbers):
     a, _ = pair
     rows, cols = a.shape
@@ -416,6 +424,7 @@ def test_scale_faults():
 
 
 @given(matrices(), st.randoms())
+@settings(deadline=None)
 def test_permute(pair, random):
     a, s = pair
     p, q = (random.sample(range(n), n) for n in a.shape)
@@ -437,6 +446,7 @@ def test_permute_big(dtype):
 
 
 @given(matrices(), st.integers(0, 2**20))
+@settings(deadline=None)
 def test_rows_by_number(pair, seed):
     a, s = pair
     rng = np.random.default_rng(seed)

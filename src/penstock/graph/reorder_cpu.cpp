@@ -1,8 +1,8 @@
 // Orders of vertices. Reverse Cuthill-McKee (Cuthill and McKee 1969; reversed by George 1971) numbers each component by
 // a breadth-first search that takes the neighbours of a vertex by ascending degree, and turns the whole order round.
-// The search starts at a pseudo-peripheral vertex (George and Liu 1979): the first begins at a vertex of least degree; from the vertex of least degree in the last
-// level another search begins, as long as it is no less deep than the one before and its widest level is narrower; one
-// that becomes as wide is given up.
+// The search starts at a pseudo-peripheral vertex (George and Liu 1979): the first one begins at a vertex of least
+// degree, the next at a vertex of least degree in its last level, and so on, as long as a search is no less deep than
+// the one before and its widest level is narrower. One that becomes as wide is given up.
 #include "penstock/graph/reorder.hpp"
 
 #include <algorithm>

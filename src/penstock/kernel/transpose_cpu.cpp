@@ -4,7 +4,8 @@
 // every bucket; then it appends its rows to the buckets, each at the place that the counts give it: as many streams of
 // writes as buckets, no more. Now a bucket holds a few columns of A in the order of its rows, and one more counting
 // sort, inside the L2 cache, finishes it. A bucket of one column is finished as it is. All passes are stable, so the
-// result does not depend on the cut. A small matrix, or one with few columns, skips the buckets, and so does one whose shares hardly have a column in common.
+// result does not depend on the cut. Where shares hardly have a column in common, as in a mesh, or columns are few,
+// entries go to their place at once.
 #include "penstock/kernel/transpose.hpp"
 
 #include <algorithm>
@@ -155,7 +156,7 @@ void fill(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::vector<Shar
   });
 }
 
-/// Entries go to their place at once: each share counts in the range of columns that it meets.
+/// At once: each share counts in the range of columns that it meets.
 template <class V>
 void fill_directly(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::vector<Share>& shares,
                    const Parts<V>& out) {
