@@ -10,7 +10,9 @@ import importlib
 from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
-_lazy: dict[str, str] = {}
+_lazy: dict[str, str] = {
+    "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
+}
 
 __all__ = sorted(_lazy)
 

@@ -10,4 +10,6 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply(m);
   penstock::bind::place(m);
   penstock::bind::gpu(m);
+  penstock::bind::structure(m);
+  penstock::bind::reorder(m);
 }
