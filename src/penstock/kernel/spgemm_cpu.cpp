@@ -1,0 +1,94 @@
+#include "penstock/kernel/spgemm_cpu.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace penstock {
+namespace {
+
+constexpr Offset kBlockProducts = 32 << 10;  // their results fit a second-level cache of 1 MB
+constexpr std::int64_t kBlockRows = 8 << 10;
+constexpr std::int64_t kGrain = 4 << 10;
+
+}  // namespace
+
+Accumulator accumulator(std::string_view name) {
+  constexpr std::array<std::string_view, 4> names{"auto", "merge", "hash", "dense"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (name == names[i]) return static_cast<Accumulator>(i);
+  throw Error(Errc::invalid_argument,
+              "accumulator '" + std::string(name) + "' is unknown: choose one of auto, merge, hash, dense");
+}
+
+bool ascending_rows(const CsrView<One>& a) {
+  std::atomic<bool> yes = true;
+  parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+    if (!yes.load(std::memory_order_relaxed)) return;
+    bool good = true;
+    for (auto r = first; r < last; ++r) {
+      const auto* j = a.indices - a.first_nnz;
+      bool row = true;
+      for (auto k = a.indptr[r] + 1; k < a.indptr[r + 1]; ++k) row &= j[k - 1] < j[k];
+      good &= row;
+    }
+    if (!good) yes.store(false, std::memory_order_relaxed);
+  });
+  return yes.load();
+}
+
+Array<Offset> product_offsets(const CsrView<One>& a, const Offset* b_indptr) {
+  const auto offsets = allocate<Offset>(a.rows + 1);
+  auto* out = offsets.data;
+  out[0] = 0;
+  const auto ranges = (a.rows + kGrain - 1) / kGrain;
+  std::vector<Offset> sums(static_cast<std::size_t>(ranges));
+  parallel_for(ranges, [&](std::int64_t i) {
+    Offset sum = 0;
+    const auto last = std::min((i + 1) * kGrain, a.rows);
+    for (auto r = i * kGrain; r < last; ++r) {
+      for (auto e = a.indptr[r] - a.first_nnz, end = a.indptr[r + 1] - a.first_nnz; e < end; ++e)
+        sum += b_indptr[a.indices[e] + 1] - b_indptr[a.indices[e]];
+      out[r + 1] = sum;
+    }
+    sums[static_cast<std::size_t>(i)] = sum;
+  });
+  Offset before = 0;
+  for (auto& s : sums) before += std::exchange(s, before);
+  parallel_for(ranges, [&](std::int64_t i) {
+    const auto add = sums[static_cast<std::size_t>(i)];
+    const auto last = std::min((i + 1) * kGrain, a.rows);
+    for (auto r = i * kGrain; r < last; ++r) out[r + 1] += add;
+  });
+  return offsets;
+}
+
+std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols) {
+  const auto rows = offsets.size - 1;
+  const auto* at = offsets.data;
+  std::vector<ProductBlock> blocks;
+  for (std::int64_t r = 0; r < rows;) {
+    ProductBlock block{r, r, 0};
+    const auto most = std::min(rows, r + kBlockRows);
+    do {
+      block.room += std::min(at[r + 1] - at[r], cols);
+      ++r;
+    } while (r < most && at[r + 1] - at[block.first_row] <= kBlockProducts);
+    block.last_row = r;
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+Offset total_room(const std::vector<ProductBlock>& blocks) {
+  Offset sum = 0;
+  for (const auto& b : blocks) sum += b.room;
+  return sum;
+}
+
+#define X(S, V)                                                                                          \
+  template Csr<ProductValue<S>> spgemm<S, V>(const CsrView<S::value_type>&, const CsrView<V>&, \
+                                             const SpgemmOptions&);
+PENSTOCK_FOR_EACH_SPGEMM_PLUS(X)
+#undef X
+
+}  // namespace penstock

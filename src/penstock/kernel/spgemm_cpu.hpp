@@ -1,0 +1,69 @@
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/format/assemble.hpp"
+#include "penstock/kernel/spgemm_append.hpp"
+#include "penstock/kernel/spgemm_row.hpp"
+
+// The driver of C = A B: rows are cut into blocks of about equal numbers of products, blocks go to threads in ascending
+// order. Included by the files that instantiate it.
+namespace penstock {
+
+/// Consecutive rows with about kBlockProducts products, or one row with more.
+struct ProductBlock {
+  std::int64_t first_row, last_row;
+  Offset room;  // entries that its rows can have together
+};
+std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
+
+/// Offsets of the mask's rows bound the entries of C as well.
+Offset total_room(const std::vector<ProductBlock>& blocks);
+
+template <Semiring S, class V>
+Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrView<V>& b,
+                            const SpgemmOptions& options) {
+  using T = typename S::value_type;
+  constexpr bool kNumbers = RowProduct<S, V>::kNumbers;
+  require(a.cols == b.rows, "spgemm: A has " + std::to_string(a.cols) + " columns and B " +
+                                std::to_string(b.rows) + " rows: they must be equal");
+  if (options.mask)
+    require(options.mask->rows == a.rows && options.mask->cols == b.cols,
+            "spgemm: the mask must have the rows of A and the columns of B");
+  const CsrView<One> pattern{.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr,
+                             .indices = a.indices};
+  const auto offsets = product_offsets(pattern, b.indptr);
+  const auto blocks = product_blocks(offsets, b.cols);
+  auto bound = total_room(blocks);
+  if (options.mask) bound = std::min(bound, options.mask->nnz());
+  if (options.max_nnz < bound) bound = std::max<Offset>(options.max_nnz, 0);
+  OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, bound, offsets.data);
+  detail::Lent<RowScratch<T>> scratches;
+  parallel_for(std::ssize(blocks), [&](std::int64_t i) {
+    const auto& block = blocks[static_cast<std::size_t>(i)];
+    try {
+      scratches.with([&](RowScratch<T>& scratch) {
+        auto buffer = out.take(i);
+        buffer->reset(block.first_row, block.room, kNumbers);
+        RowProduct<S, V> product(a, b, options, scratch);
+        auto& n = buffer->count;
+        for (auto row = block.first_row; row < block.last_row; ++row) {
+          n += product.run(row, buffer->columns.data + n, kNumbers ? buffer->values.data + n : nullptr);
+          buffer->ends.push_back(n);
+        }
+        out.put(i, std::move(buffer));
+      });
+    } catch (...) {
+      out.fail(std::current_exception());
+      throw;
+    }
+  });
+  offsets.data[0] = 0;
+  Csr<ProductValue<S>> c{a.rows, b.cols, offsets, out.columns(), {}};
+  if constexpr (kNumbers) c.values = out.values();
+  return c;
+}
+
+}  // namespace penstock
