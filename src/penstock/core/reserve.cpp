@@ -19,6 +19,9 @@ constexpr std::int64_t kSmall = 1 << 20;  // below, malloc keeps memory between 
 struct Reservation::Pages {
   std::byte* first = nullptr;
   std::size_t bytes = 0;
+  explicit Pages(std::int64_t wanted);
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
   ~Pages() {
     if (bytes > 0) munmap(first, bytes);
   }
@@ -30,28 +33,36 @@ struct Reservation::Pages {
   }
 };
 
-Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
-  if (bytes < kSmall) {
-    owner_ = allocate_bytes(bytes, {});
-    data_ = static_cast<std::byte*>(owner_.get());
-    return;
-  }
-  const auto size = (static_cast<std::size_t>(bytes) + kHugePage - 1) / kHugePage * kHugePage;
-  auto pages = std::make_shared<Pages>();
+Reservation::Pages::Pages(std::int64_t wanted) {
+  bytes = (static_cast<std::size_t>(wanted) + kHugePage - 1) / kHugePage * kHugePage;
   // NORESERVE: the bound is not promised to anybody, so that it may exceed the memory of the machine.
-  void* p = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 -1, 0);
   if (p == MAP_FAILED)
     throw Error(Errc::out_of_memory,
                 "cannot reserve " + std::to_string(bytes) + " bytes of addresses: compute the result in blocks");
   auto* begin = static_cast<std::byte*>(p);
   const auto skip = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
   if (skip > 0) munmap(begin, skip);
-  if (skip < kHugePage) munmap(begin + skip + size, kHugePage - skip);
-  pages->first = begin + skip, pages->bytes = size;
-  madvise(pages->first, size, MADV_HUGEPAGE);
+  if (skip < kHugePage) munmap(begin + skip + bytes, kHugePage - skip);
+  first = begin + skip;
+  madvise(first, bytes, MADV_HUGEPAGE);
+}
+
+Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
+  if (bytes < kSmall) {
+    owner_ = allocate_bytes(bytes, {});
+    data_ = static_cast<std::byte*>(owner_.get());
+    return;
+  }
+  auto pages = std::make_shared<Pages>(bytes);
   data_ = pages->first, pages_ = pages.get();
   owner_ = std::shared_ptr<void>(pages, data_);
+}
+
+std::shared_ptr<void> zeroed_bytes(std::int64_t bytes) {
+  auto pages = std::make_shared<Reservation::Pages>(std::max<std::int64_t>(bytes, 1));
+  return std::shared_ptr<void>(pages, pages->first);
 }
 
 void Reservation::shrink(std::int64_t bytes) {

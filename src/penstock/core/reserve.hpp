@@ -20,13 +20,17 @@ class Reservation {
     return {reinterpret_cast<T*>(data_), count, {}, owner_};
   }
 
+  struct Pages;
+
  private:
   void shrink(std::int64_t bytes);
-  struct Pages;
   std::byte* data_ = nullptr;
   std::shared_ptr<void> owner_;
   Pages* pages_ = nullptr;  // null where the block is an ordinary small one
   std::int64_t bytes_ = 0;
 };
+
+/// Host bytes that are 0 and take memory, in huge pages, as they are first touched.
+std::shared_ptr<void> zeroed_bytes(std::int64_t bytes);
 
 }  // namespace penstock

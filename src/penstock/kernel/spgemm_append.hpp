@@ -21,39 +21,48 @@ template <class T>
 struct RowBuffer {
   std::int64_t first_row = 0;
   std::vector<Offset> ends = {};  // of the rows, from the buffer's begin
-  Array<Index> columns = {};
-  Array<T> values = {};
+  Index* columns = nullptr;  // where the rows are written: here, or in place
+  T* values = nullptr;
   Offset count = 0;
+  bool in_place = false;
 
-  void reset(std::int64_t row, Offset room, bool numbers) {
-    first_row = row, count = 0;
-    ends.clear();
-    if (columns.size >= room) return;
-    columns = {}, values = {};
-    columns = allocate<Index>(room);
-    if (numbers) values = allocate<T>(room);
+  void make_room(Offset room, bool numbers) {
+    if (own_columns_.size < room) {
+      own_columns_ = {}, own_values_ = {};
+      own_columns_ = allocate<Index>(room);
+      if (numbers) own_values_ = allocate<T>(room);
+    }
+    columns = own_columns_.data, values = own_values_.data;
   }
-  std::int64_t bytes() const { return columns.bytes() + values.bytes(); }
+  std::int64_t bytes() const { return own_columns_.bytes() + own_values_.bytes(); }
+
+ private:
+  Array<Index> own_columns_ = {};
+  Array<T> own_values_ = {};
 };
 
 template <class T>
 class OrderedAppend {
  public:
   using Buffer = std::unique_ptr<RowBuffer<T>>;
-  /// `indptr` has an entry a row and one more, `bound` is at least the number of entries.
-  OrderedAppend(std::int64_t blocks, Offset bound, bool numbers, Offset max_nnz, Offset* indptr)
-      : parked_(static_cast<std::size_t>(blocks)), numbers_(numbers), max_nnz_(max_nnz), indptr_(indptr),
+  /// `indptr` has an entry a row and one more; above `bound` entries, put() throws Error{out_of_memory}.
+  OrderedAppend(std::int64_t blocks, Offset bound, bool numbers, Offset* indptr)
+      : parked_(static_cast<std::size_t>(blocks)), numbers_(numbers), bound_(bound), indptr_(indptr),
         columns_(bound * static_cast<Offset>(sizeof(Index))),
         values_(numbers ? bound * static_cast<Offset>(sizeof(T)) : 0) {}
 
-  /// A buffer for `block`; waits where too much is parked behind a slow block.
-  Buffer take(std::int64_t block) {
-    std::unique_lock lock(lock_);
-    changed_.wait(lock, [&] { return failure_ || block == next_ || parked_bytes_ < kMostParked; });
-    if (failure_) std::rethrow_exception(failure_);
-    if (free_.empty()) return std::make_unique<RowBuffer<T>>();
-    auto buffer = std::move(free_.back());
-    free_.pop_back();
+  /// Where to write `block`, of at most `room` entries: in place, if it is the next; waits where too much is parked
+  /// behind a slow block.
+  Buffer take(std::int64_t block, std::int64_t first_row, Offset room) {
+    auto buffer = take(block);
+    buffer->first_row = first_row, buffer->count = 0;
+    buffer->ends.clear();
+    {
+      const std::lock_guard lock(lock_);
+      buffer->in_place = block == next_ && end_ + room <= bound_;
+      if (buffer->in_place) buffer->columns = place_columns(end_), buffer->values = place_values(end_);
+    }
+    if (!buffer->in_place) buffer->make_room(room, numbers_);
     return buffer;
   }
 
@@ -73,7 +82,7 @@ class OrderedAppend {
         ready = std::move(parked_[static_cast<std::size_t>(next_++)]);
         parked_bytes_ -= ready->bytes();
         at = end_, end_ += ready->count;
-        if (end_ > max_nnz_) throw too_many(ready->first_row);
+        if (end_ > bound_) throw too_many(ready->first_row);
       }
       changed_.notify_all();
       write(*ready, at);
@@ -96,20 +105,32 @@ class OrderedAppend {
   Array<T> values() { return values_.template keep<T>(numbers_ ? end_ : 0); }
 
  private:
+  Buffer take(std::int64_t block) {
+    std::unique_lock lock(lock_);
+    changed_.wait(lock, [&] { return failure_ || block == next_ || parked_bytes_ < kMostParked; });
+    if (failure_) std::rethrow_exception(failure_);
+    if (free_.empty()) return std::make_unique<RowBuffer<T>>();
+    auto buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
+
   static constexpr std::int64_t kMostParked = 32 << 20;
   static constexpr std::int64_t kKept = 4 << 20;  // a larger buffer was for one long row
 
   void write(const RowBuffer<T>& b, Offset at) {
     const auto n = static_cast<std::size_t>(b.count);
-    if (n > 0) {
-      std::memcpy(reinterpret_cast<Index*>(columns_.data()) + at, b.columns.data, n * sizeof(Index));
-      if (numbers_) std::memcpy(reinterpret_cast<T*>(values_.data()) + at, b.values.data, n * sizeof(T));
+    if (n > 0 && !b.in_place) {
+      std::memcpy(place_columns(at), b.columns, n * sizeof(Index));
+      if (numbers_) std::memcpy(static_cast<void*>(place_values(at)), b.values, n * sizeof(T));
     }
     auto* out = indptr_ + b.first_row + 1;
     for (std::size_t r = 0; r < b.ends.size(); ++r) out[r] = at + b.ends[r];
   }
+  Index* place_columns(Offset at) const { return reinterpret_cast<Index*>(columns_.data()) + at; }
+  T* place_values(Offset at) const { return reinterpret_cast<T*>(values_.data()) + at; }
   Error too_many(std::int64_t row) const {
-    return Error(Errc::out_of_memory, "the product has more than " + std::to_string(max_nnz_) +
+    return Error(Errc::out_of_memory, "the product has more than " + std::to_string(bound_) +
                                           " entries, the most that fit the memory allowed: row " +
                                           std::to_string(row) + " was reached. Compute it in blocks of rows "
                                           "(spgemm_blocks), or write it to a store (out=)");
@@ -124,7 +145,7 @@ class OrderedAppend {
   Offset end_ = 0;
   std::exception_ptr failure_;
   bool numbers_;
-  Offset max_nnz_;
+  Offset bound_;
   Offset* indptr_;
   Reservation columns_, values_;
 };

@@ -67,14 +67,12 @@ std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int6
   const auto* at = offsets.data;
   std::vector<ProductBlock> blocks;
   for (std::int64_t r = 0; r < rows;) {
-    ProductBlock block{r, r, 0};
-    const auto most = std::min(rows, r + kBlockRows);
-    do {
-      block.room += std::min(at[r + 1] - at[r], cols);
-      ++r;
-    } while (r < most && at[r + 1] - at[block.first_row] <= kBlockProducts);
-    block.last_row = r;
-    blocks.push_back(block);
+    const auto* most = at + std::min(rows, r + kBlockRows);
+    const auto* fits = std::upper_bound(at + r + 1, most + 1, at[r] + kBlockProducts) - 1;
+    const auto last = std::max(r + 1, static_cast<std::int64_t>(fits - at));
+    const auto products = at[last] - at[r];
+    blocks.push_back({r, last, last - r == 1 ? std::min(products, cols) : products});
+    r = last;
   }
   return blocks;
 }

@@ -36,21 +36,19 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
                              .indices = a.indices};
   const auto offsets = product_offsets(pattern, b.indptr);
   const auto blocks = product_blocks(offsets, b.cols);
-  auto bound = total_room(blocks);
+  auto bound = std::min(total_room(blocks), std::max<Offset>(options.max_nnz, 0));
   if (options.mask) bound = std::min(bound, options.mask->nnz());
-  if (options.max_nnz < bound) bound = std::max<Offset>(options.max_nnz, 0);
-  OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, bound, offsets.data);
+  OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, offsets.data);
   detail::Lent<RowScratch<T>> scratches;
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& block = blocks[static_cast<std::size_t>(i)];
     try {
       scratches.with([&](RowScratch<T>& scratch) {
-        auto buffer = out.take(i);
-        buffer->reset(block.first_row, block.room, kNumbers);
+        auto buffer = out.take(i, block.first_row, block.room);
         RowProduct<S, V> product(a, b, options, scratch);
         auto& n = buffer->count;
         for (auto row = block.first_row; row < block.last_row; ++row) {
-          n += product.run(row, buffer->columns.data + n, kNumbers ? buffer->values.data + n : nullptr);
+          n += product.run(row, buffer->columns + n, kNumbers ? buffer->values + n : nullptr);
           buffer->ends.push_back(n);
         }
         out.put(i, std::move(buffer));

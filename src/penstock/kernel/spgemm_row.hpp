@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "penstock/core/array.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/kernel/spgemm.hpp"
 #include "penstock/kernel/spgemm_scan.hpp"
 #include "penstock/kernel/spgemm_sort.hpp"
@@ -12,7 +12,7 @@
 // How they are added depends on the row's number of products and on the window of columns that these may fall in:
 //
 //   copy    one row of B alone: nothing to add
-//   merge   at most 16 products: all are written down, ranked by comparing every pair, equal columns summed
+//   merge   at most 16 products: all are written down, ranked by comparing every pair, added in their places
 //   dense   a sum and a flag for every column of the window, where that fits the second-level cache or the products are
 //           a large share of it; the flags give the columns in order, without sorting
 //   hash    otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of
@@ -29,6 +29,11 @@ struct RowScratch {
   Array<std::uint32_t> slots;  // of a mask: 1 + where in the mask's row a column stands
 
   template <class U>
+  static Array<U> zeroed(std::int64_t size) {
+    auto owner = zeroed_bytes(size * static_cast<std::int64_t>(sizeof(U)));
+    return {static_cast<U*>(owner.get()), size, {}, owner};
+  }
+  template <class U>
   static void grow(Array<U>& a, std::int64_t size, U value) {
     if (a.size >= size) return;
     a = {};
@@ -39,11 +44,16 @@ struct RowScratch {
   static void grow(Array<U>& a, std::int64_t size) {
     if (a.size < size) a = {}, a = allocate<U>(size + size / 2);
   }
-  /// Flags and, where `numbers`, sums for a window of `size` columns, a multiple of 64.
-  void grow_window(std::int64_t size, bool numbers, T zero) {
-    grow(flags, size, std::uint8_t{0});
-    grow(groups, flags.size / 64 + 128, std::uint8_t{0});
-    if (numbers) grow(sums, size, zero);
+  /// Flags and, where `numbers`, sums for a window of `size` columns out of `cols`. All columns get addresses at once;
+  /// what a window never reaches takes no memory.
+  void grow_window(std::int64_t size, std::int64_t cols, bool numbers, T zero) {
+    if (flags.size < size) {
+      const auto most = (std::max(size, cols) + 64) / 64 * 64;
+      flags = zeroed<std::uint8_t>(most), groups = zeroed<std::uint8_t>(most / 64 + 128);
+    }
+    if (!numbers || sums.size >= size) return;
+    if (zero == T(0)) sums = zeroed<T>(flags.size);
+    else grow(sums, size, zero);
   }
 };
 
@@ -71,14 +81,13 @@ class RowProduct {
     }
     if (lists_ == 1 && options_.ascending) return copied(columns, values);
     const auto window = high_ - low_ + 1;
-    if (products_ <= kTiny && window < kTinyWindow) return tiny(columns, values);
+    if (products_ <= kTiny) return tiny(columns, values);
     if (window <= kDenseWindow || products_ >= window / kDenseShare) return dense(columns, values);
     return hashed(columns, values);
   }
 
  private:
-  static constexpr std::int64_t kTinyWindow = std::int64_t{1} << 27;  // its keys have 31 bits, 4 of them a place
-  static constexpr std::int64_t kDenseWindow = (std::int64_t{1} << 20) / (sizeof(T) + 1);
+  static constexpr std::int64_t kDenseWindow = (std::int64_t{4} << 20) / (sizeof(T) + 1);
   static constexpr std::int64_t kDenseShare = 8;
   static constexpr Offset kAhead = 4;  // rows of B that are asked for before their turn
 
@@ -150,16 +159,20 @@ class RowProduct {
   }
 
   Offset tiny(Index* columns, T* values) const {
-    std::int32_t key[kTiny], rank[kTiny];
-    T product[kTiny], in_order[kTiny];
-    Index column[kTiny];
-    std::fill_n(key, kTiny, std::numeric_limits<std::int32_t>::max());
+    Index column[kTiny], place[kTiny];
+    T product[kTiny];
+    std::fill_n(column, kTiny, kNoColumn);
     int n = 0;
-    const auto low = static_cast<Index>(low_);
-    each([&](Index c, T v) { key[n] = (c - low) << 4 | n, product[n] = v, ++n; });
-    ranks(key, n, rank);
-    for (int i = 0; i < n; ++i) column[rank[i]] = (key[i] >> 4) + low, in_order[rank[i]] = product[i];
-    return summed(n, [&](Offset i) { return std::pair(column[i], in_order[i]); }, columns, values);
+    each([&](Index c, T v) { column[n] = c, product[n] = v, ++n; });
+    static const auto rank = unique_ranks();
+    const int different = rank(column, n, place);
+    if constexpr (kNumbers) std::fill_n(values, different, S::zero());
+    for (int i = 0; i < n; ++i) {
+      const auto at = place[i];
+      columns[at] = column[i];
+      if constexpr (kNumbers) values[at] = S::add(values[at], product[i]);
+    }
+    return different;
   }
 
   int column_bits() const { return std::bit_width(static_cast<std::uint64_t>(high_ - low_)); }
@@ -186,7 +199,7 @@ class RowProduct {
   Offset dense(Index* columns, T* values) {
     const auto first = low_ / 64 * 64, groups = (high_ - first) / 64 + 1;
     auto& s = scratch_;
-    s.grow_window(groups * 64, kNumbers, S::zero());
+    s.grow_window(groups * 64, b_.cols, kNumbers, S::zero());
     auto* __restrict flag = s.flags.data - first;
     auto* __restrict group = s.groups.data - first / 64;
     [[maybe_unused]] auto* __restrict sum = s.sums.data - (kNumbers ? first : 0);
@@ -254,7 +267,7 @@ class RowProduct {
     RowScratch<T>::grow(s.slots, b_.cols, 0u);
     RowScratch<T>::grow(s.keys, most), RowScratch<T>::grow(s.spare, most);
     RowScratch<T>::grow(s.expanded, most);
-    s.grow_window((most + 63) / 64 * 64, false, S::zero());
+    s.grow_window(most, b_.cols, false, S::zero());
     auto* __restrict slot = s.slots.data;
     auto* __restrict hit = s.flags.data;
     auto* sums = s.expanded.data;

@@ -37,19 +37,16 @@ inline std::uint64_t* sort_keys(std::uint64_t* keys, std::uint64_t* spare, std::
   return keys;
 }
 
+/// Among n <= kTiny columns, the place of each one's column when all different columns are listed in ascending
+/// order; returns how many there are. `columns` has kTiny entries, the rest of them kNoColumn. No branches: every pair
+/// is compared, many at a time.
+using UniqueRanks = int (*)(const Index* columns, int n, Index* places);
 inline constexpr int kTiny = 16;
+inline constexpr Index kNoColumn = std::numeric_limits<Index>::max();
+UniqueRanks unique_ranks();
 
-/// rank[i] = how many of the n <= kTiny keys are smaller than key i; keys differ, `key` is padded with the largest
-/// integer. No branches: every pair is compared, four or more at a time.
-inline void ranks(const std::int32_t* key, int n, std::int32_t* rank) {
-  const auto count = [&]<int Width>(std::integral_constant<int, Width>) {
-    std::int32_t sum[Width] = {};
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < Width; ++j) sum[j] += key[i] < key[j];
-    for (int j = 0; j < Width; ++j) rank[j] = sum[j];
-  };
-  if (n <= 8) count(std::integral_constant<int, 8>{});
-  else count(std::integral_constant<int, kTiny>{});
+namespace avx512 {
+int ranks(const Index* columns, int n, Index* places);
 }
 
 }  // namespace penstock
