@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from penstock._io import load, open, save
     from penstock._structure import tril, triu
     from penstock._torch import from_edge_index
+    from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
@@ -42,6 +43,9 @@ _lazy = {
     "from_edge_index": "penstock._torch",
     "tril": "penstock._structure",
     "triu": "penstock._structure",
+    "spgemm": "penstock._spgemm",
+    "spgemm_blocks": "penstock._spgemm",
+    "spgemm_estimate": "penstock._spgemm",
 }
 
 __all__ = [
@@ -65,6 +69,9 @@ __all__ = [
     "save",
     "set_num_threads",
     "show_config",
+    "spgemm",
+    "spgemm_blocks",
+    "spgemm_estimate",
     "trace",
     "tril",
     "triu",

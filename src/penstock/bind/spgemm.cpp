@@ -57,14 +57,13 @@ bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, s
 }
 
 Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               const nb::object& mask, const std::string& how, bool ascending, std::int64_t max_nnz) {
-  SpgemmOptions options{.accumulator = accumulator(how), .ascending = ascending};
+               const nb::object& mask, const std::string& how, bool ascending, std::int64_t memory) {
+  SpgemmOptions options{.accumulator = accumulator(how), .ascending = ascending, .memory = memory};
   CsrView<One> on;
   if (!mask.is_none()) {
     on = pattern_of(nb::cast<const Matrix&>(mask), "the mask");
     options.mask = &on;
   }
-  if (max_nnz >= 0) options.max_nnz = max_nnz;
   AnyCsr c;
 #define X(S, V) \
   if (try_spgemm<S, V>(a, b, semiring, dtype, options, c)) return {std::move(c)};
@@ -102,8 +101,9 @@ nb::object offsets(const Matrix& a, const Matrix& b) {
 void spgemm(nb::module_& m) {
   m.def("spgemm", product, nb::arg("a"), nb::arg("b"), nb::arg("semiring"), nb::arg("dtype"),
         nb::arg("mask") = nb::none(), nb::arg("accumulator") = "auto", nb::arg("ascending") = false,
-        nb::arg("max_nnz") = -1,
-        "C = A B. Values are of `dtype`, or absent; `ascending` is ascending_rows(b). MemoryError above max_nnz entries.");
+        nb::arg("memory") = -1,
+        "C = A B. Values are of `dtype`, or absent; `ascending` is ascending_rows(b). MemoryError where it "
+        "would take more than `memory` bytes (-1: than are available).");
   m.def("spgemm_estimate", estimate, nb::arg("a"), nb::arg("b"), nb::arg("exact") = false);
   m.def("product_offsets", offsets, nb::arg("a"), nb::arg("b"),
         "Where the products of each row of A B begin, counted from the first row's.");

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -18,8 +17,9 @@ struct SpgemmOptions {
   Accumulator accumulator = Accumulator::automatic;
   const CsrView<One>* mask = nullptr;  // C keeps what lies on the mask's entries only
   bool ascending = false;              // ascending_rows(b) said so
-  /// Entries that C may have: the product stops with Error{out_of_memory} when there are more.
-  Offset max_nnz = std::numeric_limits<Offset>::max();
+  /// Bytes that C may take; below 0, what the machine has available. Where the upper bound is more, nnz(C) is estimated
+  /// first, and Error{out_of_memory} says the numbers and what to do.
+  std::int64_t memory = -1;
 };
 
 /// Values of C: none (a pattern) over or_and, else the semiring's numbers.

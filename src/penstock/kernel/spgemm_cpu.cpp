@@ -2,6 +2,10 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
+#include <string>
+
+#include "penstock/core/machine.hpp"
 
 namespace penstock {
 namespace {
@@ -9,6 +13,8 @@ namespace {
 constexpr Offset kBlockProducts = 32 << 10;  // their results fit a second-level cache of 1 MB
 constexpr std::int64_t kBlockRows = 8 << 10;
 constexpr std::int64_t kGrain = 4 << 10;
+constexpr std::int64_t kUnasked = 64 << 20;  // bytes that are taken without asking what is available
+constexpr double kTrust = 1.05;              // an estimate's error: nearly too much is tried, and stopped if it is
 
 }  // namespace
 
@@ -77,10 +83,26 @@ std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int6
   return blocks;
 }
 
-Offset total_room(const std::vector<ProductBlock>& blocks) {
-  Offset sum = 0;
-  for (const auto& b : blocks) sum += b.room;
-  return sum;
+Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset bound, std::int64_t entry_bytes,
+                       const SpgemmOptions& options) {
+  if (options.memory < 0 && bound * entry_bytes <= kUnasked) return bound;
+  const auto memory = options.memory < 0 ? probe_topology().available_bytes : options.memory;
+  const auto rest = memory - (a.rows + 1) * static_cast<std::int64_t>(sizeof(Offset));
+  const auto allowed = std::max<Offset>(0, rest / entry_bytes);
+  if (bound <= allowed) return bound;
+  if (options.mask) return allowed;
+  const auto e = estimate_spgemm(a, b, false);
+  if (static_cast<double>(e.nnz) <= kTrust * static_cast<double>(allowed)) return allowed;
+  const auto gb = [](std::int64_t bytes) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.3g GB", static_cast<double>(bytes) / 1e9);
+    return std::string(text.data());
+  };
+  throw Error(Errc::out_of_memory,
+              "the product would have about " + std::to_string(e.nnz) + " entries of " + std::to_string(entry_bytes) +
+                  " bytes, " + gb(e.nnz * entry_bytes) + " (from " + std::to_string(e.products) +
+                  " products), and " + gb(memory) + (options.memory < 0 ? " are available" : " are allowed") +
+                  ": compute it in blocks of rows (spgemm_blocks), or write it to a store (out=)");
 }
 
 #define X(S, V)                                                                                          \

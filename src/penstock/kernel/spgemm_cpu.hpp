@@ -12,6 +12,15 @@
 // order. Included by the files that instantiate it.
 namespace penstock {
 
+template <class V>
+CsrView<One> pattern_of(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices};
+}
+
 /// Consecutive rows with about kBlockProducts products, or one row with more.
 struct ProductBlock {
   std::int64_t first_row, last_row;
@@ -19,8 +28,11 @@ struct ProductBlock {
 };
 std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
 
-/// Offsets of the mask's rows bound the entries of C as well.
-Offset total_room(const std::vector<ProductBlock>& blocks);
+
+/// Entries of C that the memory allows, at most `bound`. Throws Error{out_of_memory} where an estimate says that C will
+/// have more.
+Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset bound, std::int64_t entry_bytes,
+                       const SpgemmOptions& options);
 
 template <Semiring S, class V>
 Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrView<V>& b,
@@ -32,12 +44,13 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
   if (options.mask)
     require(options.mask->rows == a.rows && options.mask->cols == b.cols,
             "spgemm: the mask must have the rows of A and the columns of B");
-  const CsrView<One> pattern{.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr,
-                             .indices = a.indices};
+  const auto pattern = pattern_of(a);
   const auto offsets = product_offsets(pattern, b.indptr);
   const auto blocks = product_blocks(offsets, b.cols);
-  auto bound = std::min(total_room(blocks), std::max<Offset>(options.max_nnz, 0));
+  Offset bound = 0;
+  for (const auto& block : blocks) bound += block.room;
   if (options.mask) bound = std::min(bound, options.mask->nnz());
+  bound = allowed_entries(pattern, pattern_of(b), bound, sizeof(Index) + (kNumbers ? sizeof(T) : 0), options);
   OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, offsets.data);
   detail::Lent<RowScratch<T>> scratches;
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {

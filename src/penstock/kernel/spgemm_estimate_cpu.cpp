@@ -41,15 +41,15 @@ SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, boo
   require(a.cols == b.rows, "spgemm: A has " + std::to_string(a.cols) + " columns and B " +
                                 std::to_string(b.rows) + " rows: they must be equal");
   const auto offsets = product_offsets(a, b.indptr);
-  const std::span<const Offset> at(offsets.data, static_cast<std::size_t>(offsets.size));
-  SpgemmEstimate e{.products = at.back(), .exact = exact};
-  for (std::int64_t r = 0; r < a.rows; ++r) e.bound += std::min(at[static_cast<std::size_t>(r) + 1] - at[static_cast<std::size_t>(r)], b.cols);
+  const auto* at = offsets.data;
+  const auto room = [&](std::int64_t r) { return std::min(at[r + 1] - at[r], b.cols); };
+  SpgemmEstimate e{.products = at[a.rows], .exact = exact};
+  for (std::int64_t r = 0; r < a.rows; ++r) e.bound += room(r);
   if (e.products == 0) {
     e.exact = true;
     return e;
   }
   const bool ascending = ascending_rows(b);
-  const auto room = [&](std::int64_t r) { return std::min(offsets.data[r + 1] - offsets.data[r], b.cols); };
   detail::Lent<Counter> counters;
   if (exact) {
     std::atomic<Offset> nnz = 0;
@@ -68,8 +68,9 @@ SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, boo
   for (int i = 0; i < kSamples && (i < kFewest || e.sampled_products < most); ++i) {
     const double place = (i + 0.5) * kGoldenRatio;
     const auto target = static_cast<Offset>((place - std::floor(place)) * static_cast<double>(e.products));
-    rows.push_back(std::upper_bound(at.begin(), at.end(), target) - at.begin() - 1);
-    e.sampled_products += at[static_cast<std::size_t>(rows.back()) + 1] - at[static_cast<std::size_t>(rows.back())];
+    const auto row = std::upper_bound(at, at + offsets.size, target) - at - 1;
+    rows.push_back(row);
+    e.sampled_products += at[row + 1] - at[row];
   }
   std::vector<double> share(rows.size());
   parallel_for(std::ssize(rows), [&](std::int64_t i) {
@@ -77,7 +78,7 @@ SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, boo
     counters.with([&](Counter& counter) {
       const auto nnz = count_row(counter, a, b, ascending, row, room(row));
       share[static_cast<std::size_t>(i)] =
-          static_cast<double>(nnz) / static_cast<double>(offsets.data[row + 1] - offsets.data[row]);
+          static_cast<double>(nnz) / static_cast<double>(at[row + 1] - at[row]);
     });
   });
   double sum = 0;
