@@ -61,7 +61,12 @@ Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
 }
 
 std::shared_ptr<void> zeroed_bytes(std::int64_t bytes) {
-  auto pages = std::make_shared<Reservation::Pages>(std::max<std::int64_t>(bytes, 1));
+  if (bytes < kSmall) {
+    auto owner = allocate_bytes(bytes, {});
+    std::memset(owner.get(), 0, static_cast<std::size_t>(bytes));
+    return owner;
+  }
+  auto pages = std::make_shared<Reservation::Pages>(bytes);
   return std::shared_ptr<void>(pages, pages->first);
 }
 

@@ -30,7 +30,7 @@ class Reservation {
   std::int64_t bytes_ = 0;
 };
 
-/// Host bytes that are 0 and take memory, in huge pages, as they are first touched.
+/// Host bytes that are 0; many of them take memory, in huge pages, as they are first touched.
 std::shared_ptr<void> zeroed_bytes(std::int64_t bytes);
 
 }  // namespace penstock

@@ -93,15 +93,17 @@ Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset boun
   if (options.mask) return allowed;
   const auto e = estimate_spgemm(a, b, false);
   if (static_cast<double>(e.nnz) <= kTrust * static_cast<double>(allowed)) return allowed;
-  const auto gb = [](std::int64_t bytes) {
+  const auto size = [](std::int64_t bytes) {
+    const char* unit = bytes >= 1'000'000'000 ? "GB" : bytes >= 1'000'000 ? "MB" : "KB";
+    const double scale = bytes >= 1'000'000'000 ? 1e9 : bytes >= 1'000'000 ? 1e6 : 1e3;
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.3g GB", static_cast<double>(bytes) / 1e9);
+    std::snprintf(text.data(), text.size(), "%.3g %s", static_cast<double>(bytes) / scale, unit);
     return std::string(text.data());
   };
   throw Error(Errc::out_of_memory,
               "the product would have about " + std::to_string(e.nnz) + " entries of " + std::to_string(entry_bytes) +
-                  " bytes, " + gb(e.nnz * entry_bytes) + " (from " + std::to_string(e.products) +
-                  " products), and " + gb(memory) + (options.memory < 0 ? " are available" : " are allowed") +
+                  " bytes, " + size(e.nnz * entry_bytes) + " (from " + std::to_string(e.products) +
+                  " products), and " + size(memory) + (options.memory < 0 ? " are available" : " are allowed") +
                   ": compute it in blocks of rows (spgemm_blocks), or write it to a store (out=)");
 }
 
