@@ -12,7 +12,8 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kHugePage = 2 << 20;
-constexpr std::int64_t kSmall = 1 << 20;  // below, malloc keeps memory between calls and no page faults are paid
+constexpr std::int64_t kSmall =
+    1 << 20;  // below, malloc keeps memory between calls and no page faults are paid
 
 }  // namespace
 
@@ -36,11 +37,11 @@ struct Reservation::Pages {
 Reservation::Pages::Pages(std::int64_t wanted) {
   bytes = (static_cast<std::size_t>(wanted) + kHugePage - 1) / kHugePage * kHugePage;
   // NORESERVE: the bound is not promised to anybody, so that it may exceed the memory of the machine.
-  void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+  void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    throw Error(Errc::out_of_memory,
-                "cannot reserve " + std::to_string(bytes) + " bytes of addresses: compute the result in blocks");
+    throw Error(Errc::out_of_memory, "cannot reserve " + std::to_string(bytes) +
+                                         " bytes of addresses: compute the result in blocks");
   auto* begin = static_cast<std::byte*>(p);
   const auto skip = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
   if (skip > 0) munmap(begin, skip);

@@ -21,7 +21,7 @@ template <class T>
 struct RowBuffer {
   std::int64_t first_row = 0;
   std::vector<Offset> ends = {};  // of the rows, from the buffer's begin
-  Index* columns = nullptr;  // where the rows are written: here, or in place
+  Index* columns = nullptr;       // where the rows are written: here, or in place
   T* values = nullptr;
   Offset count = 0;
   bool in_place = false;
@@ -47,7 +47,10 @@ class OrderedAppend {
   using Buffer = std::unique_ptr<RowBuffer<T>>;
   /// `indptr` has an entry a row and one more; above `bound` entries, put() throws Error{out_of_memory}.
   OrderedAppend(std::int64_t blocks, Offset bound, bool numbers, Offset* indptr)
-      : parked_(static_cast<std::size_t>(blocks)), numbers_(numbers), bound_(bound), indptr_(indptr),
+      : parked_(static_cast<std::size_t>(blocks)),
+        numbers_(numbers),
+        bound_(bound),
+        indptr_(indptr),
         columns_(bound * static_cast<Offset>(sizeof(Index))),
         values_(numbers ? bound * static_cast<Offset>(sizeof(T)) : 0) {}
 
@@ -132,7 +135,8 @@ class OrderedAppend {
   Error too_many(std::int64_t row) const {
     return Error(Errc::out_of_memory, "the product has more than " + std::to_string(bound_) +
                                           " entries, the most that fit the memory allowed: row " +
-                                          std::to_string(row) + " was reached. Compute it in blocks of rows "
+                                          std::to_string(row) +
+                                          " was reached. Compute it in blocks of rows "
                                           "(spgemm_blocks), or write it to a store (out=)");
   }
 

@@ -14,7 +14,7 @@ constexpr Offset kBlockProducts = 32 << 10;  // their results fit a second-level
 constexpr std::int64_t kBlockRows = 8 << 10;
 constexpr std::int64_t kGrain = 4 << 10;
 constexpr std::int64_t kUnasked = 64 << 20;  // bytes that are taken without asking what is available
-constexpr double kTrust = 1.05;              // an estimate's error: nearly too much is tried, and stopped if it is
+constexpr double kTrust = 1.05;  // an estimate's error: nearly too much is tried, and stopped if it is
 
 }  // namespace
 
@@ -101,13 +101,14 @@ Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset boun
     return std::string(text.data());
   };
   throw Error(Errc::out_of_memory,
-              "the product would have about " + std::to_string(e.nnz) + " entries of " + std::to_string(entry_bytes) +
-                  " bytes, " + size(e.nnz * entry_bytes) + " (from " + std::to_string(e.products) +
-                  " products), and " + size(memory) + (options.memory < 0 ? " are available" : " are allowed") +
+              "the product would have about " + std::to_string(e.nnz) + " entries of " +
+                  std::to_string(entry_bytes) + " bytes, " + size(e.nnz * entry_bytes) + " (from " +
+                  std::to_string(e.products) + " products), and " + size(memory) +
+                  (options.memory < 0 ? " are available" : " are allowed") +
                   ": compute it in blocks of rows (spgemm_blocks), or write it to a store (out=)");
 }
 
-#define X(S, V)                                                                                          \
+#define X(S, V)                                                                                \
   template Csr<ProductValue<S>> spgemm<S, V>(const CsrView<S::value_type>&, const CsrView<V>&, \
                                              const SpgemmOptions&);
 PENSTOCK_FOR_EACH_SPGEMM_PLUS(X)

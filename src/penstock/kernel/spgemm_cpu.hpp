@@ -14,11 +14,7 @@ namespace penstock {
 
 template <class V>
 CsrView<One> pattern_of(const CsrView<V>& a) {
-  return {.rows = a.rows,
-          .cols = a.cols,
-          .first_nnz = a.first_nnz,
-          .indptr = a.indptr,
-          .indices = a.indices};
+  return {.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr, .indices = a.indices};
 }
 
 /// Consecutive rows with about kBlockProducts products, or one row with more.
@@ -27,7 +23,6 @@ struct ProductBlock {
   Offset room;  // entries that its rows can have together
 };
 std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
-
 
 /// Entries of C that the memory allows, at most `bound`. Throws Error{out_of_memory} where an estimate says that C will
 /// have more.
@@ -59,6 +54,7 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
       scratches.with([&](RowScratch<T>& scratch) {
         auto buffer = out.take(i, block.first_row, block.room);
         RowProduct<S, V> product(a, b, options, scratch);
+        product.expect(block.first_row, block.last_row);
         auto& n = buffer->count;
         for (auto row = block.first_row; row < block.last_row; ++row) {
           n += product.run(row, buffer->columns + n, kNumbers ? buffer->values + n : nullptr);

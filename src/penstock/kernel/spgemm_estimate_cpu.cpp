@@ -15,9 +15,9 @@ namespace penstock {
 namespace {
 
 constexpr int kSamples = 1024;
-constexpr int kFewest = 64;           // whatever they cost
-constexpr Offset kShare = 50;         // of the products are looked at, at most
-constexpr Offset kCheap = 1 << 22;    // products that may be looked at anyway
+constexpr int kFewest = 64;         // whatever they cost
+constexpr Offset kShare = 50;       // of the products are looked at, at most
+constexpr Offset kCheap = 1 << 22;  // products that may be looked at anyway
 constexpr double kGoldenRatio = 0.6180339887498949;
 
 struct Counter {
@@ -25,11 +25,11 @@ struct Counter {
   std::vector<Index> columns;
 };
 
-Offset count_row(Counter& counter, const CsrView<One>& a, const CsrView<One>& b, bool ascending, std::int64_t row,
-                 Offset room) {
+Offset count_row(Counter& counter, const CsrView<One>& a, const CsrView<One>& b, bool ascending,
+                 std::int64_t row, Offset room) {
   if (std::ssize(counter.columns) < room) counter.columns.resize(static_cast<std::size_t>(room));
-  const CsrView<std::uint8_t> bytes{.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr,
-                                    .indices = a.indices};
+  const CsrView<std::uint8_t> bytes{
+      .rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr, .indices = a.indices};
   const SpgemmOptions options{.ascending = ascending};
   RowProduct<OrAnd, One> product(bytes, b, options, counter.scratch);
   return product.run(row, counter.columns.data(), nullptr);

@@ -3,7 +3,7 @@
 
 namespace penstock {
 
-#define X(S, V)                                                                                          \
+#define X(S, V)                                                                                \
   template Csr<ProductValue<S>> spgemm<S, V>(const CsrView<S::value_type>&, const CsrView<V>&, \
                                              const SpgemmOptions&);
 PENSTOCK_FOR_EACH_SPGEMM_OTHER(X)

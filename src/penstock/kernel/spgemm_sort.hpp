@@ -1,7 +1,6 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "penstock/format/csr.hpp"
@@ -35,18 +34,6 @@ inline std::uint64_t* sort_keys(std::uint64_t* keys, std::uint64_t* spare, std::
     std::swap(keys, spare);
   }
   return keys;
-}
-
-/// Among n <= kTiny columns, the place of each one's column when all different columns are listed in ascending
-/// order; returns how many there are. `columns` has kTiny entries, the rest of them kNoColumn. No branches: every pair
-/// is compared, many at a time.
-using UniqueRanks = int (*)(const Index* columns, int n, Index* places);
-inline constexpr int kTiny = 16;
-inline constexpr Index kNoColumn = std::numeric_limits<Index>::max();
-UniqueRanks unique_ranks();
-
-namespace avx512 {
-int ranks(const Index* columns, int n, Index* places);
 }
 
 }  // namespace penstock

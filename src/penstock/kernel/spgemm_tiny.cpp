@@ -1,4 +1,4 @@
-#include "penstock/kernel/spgemm_sort.hpp"
+#include "penstock/kernel/spgemm_tiny.hpp"
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/cpu_features.hpp"
@@ -23,18 +23,20 @@ int ranks_of(const Index* columns, int n, Index* places) {
   return different;
 }
 
-int ranks(const Index* columns, int n, Index* places) {
-  return n <= 8 ? ranks_of<8>(columns, n, places) : ranks_of<16>(columns, n, places);
-}
-
-bool wide() { return kSimdFamily == SimdFamily::x86 && simd_level() == Simd::avx512; }
-
 }  // namespace
 
-UniqueRanks unique_ranks() {
-  if constexpr (kSimdFamily == SimdFamily::x86)
-    if (wide()) return avx512::ranks;
-  return ranks;
+int unique_ranks(const Index* columns, int n, Index* places) {
+  return n <= 8 ? ranks_of<8>(columns, n, places) : ranks_of<kTiny>(columns, n, places);
 }
+
+template <class T>
+TinyKernel<T> tiny_kernel() {
+  if constexpr (kSimdFamily == SimdFamily::x86)
+    if (simd_level() == Simd::avx512) return avx512::tiny<T>;
+  return nullptr;
+}
+
+template TinyKernel<float> tiny_kernel<float>();
+template TinyKernel<double> tiny_kernel<double>();
 
 }  // namespace penstock
