@@ -78,9 +78,8 @@ def select(names: str, quick: bool, report: Report) -> Any:
 
 
 def spgemm_check(csr: Any) -> Any:
-    """C x = A (B x), and rows one by one, with the library's independent check; columns are put in order first, and
-    SciPy's dropped zeros are allowed for by comparing patterns only where nothing cancels: values here are positive or
-    checked through x."""
+    """C x = A (B x), and rows one by one, with the library's independent check; columns are put in order first. Where a
+    row's columns differ, as SciPy's do that drops sums of 0, rows are compared as dense ones."""
 
     def check(c: Any) -> float:
         if c.dtype != csr.dtype:

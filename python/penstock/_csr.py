@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
-from penstock._explain import Explanation, human_bytes
+from penstock._explain import human_bytes
 from penstock._structure import Structure
 
 

@@ -153,12 +153,13 @@ def spgemm(
     Returns
     -------
     csr_array of shape (m, n), columns strictly ascending in every row. An entry stands where any products meet, also
-    where their sum is 0 (SciPy drops these). Sums run in the order of A's rows: the same bits for any number of threads.
+    where their sum is 0 (SciPy drops these). Sums run in the order of A's rows: the same bits for any number of
+    threads.
 
     Raises MemoryError before the work where C would not fit, with the estimated size; see `spgemm_estimate`,
     `spgemm_blocks` and `out`. Peak memory is C and some MB a thread: rows are computed once, without a symbolic pass,
-    and written to their final place (Gustavson, ACM TOMS 4, 1978; accumulators after Nagasaka et al., Parallel Computing
-    90, 2019).
+    and written to their final place (Gustavson, ACM TOMS 4, 1978; accumulators after Nagasaka et al., Parallel
+    Computing 90, 2019).
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))
@@ -262,8 +263,8 @@ def spgemm_estimate(
 ) -> SpgemmEstimate:
     """What C = A B will take, before it is computed.
 
-    The products are counted in a pass over A. nnz(C) comes from rows drawn in proportion to their products, about 2 % of
-    the work; with `exact` from a symbolic product. The sample is the same each time.
+    The products are counted in a pass over A. nnz(C) comes from rows drawn in proportion to their products, about
+    2 % of the work; with `exact` from a symbolic product. The sample is the same each time.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.ones((3, 3)))

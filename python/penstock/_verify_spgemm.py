@@ -1,9 +1,9 @@
 """Is C = A B right? Checked without our own products: by a random vector and by rows computed one by one.
 
-C x = A (B x) is compared for all rows at once (Freivalds, 1977: a wrong C passes for almost no x), with SciPy's products
-in float64 and the rounding bound of sums of products (Higham 2002, section 3.1). Sampled rows are then computed product
-by product with NumPy: their columns must be exactly those that products fall on, and their values within that bound.
-Other semirings are checked by rows alone.
+C x = A (B x) is compared for all rows at once (Freivalds, 1977: a wrong C passes for almost no x), with SciPy's
+products in float64 and the rounding bound of sums of products (Higham 2002, section 3.1). Sampled rows are then
+computed product by product with NumPy: their columns must be exactly those that products fall on, and their values
+within that bound. Other semirings are checked by rows alone.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ def test_toy_matrices(tmp_path):
     out = tmp_path / "spgemm.json"
     command = [sys.executable, str(BENCH / "spgemm_cpu.py"), "--quick", "--repeats", "2"]
     command += ["--contestants", "penstock,scipy", "--dtypes", "float64,float32"]
-    done = subprocess.run([*command, "--out", str(out)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*command, "--out", str(out)], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     data = json.loads(out.read_text())
     assert len(data["cases"]) == 4

@@ -251,9 +251,7 @@ def test_blocks_are_the_product(semiring, tmp_path):
     assert [f for f, _ in parts] == list(np.cumsum([0, *(p.shape[0] for _, p in parts)])[:-1])
     assert np.array_equal(np.concatenate([p.indices for _, p in parts]), whole.indices)
     assert np.array_equal(np.concatenate([p.data for _, p in parts]), whole.data)
-    written = ps.spgemm(
-        a, a, semiring=semiring, memory=limit, out=tmp_path / "c.penstock", mask=a
-    )
+    written = ps.spgemm(a, a, semiring=semiring, memory=limit, out=tmp_path / "c.penstock", mask=a)
     masked = ps.spgemm(a, a, semiring=semiring, mask=a)
     assert written.place == "mapped"
     assert (written.dtype, written.shape) == (masked.dtype, masked.shape)
@@ -293,9 +291,7 @@ print(a.nbytes, c.nbytes, (kilobytes("VmHWM") - before) * 1024)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(
-    "make", ["laplacian((60, 60, 60))", "rmat(13, edge_factor=16, seed=1)"]
-)
+@pytest.mark.parametrize("make", ["laplacian((60, 60, 60))", "rmat(13, edge_factor=16, seed=1)"])
 def test_peak_memory(make):
     done = subprocess.run(
         [sys.executable, "-c", PEAK.format(make=make)], capture_output=True, text=True, timeout=60

@@ -30,7 +30,8 @@ class _Growing:
     """A .npy file whose size is known at the end."""
 
     def __init__(self, folder: str, name: str, dtype: Any) -> None:
-        self._file: BinaryIO = open(os.path.join(folder, f"{name}.npy"), "xb")
+        path = os.path.join(folder, f"{name}.npy")
+        self._file: BinaryIO = open(path, "xb")  # noqa: SIM115 (close() comes at the end)
         self._dtype, self._size, self.crc32 = np.dtype(dtype), 0, 0
         self._file.write(bytes(_HEADER_BYTES))
 

@@ -45,7 +45,8 @@ def _times(product: Any, repeats: int, tell: Any) -> tuple[Any, list[float]]:
 
 def spgemm(
     file: Annotated[
-        Path, typer.Argument(help="A: a matrix in any format, or a native store.", show_default=False)
+        Path,
+        typer.Argument(help="A: a matrix in any format, or a native store.", show_default=False),
     ],
     file2: Annotated[
         Path | None, typer.Argument(help="B. [default: A itself]", show_default=False)
@@ -62,14 +63,17 @@ def spgemm(
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="What the product may take in memory; a store is written in blocks."
+            metavar="SIZE",
+            help="What the product may take in memory; a store is written in blocks.",
         ),
     ] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Products; the median counts.")] = 3,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Check by a random vector and sampled rows; exit 1 if wrong."),
+        typer.Option(
+            "--verify", help="Check by a random vector and sampled rows; exit 1 if wrong."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
