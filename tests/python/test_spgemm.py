@@ -146,6 +146,28 @@ def test_larger_ones_against_scipy(accumulator, dtype):
         assert np.array_equal(got, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_repeat_the_row_above(dtype):
+    rng = np.random.default_rng(8)
+    for a in (
+        ps.generate.laplacian((40, 50)),
+        ps.generate.laplacian((11, 12, 13)),
+        ps.generate.banded(3000, range(-3, 5)),
+    ):
+        s = a.to_scipy().astype(dtype)
+        s.data = rng.integers(1, 5, s.nnz).astype(dtype)
+        holed = s.tolil()
+        for row in rng.integers(0, s.shape[0], 20):  # rows that break a run
+            holed[row, rng.integers(0, s.shape[1])] = 2
+        for left, right in ((s, s), (s, holed.tocsr()), (holed.tocsr(), s), (s[5:], s)):
+            want = left @ right
+            want.sort_indices()
+            c = ps.csr_array(left) @ ps.csr_array(right)
+            assert np.array_equal(c.indptr, want.indptr)
+            assert np.array_equal(c.indices, want.indices)
+            assert np.array_equal(c.data, want.data)
+
+
 def test_the_bits_do_not_depend_on_the_threads():
     a = ps.generate.rmat(9, edge_factor=8, seed=4)
     s = sp.csr_array((np.random.default_rng(0).random(a.nnz), a.indices, a.indptr), shape=a.shape)

@@ -16,7 +16,41 @@ constexpr std::int64_t kGrain = 4 << 10;
 constexpr std::int64_t kUnasked = 64 << 20;  // bytes that are taken without asking what is available
 constexpr double kTrust = 1.05;  // an estimate's error: nearly too much is tried, and stopped if it is
 
+/// Is row r the row above, moved by one?
+bool repeats_row(const CsrView<One>& a, std::int64_t r) {
+  const auto n = a.indptr[r + 1] - a.indptr[r];
+  if (n != a.indptr[r] - a.indptr[r - 1]) return false;
+  const auto* row = a.indices - a.first_nnz + a.indptr[r];
+  bool same = true;
+  for (Offset k = 0; k < n; ++k) same &= row[k] == row[k - n] + 1;
+  return same;
+}
+
+bool mostly_repeats(const CsrView<One>& a) {
+  constexpr std::int64_t kSampled = 256;
+  if (a.rows < 2) return false;
+  const auto step = std::max<std::int64_t>(1, (a.rows - 1) / kSampled);
+  std::int64_t yes = 0, all = 0;
+  for (std::int64_t r = 1; r < a.rows; r += step) yes += repeats_row(a, r), ++all;
+  return yes * 2 > all;
+}
+
+Array<std::uint8_t> repeating_rows(const CsrView<One>& a) {
+  const auto out = allocate<std::uint8_t>(a.rows);
+  parallel_ranges(a.rows, kGrain, [&](std::int64_t r, std::int64_t last) {
+    for (; r < last; ++r) out.data[r] = r > 0 && repeats_row(a, r);
+  });
+  return out;
+}
+
 }  // namespace
+
+Repeats find_repeats(const CsrView<One>& a, const CsrView<One>& b) {
+  const bool same = a.indices == b.indices && a.indptr == b.indptr && a.rows == b.rows;
+  if (!mostly_repeats(b) || (!same && !mostly_repeats(a))) return {};
+  auto of_b = repeating_rows(b);
+  return {same ? of_b : repeating_rows(a), of_b};
+}
 
 Accumulator accumulator(std::string_view name) {
   constexpr std::array<std::string_view, 4> names{"auto", "merge", "hash", "dense"};

@@ -24,6 +24,9 @@ struct ProductBlock {
 };
 std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
 
+/// Looks at a sample first: both are empty unless most rows repeat.
+Repeats find_repeats(const CsrView<One>& a, const CsrView<One>& b);
+
 /// Entries of C that the memory allows, at most `bound`. Throws Error{out_of_memory} where an estimate says that C will
 /// have more.
 Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset bound, std::int64_t entry_bytes,
@@ -48,12 +51,15 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
   bound = allowed_entries(pattern, pattern_of(b), bound, sizeof(Index) + (kNumbers ? sizeof(T) : 0), options);
   OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, offsets.data);
   detail::Lent<RowScratch<T>> scratches;
+  Repeats repeats;
+  if (options.accumulator == Accumulator::automatic && !options.mask && options.ascending)
+    repeats = find_repeats(pattern, pattern_of(b));
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& block = blocks[static_cast<std::size_t>(i)];
     try {
       scratches.with([&](RowScratch<T>& scratch) {
         auto buffer = out.take(i, block.first_row, block.room);
-        RowProduct<S, V> product(a, b, options, scratch);
+        RowProduct<S, V> product(a, b, options, scratch, repeats.b.size > 0 ? &repeats : nullptr);
         product.expect(block.first_row, block.last_row);
         auto& n = buffer->count;
         for (auto row = block.first_row; row < block.last_row; ++row) {

@@ -19,7 +19,14 @@
 //           a large share of it; the flags give the columns in order, without sorting
 //   hash    otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of
 //           the columns (after Nagasaka, Matsuoka, Azad, Buluc, Parallel Computing 90, 2019)
+//   repeat  the row above, moved by one, of rows of B moved by one (PDEs, bands): the columns are those above plus one, and
+//           every product goes where its counterpart above went
 namespace penstock {
+
+/// For each row of A and of B, 1 where it is the row above moved by one column; empty where few are.
+struct Repeats {
+  Array<std::uint8_t> a, b;
+};
 
 /// What a thread keeps between rows: clean accumulators, grown as rows ask for more.
 template <class T>
@@ -28,7 +35,8 @@ struct RowScratch {
   Array<std::uint8_t> flags, groups;
   Array<Index> hash_columns;
   Array<std::uint64_t> keys, spare;
-  Array<std::uint32_t> slots;  // of a mask: 1 + where in the mask's row a column stands
+  Array<std::uint16_t> places;  // of a row's products in its entries, for rows that repeat it
+  Array<std::uint32_t> slots;   // of a mask: 1 + where in the mask's row a column stands
 
   template <class U>
   static Array<U> zeroed(std::int64_t size) {
@@ -65,8 +73,9 @@ class RowProduct {
   using T = typename S::value_type;
   static constexpr bool kNumbers = !std::same_as<S, OrAnd>;
 
-  RowProduct(const CsrView<T>& a, const CsrView<V>& b, const SpgemmOptions& options, RowScratch<T>& scratch)
-      : a_(a), b_(b), options_(options), scratch_(scratch), entries_(a.nnz()) {}
+  RowProduct(const CsrView<T>& a, const CsrView<V>& b, const SpgemmOptions& options, RowScratch<T>& scratch,
+             const Repeats* repeats = nullptr)
+      : a_(a), b_(b), options_(options), scratch_(scratch), repeats_(repeats), entries_(a.nnz()) {}
 
   /// Rows [first, last) come next. Where neighbouring rows of A name far rows of B, these are asked for ahead of their
   /// turn; where they name neighbours, asking would cost a 2-D Laplacian 6 % of its time.
@@ -82,9 +91,21 @@ class RowProduct {
   }
 
   /// Row `row` of C into columns[0 ..) and values[0 ..), ascending; returns its number of entries. There is room for
-  /// the row's products or b.cols entries, whichever is less.
+  /// the row's products or b.cols entries, whichever is less; the row above, if it came just before, ends where this one begins.
   Offset run(std::int64_t row, Index* columns, T* values) {
     first_ = a_.indptr[row] - a_.first_nnz, last_ = a_.indptr[row + 1] - a_.first_nnz;
+    if (!repeats_) return computed(row, columns, values);
+    if (row == above_ + 1 && repeats_->a.data[row] && moved()) {
+      above_ = row;
+      return repeated(columns, values);
+    }
+    above_count_ = computed(row, columns, values);
+    above_ = products_ <= kMostPlaces ? row : -2, placed_ = false;
+    return above_count_;
+  }
+
+ private:
+  Offset computed(std::int64_t row, Index* columns, T* values) {
     look();
     if (products_ == 0) return 0;
     if (options_.mask) return masked(row, columns, values);
@@ -101,7 +122,40 @@ class RowProduct {
     return hashed(columns, values);
   }
 
- private:
+  bool moved() const {
+    std::uint8_t all = 1;
+    for (auto e = first_; e < last_; ++e) all &= repeats_->b.data[a_.indices[e]];
+    return all != 0;
+  }
+
+  /// The row above is in columns[-above_count_ ..).
+  Offset repeated(Index* columns, T* values) {
+    const auto count = above_count_;
+    const auto* above = columns - count;
+    if constexpr (kNumbers) {
+      if (!placed_) {
+        RowScratch<T>::grow(scratch_.places, products_);
+        auto* place = scratch_.places.data;
+        each([&](Index c, T) {
+          *place++ = static_cast<std::uint16_t>(std::lower_bound(above, above + count, c - 1) - above);
+        });
+        placed_ = true;
+      }
+      std::fill_n(values, count, S::zero());
+      const auto* place = scratch_.places.data;
+      for (auto e = first_; e < last_; ++e) {
+        const auto a = factor(e);
+        for (auto k = begin(e), stop = end(e); k < stop; ++k) {
+          auto& sum = values[*place++];
+          sum = S::add(sum, product(a, b_.values, k));
+        }
+      }
+    }
+    for (Offset i = 0; i < count; ++i) columns[i] = above[i] + 1;
+    return count;
+  }
+
+  static constexpr Offset kMostPlaces = 1 << 12;
   static constexpr std::int64_t kDenseWindow = (std::int64_t{4} << 20) / (sizeof(T) + 1);
   static constexpr std::int64_t kDenseShare = 8;
   static constexpr Offset kFar = 32, kNear = 16;  // entries of A between a prefetch and its use
@@ -345,6 +399,10 @@ class RowProduct {
   const CsrView<V> b_;
   const SpgemmOptions& options_;
   RowScratch<T>& scratch_;
+  const Repeats* repeats_;
+  std::int64_t above_ = -2;  // the row computed last, with its number of entries
+  Offset above_count_ = 0;
+  bool placed_ = false;
   Offset entries_;  // of A
   bool scattered_ = false;
   Offset first_ = 0, last_ = 0;  // of A's row
