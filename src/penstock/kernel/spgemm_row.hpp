@@ -91,7 +91,8 @@ class RowProduct {
   }
 
   /// Row `row` of C into columns[0 ..) and values[0 ..), ascending; returns its number of entries. There is room for
-  /// the row's products or b.cols entries, whichever is less; the row above, if it came just before, ends where this one begins.
+  /// the row's products or b.cols entries, whichever is less. If the row above came just before, it ends where this
+  /// one begins.
   Offset run(std::int64_t row, Index* columns, T* values) {
     first_ = a_.indptr[row] - a_.first_nnz, last_ = a_.indptr[row + 1] - a_.first_nnz;
     if (!repeats_) return computed(row, columns, values);
