@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
+    from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._structure import tril, triu
     from penstock._torch import from_edge_index
-    from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
