@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
+    from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._structure import tril, triu
     from penstock._torch import from_edge_index
 
@@ -42,6 +43,9 @@ _lazy = {
     "from_edge_index": "penstock._torch",
     "tril": "penstock._structure",
     "triu": "penstock._structure",
+    "spgemm": "penstock._spgemm",
+    "spgemm_blocks": "penstock._spgemm",
+    "spgemm_estimate": "penstock._spgemm",
 }
 
 __all__ = [
@@ -65,6 +69,9 @@ __all__ = [
     "save",
     "set_num_threads",
     "show_config",
+    "spgemm",
+    "spgemm_blocks",
+    "spgemm_estimate",
     "trace",
     "tril",
     "triu",

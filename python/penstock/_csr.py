@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
-from penstock._explain import Explanation, human_bytes
+from penstock._explain import human_bytes
 from penstock._structure import Structure
 
 
@@ -206,10 +206,11 @@ class csr_array(Structure):
         return _products.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
 
     def __matmul__(self, x: Any) -> Any:
-        return self.dot(x)
+        return _products.sparse_product(self, x) if _products.is_sparse(x) else self.dot(x)
 
-    def __rmatmul__(self, x: Any) -> np.ndarray:
-        return _products.from_left(self.T, x)
+    def __rmatmul__(self, x: Any) -> Any:
+        sparse = _products.is_sparse(x)
+        return _products.sparse_product(x, self) if sparse else _products.from_left(self.T, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
@@ -228,9 +229,13 @@ class csr_array(Structure):
     def rmatmat(self, x: np.ndarray) -> np.ndarray:
         return _products.conj(self.T.dot(_products.conj(np.asarray(x))))
 
-    def explain(self, x: Any = None, schedule: Any = None) -> Explanation:
+    def explain(self, x: Any = None, schedule: Any = None) -> Any:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it.
-        The first call measures them, for about half a second."""
+        The first call measures them, for about half a second. For a sparse x, `spgemm_estimate(A, x)`."""
+        if _products.is_sparse(x):
+            from penstock._spgemm import spgemm_estimate
+
+            return spgemm_estimate(self, x)
         dtype = (
             result_dtype(self.dtype) if x is None else result_dtype(self.dtype, as_array(x).dtype)
         )

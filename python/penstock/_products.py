@@ -24,10 +24,19 @@ def as_dense(x: Any) -> np.ndarray:
     if type(x) is np.ndarray:
         return x
     if hasattr(x, "tocsr"):
-        raise TypeError(
-            "the product of two sparse matrices is not built in: A.to_scipy() @ B.to_scipy() computes it with SciPy"
-        )
+        raise TypeError("a dense array is needed here: A @ B and spgemm multiply sparse matrices")
     return as_array(x)
+
+
+def is_sparse(x: Any) -> bool:
+    return type(x) is not np.ndarray and hasattr(x, "tocsr")
+
+
+def sparse_product(a: Any, b: Any) -> csr_array:
+    """A @ B of two sparse matrices."""
+    from penstock._spgemm import spgemm
+
+    return spgemm(a, b)
 
 
 def conj(x: np.ndarray) -> np.ndarray:
@@ -215,10 +224,10 @@ class Transposed:
         return _run(self._base, x, out, alpha, beta, semiring, True, call)
 
     def __matmul__(self, x: Any) -> Any:
-        return self.dot(x)
+        return sparse_product(self, x) if is_sparse(x) else self.dot(x)
 
-    def __rmatmul__(self, x: Any) -> np.ndarray:
-        return from_left(self._base, x)
+    def __rmatmul__(self, x: Any) -> Any:
+        return sparse_product(x, self) if is_sparse(x) else from_left(self._base, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x)

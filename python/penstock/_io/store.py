@@ -177,9 +177,8 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
     )
 
 
-def save_store(folder: Any, a: csr_array) -> None:
-    """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory."""
-    folder = os.fspath(folder)
+def require_replaceable(folder: str) -> None:
+    """Refuses to write a store over anything but a store or an empty folder."""
     if os.path.lexists(folder):
         if not os.path.isdir(folder):
             raise broken(folder, "is a file: a store is a folder, choose another name")
@@ -187,6 +186,12 @@ def save_store(folder: Any, a: csr_array) -> None:
             raise broken(
                 folder, "is a folder but not a store, and is not replaced: choose another name"
             )
+
+
+def save_store(folder: Any, a: csr_array) -> None:
+    """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory."""
+    folder = os.fspath(folder)
+    require_replaceable(folder)
     pattern = a.dtype == np.bool_
     values = np.ones(1, np.uint8) if pattern else a.data
     arrays = {"indptr": a.indptr, "indices": a.indices, "data": values}

@@ -16,6 +16,7 @@ void coo(nb::module_&);
 void generate(nb::module_&);
 void text(nb::module_&);
 void multiply(nb::module_&);
+void spgemm(nb::module_&);
 void place(nb::module_&);
 void gpu(nb::module_&);
 void structure(nb::module_&);

@@ -8,6 +8,7 @@ NB_MODULE(_core, m) {
   penstock::bind::generate(m);
   penstock::bind::text(m);
   penstock::bind::multiply(m);
+  penstock::bind::spgemm(m);
   penstock::bind::place(m);
   penstock::bind::gpu(m);
   penstock::bind::structure(m);

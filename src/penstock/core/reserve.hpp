@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "penstock/core/array.hpp"
+
+namespace penstock {
+
+/// Host memory for a result whose size only a bound is known of: addresses for the bound, memory for what is written.
+/// `keep` gives the rest back, and the part that stays is an Array like any other.
+class Reservation {
+ public:
+  /// Throws Error{out_of_memory} naming the size where not even the addresses are to be had.
+  explicit Reservation(std::int64_t bytes);
+  std::byte* data() const { return data_; }
+
+  template <class T>
+  Array<T> keep(std::int64_t count) {
+    shrink(count * static_cast<std::int64_t>(sizeof(T)));
+    return {reinterpret_cast<T*>(data_), count, {}, owner_};
+  }
+
+  struct Pages;
+
+ private:
+  void shrink(std::int64_t bytes);
+  std::byte* data_ = nullptr;
+  std::shared_ptr<void> owner_;
+  Pages* pages_ = nullptr;  // null where the block is an ordinary small one
+  std::int64_t bytes_ = 0;
+};
+
+/// Host bytes that are 0; many of them take memory, in huge pages, as they are first touched.
+std::shared_ptr<void> zeroed_bytes(std::int64_t bytes);
+
+}  // namespace penstock
