@@ -11,7 +11,11 @@ from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
+    "bfs": "bfs",
+    "connected_components": "components",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
+    "verify_bfs": "bfs",
+    "verify_components": "components",
 }
 
 __all__ = sorted(_lazy)
