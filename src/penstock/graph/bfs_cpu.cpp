@@ -14,8 +14,33 @@
 
 namespace penstock {
 
-BfsPlan::BfsPlan() = default;
+/// Blocks that nobody reads any more. Freed with the plan.
+struct BfsPlan::Dropped {
+  std::mutex lock;
+  std::vector<Array<Index>> blocks;
+};
+
+BfsPlan::BfsPlan() : dropped_(std::make_shared<Dropped>()) { dropped_->blocks.reserve(2); }
 BfsPlan::~BfsPlan() = default;
+
+Array<Index> BfsPlan::result(std::int64_t vertices) {
+  Array<Index> block;
+  {
+    const std::lock_guard guard(dropped_->lock);
+    if (!dropped_->blocks.empty()) {
+      block = std::move(dropped_->blocks.back());
+      dropped_->blocks.pop_back();
+    }
+  }
+  if (block.size != vertices) block = allocate<Index>(vertices);
+  const std::weak_ptr pool = dropped_;
+  return {block.data, vertices, block.place, std::shared_ptr<void>(block.data, [pool, block](void*) noexcept {
+            const auto alive = pool.lock();
+            if (!alive) return;
+            const std::lock_guard guard(alive->lock);
+            if (alive->blocks.size() < alive->blocks.capacity()) alive->blocks.push_back(block);
+          })};
+}
 
 std::unique_ptr<BfsPlan::Scratch> BfsPlan::borrow(std::int64_t vertices) {
   {
@@ -131,7 +156,7 @@ BfsResult bfs(const BfsGraph& g, Index source, BfsPlan& plan, BfsOptions options
               std::to_string(g.out.cols));
   require(0 <= source && source < n, "bfs: source " + std::to_string(source) + " is outside a graph of " +
                                          std::to_string(n) + " vertices");
-  BfsResult result{allocate<Index>(n), {}};
+  BfsResult result{plan.result(n), {}};
   fill(result.levels, kUnreached);
   auto scratch = plan.borrow(n);
   graph::Search<true> search(g, plan.targets(g), *scratch, result.levels.data);
@@ -140,7 +165,7 @@ BfsResult bfs(const BfsGraph& g, Index source, BfsPlan& plan, BfsOptions options
   result.reached = search.reached(), result.missed = search.missed();
   plan.give_back(std::move(scratch));
   if (!options.predecessors) return result;
-  result.predecessors = allocate<Index>(n);
+  result.predecessors = plan.result(n);
   if (g.in) find_predecessors(*g.in, plan.ascending(*g.in), result.levels.data, result.predecessors);
   else offer_predecessors(g.out, result.levels.data, result.predecessors);
   return result;

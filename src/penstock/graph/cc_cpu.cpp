@@ -216,7 +216,7 @@ Components connected_components(const BfsGraph& g, BfsPlan& plan) {
   const auto n = g.out.rows;
   require(g.out.cols == n, "connected_components needs a square adjacency matrix, this one is " + std::to_string(n) +
                                " x " + std::to_string(g.out.cols));
-  Components c{0, allocate<Index>(n)};
+  Components c{0, plan.result(n)};
   if (n == 0) return c;
   auto scratch = plan.borrow(n);
   if (scratch->parents.size != n) scratch->parents = allocate<Index>(n);

@@ -178,7 +178,7 @@ Components strong_components(const BfsGraph& g, BfsPlan& plan) {
   require(g.out.cols == n, "strong components need a square adjacency matrix, this one is " + std::to_string(n) +
                                " x " + std::to_string(g.out.cols));
   if (g.in && g.in->indices == g.out.indices) return connected_components(g, plan);
-  Components c{0, allocate<Index>(n)};
+  Components c{0, plan.result(n)};
   auto* const component = c.labels.data;
   std::fill_n(component, n, kUnknown);
   if (g.in) take_giant(g, plan, component);

@@ -132,7 +132,7 @@ class Search {
   void top_down() {
     const auto lanes = num_threads();
     // In bits, the work beyond the edges is some words for each lane.
-    if (edges_ >= kAloneEdges && edges_ >= words_ * (lanes + 1) / 4 && lanes > 1) return top_down_in_bits();
+    if (edges_ >= kAloneEdges && edges_ >= words_ * (lanes + 1) / 4) return top_down_in_bits();
     if (!listed_) list();
     next_->clear();
     [[maybe_unused]] const auto depth = depth_;
