@@ -409,3 +409,15 @@ def test_ctrl_c_stops_a_traversal():
     out, _ = child.communicate(timeout=30)
     assert out == "stopped\n" and child.returncode == 0
     assert time.monotonic() - start < 10
+
+
+def test_no_module_hides_a_function():
+    """A file named as a function would replace it when another file imports from it."""
+    program = (
+        "import pkgutil, penstock.csgraph as g\n"
+        "names = {m.name for m in pkgutil.iter_modules(g.__path__)}\n"
+        "assert not names & set(g.__all__), names & set(g.__all__)\n"
+        "g.connected_components, g.core_number\n"
+        "assert callable(g.bfs)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -9,7 +9,7 @@ from penstock import _core
 from penstock._csr import csr_array
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
-from penstock.csgraph.bfs import as_labels
+from penstock.csgraph.breadth_first import as_labels
 
 
 def connected_components(

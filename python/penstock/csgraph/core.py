@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock.csgraph._graph import as_graph, undirected
-from penstock.csgraph.bfs import as_labels
+from penstock.csgraph.breadth_first import as_labels
 
 
 def core_number(A: Any) -> np.ndarray:
