@@ -26,7 +26,7 @@ using graph::Word;
 constexpr std::int64_t kGrain = 16 << 10;
 constexpr std::int64_t kRounds = 2;  // edges of every vertex that go first
 constexpr Index kPatience = 32;      // levels
-constexpr std::int64_t kBlock = 128 << 10;  // vertices: their parents take half a megabyte
+constexpr std::int64_t kBlock = 256 << 10;  // vertices: their parents take a megabyte
 constexpr int kHubSamples = 256, kRootSamples = 1024;
 
 /// Seeded numbers below n.
@@ -81,7 +81,7 @@ class Finder {
 
   /// A few edges of every vertex: inside blocks of vertices one thread a block, between them all threads.
   void sample() {
-    const auto block = std::clamp<std::int64_t>(n_ / (8 * num_threads()), 4 << 10, kBlock);
+    const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlock);
     std::vector<std::vector<std::pair<Index, Index>>> between(static_cast<std::size_t>((n_ + block - 1) / block));
     const auto& a = g_.out;
     parallel_ranges(n_, block, [&](std::int64_t first, std::int64_t last) {

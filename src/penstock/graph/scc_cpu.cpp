@@ -21,7 +21,6 @@ namespace {
 
 using graph::Word;
 
-constexpr int kTrims = 3;
 constexpr std::int64_t kWords = 64;          // of vertices that one thread trims at once
 constexpr std::int64_t kPollSteps = 1 << 20;
 constexpr Index kUnknown = -1, kAlone = -2;  // a component that is not known yet; a component of one vertex
@@ -158,7 +157,7 @@ void take_giant(const BfsGraph& g, BfsPlan& plan, Index* component) {
   const auto words = static_cast<std::size_t>(graph::words_of(n));
   std::vector<Word> gone(words), forward(words), backward(words);
   if (const auto tail = n & 63; tail) gone.back() = ~Word(0) << tail;
-  for (int pass = 0; pass < kTrims; ++pass) trim(g, gone);
+  trim(g, gone);  // once: a second pass costs more than it saves
   const auto pivot = pivot_of(g, gone);
   if (pivot >= 0) {
     reach(g, plan, pivot, forward);
