@@ -236,17 +236,30 @@ def test_any_number_of_threads_gives_the_same(name, threads):
 
 
 def test_incoming_edges_are_formed_when_missed():
-    A = ps.generate.rmat(12, seed=3)
+    A = ps.generate.rmat(12, seed=3).copy()  # which does not know that it is symmetric
     assert csgraph.bfs(A, 0).size and "transpose" not in A._derived
     source = int(np.argmax(np.diff(A.indptr)))
     wanted = csgraph.bfs(A, source)
     for _ in range(10):
         np.testing.assert_array_equal(csgraph.bfs(A, source), wanted)
     assert A._derived["symmetric_pattern"] is True
-    road = ps.generate.road_grid(60, 60, dtype=bool, seed=1)
+    road = ps.generate.road_grid(60, 60, dtype=bool, seed=1).copy()
     for _ in range(10):
         csgraph.bfs(road, 0)
     assert "symmetric_pattern" not in road._derived  # nothing would have gained from it
+
+
+def test_generated_graphs_know_that_they_are_symmetric():
+    made = {
+        "rmat": ps.generate.rmat(8, seed=1),
+        "bter": ps.generate.bter(8, seed=1),
+        "road": ps.generate.road_grid(9, 7, seed=1),
+        "laplacian": ps.generate.laplacian((4, 3)),
+    }
+    for name, A in made.items():
+        S = A.to_scipy().astype(bool)
+        assert A._derived["symmetric_pattern"] and (S != S.T).nnz == 0, name
+    assert not ps.generate.rmat(8, undirected=False)._derived
 
 
 def test_core_numbers_are_networkxs():

@@ -101,16 +101,16 @@ TEST(Expand, AdvanceFindsWhatOneThreadFinds) {
     return found;
   };
   const auto alone = run([&](auto& seen, auto& next, auto arrive) {
-    graph::advance_alone(graph::Direct{}, view, from, next, [&](Index, Index v, Offset) {
-      return graph::claim_bit<false>(seen.data(), v);
-    }, arrive);
+    graph::advance_alone(
+        graph::Direct{}, view, from, next,
+        [&](Index, Index v, Offset) { return graph::claim_bit<false>(seen.data(), v); }, arrive);
   });
   for (const int threads : {1, 4}) {
     const Threads set(threads);
     const auto shared = run([&](auto& seen, auto& next, auto arrive) {
-      graph::advance(graph::Direct{}, view, from, next, [&](Index, Index v, Offset) {
-        return graph::claim_bit<true>(seen.data(), v);
-      }, arrive);
+      graph::advance(
+          graph::Direct{}, view, from, next,
+          [&](Index, Index v, Offset) { return graph::claim_bit<true>(seen.data(), v); }, arrive);
     });
     EXPECT_EQ(alone, shared);
   }
@@ -153,7 +153,8 @@ TEST(Traverse, CoresOfCliques) {
       indptr.push_back(std::ssize(indices));
       wanted.push_back(size - 1);
     }
-  const Csr<One> a{std::ssize(wanted), std::ssize(wanted), test::array_of(indptr), test::array_of(indices), {}};
+  const Csr<One> a{
+      std::ssize(wanted), std::ssize(wanted), test::array_of(indptr), test::array_of(indices), {}};
   EXPECT_TRUE(is_simple(a.view()));
   for (const int threads : {1, 4}) {
     const Threads set(threads);

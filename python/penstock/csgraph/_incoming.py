@@ -22,12 +22,8 @@ def edges_in(graph: csr_array) -> Any:
     symmetric = derived.get("symmetric_pattern")
     if symmetric:
         return graph._core
-    if symmetric is None and derived.get("missed_edges", 0) > _COST * graph.nnz:
+    if "transpose" in derived or derived.get("missed_edges", 0) > _COST * graph.nnz:
         return incoming(graph)._core
-    if "transpose" in derived:
-        return derived["transpose"]._core
-    if derived.get("missed_edges", 0) > _COST * graph.nnz:
-        return graph.T.formed()._core
     return None
 
 

@@ -113,7 +113,9 @@ def as_labels(numbers: Any, name: str) -> np.ndarray:
     """A result of int32 numbers as the verifiers read it."""
     given = np.asarray(numbers)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise TypeError(f"{name} must be integers of shape (n,), not {given.dtype} of {given.shape}")
+        raise TypeError(
+            f"{name} must be integers of shape (n,), not {given.dtype} of {given.shape}"
+        )
     narrow = np.ascontiguousarray(given, dtype=np.int32)
     if not np.array_equal(narrow, given):
         raise ValueError(f"{name} holds numbers outside int32")

@@ -52,7 +52,9 @@ def verify_core_number(A: Any, cores: Any) -> None:
 def simple(graph: csr_array) -> csr_array:
     """Every edge in both directions and once, self loops left out, as a pattern whose rows ascend: the graph itself
     where it is that. Kept with it."""
-    known = graph._derived.get("simple")  # True for itself: a matrix that holds itself is never freed
+    known = graph._derived.get(
+        "simple"
+    )  # True for itself: a matrix that holds itself is never freed
     if known is None:
         both = undirected(graph)
         known = both if _core.is_simple(both._core) else _without_repeats(both)
@@ -63,7 +65,5 @@ def simple(graph: csr_array) -> csr_array:
 def _without_repeats(graph: csr_array) -> csr_array:
     row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
     keep = row != graph.indices
-    core = _core.coo_to_csr(
-        *graph.shape, row[keep], graph.indices[keep], None, sum_duplicates=True
-    )
+    core = _core.coo_to_csr(*graph.shape, row[keep], graph.indices[keep], None, sum_duplicates=True)
     return csr_array._wrap(core)

@@ -100,7 +100,8 @@ void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index>
         if (levels[to[k]] != levels[u] + 1) continue;
         const std::atomic_ref<Index> cell(out.data[to[k]]);
         auto held = cell.load(std::memory_order_relaxed);
-        while (u < held && !cell.compare_exchange_weak(held, static_cast<Index>(u), std::memory_order_relaxed)) {}
+        while (u < held &&
+               !cell.compare_exchange_weak(held, static_cast<Index>(u), std::memory_order_relaxed)) {}
       }
     }
     poll_interrupt();

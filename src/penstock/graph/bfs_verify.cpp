@@ -62,22 +62,25 @@ void check_tree(const CsrView<One>& a, std::span<const Index> levels, std::span<
     poll_interrupt();
   });
   for (std::int64_t v = 0; v < a.rows; ++v)
-    require(levels[static_cast<std::size_t>(v)] <= 0 || graph::test_bit(confirmed.data(), static_cast<Index>(v)),
-            "bfs: vertex " + std::to_string(v) + " has predecessor " +
-                std::to_string(predecessors[static_cast<std::size_t>(v)]) + ", but there is no such edge");
+    require(
+        levels[static_cast<std::size_t>(v)] <= 0 || graph::test_bit(confirmed.data(), static_cast<Index>(v)),
+        "bfs: vertex " + std::to_string(v) + " has predecessor " +
+            std::to_string(predecessors[static_cast<std::size_t>(v)]) + ", but there is no such edge");
 }
 
 }  // namespace
 
 void bfs_verify(const CsrView<One>& out, Index source, std::span<const Index> levels,
                 std::span<const Index> predecessors) {
-  require(std::ssize(levels) == out.rows && out.rows == out.cols,
-          "bfs: " + std::to_string(levels.size()) + " levels for a graph of " + std::to_string(out.rows) + " vertices");
+  require(std::ssize(levels) == out.rows && out.rows == out.cols, "bfs: " + std::to_string(levels.size()) +
+                                                                      " levels for a graph of " +
+                                                                      std::to_string(out.rows) + " vertices");
   require(predecessors.empty() || std::ssize(predecessors) == out.rows,
           "bfs: " + std::to_string(predecessors.size()) + " predecessors for a graph of " +
               std::to_string(out.rows) + " vertices");
   require(0 <= source && source < out.rows, "bfs: source " + std::to_string(source) + " is not a vertex");
-  require(levels[static_cast<std::size_t>(source)] == 0, "bfs: the source, " + level_of(levels, source) + ", not 0");
+  require(levels[static_cast<std::size_t>(source)] == 0,
+          "bfs: the source, " + level_of(levels, source) + ", not 0");
   std::vector<graph::Word> below(static_cast<std::size_t>(graph::words_of(out.rows)));
   check_edges(out, levels, below);
   for (std::int64_t v = 0; v < out.rows; ++v) {

@@ -10,7 +10,7 @@ namespace penstock {
 
 struct Components {
   std::int64_t count = 0;
-  Array<Index> labels;  // 0..count-1, in the order of each component's smallest vertex
+  Array<Index> labels;      // 0..count-1, in the order of each component's smallest vertex
   std::int64_t missed = 0;  // edges that need not have been looked at with `in`
 };
 

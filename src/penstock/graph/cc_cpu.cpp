@@ -24,8 +24,8 @@ using graph::Forest;
 using graph::Word;
 
 constexpr std::int64_t kGrain = 16 << 10;
-constexpr std::int64_t kRounds = 2;  // edges of every vertex that go first
-constexpr Index kPatience = 32;      // levels
+constexpr std::int64_t kRounds = 2;         // edges of every vertex that go first
+constexpr Index kPatience = 32;             // levels
 constexpr std::int64_t kBlock = 256 << 10;  // vertices: their parents take a megabyte
 constexpr int kHubSamples = 256, kRootSamples = 1024;
 
@@ -61,7 +61,8 @@ void for_each_edge(const CsrView<One>& a, std::int64_t v, F&& f, Offset skip = 0
 /// How many bits are set before a vertex's.
 class Ranks {
  public:
-  Ranks(const Word* bits, std::int64_t n) : bits_(bits), before_(static_cast<std::size_t>(graph::words_of(n)) + 1) {
+  Ranks(const Word* bits, std::int64_t n)
+      : bits_(bits), before_(static_cast<std::size_t>(graph::words_of(n)) + 1) {
     for (std::size_t w = 0; w + 1 < before_.size(); ++w) before_[w + 1] = before_[w] + std::popcount(bits[w]);
   }
   Index operator()(Index v) const {
@@ -82,7 +83,8 @@ class Finder {
   /// A few edges of every vertex: inside blocks of vertices one thread a block, between them all threads.
   void sample() {
     const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlock);
-    std::vector<std::vector<std::pair<Index, Index>>> between(static_cast<std::size_t>((n_ + block - 1) / block));
+    std::vector<std::vector<std::pair<Index, Index>>> between(
+        static_cast<std::size_t>((n_ + block - 1) / block));
     const auto& a = g_.out;
     parallel_ranges(n_, block, [&](std::int64_t first, std::int64_t last) {
       auto& later = between[static_cast<std::size_t>(first / block)];
@@ -160,7 +162,8 @@ class Finder {
       forest_.flatten(first * 64, std::min(last * 64, n_));
       for (auto w = first; w < last; ++w) {
         Word bits = 0;
-        for (auto v = w * 64; v < std::min(w * 64 + 64, n_); ++v) bits |= Word(forest_.parent(v) == v) << (v & 63);
+        for (auto v = w * 64; v < std::min(w * 64 + 64, n_); ++v)
+          bits |= Word(forest_.parent(v) == v) << (v & 63);
         roots[w] = bits;
       }
     });
@@ -214,8 +217,8 @@ class Finder {
 
 Components connected_components(const BfsGraph& g, BfsPlan& plan) {
   const auto n = g.out.rows;
-  require(g.out.cols == n, "connected_components needs a square adjacency matrix, this one is " + std::to_string(n) +
-                               " x " + std::to_string(g.out.cols));
+  require(g.out.cols == n, "connected_components needs a square adjacency matrix, this one is " +
+                               std::to_string(n) + " x " + std::to_string(g.out.cols));
   Components c{0, plan.result(n)};
   if (n == 0) return c;
   auto scratch = plan.borrow(n);

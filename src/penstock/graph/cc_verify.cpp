@@ -24,7 +24,8 @@ Index root_of(std::vector<Index>& parent, Index v) {
 
 void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const Index> labels) {
   require(std::ssize(labels) == vertices, "components: " + std::to_string(labels.size()) +
-                                              " labels for a graph of " + std::to_string(vertices) + " vertices");
+                                              " labels for a graph of " + std::to_string(vertices) +
+                                              " vertices");
   std::int64_t seen = 0;
   for (std::int64_t v = 0; v < vertices; ++v) {
     const auto label = labels[static_cast<std::size_t>(v)];
@@ -34,7 +35,8 @@ void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const In
                 " labels, and they ascend with the smallest vertex");
     seen += label == seen;
   }
-  require(seen == count, "components: " + std::to_string(seen) + " labels, but the count is " + std::to_string(count));
+  require(seen == count,
+          "components: " + std::to_string(seen) + " labels, but the count is " + std::to_string(count));
 }
 
 void components_verify(const CsrView<One>& out, std::int64_t count, std::span<const Index> labels) {
@@ -46,8 +48,8 @@ void components_verify(const CsrView<One>& out, std::int64_t count, std::span<co
     for (auto k = out.indptr[u]; k < out.indptr[u + 1]; ++k) {
       const auto v = out.indices[k - out.first_nnz];
       const auto lu = labels[static_cast<std::size_t>(u)], lv = labels[static_cast<std::size_t>(v)];
-      require(lu == lv, "components: the edge " + std::to_string(u) + " -> " + std::to_string(v) + " joins labels " +
-                            std::to_string(lu) + " and " + std::to_string(lv));
+      require(lu == lv, "components: the edge " + std::to_string(u) + " -> " + std::to_string(v) +
+                            " joins labels " + std::to_string(lu) + " and " + std::to_string(lv));
       const auto a = root_of(parent, static_cast<Index>(u)), b = root_of(parent, v);
       if (a == b) continue;
       parent[static_cast<std::size_t>(a)] = b;
@@ -55,8 +57,8 @@ void components_verify(const CsrView<One>& out, std::int64_t count, std::span<co
     }
     if (u % 4096 == 0) poll_interrupt();
   }
-  require(sets == count, "components: the edges leave " + std::to_string(sets) + " components, but the count is " +
-                             std::to_string(count));
+  require(sets == count, "components: the edges leave " + std::to_string(sets) +
+                             " components, but the count is " + std::to_string(count));
 }
 
 }  // namespace penstock

@@ -61,6 +61,37 @@ Index* walk(const CsrView<V>& a, Index u, Offset first, Offset last, Index* out,
   return out;
 }
 
+template <class Visit>
+Index* take(Index v, Index* out, Visit& visit) {
+  *out = v;
+  return out + visit(v);
+}
+
+/// The same for a visitor that asks only who is reached. Short rows are laid end to end before their vertices are looked
+/// at: the end of a row of a road network, too, is as good as random, and costs more than the row.
+template <class V, class Visit>
+Index* walk_all(const CsrView<V>& a, std::span<const Index> from, Index* out, Visit& visit) {
+  constexpr std::int64_t kShort = 4;
+  std::array<Index, 256 + kShort> met;
+  std::int64_t count = 0;
+  const Index* to = a.indices - a.first_nnz;
+  const auto last_full = a.indptr[a.rows] - kShort;
+  for (const auto u : from) {
+    const auto first = a.indptr[u], last = a.indptr[u + 1];
+    if (last - first > kShort || first > last_full) {
+      for (auto k = first; k < last; ++k) out = take(to[k], out, visit);
+      continue;
+    }
+    std::copy_n(to + first, kShort, met.data() + count);  // what belongs to other rows is overwritten
+    count += last - first;
+    if (count < std::ssize(met) - kShort) continue;
+    for (std::int64_t i = 0; i < count; ++i) out = take(met[static_cast<std::size_t>(i)], out, visit);
+    count = 0;
+  }
+  for (std::int64_t i = 0; i < count; ++i) out = take(met[static_cast<std::size_t>(i)], out, visit);
+  return out;
+}
+
 /// Tells `arrive` who has come, and asks memory for the rows that the next step reads. Their edges.
 template <class V, class Arrive>
 std::int64_t settle(const CsrView<V>& a, const Index* some, std::int64_t count, Arrive& arrive) {
@@ -121,7 +152,9 @@ void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&&
       const auto begin = claimed.fetch_add(detail::kChunk, std::memory_order_relaxed);
       if (begin >= size) return;
       for (auto i = begin; i < std::min(begin + detail::kChunk, size); ++i) {
-        const auto ahead = [&](std::int64_t n) { return from[static_cast<std::size_t>(std::min(i + n, size - 1))]; };
+        const auto ahead = [&](std::int64_t n) {
+          return from[static_cast<std::size_t>(std::min(i + n, size - 1))];
+        };
         __builtin_prefetch(a.indptr + ahead(2 * detail::kAhead));
         __builtin_prefetch(a.indices + (a.indptr[ahead(detail::kAhead)] - a.first_nnz));
         const auto u = ahead(0);
@@ -165,20 +198,25 @@ void advance(Direct how, const CsrView<V>& a, std::span<const Index> from, Front
              Arrive&& arrive) {
   std::vector<std::unique_ptr<detail::Collector<V, std::remove_reference_t<Arrive>>>> out(
       static_cast<std::size_t>(num_threads()));
-  for (auto& o : out) o = std::make_unique<detail::Collector<V, std::remove_reference_t<Arrive>>>(a, next, arrive);
+  for (auto& o : out)
+    o = std::make_unique<detail::Collector<V, std::remove_reference_t<Arrive>>>(a, next, arrive);
   expand_rows(how, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
     out[static_cast<std::size_t>(lane)]->walk(u, first, last, visit);
   });
   for (auto& o : out) o->flush();
 }
 
-/// The same on the calling thread alone, for frontiers so small that waking others costs more.
+/// The same on the calling thread alone, for frontiers so small that waking others costs more. visit(v) will do.
 template <class V, class Visit, class Arrive>
 void advance_alone(Direct, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
                    Arrive&& arrive) {
   Index* const begin = next.end();
   Index* end = begin;
-  for (const auto u : from) end = detail::walk(a, u, a.indptr[u], a.indptr[u + 1], end, visit);
+  if constexpr (std::is_invocable_v<Visit, Index>) {
+    end = detail::walk_all(a, from, end, visit);
+  } else {
+    for (const auto u : from) end = detail::walk(a, u, a.indptr[u], a.indptr[u + 1], end, visit);
+  }
   next.append(end - begin, detail::settle(a, begin, end - begin, arrive));
   poll_interrupt();
 }

@@ -17,7 +17,9 @@ class Forest {
   Index parent(std::int64_t v) const {
     return std::atomic_ref<Index>(parents_[v]).load(std::memory_order_relaxed);
   }
-  void set(std::int64_t v, Index p) { std::atomic_ref<Index>(parents_[v]).store(p, std::memory_order_relaxed); }
+  void set(std::int64_t v, Index p) {
+    std::atomic_ref<Index>(parents_[v]).store(p, std::memory_order_relaxed);
+  }
   Index root(Index v) const {
     auto p = parent(v);
     for (auto above = parent(p); above != p; above = parent(p)) p = above;

@@ -76,11 +76,13 @@ class Peeling {
       later->clear();
       const auto arrive = [](Index) {};
       if (now->edges() < kAloneEdges || num_threads() == 1)
-        graph::advance_alone(graph::Direct{}, a_, now->vertices(), *later,
-                             [&, k, limit](Index, Index v, Offset) { return take_one<false>(v, k, limit); }, arrive);
+        graph::advance_alone(
+            graph::Direct{}, a_, now->vertices(), *later,
+            [&, k, limit](Index v) { return take_one<false>(v, k, limit); }, arrive);
       else
-        graph::advance(graph::Direct{}, a_, now->vertices(), *later,
-                       [&, k, limit](Index, Index v, Offset) { return take_one<true>(v, k, limit); }, arrive);
+        graph::advance(
+            graph::Direct{}, a_, now->vertices(), *later,
+            [&, k, limit](Index, Index v, Offset) { return take_one<true>(v, k, limit); }, arrive);
     }
   }
 
@@ -129,8 +131,8 @@ bool is_simple(const CsrView<One>& a) {
 }
 
 Array<Index> core_number(const CsrView<One>& a) {
-  require(a.rows == a.cols, "core_number needs a square adjacency matrix, this one is " + std::to_string(a.rows) +
-                                " x " + std::to_string(a.cols));
+  require(a.rows == a.cols, "core_number needs a square adjacency matrix, this one is " +
+                                std::to_string(a.rows) + " x " + std::to_string(a.cols));
   const auto cores = allocate<Index>(a.rows);
   Peeling(a, cores).run();
   return cores;

@@ -15,7 +15,8 @@ namespace {
 
 template <class F>
 void for_row(const CsrView<One>& a, std::int64_t v, F&& f) {
-  for (auto k = a.indptr[v]; k < a.indptr[v + 1]; ++k) f(static_cast<std::size_t>(a.indices[k - a.first_nnz]));
+  for (auto k = a.indptr[v]; k < a.indptr[v + 1]; ++k)
+    f(static_cast<std::size_t>(a.indices[k - a.first_nnz]));
 }
 
 void check_not_too_large(const CsrView<One>& a, std::span<const Index> cores) {
@@ -37,7 +38,8 @@ void check_not_too_small(const CsrView<One>& a, std::span<const Index> cores) {
   std::vector<std::size_t> order(cores.size()), ready;
   for (std::size_t v = 0; v < cores.size(); ++v) left[v] = a.indptr[v + 1] - a.indptr[v];
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t u, std::size_t v) { return cores[u] < cores[v]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t u, std::size_t v) { return cores[u] < cores[v]; });
   const auto try_remove = [&](std::size_t v, Index number) {
     if (gone[v] || cores[v] != number || left[v] > number) return;
     gone[v] = true;
@@ -57,8 +59,9 @@ void check_not_too_small(const CsrView<One>& a, std::span<const Index> cores) {
     if (i % 4096 == 0) poll_interrupt();
   }
   for (std::size_t v = 0; v < cores.size(); ++v)
-    require(gone[v], "core numbers: vertex " + std::to_string(v) + " has core number " + std::to_string(cores[v]) +
-                         ", but keeps " + std::to_string(left[v]) + " neighbours among those that should have more");
+    require(gone[v], "core numbers: vertex " + std::to_string(v) + " has core number " +
+                         std::to_string(cores[v]) + ", but keeps " + std::to_string(left[v]) +
+                         " neighbours among those that should have more");
 }
 
 }  // namespace

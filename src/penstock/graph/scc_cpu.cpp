@@ -21,7 +21,7 @@ namespace {
 
 using graph::Word;
 
-constexpr std::int64_t kWords = 64;          // of vertices that one thread trims at once
+constexpr std::int64_t kWords = 64;  // of vertices that one thread trims at once
 constexpr std::int64_t kPollSteps = 1 << 20;
 constexpr Index kUnknown = -1, kAlone = -2;  // a component that is not known yet; a component of one vertex
 
@@ -44,7 +44,8 @@ void trim(const BfsGraph& g, std::vector<Word>& gone) {
       Word& own = gone[static_cast<std::size_t>(w)];
       for (Word bits = ~load(own); bits; bits &= bits - 1) {
         const auto v = static_cast<Index>(w * 64 + std::countr_zero(bits));
-        if (!leads_on(g.out, v, gone.data()) || !leads_on(*g.in, v, gone.data())) std::atomic_ref<Word>(own).store(load(own) | graph::bit_of(v), std::memory_order_relaxed);
+        if (!leads_on(g.out, v, gone.data()) || !leads_on(*g.in, v, gone.data()))
+          std::atomic_ref<Word>(own).store(load(own) | graph::bit_of(v), std::memory_order_relaxed);
       }
     }
     poll_interrupt();
@@ -55,8 +56,12 @@ class Tarjan {
  public:
   /// Components are written to `component` for every vertex whose entry is kUnknown, numbered from `next` on.
   Tarjan(const CsrView<One>& a, Index* component, Index next)
-      : a_(a), to_(a.indices - a.first_nnz), component_(component), next_(next),
-        order_(static_cast<std::size_t>(a.rows)), low_(static_cast<std::size_t>(a.rows)) {}
+      : a_(a),
+        to_(a.indices - a.first_nnz),
+        component_(component),
+        next_(next),
+        order_(static_cast<std::size_t>(a.rows)),
+        low_(static_cast<std::size_t>(a.rows)) {}
 
   void run() {
     for (std::int64_t v = 0; v < a_.rows; ++v)
@@ -119,8 +124,9 @@ class Tarjan {
   const Index* to_;
   Index* component_;
   Index next_;
-  std::vector<Index> order_, low_;  // when a vertex was entered, from 1; the earliest it is known to lead back to
-  std::vector<Index> open_;         // entered, component unknown
+  std::vector<Index> order_,
+      low_;                  // when a vertex was entered, from 1; the earliest it is known to lead back to
+  std::vector<Index> open_;  // entered, component unknown
   std::vector<Frame> path_;
   Index entered_ = 0;
   std::int64_t steps_ = 0;
@@ -174,8 +180,8 @@ void take_giant(const BfsGraph& g, BfsPlan& plan, Index* component) {
 
 Components strong_components(const BfsGraph& g, BfsPlan& plan) {
   const auto n = g.out.rows;
-  require(g.out.cols == n, "strong components need a square adjacency matrix, this one is " + std::to_string(n) +
-                               " x " + std::to_string(g.out.cols));
+  require(g.out.cols == n, "strong components need a square adjacency matrix, this one is " +
+                               std::to_string(n) + " x " + std::to_string(g.out.cols));
   if (g.in && g.in->indices == g.out.indices) return connected_components(g, plan);
   Components c{0, plan.result(n)};
   auto* const component = c.labels.data;

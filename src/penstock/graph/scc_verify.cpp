@@ -21,7 +21,8 @@ Lists lists_within(const CsrView<One>& a, std::span<const Index> labels, bool ba
   const auto for_each = [&](auto&& f) {
     for (std::int64_t u = 0; u < a.rows; ++u)
       for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {
-        const auto from = static_cast<std::size_t>(u), to = static_cast<std::size_t>(a.indices[k - a.first_nnz]);
+        const auto from = static_cast<std::size_t>(u),
+                   to = static_cast<std::size_t>(a.indices[k - a.first_nnz]);
         if (labels[from] == labels[to]) back ? f(to, from) : f(from, to);
       }
     poll_interrupt();
@@ -57,8 +58,8 @@ void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t
     }
   }
   for (std::size_t v = 0; v < labels.size(); ++v)
-    require(seen[v], "strong components: vertex " + std::to_string(v) + " " + how + " the smallest vertex of label " +
-                         std::to_string(labels[v]) + " within that label");
+    require(seen[v], "strong components: vertex " + std::to_string(v) + " " + how +
+                         " the smallest vertex of label " + std::to_string(labels[v]) + " within that label");
 }
 
 /// Takes away labels that no edge enters any more (Kahn 1962); a cycle stays.
@@ -84,8 +85,8 @@ void check_order(const CsrView<One>& a, std::span<const Index> labels, std::int6
         if (--entering[to] == 0) ready.push_back(to);
       });
   for (std::size_t label = 0; label < entering.size(); ++label)
-    require(entering[label] == 0,
-            "strong components: label " + std::to_string(label) + " lies on or behind a cycle through several labels");
+    require(entering[label] == 0, "strong components: label " + std::to_string(label) +
+                                      " lies on or behind a cycle through several labels");
 }
 
 }  // namespace

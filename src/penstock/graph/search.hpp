@@ -20,8 +20,12 @@ namespace penstock {
 
 struct BfsPlan::Scratch {
   explicit Scratch(std::int64_t n)
-      : vertices(n), a(n), b(n), visited(allocate<graph::Word>(graph::words_of(n))),
-        front(allocate<graph::Word>(graph::words_of(n))), found(allocate<graph::Word>(graph::words_of(n))) {}
+      : vertices(n),
+        a(n),
+        b(n),
+        visited(allocate<graph::Word>(graph::words_of(n))),
+        front(allocate<graph::Word>(graph::words_of(n))),
+        found(allocate<graph::Word>(graph::words_of(n))) {}
   std::int64_t vertices;
   graph::Frontier a, b;
   Array<graph::Word> visited, front, found;
@@ -47,7 +51,11 @@ class Search {
  public:
   /// `levels` is read only where kLevels is true.
   Search(const BfsGraph& graph, const BfsPlan::Targets& targets, BfsPlan::Scratch& s, Index* levels)
-      : g_(graph), targets_(targets), s_(s), words_(words_of(graph.out.rows)), levels_(levels),
+      : g_(graph),
+        targets_(targets),
+        s_(s),
+        words_(words_of(graph.out.rows)),
+        levels_(levels),
         unexplored_(graph.out.nnz()) {}
 
   /// Bits of the vertices that no search enters, set before run(): here none but those beyond the last vertex.
@@ -142,11 +150,13 @@ class Search {
       if constexpr (kLevels) levels[v] = depth;
     };
     if (edges_ < kManyEdges || lanes == 1) {
-      advance_alone(Direct{}, g_.out, current_->vertices(), *next_,
-                     [=](Index, Index v, Offset) { return claim_bit<false>(visited, v); }, arrive);
+      advance_alone(
+          Direct{}, g_.out, current_->vertices(), *next_,
+          [=](Index v) { return claim_bit<false>(visited, v); }, arrive);
     } else {
-      advance(Direct{}, g_.out, current_->vertices(), *next_,
-                     [=](Index, Index v, Offset) { return claim_bit<true>(visited, v); }, arrive);
+      advance(
+          Direct{}, g_.out, current_->vertices(), *next_,
+          [=](Index, Index v, Offset) { return claim_bit<true>(visited, v); }, arrive);
     }
     std::swap(current_, next_);
     size_ = current_->size(), edges_ = current_->edges();
@@ -182,7 +192,8 @@ class Search {
   }
   void mask() {
     if (std::exchange(masked_, true)) return;
-    for (std::int64_t w = 0; w < words_; ++w) s_.visited.data[w] |= targets_.none[static_cast<std::size_t>(w)];
+    for (std::int64_t w = 0; w < words_; ++w)
+      s_.visited.data[w] |= targets_.none[static_cast<std::size_t>(w)];
   }
 
   /// The frontier as a list, in ascending order.
@@ -193,7 +204,8 @@ class Search {
     const auto blocks = (words_ + kWordsAtOnce - 1) / kWordsAtOnce;
     std::vector<std::int64_t> before(static_cast<std::size_t>(blocks) + 1);
     for (std::int64_t b = 0; b < blocks; ++b)
-      before[static_cast<std::size_t>(b) + 1] = before[static_cast<std::size_t>(b)] + counts_[static_cast<std::size_t>(b)];
+      before[static_cast<std::size_t>(b) + 1] =
+          before[static_cast<std::size_t>(b)] + counts_[static_cast<std::size_t>(b)];
     parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
       Index* to = out + before[static_cast<std::size_t>(first / kWordsAtOnce)];
       for (auto w = first; w < last; ++w)
@@ -276,7 +288,7 @@ class Search {
   bool listed_ = true, masked_ = false;  // the frontier is *current_, else the bits of s_.front
   std::int64_t size_ = 0, edges_ = 0;    // of the frontier
   std::int64_t reached_ = 0, missed_ = 0;
-  std::int64_t unexplored_;              // edges out of vertices that no step has walked yet
+  std::int64_t unexplored_;  // edges out of vertices that no step has walked yet
   Index depth_ = 0;
   std::vector<std::int64_t> counts_;  // of vertices in every kWordsAtOnce words of s_.front
 };
