@@ -34,7 +34,8 @@ def core_number(A: Any) -> np.ndarray:
     >>> ps.csgraph.core_number(ps.csr_array(triangle_and_tail, shape=(5, 5)))
     array([2, 2, 2, 1, 0], dtype=int32)
     """
-    return _core.core_number(simple(as_graph(A, "core_number"))._core)
+    cores: Any = _core.core_number(simple(as_graph(A, "core_number"))._core)
+    return cores
 
 
 def verify_core_number(A: Any, cores: Any) -> None:
