@@ -78,7 +78,8 @@ def rmat(
         _core.generate_rmat(
             _at_most_32_bits("scale", scale), edge_factor, a, b, c,
             bool(undirected), bool(self_loops), bool(scramble), _dtype(dtype), _seed(seed),
-        )
+        ),
+        symmetric=bool(undirected),
     )  # fmt: skip
 
 
@@ -153,7 +154,8 @@ def bter(
     return _wrap(
         _core.generate_bter(
             counts.tolist(), profile.tolist(), bool(scramble), _dtype(dtype), _seed(seed)
-        )
+        ),
+        symmetric=True,
     )
 
 
@@ -288,7 +290,7 @@ def laplacian(shape: int | Sequence[int], *, dtype: Any = np.float64) -> csr_arr
     """
     extents = [shape] if np.ndim(shape) == 0 else list(shape)
     sizes = [_integer("an extent", e) for e in extents]
-    return _wrap(_core.generate_laplacian(sizes, _dtype(dtype)))
+    return _wrap(_core.generate_laplacian(sizes, _dtype(dtype)), symmetric=True)
 
 
 def road_grid(
@@ -318,13 +320,18 @@ def road_grid(
     """
     nx, ny = _integer("nx", nx), _integer("ny", ny)
     removed, diagonals = _real("removed", removed), _real("diagonals", diagonals)
-    return _wrap(_core.generate_road(nx, ny, removed, diagonals, _dtype(dtype), _seed(seed)))
+    made = _core.generate_road(nx, ny, removed, diagonals, _dtype(dtype), _seed(seed))
+    return _wrap(made, symmetric=True)
 
 
-def _wrap(matrix: Any) -> csr_array:
+def _wrap(matrix: Any, symmetric: bool | None = None) -> csr_array:
+    """`symmetric`: what the construction says of the pattern, so that graph algorithms need not look."""
     from penstock._csr import csr_array
 
-    return csr_array._wrap(matrix)
+    made = csr_array._wrap(matrix)
+    if symmetric:
+        made._derived["symmetric_pattern"] = True
+    return made
 
 
 def _integer(name: str, value: Any) -> int:

@@ -11,7 +11,15 @@ from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
+    "bfs": "breadth_first",
+    "breadth_first_order": "breadth_first",
+    "connected_components": "components",
+    "core_number": "core",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
+    "strongly_connected_components": "components",
+    "verify_bfs": "breadth_first",
+    "verify_components": "components",
+    "verify_core_number": "core",
 }
 
 __all__ = sorted(_lazy)

@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   penstock::bind::gpu(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
+  penstock::bind::graph_traverse(m);
 }
