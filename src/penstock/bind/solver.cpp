@@ -112,6 +112,9 @@ nb::object run(const std::string& method, const LinearOp<T>& a, const LinearOp<T
   {
     const nb::gil_scoped_release release;
     if (method == "cg") result = cg<T>(a, m, bs, xs, o);
+    else if (method == "pipecg") result = pipelined_cg<T>(a, m, bs, xs, o);
+    else if (method == "bicgstab") result = bicgstab<T>(a, m, bs, xs, o);
+    else if (method == "gmres") result = gmres<T>(a, m, bs, xs, o);
     else throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
   }
   return as_dict(result);

@@ -68,22 +68,12 @@ SolveResult cg(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
   if (progress.small(norm)) progress.end(Stop::converged, "converged");
   auto rz = progress.ended() ? 0.0 : begin();
   while (!progress.ended() && progress.more()) {
-    if (!(rz > 0)) {
-      if (std::isfinite(rz))
-        progress.end(Stop::bad_preconditioner, "breakdown: r.Mr = " + progress.number(rz) +
-                                                   " <= 0: the preconditioner is not positive definite");
-      else progress.end(Stop::not_finite, "breakdown: r.Mr is not a finite number: the preconditioner, or b, overflows");
-      break;
-    }
     std::array<double, 1> pq{apply_dots<T>(a, p, q, p.data(), sweep).wy};
     space.sum(pq);
-    if (!(pq[0] > 0) || !std::isfinite(pq[0])) {
-      if (std::isfinite(pq[0]))
-        progress.end(Stop::not_positive, "breakdown: p.Ap = " + progress.number(pq[0]) +
-                                             " <= 0: the matrix is not positive definite; use bicgstab or gmres");
-      else progress.end(Stop::not_finite, "breakdown: p.Ap is not a finite number: values overflow");
-      break;
-    }
+    if (!std::isfinite(rz + pq[0])) progress.not_finite();
+    else if (!(rz > 0)) progress.bad_preconditioner(rz);
+    else if (!(pq[0] > 0)) progress.not_positive(pq[0]);
+    if (progress.ended()) break;
     const auto alpha = static_cast<T>(rz / pq[0]);
     const auto sums = precondition(update_residual<T>(sweep, alpha, q, r, diagonal));
     const bool done = progress.small(norm = std::sqrt(sums[0]));

@@ -57,6 +57,13 @@ class Progress {
     ++result_.iterations;
     if (o_.callback) o_.callback(result_.iterations, norm);
   }
+  /// x is current where it was not: for callbacks that want it (iteration 0 marks them).
+  void cycle() {
+    if (o_.callback) o_.callback(0, result_.residual);
+  }
+  /// The residual as it truly is, in place of the recurrence's.
+  void correct(double norm) { result_.residuals.back() = result_.residual = norm; }
+  double norm() const { return result_.residual; }
   bool small(double norm) const { return norm <= result_.target; }
   bool more() const { return result_.iterations < o_.max_iterations; }
   bool calls_back() const { return static_cast<bool>(o_.callback); }
@@ -78,6 +85,20 @@ class Progress {
 
   void end(Stop stop, std::string reason) { result_.stop = stop, result_.reason = std::move(reason), ended_ = true; }
   bool ended() const { return ended_; }
+
+  // Breakdowns that several methods share.
+  void not_positive(double pap) {
+    end(Stop::not_positive, "breakdown: p.Ap = " + number(pap) +
+                                " <= 0: the matrix is not positive definite; use bicgstab or gmres");
+  }
+  void bad_preconditioner(double rmr) {
+    end(Stop::bad_preconditioner,
+        "breakdown: r.Mr = " + number(rmr) + " <= 0: the preconditioner is not positive definite");
+  }
+  void not_finite() {
+    end(Stop::not_finite, "breakdown: an inner product is not a finite number: the matrix, M or b overflows " +
+                              std::string(sizeof(T) == 4 ? "float32; use float64" : "float64; scale it"));
+  }
 
   /// The residual that is reported is the true one: `r` is overwritten. A method that broke down may have reached the
   /// target before.
