@@ -105,8 +105,7 @@ def _solve(
             raise ValueError(f"x0 has shape {np.shape(x0)}, b has {b_array.shape}: give the same")
     op = as_op(a, dtype, prepare)
     m = _preconditioner(M, a, n, dtype)
-    if not rhs.any():
-        x[:] = 0  # as in SciPy, whatever x0
+    x[..., ~rhs.any(axis=0)] = 0  # of a zero right-hand side, whatever x0: as in SciPy
 
     def call(iteration: int, residual: float) -> None:
         callback(x, residual, iteration)
@@ -118,8 +117,29 @@ def _solve(
     }
     if rhs.ndim == 1:
         return x, make_info(_core.solve(method, op, m, rhs, x, settings), op.matrix_bytes)
-    results = _core.solve_many(op, m, rhs.reshape(-1), x.reshape(-1), rhs.shape[1], settings)
-    return x, join([make_info(r, op.matrix_bytes) for r in results])
+    return x, _solve_columns(op, m, rhs, x, settings)
+
+
+def _solve_columns(op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: Any) -> SolveInfo:
+    """Columns one after the other in memory, as the core has them; x receives the result at each callback, too."""
+    k = rhs.shape[1]
+    if k == 0:
+        raise ValueError(f"b has shape {rhs.shape}: there is no right-hand side")
+    columns = np.ascontiguousarray(x.T).reshape(-1)
+
+    def bring_back(*at: Any) -> None:
+        x[:] = columns.reshape(k, -1).T
+        if call is not None:
+            call(*at)
+
+    call = settings["callback"]
+    if call is not None:
+        settings = {**settings, "callback": bring_back}
+    results = _core.solve_many(
+        op, m, np.ascontiguousarray(rhs.T).reshape(-1), columns, k, settings
+    )
+    x[:] = columns.reshape(k, -1).T
+    return join([make_info(r, op.matrix_bytes) for r in results])
 
 
 def cg(
@@ -263,7 +283,7 @@ def gmres(
     n = require_square(A if hasattr(A, "shape") else as_matrix(A))
     kept = min(_count(restart, 20, "restart"), max(n, 1))
     cycles = _count(maxiter, 10 * max(n, 1), "maxiter")
-    legacy = callback_type == "legacy" or (callback_type is None and callback is not None)
+    legacy = callback is not None and callback_type in (None, "legacy")
     limit = cycles if legacy else cycles * kept
     call = None
     if callback is not None:

@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
+  penstock::bind::precondition(m);
 }

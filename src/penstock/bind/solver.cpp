@@ -130,11 +130,28 @@ nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, cons
   }, a.op);
 }
 
+nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x, std::int64_t count,
+                    const nb::dict& options) {
+  const auto o = options_of(options);
+  std::vector<SolveResult> results;
+  std::visit([&]<class T>(const LinearOp<T>& op) {
+    const auto* preconditioner = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
+    require(!m || preconditioner, "A and M differ in type");
+    const auto from = nb::cast<ReadArray<T>>(b);
+    const auto to = nb::cast<WriteArray<T>>(x);
+    const nb::gil_scoped_release release;
+    results = cg_many<T>(op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, count, o);
+  }, a.op);
+  nb::list out;
+  for (const auto& r : results) out.append(as_dict(r));
+  return out;
+}
+
 void apply(const AnyOp& a, const nb::object& x, const nb::object& y) {
   std::visit([&]<class T>(const LinearOp<T>& op) {
     const auto from = nb::cast<ReadArray<T>>(x);
     const auto to = nb::cast<WriteArray<T>>(y);
-    require(std::int64_t(from.shape(0)) == op.rows * op.columns && from.shape(0) == to.shape(0), "apply: shapes differ");
+    require(std::int64_t(from.shape(0)) == op.rows && from.shape(0) == to.shape(0), "apply: shapes differ");
     const nb::gil_scoped_release release;
     op.apply({from.data(), from.shape(0)}, {to.data(), to.shape(0)});
   }, a.op);
@@ -155,6 +172,8 @@ void solver(nb::module_& m) {
   m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"), nb::arg("prepare_after"));
   m.def("function_op", bound_function_op, nb::arg("rows"), nb::arg("dtype"), nb::arg("function"));
   m.def("solve", solve, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
+        nb::arg("options"));
+  m.def("solve_many", solve_many, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"), nb::arg("count"),
         nb::arg("options"));
 }
 

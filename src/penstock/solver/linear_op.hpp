@@ -13,15 +13,15 @@ struct LocalDots {
 };
 
 /// All that a Krylov method asks of a matrix or of a preconditioner: y = A x. One process may own a part of the rows
-/// only: then `apply` exchanges what it needs, and `Space` adds up inner products. Vectors of several columns are
-/// row-major, rows x columns.
+/// only: then `apply` exchanges what it needs, and `Space` adds up inner products.
 template <class T>
 struct LinearOp {
   std::int64_t rows = 0;  // owned here
-  std::int64_t columns = 1;
   std::function<void(std::span<const T> x, std::span<T> y)> apply;
-  /// `apply` that also takes inner products of y while it is in the cache; may be empty. One column only.
+  /// `apply` that also takes inner products of y while it is in the cache; may be empty.
   std::function<LocalDots(std::span<const T> x, std::span<T> y, const T* w)> apply_dots = {};
+  /// Several vectors at once, one after the other in x and in y; may be empty.
+  std::function<void(std::span<const T> x, std::span<T> y)> apply_many = {};
   /// Not empty: the operator is this diagonal matrix, and methods fold it into their own passes.
   Array<const T> diagonal = {};
   /// Least bytes that one application reads besides x, from now on; may be empty.

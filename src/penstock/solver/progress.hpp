@@ -20,7 +20,7 @@ class Progress {
   Progress(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x, const SolveOptions& o,
            const Space& space)
       : a_(a), b_(b), x_(x), o_(o), space_(space), sweep(sizeof(T)) {
-    require(std::ssize(b) == a.rows * a.columns && b.size() == x.size(), "solve: b and x need the rows of A");
+    require(std::ssize(b) == a.rows && b.size() == x.size(), "solve: b and x need the rows of A");
     require(!m || m->rows == a.rows, "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " +
                                          std::to_string(a.rows));
     std::array<double, 1> bb;

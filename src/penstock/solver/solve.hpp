@@ -61,10 +61,10 @@ template <class T>
 SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const Space& space = {});
 
-/// CG on each of the columns of b, with one product a step for all of them; b and x are row-major, rows x a.columns.
-/// A result a column; residuals and callbacks are those of the column with the largest residual relative to its target.
+/// CG on `count` right-hand sides, one after the other in b and x: every one has its own step lengths and stops by itself,
+/// and all that are left share each product (LinearOp::apply_many). The callback hears of the largest residual.
 template <class T>
 std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
-                                 const SolveOptions& options, const Space& space = {});
+                                 std::int64_t count, const SolveOptions& options, const Space& space = {});
 
 }  // namespace penstock
