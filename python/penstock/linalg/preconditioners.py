@@ -200,6 +200,7 @@ class Chebyshev(Preconditioner):
         n = require_square(a)
         if isinstance(a, csr_array):
             kind = _type(a, dtype)
+            _require_positive(a.diagonal())
             op = matrix_op(_for(a, kind), kind, True)
             jacobi = _core.jacobi(_for(a, kind)._core, kind.name)
         else:
@@ -212,6 +213,15 @@ class Chebyshev(Preconditioner):
             raise ValueError(f"eigenvalues={eigenvalues}: give (smallest, largest), 0 < smallest < largest")
         self.eigenvalues = (low, high)
         super().__init__(_core.chebyshev(op, jacobi, operator.index(degree), low, high))
+
+
+def _require_positive(diagonal: np.ndarray) -> None:
+    wrong = ~(diagonal > 0)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"Chebyshev: the diagonal entry of row {row} is {float(diagonal[row]):.3g}: A is not positive definite; use ILU0"
+        )
 
 
 def _spectrum(op: Any, jacobi: Any, n: int, dtype: np.dtype) -> tuple[float, float]:

@@ -37,8 +37,7 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
     shadow_norm = residual, rho = residual * residual;
   };
   progress.start(norm);
-  if (progress.small(norm)) progress.end(Stop::converged, "converged");
-  else begin(norm);
+  if (!progress.ended()) begin(norm);
   while (!progress.ended() && progress.more()) {
     precondition(p, p_hat);
     std::array<double, 1> rv{apply_dots<T>(a, p_hat, v, shadow.data(), sweep).wy};

@@ -28,8 +28,7 @@ class Column {
         space_(space) {
     const auto norm = progress.residual(r_, o.starts_at_zero);
     progress.start(norm);
-    if (progress.small(norm)) progress.end(Stop::converged, "converged");
-    else begin();
+    if (!progress.ended()) begin();
   }
   bool running() const { return !progress.ended() && progress.more(); }
   SolveResult finish() { return progress.finish(r_); }

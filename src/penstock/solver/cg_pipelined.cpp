@@ -75,8 +75,7 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
 
   auto norm = progress.residual(whole(v.r), o.starts_at_zero);
   progress.start(norm);
-  if (progress.small(norm)) progress.end(Stop::converged, "converged");
-  else begin();
+  if (!progress.ended()) begin();
   double gamma = 0, alpha = 0;  // of the iteration before; gamma = 0: the recurrences begin here
   bool updated = false;         // an update's norm is still to come
   while (!progress.ended()) {

@@ -142,7 +142,6 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
 
   auto norm = progress.residual(v[0], o.starts_at_zero);
   progress.start(norm);
-  if (progress.small(norm)) progress.end(Stop::converged, "converged");
   while (!progress.ended() && progress.more()) {
     const auto scale = static_cast<T>(1 / norm);
     sweep(n, 2, [&](std::int64_t f, std::int64_t count) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -29,6 +30,9 @@ class Progress {
     });
     space.sum(bb);
     result_.target = std::max(o.rtol * std::sqrt(bb[0]), o.atol);
+    // Squares below 1e-308 vanish, and a residual of nothing would pass for a solution.
+    const bool vanishes = bb[0] < kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
+    if (!std::isfinite(bb[0]) || vanishes) not_finite();
   }
 
   double target() const { return result_.target; }
@@ -49,7 +53,13 @@ class Progress {
     return std::sqrt(rr[0]);
   }
 
-  void start(double norm) { result_.residuals.assign(1, norm), result_.residual = norm; }
+  /// The norm of the first residual. The solve may end here.
+  void start(double norm) {
+    result_.residuals.assign(1, norm), result_.residual = norm;
+    if (ended_) return;
+    if (!std::isfinite(norm)) not_finite();
+    else if (small(norm)) end(Stop::converged, "converged");
+  }
   /// After an iteration, with x current.
   void step(double norm) {
     poll_interrupt();
@@ -96,8 +106,8 @@ class Progress {
         "breakdown: r.Mr = " + number(rmr) + " <= 0: the preconditioner is not positive definite");
   }
   void not_finite() {
-    end(Stop::not_finite, "breakdown: an inner product is not a finite number: the matrix, M or b overflows " +
-                              std::string(sizeof(T) == 4 ? "float32; use float64" : "float64; scale it"));
+    end(Stop::not_finite, "breakdown: an inner product is not a finite number, or b's vanishes: the matrix, M or b exceed the range of " +
+                              std::string(sizeof(T) == 4 ? "float32; use float64" : "float64; scale them"));
   }
 
   /// The residual that is reported is the true one: `r` is overwritten. A method that broke down may have reached the
@@ -108,7 +118,7 @@ class Progress {
                                     number(result_.residual) + ", above " + number(target()));
     if (result_.stop != Stop::converged && result_.stop != Stop::stagnated) {
       const auto norm = residual(r);
-      if (small(norm)) end(Stop::converged, "converged");
+      if (small(norm) && result_.stop != Stop::not_finite) end(Stop::converged, "converged");
       result_.residual = norm;
     }
     result_.vector_bytes = sweep.bytes();
@@ -123,6 +133,7 @@ class Progress {
   }
 
  private:
+  static constexpr double kLeastSquares = 1e-290;
   using Clock = std::chrono::steady_clock;
   const LinearOp<T>& a_;
   std::span<const T> b_;
