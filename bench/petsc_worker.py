@@ -14,7 +14,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from petsc4py import PETSc
+
+try:
+    from petsc4py import PETSc
+except ModuleNotFoundError:  # Debian keeps it in PETSc's own folder, which a .pth file may not know
+    sys.path += map(str, Path("/usr/lib/petscdir").glob("*/*/lib/python3/dist-packages"))
+    from petsc4py import PETSc
 
 
 def assemble(folder):

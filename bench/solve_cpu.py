@@ -178,6 +178,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cases", default="all", help="laplacian, spd, general, names of matrices, or all")
+    parser.add_argument("--methods", default="", help="such as cg:none,gmres:ilu0; all where it is empty")
     parser.add_argument("--size", type=int, default=128, help="edge of the 3-D Laplacian")
     parser.add_argument("--rtol", type=float, default=RTOL)
     parser.add_argument("--maxiter", type=int, default=MAXITER)
@@ -201,6 +202,8 @@ def main() -> int:
     report = Report("solve_cpu", args, about, threads)
     for name, csr, cases, shift in inputs(args, report):
         for method, precond in cases:
+            if args.methods and f"{method}:{precond}" not in args.methods.split(","):
+                continue
             needs = shift if precond in ("ilu0", "ic0") else 0.0
             run_case(name, csr, method, precond, needs, args, settings, report)
     report.write()
