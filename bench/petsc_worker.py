@@ -9,6 +9,7 @@ x.npy), {"do": "end"}.
 """
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -23,7 +24,9 @@ except ModuleNotFoundError:  # Debian keeps it in PETSc's own folder, which a .p
 
 
 def assemble(folder):
-    indptr, indices, data = (np.load(folder / f"{n}.npy", mmap_mode="r") for n in ("indptr", "indices", "data"))
+    indptr, indices, data = (
+        np.load(folder / f"{n}.npy", mmap_mode="r") for n in ("indptr", "indices", "data")
+    )
     n, comm = len(indptr) - 1, PETSc.COMM_WORLD
     first = n * comm.rank // comm.size
     last = n * (comm.rank + 1) // comm.size
@@ -67,9 +70,16 @@ def setup(a, c):
 def main():
     folder = Path(sys.argv[1])
     a, b, x = assemble(folder)
+    comm = a.comm
+    with (
+        open(folder / f"command.{comm.rank}") as commands,
+        open(folder / "answer" if comm.rank == 0 else os.devnull, "w") as answers,
+    ):
+        serve(folder, a, b, x, commands, answers)
+
+
+def serve(folder, a, b, x, commands, answers):
     comm, ksp = a.comm, None
-    commands = open(folder / f"command.{comm.rank}")
-    answers = open(folder / "answer", "w") if comm.rank == 0 else None
     for line in commands:
         c = json.loads(line)
         answer = {}
@@ -94,9 +104,8 @@ def main():
             answer = {"error": str(error)}
         comm.barrier()
         answer["seconds"] = time.perf_counter() - begin
-        if answers:
-            answers.write(json.dumps(answer) + "\n")
-            answers.flush()
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
         if c["do"] == "end":
             break
 

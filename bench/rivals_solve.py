@@ -1,5 +1,6 @@
-"""Who takes part in the benchmark of solvers. A maker takes a Problem and returns a Contestant whose run() solves it once; it
-raises ImportError where its package is missing, and UnsupportedError where it has no way to do the case."""
+"""Who takes part in the benchmark of solvers. A maker takes a Problem and returns a Contestant whose
+run() solves it once; it raises ImportError where its package is missing, and UnsupportedError where
+it has no way to do the case."""
 
 from __future__ import annotations
 
@@ -95,7 +96,9 @@ def scipy(problem: Problem) -> Contestant:
     m, setup = None, 0.0
     if problem.precond == "jacobi":
         inverse = 1 / problem.csr.diagonal()
-        m = sla.LinearOperator(problem.csr.shape, matvec=lambda v: inverse * v, dtype=problem.b.dtype)
+        m = sla.LinearOperator(
+            problem.csr.shape, matvec=lambda v: inverse * v, dtype=problem.b.dtype
+        )
     elif problem.precond != "none":
         raise UnsupportedError("SciPy has no incomplete factors on the matrix's own pattern")
     how: dict[str, Any] = {"rtol": problem.rtol, "M": m, "maxiter": problem.maxiter}
@@ -130,7 +133,9 @@ def pyamg(problem: Problem) -> Contestant:
     def run() -> np.ndarray:
         norms: list[float] = []
         # Its own test is of the preconditioned norm: a tenth of the tolerance leaves room.
-        x = levels.solve(problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300)
+        x = levels.solve(
+            problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300
+        )
         problem.iterations["pyamg"] = len(norms) - 1
         return x
 
@@ -180,7 +185,9 @@ class PetscWorker:
             except OSError:
                 if self.process.poll() is not None:
                     words = self.process.stderr.read().decode(errors="replace").strip().splitlines()
-                    said = next((w for w in words if "Error" in w), words[-1] if words else "it ended")
+                    said = next(
+                        (w for w in words if "Error" in w), words[-1] if words else "it ended"
+                    )
                     raise ImportError(f"the PETSc worker did not start: {said}") from None
                 time.sleep(0.01)
         raise ImportError("the PETSc worker did not start within a minute")
@@ -206,7 +213,12 @@ class PetscWorker:
 
 
 _KSP = {"cg": "cg", "pipecg": "pipecg", "bicgstab": "bcgs", "gmres": "gmres"}
-_PC = {"none": ("none", ""), "jacobi": ("jacobi", ""), "ilu0": ("bjacobi", "ilu"), "ic0": ("bjacobi", "icc")}
+_PC = {
+    "none": ("none", ""),
+    "jacobi": ("jacobi", ""),
+    "ilu0": ("bjacobi", "ilu"),
+    "ic0": ("bjacobi", "icc"),
+}
 
 
 @contextlib.contextmanager

@@ -79,7 +79,9 @@ def run_case(
                     contestants.append(MAKERS[key](problem))
                 elif args.petsc_python:
                     ranks = int(key.split("_")[1])
-                    contestants.append(stack.enter_context(petsc(args.petsc_python, ranks, problem)))
+                    contestants.append(
+                        stack.enter_context(petsc(args.petsc_python, ranks, problem))
+                    )
             except (ImportError, RuntimeError) as e:
                 if key.startswith("penstock"):
                     raise
@@ -169,21 +171,40 @@ def table(report: Report) -> None:
         ratio, each = case["ratios"].get("penstock"), case["ratio_per_iteration"]
         cells += [f"{ratio:.2f}" if ratio else "-", f"{each:.2f}" if each else "-"]
         rows.append(cells)
-    header = ["case", "ours ms/it", "its", "ms", "rival ms/it", "its", "ms", "best rival", "ratio", "ratio/it"]
-    show_table("Solves to the same tolerance, set-up apart; ratio = best rival's time / ours", header, rows)
+    header = [
+        "case",
+        "ours ms/it",
+        "its",
+        "ms",
+        "rival ms/it",
+        "its",
+        "ms",
+        "best rival",
+        "ratio",
+        "ratio/it",
+    ]
+    show_table(
+        "Solves to the same tolerance, set-up apart; ratio = best rival's time / ours", header, rows
+    )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--cases", default="all", help="laplacian, spd, general, names of matrices, or all")
-    parser.add_argument("--methods", default="", help="such as cg:none,gmres:ilu0; all where it is empty")
+    parser.add_argument(
+        "--cases", default="all", help="laplacian, spd, general, names of matrices, or all"
+    )
+    parser.add_argument(
+        "--methods", default="", help="such as cg:none,gmres:ilu0; all where it is empty"
+    )
     parser.add_argument("--size", type=int, default=128, help="edge of the 3-D Laplacian")
     parser.add_argument("--rtol", type=float, default=RTOL)
     parser.add_argument("--maxiter", type=int, default=MAXITER)
     parser.add_argument("--contestants", default="", help="names; all where it is empty")
-    parser.add_argument("--petsc-python", help="a Python that has petsc4py; PETSc is left out without")
+    parser.add_argument(
+        "--petsc-python", help="a Python that has petsc4py; PETSc is left out without"
+    )
     parser.add_argument("--petsc-ranks", type=int, nargs="*", default=[1, 2])
     add_options(parser, turn_seconds=0.2)
     args = parser.parse_args()
@@ -193,9 +214,13 @@ def main() -> int:
     ps.set_num_threads(threads)
     known = {*MAKERS, *(f"petsc_{r}" for r in args.petsc_ranks)}
     if args.contestants and (unknown := set(args.contestants.split(",")) - known):
-        parser.error(f"unknown {', '.join(sorted(unknown))}: choose from {', '.join(sorted(known))}")
+        parser.error(
+            f"unknown {', '.join(sorted(unknown))}: choose from {', '.join(sorted(known))}"
+        )
     try:
-        settings = harness.Settings(args.repeats, 0.0 if args.quick else args.turn_seconds, warm_turns=False)
+        settings = harness.Settings(
+            args.repeats, 0.0 if args.quick else args.turn_seconds, warm_turns=False
+        )
     except ValueError as e:
         parser.error(str(e))
     about = {**vars(settings), "rtol": args.rtol, "restart": RESTART, "maxiter": args.maxiter}

@@ -22,9 +22,21 @@ pytestmark = pytest.mark.skipif(
 
 def test_solvers_on_a_toy_matrix(tmp_path: Path) -> None:
     out = tmp_path / "solve.json"
-    run("solve_cpu.py", "--quick", "--repeats", REPEATS, "--contestants", "penstock,penstock_blocks,scipy", "--out", out)
+    run(
+        "solve_cpu.py",
+        "--quick",
+        "--repeats",
+        REPEATS,
+        "--contestants",
+        "penstock,penstock_blocks,scipy",
+        "--out",
+        out,
+    )
     data = checked(out, "solve_cpu", REPEATS)
-    assert {(c["method"], c["preconditioner"]) for c in data["cases"]} >= {("cg", "none"), ("gmres", "ilu0")}
+    assert {(c["method"], c["preconditioner"]) for c in data["cases"]} >= {
+        ("cg", "none"),
+        ("gmres", "ilu0"),
+    }
     for case in data["cases"]:
         ours = case["results"]["penstock"]
         assert 5 < ours["iterations"] < 60
@@ -41,11 +53,18 @@ def test_petsc_where_it_is(tmp_path: Path) -> None:
     if python is None or shutil.which("mpirun") is None:
         pytest.skip("needs mpirun and a system Python with petsc4py")
     worker = BENCH / "petsc_worker.py"
-    probe = [python, "-c", f"import sys; sys.argv = ['x']; exec(open({str(worker)!r}).read().split('def assemble')[0])"]
-    if subprocess.run(probe, capture_output=True, env={"PATH": "/usr/bin:/bin"}, timeout=60).returncode:
+    probe = [
+        python,
+        "-c",
+        f"import sys; sys.argv = ['x']; exec(open({str(worker)!r}).read().split('def assemble')[0])",
+    ]
+    if subprocess.run(
+        probe, capture_output=True, env={"PATH": "/usr/bin:/bin"}, timeout=60
+    ).returncode:
         pytest.skip("petsc4py is not there")
     out = tmp_path / "solve.json"
-    run("solve_cpu.py", "--quick", "--repeats", REPEATS, "--contestants", "penstock,petsc_2", "--methods", "cg:none,cg:ic0",
+    who = ("--contestants", "penstock,petsc_2", "--methods", "cg:none,cg:ic0")
+    run("solve_cpu.py", "--quick", "--repeats", REPEATS, *who,
         "--petsc-python", python, "--out", out)  # fmt: skip
     for case in checked(out, "solve_cpu", REPEATS)["cases"]:
         assert case["results"]["petsc_2"]["iterations"] >= case["results"]["penstock"]["iterations"]

@@ -20,7 +20,9 @@ def file(tmp_path):
 @pytest.mark.parametrize("method", ["cg", "pipecg", "bicgstab", "gmres"])
 @pytest.mark.parametrize("precond", ["none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev"])
 def test_methods(file, method, precond):
-    d = run_json("solve", file, "--method", method, "--precond", precond, "--rtol", "1e-9", "--verify")
+    d = run_json(
+        "solve", file, "--method", method, "--precond", precond, "--rtol", "1e-9", "--verify"
+    )
     assert d["converged"] and d["info"] == 0 and d["check"]["ok"]
     assert d["method"] == method and d["preconditioner"] == precond
     assert d["check"]["residual"] == pytest.approx(d["residual"], rel=1e-3)
@@ -36,7 +38,9 @@ def test_vectors_in_files(file, tmp_path, suffix):
     np.save(tmp_path / "b.npy", A @ x0)
     first, again = tmp_path / f"x{suffix}", tmp_path / "y.npy"
     result = run("solve", file, "--rhs", tmp_path / "b.npy", "--rtol", "1e-12", "-o", first)
-    assert result.exit_code == 0 and "converged" in result.stdout and "x written to" in result.stdout
+    assert (
+        result.exit_code == 0 and "converged" in result.stdout and "x written to" in result.stdout
+    )
     if suffix == ".npy":
         x = np.load(first)
     elif suffix == ".csv":
@@ -44,7 +48,9 @@ def test_vectors_in_files(file, tmp_path, suffix):
     else:
         x = pl.read_parquet(first)["x"].to_numpy()
     np.testing.assert_allclose(x, x0, rtol=1e-8)
-    assert run("solve", file, "--rhs", first, "-o", again).exit_code == 0  # x is a right-hand side, too
+    assert (
+        run("solve", file, "--rhs", first, "-o", again).exit_code == 0
+    )  # x is a right-hand side, too
     assert "exists" in refused(run("solve", file, "-o", again))
     assert run("solve", file, "-o", again, "--force").exit_code == 0
 
@@ -61,7 +67,9 @@ def test_exit_code_where_it_does_not_converge(file, tmp_path):
 
 
 def test_options(file):
-    d = run_json("solve", file, "--dtype", "float32", "--rtol", "1e-4", "--verify", "--threads", "1")
+    d = run_json(
+        "solve", file, "--dtype", "float32", "--rtol", "1e-4", "--verify", "--threads", "1"
+    )
     assert d["matrix"]["dtype"] == "float32" and d["check"]["ok"]
     d = run_json("solve", file, "--device-memory", "16KiB", "--no-prepare", "--verify")
     assert d["check"]["ok"]

@@ -109,7 +109,8 @@ TEST(Solver, RowOrderRespectsWhatRowsNeed) {
   });
   EXPECT_THROW(order.run([&](std::int64_t first, std::int64_t) {
     if (first > 0) throw Error(Errc::invalid_argument, "stop");
-  }), Error);
+  }),
+               Error);
   set_num_threads(before);
   for (std::int64_t i = 0; i < n; ++i) {
     std::int64_t sum = 1;

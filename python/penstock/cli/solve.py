@@ -94,7 +94,9 @@ def _check(a: Any, x: np.ndarray, b: np.ndarray, target: float) -> dict[str, Any
 def solve(
     file: Annotated[
         Path,
-        typer.Argument(help="A square matrix in any format, or a native store.", show_default=False),
+        typer.Argument(
+            help="A square matrix in any format, or a native store.", show_default=False
+        ),
     ],
     method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".")] = "cg",
     precond: Annotated[str, typer.Option(help=", ".join(PRECONDITIONERS) + ".")] = "none",

@@ -75,11 +75,8 @@ def _restore(number: int, state: dict[str, Any]) -> SolveInfo:
 def make_info(result: dict[str, Any], matrix_bytes: int) -> SolveInfo:
     """From what the core returns. A solve that ends without converging after no iteration counts as one."""
     stop = result["stop"]
-    if stop == "converged":
-        number = 0
-    else:
-        number = BREAKDOWNS.get(stop, max(1, result["iterations"]))
-    info = SolveInfo(number)
+    unfinished = max(1, result["iterations"])
+    info = SolveInfo(0 if stop == "converged" else BREAKDOWNS.get(stop, unfinished))
     for name in ("reason", "iterations", "residual", "target", "seconds", "vector_bytes"):
         setattr(info, name, result[name])
     info.residuals = np.asarray(result["residuals"], dtype=np.float64)

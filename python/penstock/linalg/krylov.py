@@ -135,9 +135,7 @@ def _solve_columns(op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: An
     call = settings["callback"]
     if call is not None:
         settings = {**settings, "callback": bring_back}
-    results = _core.solve_many(
-        op, m, np.ascontiguousarray(rhs.T).reshape(-1), columns, k, settings
-    )
+    results = _core.solve_many(op, m, np.ascontiguousarray(rhs.T).reshape(-1), columns, k, settings)
     x[:] = columns.reshape(k, -1).T
     return join([make_info(r, op.matrix_bytes) for r in results])
 

@@ -113,8 +113,8 @@ class BlockJacobi(Preconditioner):
     shift : float
         Added to each diagonal entry, as a fraction of the largest absolute value of its row.
 
-    For cg: positive definite with inner="lu" where A is; with "ilu" symmetric where A is, and usually positive definite.
-    The blocks do not depend on the number of threads.
+    For cg: positive definite with inner="lu" where A is; with "ilu" symmetric where A is, and usually positive
+    definite. The blocks do not depend on the number of threads.
     """
 
     def __init__(
@@ -184,8 +184,8 @@ class Chebyshev(Preconditioner):
     degree : int
         Products with A each time.
     eigenvalues : (smallest, largest) of D^-1 A, optional
-        Where it is None, the largest is estimated by 15 steps of Lanczos' method from a fixed start and raised by a tenth,
-        and the smallest is a thirtieth of it, or Lanczos' own where that is larger.
+        Where it is None, the largest is estimated by 15 steps of Lanczos' method from a fixed start and raised by a
+        tenth, and the smallest is a thirtieth of it, or Lanczos' own where that is larger.
     """
 
     def __init__(
@@ -210,7 +210,9 @@ class Chebyshev(Preconditioner):
             eigenvalues = _spectrum(op, jacobi, n, kind)
         low, high = (float(e) for e in eigenvalues)
         if not 0 < low < high < np.inf:
-            raise ValueError(f"eigenvalues={eigenvalues}: give (smallest, largest), 0 < smallest < largest")
+            raise ValueError(
+                f"eigenvalues={eigenvalues}: give (smallest, largest), 0 < smallest < largest"
+            )
         self.eigenvalues = (low, high)
         super().__init__(_core.chebyshev(op, jacobi, operator.index(degree), low, high))
 
@@ -220,7 +222,8 @@ def _require_positive(diagonal: np.ndarray) -> None:
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"Chebyshev: the diagonal entry of row {row} is {float(diagonal[row]):.3g}: A is not positive definite; use ILU0"
+            f"Chebyshev: the diagonal entry of row {row} is {float(diagonal[row]):.3g}: A is not positive definite; "
+            "use ILU0"
         )
 
 

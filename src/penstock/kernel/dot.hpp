@@ -37,7 +37,8 @@ class ProductDots {
   void pass(const T* y, std::int64_t rows) {
     constexpr std::int64_t kRows = 16 << 10;
     start((rows + kRows - 1) / kRows);
-    parallel_ranges(rows, kRows, [&](std::int64_t first, std::int64_t last) { add(first / kRows, y, first, last); });
+    parallel_ranges(rows, kRows,
+                    [&](std::int64_t first, std::int64_t last) { add(first / kRows, y, first, last); });
   }
   double wy() const { return sum(0); }
   double yy() const { return sum(1); }

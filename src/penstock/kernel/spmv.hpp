@@ -48,7 +48,7 @@ namespace cpu {
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
           ProductDots<typename S::value_type>* dots = nullptr);
-}
+}  // namespace cpu
 namespace gpu {
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,

@@ -85,7 +85,7 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   }
 }
 
-#define X(S, V)                                                                               \
+#define X(S, V)                                                                        \
   template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, \
                            ProductDots<S::value_type>*);
 PENSTOCK_FOR_EACH_SPMV(X)

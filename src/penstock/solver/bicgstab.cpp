@@ -99,8 +99,9 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
     // A shadow residual that has become orthogonal to r is of no use: take a new one.
     if (std::abs(sums[1]) <= eps * norm * shadow_norm) {
       if (++renewals > kRenewals) {
-        progress.end(Stop::rho, "breakdown: rho = " + progress.number(sums[1]) +
-                                    " again and again: the shadow residual is orthogonal to r; use gmres, or another M");
+        progress.end(Stop::rho,
+                     "breakdown: rho = " + progress.number(sums[1]) +
+                         " again and again: the shadow residual is orthogonal to r; use gmres, or another M");
         break;
       }
       begin(norm);
@@ -116,8 +117,8 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
   return progress.finish(r);
 }
 
-template SolveResult bicgstab(const LinearOp<float>&, const LinearOp<float>*, std::span<const float>, std::span<float>,
-                              const SolveOptions&, const Space&);
+template SolveResult bicgstab(const LinearOp<float>&, const LinearOp<float>*, std::span<const float>,
+                              std::span<float>, const SolveOptions&, const Space&);
 template SolveResult bicgstab(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
                               std::span<double>, const SolveOptions&, const Space&);
 

@@ -52,12 +52,16 @@ class Column {
     const bool done = progress.small(std::sqrt(rr));
     const auto beta = static_cast<T>(rz / rz_);
     rz_ = rz;
-    sweep(n_, done ? 3 : diagonal_ ? 6 : 5, [&](std::int64_t f, std::int64_t n) {
-      axpy<T>(alpha, p.data() + f, x_.data() + f, n);
-      if (done) return;
-      if (diagonal_) dxpby<T>(diagonal_ + f, r_.data() + f, beta, p.data() + f, n);
-      else xpby<T>(z_.data() + f, beta, p.data() + f, n);
-    });
+    sweep(n_,
+          done        ? 3
+          : diagonal_ ? 6
+                      : 5,
+          [&](std::int64_t f, std::int64_t n) {
+            axpy<T>(alpha, p.data() + f, x_.data() + f, n);
+            if (done) return;
+            if (diagonal_) dxpby<T>(diagonal_ + f, r_.data() + f, beta, p.data() + f, n);
+            else xpby<T>(z_.data() + f, beta, p.data() + f, n);
+          });
     progress.step(std::sqrt(rr));
     if (done && !progress.verified(r_)) begin();
   }
@@ -82,8 +86,7 @@ class Column {
   void begin() {
     auto& sweep = progress.sweep;
     std::array<double, 2> sums;
-    sweep(n_, diagonal_ ? 2 : 1, sums,
-          [&](std::int64_t f, std::int64_t n, double* s) { add_dots(f, n, s); });
+    sweep(n_, diagonal_ ? 2 : 1, sums, [&](std::int64_t f, std::int64_t n, double* s) { add_dots(f, n, s); });
     rz_ = precondition(sums)[1];
     sweep(n_, diagonal_ ? 3 : 2, [&](std::int64_t f, std::int64_t n) {
       if (diagonal_)
@@ -115,19 +118,23 @@ SolveResult cg(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
 }
 
 template <class T>
-std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
-                                 std::int64_t count, const SolveOptions& o, const Space& space) {
+std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
+                                 std::span<T> x, std::int64_t count, const SolveOptions& o,
+                                 const Space& space) {
   const auto n = static_cast<std::size_t>(a.rows), k = static_cast<std::size_t>(count);
-  require(b.size() == n * k && x.size() == n * k, "cg: b and x need as many vectors as there are right-hand sides");
+  require(b.size() == n * k && x.size() == n * k,
+          "cg: b and x need as many vectors as there are right-hand sides");
   SolveOptions each = o;
   each.callback = nullptr;
-  const auto p = allocate<T>(static_cast<std::int64_t>(n * k) + 1), q = allocate<T>(static_cast<std::int64_t>(n * k) + 1);
+  const auto p = allocate<T>(static_cast<std::int64_t>(n * k) + 1),
+             q = allocate<T>(static_cast<std::int64_t>(n * k) + 1);
   const auto slot = [n](const Array<T>& all, std::size_t i) { return std::span<T>(all.data + i * n, n); };
   std::vector<std::unique_ptr<Column<T>>> columns;
   std::vector<Column<T>*> running;  // the one in slot i multiplies there
   for (std::size_t i = 0; i < k; ++i) {
     columns.push_back(std::make_unique<Column<T>>(a, m, b.subspan(i * n, n), x.subspan(i * n, n),
-                                                  slot(p, running.size()), slot(q, running.size()), each, space));
+                                                  slot(p, running.size()), slot(q, running.size()), each,
+                                                  space));
     if (columns.back()->running()) running.push_back(columns.back().get());
   }
   for (std::int64_t iteration = 1; !running.empty(); ++iteration) {
@@ -164,10 +171,10 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
   return results;
 }
 
-#define X(T)                                                                                               \
-  template SolveResult cg(const LinearOp<T>&, const LinearOp<T>*, std::span<const T>, std::span<T>,        \
-                          const SolveOptions&, const Space&);                                              \
-  template std::vector<SolveResult> cg_many(const LinearOp<T>&, const LinearOp<T>*, std::span<const T>,    \
+#define X(T)                                                                                            \
+  template SolveResult cg(const LinearOp<T>&, const LinearOp<T>*, std::span<const T>, std::span<T>,     \
+                          const SolveOptions&, const Space&);                                           \
+  template std::vector<SolveResult> cg_many(const LinearOp<T>&, const LinearOp<T>*, std::span<const T>, \
                                             std::span<T>, std::int64_t, const SolveOptions&, const Space&);
 X(float)
 X(double)

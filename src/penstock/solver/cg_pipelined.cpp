@@ -53,7 +53,8 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
   const Workspace<T> work(rows, pre ? 9 : 6);
   Vectors<T> v{};
   v.x = x.data();
-  v.r = work[0].data(), v.w = work[1].data(), v.n = work[2].data(), v.z = work[3].data(), v.s = work[4].data();
+  v.r = work[0].data(), v.w = work[1].data(), v.n = work[2].data(), v.z = work[3].data(),
+  v.s = work[4].data();
   v.p = work[5].data();
   v.u = pre ? work[6].data() : v.r, v.m = pre ? work[7].data() : v.w, v.q = pre ? work[8].data() : v.s;
   const auto whole = [rows](T* p) { return std::span<T>(p, static_cast<std::size_t>(rows)); };

@@ -12,7 +12,8 @@ LinearOp<T> chebyshev(const LinearOp<T>& a, Array<const T> inverse_diagonal, con
   require(o.degree >= 1, "Chebyshev: degree=" + std::to_string(o.degree) + ": give at least 1");
   require(o.smallest > 0 && o.smallest < o.largest,
           "Chebyshev: the eigenvalues lie in an interval (smallest, largest) with 0 < smallest < largest");
-  require(inverse_diagonal.size == 0 || inverse_diagonal.size == a.rows, "Chebyshev: a diagonal entry for each row");
+  require(inverse_diagonal.size == 0 || inverse_diagonal.size == a.rows,
+          "Chebyshev: a diagonal entry for each row");
   struct State {
     LinearOp<T> a;
     Array<const T> inverse;
@@ -42,7 +43,7 @@ LinearOp<T> chebyshev(const LinearOp<T>& a, Array<const T> inverse_diagonal, con
       const double next = 1 / (2 * sigma - rho);
       const auto keep = static_cast<T>(next * rho), add = static_cast<T>(2 * next / radius);
       sweep(n, 8, [&](std::int64_t f, std::int64_t count) {
-        T *__restrict rt = r.data() + f, *__restrict dt = d.data() + f, *__restrict zt = z.data() + f;
+        T* __restrict rt = r.data() + f, * __restrict dt = d.data() + f, * __restrict zt = z.data() + f;
         const T* __restrict qt = q.data() + f;
         for (std::int64_t i = 0; i < count; ++i) rt[i] -= qt[i];
         if (inverse)

@@ -12,7 +12,8 @@ namespace {
 /// The least-squares problem of a cycle: the Hessenberg matrix as it grows, turned into a triangle by rotations.
 class Triangle {
  public:
-  explicit Triangle(int m) : m_(m), h_(static_cast<std::size_t>(m + 1) * static_cast<std::size_t>(m)), c_(m), s_(m), g_(m + 1) {}
+  explicit Triangle(int m)
+      : m_(m), h_(static_cast<std::size_t>(m + 1) * static_cast<std::size_t>(m)), c_(m), s_(m), g_(m + 1) {}
   void start(double norm) { std::fill(g_.begin(), g_.end(), 0.0), g_[0] = norm, size_ = 0; }
 
   /// Column `size` of the Hessenberg matrix, size + 2 numbers. Returns the norm of the residual with it.
@@ -45,7 +46,9 @@ class Triangle {
   int size() const { return size_; }
 
  private:
-  const double* at(int j) const { return &h_[static_cast<std::size_t>(j) * static_cast<std::size_t>(m_ + 1)]; }
+  const double* at(int j) const {
+    return &h_[static_cast<std::size_t>(j) * static_cast<std::size_t>(m_ + 1)];
+  }
   double* at(int j) { return &h_[static_cast<std::size_t>(j) * static_cast<std::size_t>(m_ + 1)]; }
   void rotate(int i, double& a, double& b) const {
     const double t = c_[i] * a + s_[i] * b;
@@ -173,7 +176,8 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
       sweep.count(n, m->diagonal.size ? 3 : 2);
     }
     const auto step = m ? z : u;
-    sweep(n, 3, [&](std::int64_t f, std::int64_t count) { axpy<T>(T(1), step.data() + f, x.data() + f, count); });
+    sweep(n, 3,
+          [&](std::int64_t f, std::int64_t count) { axpy<T>(T(1), step.data() + f, x.data() + f, count); });
     progress.cycle();
     const auto before = norm;
     if (progress.small(estimate)) {
@@ -185,14 +189,15 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
       progress.correct(norm);
     }
     if (exhausted && !progress.small(norm) && !(norm < 0.5 * before))
-      progress.end(Stop::singular, "breakdown: A M maps the Krylov space into itself and b is not reached: the matrix is "
-                                   "singular, or b is not in its range");
+      progress.end(Stop::singular,
+                   "breakdown: A M maps the Krylov space into itself and b is not reached: the matrix is "
+                   "singular, or b is not in its range");
   }
   return progress.finish(v[0]);
 }
 
-template SolveResult gmres(const LinearOp<float>&, const LinearOp<float>*, std::span<const float>, std::span<float>,
-                           const SolveOptions&, const Space&);
+template SolveResult gmres(const LinearOp<float>&, const LinearOp<float>*, std::span<const float>,
+                           std::span<float>, const SolveOptions&, const Space&);
 template SolveResult gmres(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
                            std::span<double>, const SolveOptions&, const Space&);
 

@@ -55,7 +55,8 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
         const auto j = view.indices[k];
         if (j >= *block && j < *(block + 1) && !(lower_only && j > i)) row.emplace_back(j, v);
       }
-      std::stable_sort(row.begin(), row.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+      std::stable_sort(row.begin(), row.end(),
+                       [](const auto& x, const auto& y) { return x.first < y.first; });
       for (std::size_t k = 0; k < row.size();) {
         const auto j = row[k].first;
         double v = j == i ? shift * largest : 0;
@@ -88,20 +89,23 @@ struct Triangle {
   std::vector<T> values;
 
   std::int64_t bytes() const {
-    return std::ssize(starts) * 12 + std::ssize(indices) * static_cast<std::int64_t>(sizeof(Index) + sizeof(T));
+    return std::ssize(starts) * 12 +
+           std::ssize(indices) * static_cast<std::int64_t>(sizeof(Index) + sizeof(T));
   }
 };
 
 /// z[i] = scale[i] in[i] - sum of the row times z; `scale` may be null. in and z may be the same.
 template <class T>
-void solve_rows(const Triangle<T>& t, const T* scale, const T* in, T* z, std::int64_t first, std::int64_t last) {
+void solve_rows(const Triangle<T>& t, const T* scale, const T* in, T* z, std::int64_t first,
+                std::int64_t last) {
   const Index* order = t.order.order().data();
   const Index* indices = t.indices.data();
   const T* values = t.values.data();
   for (auto p = first; p < last; ++p) {
     const auto i = order[p];
     T sum = scale ? scale[i] * in[i] : in[i];
-    for (auto k = t.starts[static_cast<std::size_t>(p)], end = t.starts[static_cast<std::size_t>(p) + 1]; k < end; ++k)
+    for (auto k = t.starts[static_cast<std::size_t>(p)], end = t.starts[static_cast<std::size_t>(p) + 1];
+         k < end; ++k)
       sum -= values[k] * z[indices[k]];
     z[i] = sum;
   }
@@ -144,7 +148,9 @@ struct Factors {
       f->upper.order.run(
           [&](auto a, auto b) { solve_rows<T>(f->upper, f->inverse.data(), z.data(), z.data(), a, b); });
     };
-    op.matrix_bytes = [f] { return f->lower.bytes() + f->upper.bytes() + std::ssize(f->inverse) * std::int64_t(sizeof(T)); };
+    op.matrix_bytes = [f] {
+      return f->lower.bytes() + f->upper.bytes() + std::ssize(f->inverse) * std::int64_t(sizeof(T));
+    };
     return op;
   }
 };
@@ -168,7 +174,8 @@ std::string number(double v) {
 template <class V>
 void check(const Csr<V>& a, const FactorOptions& o, const std::string& name) {
   require(a.rows == a.cols, name + ": the matrix is not square");
-  require(o.shift >= 0 && std::isfinite(o.shift), name + ": shift=" + number(o.shift) + " is negative or not finite");
+  require(o.shift >= 0 && std::isfinite(o.shift),
+          name + ": shift=" + number(o.shift) + " is negative or not finite");
   require(o.blocks >= 1 && o.blocks <= std::max<std::int64_t>(a.rows, 1),
           name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(a.rows));
 }
@@ -214,17 +221,20 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
     }
   });
   if (fault.any())
-    throw Error(Errc::invalid_argument, "ILU0: the pivot of row " + std::to_string(fault.row) +
-                                            " is zero or not finite: give shift=1e-3 or more (a fraction of each row's "
-                                            "largest entry, added to the diagonal), or reorder the matrix");
+    throw Error(Errc::invalid_argument,
+                "ILU0: the pivot of row " + std::to_string(fault.row) +
+                    " is zero or not finite: give shift=1e-3 or more (a fraction of each row's "
+                    "largest entry, added to the diagonal), or reorder the matrix");
   RowOrder backward(a.rows, starts, true, [&](Index i, auto&& f) {
     for (auto k = above(i); k < end(i); ++k) f(column(k));
   });
   Factors<T> f;
   f.inverse.resize(static_cast<std::size_t>(a.rows));
-  for (std::int64_t i = 0; i < a.rows; ++i) f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
   f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, Index) { return value(k); });
-  f.upper = take<T>(s, std::move(backward), above, end, [&](Offset k, Index i) { return value(k) / value(diagonal(i)); });
+  f.upper = take<T>(s, std::move(backward), above, end,
+                    [&](Offset k, Index i) { return value(k) / value(diagonal(i)); });
   return Factors<T>::as_op(a.rows, std::move(f));
 }
 
@@ -271,13 +281,15 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
     }
   });
   if (fault.any())
-    throw Error(Errc::invalid_argument, "IC0: the pivot of row " + std::to_string(fault.row) +
-                                            " is not positive: the matrix is not positive definite, or its incomplete factor "
-                                            "is not; give shift=1e-3 or more (a fraction of each row's largest entry, added "
-                                            "to the diagonal), or use ILU0");
+    throw Error(Errc::invalid_argument,
+                "IC0: the pivot of row " + std::to_string(fault.row) +
+                    " is not positive: the matrix is not positive definite, or its incomplete factor "
+                    "is not; give shift=1e-3 or more (a fraction of each row's largest entry, added "
+                    "to the diagonal), or use ILU0");
   Factors<T> f;
   f.inverse.resize(static_cast<std::size_t>(a.rows));
-  for (std::int64_t i = 0; i < a.rows; ++i) f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
   // L^T by rows.
   Sorted turned;
   turned.rows = a.rows;
@@ -304,7 +316,7 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
   return Factors<T>::as_op(a.rows, std::move(f));
 }
 
-#define X(T, V)                                                           \
+#define X(T, V)                                                         \
   template LinearOp<T> ilu0<T, V>(const Csr<V>&, const FactorOptions&); \
   template LinearOp<T> ic0<T, V>(const Csr<V>&, const FactorOptions&);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)

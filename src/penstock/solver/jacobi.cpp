@@ -55,7 +55,8 @@ bool invert(double* m, std::int64_t n, double* work) {
     for (std::int64_t r = 0; r < n; ++r) {
       const double f = m[r * n + c];
       if (r == c || f == 0) continue;
-      for (std::int64_t j = 0; j < n; ++j) m[r * n + j] -= f * m[c * n + j], out[r * n + j] -= f * out[c * n + j];
+      for (std::int64_t j = 0; j < n; ++j)
+        m[r * n + j] -= f * m[c * n + j], out[r * n + j] -= f * out[c * n + j];
     }
   }
   std::copy_n(out, n * n, m);
@@ -81,9 +82,9 @@ LinearOp<T> jacobi(const Csr<V>& a) {
     }
   });
   if (fault.any())
-    throw Error(Errc::invalid_argument,
-                "Jacobi: the diagonal entry of row " + std::to_string(fault.row()) +
-                    " is zero or has no inverse: take another preconditioner (ILU0 with a shift), or reorder the rows");
+    throw Error(Errc::invalid_argument, "Jacobi: the diagonal entry of row " + std::to_string(fault.row()) +
+                                            " is zero or has no inverse: take another preconditioner (ILU0 "
+                                            "with a shift), or reorder the rows");
   LinearOp<T> op;
   op.rows = a.rows;
   op.diagonal = Array<const T>(inverse).slice(0, a.rows);
@@ -100,8 +101,9 @@ LinearOp<T> jacobi(const Csr<V>& a) {
 template <class T, class V>
 LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   require(a.rows == a.cols, "BlockJacobi: the matrix is not square");
-  require(block >= 1 && block <= 1024, "BlockJacobi: block_size=" + std::to_string(block) +
-                                           " is not in 1 .. 1024: blocks are kept dense; inner='ilu' takes larger ones");
+  require(block >= 1 && block <= 1024,
+          "BlockJacobi: block_size=" + std::to_string(block) +
+              " is not in 1 .. 1024: blocks are kept dense; inner='ilu' takes larger ones");
   const auto n = a.rows, blocks = (n + block - 1) / block;
   const auto inverse = allocate<T>(std::max<std::int64_t>(n * block, 1));
   const auto view = a.view();
@@ -127,8 +129,8 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
     }
   });
   if (fault.any())
-    throw Error(Errc::invalid_argument, "BlockJacobi: the block of rows " + std::to_string(fault.row()) + " .. " +
-                                            std::to_string(std::min(n, fault.row() + block) - 1) +
+    throw Error(Errc::invalid_argument, "BlockJacobi: the block of rows " + std::to_string(fault.row()) +
+                                            " .. " + std::to_string(std::min(n, fault.row() + block) - 1) +
                                             " is singular: give shift=1e-3 or more, or another block_size");
   LinearOp<T> op;
   op.rows = n;
@@ -149,7 +151,7 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   return op;
 }
 
-#define X(T, V)                                   \
+#define X(T, V)                                     \
   template LinearOp<T> jacobi<T, V>(const Csr<V>&); \
   template LinearOp<T> block_jacobi<T, V>(const Csr<V>&, std::int64_t, double);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)

@@ -35,7 +35,8 @@ class RowOrder {
   /// work(first, last) on ranges of positions, each once and not before what it needs.
   template <class Work>
   void run(Work&& work) const {
-    if (!parallel() || num_threads() == 1) return work(std::int64_t(0), static_cast<std::int64_t>(order_.size()));
+    if (!parallel() || num_threads() == 1)
+      return work(std::int64_t(0), static_cast<std::int64_t>(order_.size()));
     // Tasks are claimed in ascending order and need earlier ones only, so whoever waits waits for a running thread.
     std::atomic<std::int64_t> finished = 0;
     parallel_for(std::ssize(tasks_), [&](std::int64_t i) {
@@ -55,7 +56,8 @@ class RowOrder {
     std::int64_t first, last, after;  // positions; tasks that must have finished
   };
   static constexpr std::int64_t kWorthLevels = 8192;  // rows
-  static constexpr std::int64_t kWidth = 512;         // mean rows a level, below which threads wait more than they work
+  static constexpr std::int64_t kWidth =
+      512;  // mean rows a level, below which threads wait more than they work
   static constexpr std::int64_t kTaskRows = 1024;
   static constexpr int kSpins = 2000;
 
@@ -83,7 +85,8 @@ class RowOrder {
     auto next = starts;
     std::vector<Index> sorted(order_.size());
     for (const Index i : order_)
-      sorted[static_cast<std::size_t>(next[static_cast<std::size_t>(level[static_cast<std::size_t>(i)])]++)] = i;
+      sorted[static_cast<std::size_t>(next[static_cast<std::size_t>(level[static_cast<std::size_t>(i)])]++)] =
+          i;
     order_ = std::move(sorted);
     for (std::size_t l = 0; l < static_cast<std::size_t>(count); ++l) {
       const auto after = std::ssize(tasks_);

@@ -26,7 +26,8 @@ struct Product {
   void run(std::span<const T> x, std::span<T> y, ProductDots<T>* dots) {
     if (in_core()) {
       prepare();
-      plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, a.view(), x.data(), y.data(), {}, dots);
+      plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, a.view(), x.data(), y.data(), {},
+                                             dots);
     } else {
       multiply<PlusTimes<T>, V>(a, x, y, how);
       if (dots) dots->pass(y.data(), a.rows);
@@ -61,7 +62,7 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
   return op;
 }
 
-#define X(T, V)                                                                                   \
+#define X(T, V)                                                                                       \
   template LinearOp<T> matrix_op<T, V>(const Csr<V>&, std::shared_ptr<SpmvPlans<V>>, const Schedule&, \
                                        const MatrixOpOptions&);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)

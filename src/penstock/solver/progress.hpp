@@ -18,20 +18,20 @@ namespace penstock {
 template <class T>
 class Progress {
  public:
-  Progress(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x, const SolveOptions& o,
-           const Space& space)
+  Progress(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
+           const SolveOptions& o, const Space& space)
       : a_(a), b_(b), x_(x), o_(o), space_(space), sweep(sizeof(T)) {
     require(std::ssize(b) == a.rows && b.size() == x.size(), "solve: b and x need the rows of A");
-    require(!m || m->rows == a.rows, "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " +
-                                         std::to_string(a.rows));
+    require(!m || m->rows == a.rows,
+            "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
     std::array<double, 1> bb;
-    sweep(std::ssize(b), 1, bb, [&](std::int64_t f, std::int64_t n, double* s) {
-      s[0] += dot(b_.data() + f, b_.data() + f, n);
-    });
+    sweep(std::ssize(b), 1, bb,
+          [&](std::int64_t f, std::int64_t n, double* s) { s[0] += dot(b_.data() + f, b_.data() + f, n); });
     space.sum(bb);
     result_.target = std::max(o.rtol * std::sqrt(bb[0]), o.atol);
     // Squares below 1e-308 vanish, and a residual of nothing would pass for a solution.
-    const bool vanishes = bb[0] < kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
+    const bool vanishes =
+        bb[0] < kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
     if (!std::isfinite(bb[0]) || vanishes) not_finite();
   }
 
@@ -88,12 +88,15 @@ class Progress {
     stale_ = norm < 0.5 * last_check_ ? 0 : stale_ + 1;
     last_check_ = std::min(last_check_, norm);
     if (stale_ < 3) return false;
-    end(Stop::stagnated, "stagnated: the recurrence reached the tolerance, b - A x stays at " + number(norm) + ", above " +
-                             number(target()) + ": rounding allows no more; a larger rtol, float64 or a preconditioner helps");
+    end(Stop::stagnated, "stagnated: the recurrence reached the tolerance, b - A x stays at " + number(norm) +
+                             ", above " + number(target()) +
+                             ": rounding allows no more; a larger rtol, float64 or a preconditioner helps");
     return true;
   }
 
-  void end(Stop stop, std::string reason) { result_.stop = stop, result_.reason = std::move(reason), ended_ = true; }
+  void end(Stop stop, std::string reason) {
+    result_.stop = stop, result_.reason = std::move(reason), ended_ = true;
+  }
   bool ended() const { return ended_; }
 
   // Breakdowns that several methods share.
@@ -106,16 +109,19 @@ class Progress {
         "breakdown: r.Mr = " + number(rmr) + " <= 0: the preconditioner is not positive definite");
   }
   void not_finite() {
-    end(Stop::not_finite, "breakdown: an inner product is not a finite number, or b's vanishes: the matrix, M or b exceed the range of " +
-                              std::string(sizeof(T) == 4 ? "float32; use float64" : "float64; scale them"));
+    end(Stop::not_finite,
+        "breakdown: an inner product is not a finite number, or b's vanishes: the matrix, M or b exceed the "
+        "range of " +
+            std::string(sizeof(T) == 4 ? "float32; use float64" : "float64; scale them"));
   }
 
   /// The residual that is reported is the true one: `r` is overwritten. A method that broke down may have reached the
   /// target before.
   SolveResult finish(std::span<T> r) {
     if (!ended_)
-      end(Stop::max_iterations, "maxiter: " + std::to_string(result_.iterations) + " iterations left the residual at " +
-                                    number(result_.residual) + ", above " + number(target()));
+      end(Stop::max_iterations, "maxiter: " + std::to_string(result_.iterations) +
+                                    " iterations left the residual at " + number(result_.residual) +
+                                    ", above " + number(target()));
     if (result_.stop != Stop::converged && result_.stop != Stop::stagnated) {
       const auto norm = residual(r);
       if (small(norm) && result_.stop != Stop::not_finite) end(Stop::converged, "converged");

@@ -11,7 +11,7 @@ namespace penstock {
 struct SolveOptions {
   double rtol = 1e-5, atol = 0;  // done when norm(b - A x) <= max(rtol norm(b), atol)
   std::int64_t max_iterations = 1000;
-  int restart = 20;        // GMRES: vectors kept
+  int restart = 20;             // GMRES: vectors kept
   bool starts_at_zero = false;  // x is zero on entry: the first product is saved
   /// After each iteration; x is current in CG and BiCGStab, and after each cycle of GMRES.
   std::function<void(std::int64_t iteration, double residual)> callback = {};
@@ -34,9 +34,10 @@ struct SolveResult {
   Stop stop = Stop::max_iterations;
   std::string reason;
   std::int64_t iterations = 0;
-  std::vector<double> residuals;  // norms: of the start, then after each iteration, as the recurrence has them
-  double residual = 0;            // norm(b - A x), computed from the x returned
-  double target = 0;              // what it had to reach
+  std::vector<double>
+      residuals;        // norms: of the start, then after each iteration, as the recurrence has them
+  double residual = 0;  // norm(b - A x), computed from the x returned
+  double target = 0;    // what it had to reach
   std::int64_t vector_bytes = 0;  // that the method's passes and products moved for vectors, at least
   double seconds = 0;
 };
@@ -64,7 +65,8 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
 /// CG on `count` right-hand sides, one after the other in b and x: every one has its own step lengths and stops by itself,
 /// and all that are left share each product (LinearOp::apply_many). The callback hears of the largest residual.
 template <class T>
-std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
-                                 std::int64_t count, const SolveOptions& options, const Space& space = {});
+std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
+                                 std::span<T> x, std::int64_t count, const SolveOptions& options,
+                                 const Space& space = {});
 
 }  // namespace penstock

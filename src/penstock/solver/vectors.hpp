@@ -15,8 +15,9 @@ namespace penstock {
 
 // Of tiles of 512 to 8192 entries, 1024 and 2048 were fastest and alike (8 vectors of 2 M float64).
 inline constexpr std::int64_t kTile = 2048;
-inline constexpr std::int64_t kSumBlock = 8 * kTile;      // what a thread claims
-inline constexpr std::int64_t kAlone = 2 * kSumBlock;     // up to here, waking a thread costs more than it brings
+inline constexpr std::int64_t kSumBlock = 8 * kTile;  // what a thread claims
+inline constexpr std::int64_t kAlone =
+    2 * kSumBlock;  // up to here, waking a thread costs more than it brings
 
 /// tile(first, count, sums) over [0, n); sums[0 .. k) are added up, in order. `moved`: vectors that a tile reads or
 /// writes, for the count of bytes.
@@ -81,7 +82,8 @@ double dot_scaled(const T* __restrict d, const T* __restrict x, std::int64_t n) 
       const auto v = static_cast<double>(x[i + l]);
       s[l] += v * (static_cast<double>(d[i + l]) * v);
     }
-  for (; i < n; ++i) rest += static_cast<double>(x[i]) * (static_cast<double>(d[i]) * static_cast<double>(x[i]));
+  for (; i < n; ++i)
+    rest += static_cast<double>(x[i]) * (static_cast<double>(d[i]) * static_cast<double>(x[i]));
   return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])) + rest;
 }
 
@@ -105,7 +107,9 @@ template <class T>
 class Workspace {
  public:
   Workspace(std::int64_t entries, int vectors)
-      : stride_((entries + 15) / 16 * 16), memory_(allocate<T>(std::max<std::int64_t>(1, stride_ * vectors))), n_(entries) {}
+      : stride_((entries + 15) / 16 * 16),
+        memory_(allocate<T>(std::max<std::int64_t>(1, stride_ * vectors))),
+        n_(entries) {}
   std::span<T> operator[](int i) const { return {memory_.data + i * stride_, static_cast<std::size_t>(n_)}; }
 
  private:
