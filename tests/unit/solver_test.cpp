@@ -89,7 +89,7 @@ TEST(Solver, DotsOnTheWayAreThoseOfTheProduct) {
 }
 
 TEST(Solver, RowOrderRespectsWhatRowsNeed) {
-  const std::int64_t n = 40'000, step = 2000;  // row i needs i - step and i - step - 1
+  const std::int64_t n = 40'000, step = 2000;  // about four chunks are independent
   const auto needs = [&](std::int64_t i, auto&& f) {
     if (i >= step) f(static_cast<Index>(i - step));
     if (i > step) f(static_cast<Index>(i - step - 1));
@@ -101,7 +101,7 @@ TEST(Solver, RowOrderRespectsWhatRowsNeed) {
   std::vector<std::int64_t> value(static_cast<std::size_t>(n), 0);
   order.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
-      const auto i = order.order()[static_cast<std::size_t>(p)];
+      const auto i = order.row(p);
       std::int64_t sum = 1;
       needs(i, [&](Index k) { sum += value[static_cast<std::size_t>(k)]; });
       value[static_cast<std::size_t>(i)] += sum;  // twice would show

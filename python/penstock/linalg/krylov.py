@@ -110,7 +110,7 @@ def _solve(
     def call(iteration: int, residual: float) -> None:
         callback(x, residual, iteration)
 
-    settings = {
+    settings: dict[str, Any] = {
         **limits,
         "starts_at_zero": not x.any(),
         "callback": None if callback is None else call,
@@ -120,7 +120,9 @@ def _solve(
     return x, _solve_columns(op, m, rhs, x, settings)
 
 
-def _solve_columns(op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: Any) -> SolveInfo:
+def _solve_columns(
+    op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
+) -> SolveInfo:
     """Columns one after the other in memory, as the core has them; x receives the result at each callback, too."""
     k = rhs.shape[1]
     if k == 0:

@@ -1,6 +1,6 @@
 // Incomplete factors with A's own pattern: ILU(0) and IC(0) (Meijerink & van der Vorst 1977; Saad 2003, section 10.3), kept as unit
 // triangles and a diagonal, A ~ L D U, so that no division is left for the solves. Rows are factored and solved in the
-// order of RowOrder: by levels, or by blocks where entries between blocks were left out.
+// order of RowOrder: in chunks, or by blocks where entries between blocks were left out.
 #include <cmath>
 #include <string>
 
@@ -89,7 +89,7 @@ struct Triangle {
   std::vector<T> values;
 
   std::int64_t bytes() const {
-    return std::ssize(starts) * 12 +
+    return std::ssize(starts) * static_cast<std::int64_t>(sizeof(Offset)) +
            std::ssize(indices) * static_cast<std::int64_t>(sizeof(Index) + sizeof(T));
   }
 };
@@ -98,11 +98,10 @@ struct Triangle {
 template <class T>
 void solve_rows(const Triangle<T>& t, const T* scale, const T* in, T* z, std::int64_t first,
                 std::int64_t last) {
-  const Index* order = t.order.order().data();
   const Index* indices = t.indices.data();
   const T* values = t.values.data();
   for (auto p = first; p < last; ++p) {
-    const auto i = order[p];
+    const auto i = t.order.row(p);
     T sum = scale ? scale[i] * in[i] : in[i];
     for (auto k = t.starts[static_cast<std::size_t>(p)], end = t.starts[static_cast<std::size_t>(p) + 1];
          k < end; ++k)
@@ -116,14 +115,16 @@ template <class T, class Begin, class End, class Value>
 Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value value) {
   Triangle<T> t;
   t.order = std::move(order);
-  const auto& rows = t.order.order();
   t.starts.assign(1, 0);
-  for (const auto i : rows) t.starts.push_back(t.starts.back() + end(i) - begin(i));
+  for (std::int64_t p = 0; p < s.rows; ++p) {
+    const auto i = t.order.row(p);
+    t.starts.push_back(t.starts.back() + end(i) - begin(i));
+  }
   t.indices.resize(static_cast<std::size_t>(t.starts.back()));
   t.values.resize(t.indices.size());
   parallel_ranges(s.rows, 4096, [&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
-      const auto i = rows[static_cast<std::size_t>(p)];
+      const auto i = t.order.row(p);
       auto to = static_cast<std::size_t>(t.starts[static_cast<std::size_t>(p)]);
       for (auto k = begin(i); k < end(i); ++k, ++to) {
         t.indices[to] = s.indices[static_cast<std::size_t>(k)];
@@ -195,13 +196,13 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
   const auto above = [&](auto i) { return diagonal(i) + 1; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(a.rows, starts, false, [&](Index i, auto&& f) {
+  RowOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
   forward.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
-      const auto i = forward.order()[static_cast<std::size_t>(p)];
+      const auto i = forward.row(p);
       for (auto e = row(i); e < diagonal(i); ++e) {  // row i -= l_ik row k, on row i's entries
         const auto k = column(e);
         const double l = value(e) /= value(diagonal(k));
@@ -225,16 +226,16 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
                 "ILU0: the pivot of row " + std::to_string(fault.row) +
                     " is zero or not finite: give shift=1e-3 or more (a fraction of each row's "
                     "largest entry, added to the diagonal), or reorder the matrix");
-  RowOrder backward(a.rows, starts, true, [&](Index i, auto&& f) {
+  RowOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& f) {
     for (auto k = above(i); k < end(i); ++k) f(column(k));
   });
   Factors<T> f;
   f.inverse.resize(static_cast<std::size_t>(a.rows));
   for (std::int64_t i = 0; i < a.rows; ++i)
     f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
-  f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, Index) { return value(k); });
+  f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(s, std::move(backward), above, end,
-                    [&](Offset k, Index i) { return value(k) / value(diagonal(i)); });
+                    [&](Offset k, std::int64_t i) { return value(k) / value(diagonal(i)); });
   return Factors<T>::as_op(a.rows, std::move(f));
 }
 
@@ -247,14 +248,14 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
   const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(a.rows, starts, false, [&](Index i, auto&& f) {
+  RowOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
   // While row i is worked on its entries are l_ij d_j; they become l_ij at its end.
   forward.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
-      const auto i = forward.order()[static_cast<std::size_t>(p)];
+      const auto i = forward.row(p);
       double pivot = value(diagonal(i));
       for (auto e = row(i); e < diagonal(i); ++e) {
         const auto j = column(e);
@@ -307,12 +308,12 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
     }
   const auto begin = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i) + 1]; };
-  RowOrder backward(a.rows, starts, true, [&](Index i, auto&& g) {
+  RowOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& g) {
     for (auto k = begin(i); k < end(i); ++k) g(turned.indices[static_cast<std::size_t>(k)]);
   });
-  f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, Index) { return value(k); });
+  f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(turned, std::move(backward), begin, end,
-                    [&](Offset k, Index) { return turned.values[static_cast<std::size_t>(k)]; });
+                    [&](Offset k, std::int64_t) { return turned.values[static_cast<std::size_t>(k)]; });
   return Factors<T>::as_op(a.rows, std::move(f));
 }
 
