@@ -175,6 +175,30 @@ TEST(Solver, RowsMayBelongToSeveralProcesses) {
   }
 }
 
+TEST(Solver, ColumnsShareProductsAndStopAlone) {
+  const auto a = line(500);
+  const auto one = op_of(a);
+  auto many = one;
+  std::vector<std::size_t> widths;
+  many.apply_many = [&](std::span<const double> x, std::span<double> y) {
+    widths.push_back(x.size() / 500);
+    for (std::size_t i = 0; i < x.size(); i += 500) one.apply(x.subspan(i, 500), y.subspan(i, 500));
+  };
+  std::vector<double> b(1500, 0.0), x(1500, 0.0);
+  for (std::size_t i = 0; i < 500; ++i)
+    b[i] = std::sin(0.0063 * static_cast<double>(i + 1)), b[500 + i] = i % 3;
+  const auto results = cg_many<double>(many, nullptr, b, x, 3, {.rtol = 1e-9}, {});
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[2].iterations, 0);  // a right-hand side of zeros
+  EXPECT_NE(results[0].iterations, results[1].iterations);
+  EXPECT_EQ(std::ssize(widths), std::min(results[0].iterations, results[1].iterations));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(results[i].stop, Stop::converged);
+    const std::span bs(b.data() + i * 500, 500);
+    EXPECT_LE(error_of(one, bs, {x.data() + i * 500, 500}), 1.001 * results[i].target);
+  }
+}
+
 TEST(Solver, FactorsNameTheRowOfAZeroPivot) {
   auto a = line(5);
   std::vector<double> values(a.values.data, a.values.data + a.values.size);

@@ -27,12 +27,12 @@ class Progress {
     std::array<double, 1> bb;
     sweep(std::ssize(b), 1, bb,
           [&](std::int64_t f, std::int64_t n, double* s) { s[0] += dot(b_.data() + f, b_.data() + f, n); });
-    space.sum(bb);
-    result_.target = std::max(o.rtol * std::sqrt(bb[0]), o.atol);
     // Squares below 1e-308 vanish, and a residual of nothing would pass for a solution.
-    const bool vanishes =
-        bb[0] < kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
-    if (!std::isfinite(bb[0]) || vanishes) not_finite();
+    const bool tiny = bb[0] < kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
+    std::array<double, 2> sums{bb[0], tiny ? 1.0 : 0.0};
+    space.sum(sums);
+    result_.target = std::max(o.rtol * std::sqrt(sums[0]), o.atol);
+    if (!std::isfinite(sums[0]) || (sums[1] > 0 && sums[0] < kLeastSquares)) not_finite();
   }
 
   double target() const { return result_.target; }

@@ -13,7 +13,7 @@
 // tile in blocks of a fixed size, and the blocks added in order: they do not depend on the number of threads.
 namespace penstock {
 
-// Of tiles of 512 to 8192 entries, 1024 and 2048 were fastest and alike (8 vectors of 2 M float64).
+// Five tiles of float64 are 80 KB: they stay in the second-level cache between the steps.
 inline constexpr std::int64_t kTile = 2048;
 inline constexpr std::int64_t kSumBlock = 8 * kTile;  // what a thread claims
 inline constexpr std::int64_t kAlone =
