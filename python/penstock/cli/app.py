@@ -9,8 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from penstock.cli import convert, demo, doctor, generate, info, multiply, spgemm, ui
-from penstock.cli import convert, demo, doctor, generate, info, multiply, solve, ui
+from penstock.cli import convert, demo, doctor, generate, info, multiply, solve, spgemm, ui
 
 # Typer carries its own click in some versions and needs the package in others; this finds it in
 # either.
