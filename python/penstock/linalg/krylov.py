@@ -116,7 +116,8 @@ def _solve(
         "callback": None if callback is None else call,
     }
     if rhs.ndim == 1:
-        return x, make_info(_core.solve(method, op, m, rhs, x, settings), op.matrix_bytes)
+        result: Any = _core.solve(method, op, m, rhs, x, settings)
+        return x, make_info(result, op.matrix_bytes)
     return x, _solve_columns(op, m, rhs, x, settings)
 
 

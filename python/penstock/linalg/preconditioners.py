@@ -148,9 +148,9 @@ class BlockJacobi(Preconditioner):
 class ILU0(Preconditioner):
     """(L U)^-1 with the incomplete factors of A on its own pattern (Saad 2003, section 10.3).
 
-    For bicgstab and gmres; for cg use IC0. Chunks of rows are factored and solved level by level where that gives threads enough
-    to do; results do not depend on their number. ValueError names the row of a zero pivot: `shift` (a fraction of
-    the largest absolute value of each row, added to its diagonal entry; 1e-3 to 1e-1) is the remedy.
+    For bicgstab and gmres; for cg use IC0. Chunks of rows are factored and solved level by level where that gives
+    threads enough to do; results do not depend on their number. ValueError names the row of a zero pivot: `shift` (a
+    fraction of the largest absolute value of each row, added to its diagonal entry; 1e-3 to 1e-1) is the remedy.
     """
 
     def __init__(self, A: Any, *, shift: float = 0.0, dtype: Any = None) -> None:
