@@ -1,4 +1,4 @@
-"""The command line: `penstock demo | info | convert | generate | multiply | doctor`."""
+"""The command line: `penstock demo | info | convert | generate | multiply | solve | doctor`."""
 
 from __future__ import annotations
 

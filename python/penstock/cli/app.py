@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from penstock.cli import convert, demo, doctor, generate, info, multiply, spgemm, ui
+from penstock.cli import convert, demo, doctor, generate, info, multiply, solve, spgemm, ui
 
 # Typer carries its own click in some versions and needs the package in others; this finds it in
 # either.
@@ -85,4 +85,5 @@ app.command("convert")(convert.convert)
 app.add_typer(generate.app, name="generate")
 app.command("multiply")(multiply.multiply)
 app.command("spgemm")(spgemm.spgemm)
+app.command("solve")(solve.solve)
 app.command("doctor")(doctor.doctor)

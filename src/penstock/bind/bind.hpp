@@ -22,6 +22,8 @@ void gpu(nb::module_&);
 void structure(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
+void solver(nb::module_&);
+void precondition(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

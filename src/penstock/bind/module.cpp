@@ -14,4 +14,6 @@ NB_MODULE(_core, m) {
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
+  penstock::bind::solver(m);
+  penstock::bind::precondition(m);
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include "penstock/core/device.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/kernel/dot.hpp"
 #include "penstock/semiring/max_times.hpp"
 #include "penstock/semiring/min_plus.hpp"
 #include "penstock/semiring/or_and.hpp"
@@ -43,9 +44,11 @@ void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::
                      Scale<S> scale);
 
 namespace cpu {
+/// `dots` (may be null) takes inner products of y on the way.
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale);
-}
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          ProductDots<typename S::value_type>* dots = nullptr);
+}  // namespace cpu
 namespace gpu {
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,

@@ -63,21 +63,31 @@ void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::valu
 }  // namespace
 
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale) {
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          ProductDots<typename S::value_type>* dots) {
   const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, kSmallestBlock, kBlockCost);
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   Pieces<S> pieces(blocks);
+  if (dots) dots->start(std::ssize(blocks));
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& b = blocks[static_cast<std::size_t>(i)];
     Offset piece_ptr[2];
     const auto view = block_view(a, b, piece_ptr);
     if (b.piece) rows<S, V>(view, x, pieces.cell(i), {});
     else rows<S, V>(view, x, y + b.first_row, scale);
+    if (dots && !b.piece) dots->add(i, y, b.first_row, b.first_row + b.rows);
   });
   pieces.finish(y, scale);
+  if (!dots) return;
+  for (std::int64_t i = 0; i < std::ssize(blocks); ++i) {  // a split row, once all its pieces are there
+    const auto& b = blocks[static_cast<std::size_t>(i)];
+    if (b.piece && b.first_nnz == a.indptr[b.first_row]) dots->add(i, y, b.first_row, b.first_row + 1);
+  }
 }
 
-#define X(S, V) template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>);
+#define X(S, V)                                                                        \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, \
+                           ProductDots<S::value_type>*);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
 

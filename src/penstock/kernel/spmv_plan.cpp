@@ -76,9 +76,16 @@ std::int64_t SpmvPlans<V>::bytes() const {
 }
 
 template <class V>
+SpmvAlgorithm SpmvPlans<V>::chosen() const {
+  const std::lock_guard guard(lock_);
+  return chosen_;
+}
+
+template <class V>
 template <Semiring S>
 SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, const typename S::value_type* x,
-                                     typename S::value_type* y, Scale<S> scale) {
+                                     typename S::value_type* y, Scale<S> scale,
+                                     ProductDots<typename S::value_type>* dots) {
   if constexpr (Plannable<S, V>) {
     std::unique_lock guard(lock_);
     const auto how = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
@@ -87,13 +94,17 @@ SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, co
     const auto binned = binned_;
     const auto stencil = stencil_;
     guard.unlock();
-    if (how == SpmvAlgorithm::blocked) return spmv_blocked<S, V>(*blocked, x, y, scale), how;
-    if (how == SpmvAlgorithm::binned) return spmv_binned<S, V>(*binned, x, y, scale), how;
-    if (how == SpmvAlgorithm::stencil) return spmv_stencil<S, V>(*stencil, a, x, y, scale), how;
+    if (how == SpmvAlgorithm::stencil) return spmv_stencil<S, V>(*stencil, a, x, y, scale, dots), how;
+    if (how == SpmvAlgorithm::blocked) spmv_blocked<S, V>(*blocked, x, y, scale);
+    if (how == SpmvAlgorithm::binned) spmv_binned<S, V>(*binned, x, y, scale);
+    if (how != SpmvAlgorithm::balanced) {
+      if (dots) dots->pass(y, a.rows);
+      return how;
+    }
   } else if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) {
     refuse(wish);
   }
-  cpu::spmv<S, V>(a, x, y, scale);
+  cpu::spmv<S, V>(a, x, y, scale, dots);
   return SpmvAlgorithm::balanced;
 }
 
@@ -104,7 +115,7 @@ template class SpmvPlans<Complex64>;
 template class SpmvPlans<Complex128>;
 #define X(S, V)                                                                                            \
   template SpmvAlgorithm SpmvPlans<V>::multiply<S>(SpmvAlgorithm, const CsrView<V>&, const S::value_type*, \
-                                                   S::value_type*, Scale<S>);
+                                                   S::value_type*, Scale<S>, ProductDots<S::value_type>*);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
 

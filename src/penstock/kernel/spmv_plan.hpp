@@ -38,10 +38,13 @@ class SpmvPlans {
 
   /// y = alpha A x + beta y by `wish`, whose plan is built if need be; automatic is what was prepared last, else
   /// balanced. Returns what was used. Throws Error{not_compiled} where `wish` has no kernel for these types.
+  /// `dots` (may be null; float and double) takes inner products of y, on the way where the kernel can.
   template <Semiring S>
   SpmvAlgorithm multiply(SpmvAlgorithm wish, const CsrView<V>& a, const typename S::value_type* x,
-                         typename S::value_type* y, Scale<S> scale);
+                         typename S::value_type* y, Scale<S> scale,
+                         ProductDots<typename S::value_type>* dots = nullptr);
   std::int64_t bytes() const;  // held by the plans
+  SpmvAlgorithm chosen() const;
 
  private:
   void build(const CsrView<V>& a, SpmvAlgorithm how);

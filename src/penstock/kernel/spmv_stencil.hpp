@@ -36,7 +36,8 @@ double stencil_share(const CsrView<V>& a);
 
 template <Semiring S, class V>
 void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typename S::value_type* x,
-                  typename S::value_type* y, Scale<S> scale);
+                  typename S::value_type* y, Scale<S> scale,
+                  ProductDots<typename S::value_type>* dots = nullptr);
 
 /// Rows [first, last) of one run, into out[0 ..). `columns` and `values` are the first row's; an own run's values are
 /// those of its groups, and `first` is a multiple of the lanes.

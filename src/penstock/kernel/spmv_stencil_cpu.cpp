@@ -149,7 +149,7 @@ StencilPlan<V> make_stencil(const CsrView<V>& a) {
 
 template <Semiring S, class V>
 void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typename S::value_type* x,
-                  typename S::value_type* y, Scale<S> scale) {
+                  typename S::value_type* y, Scale<S> scale, ProductDots<typename S::value_type>* dots) {
   using T = typename S::value_type;
   using Kind = typename StencilPlan<V>::Kind;
   static const auto in_run = stencil_kernel<T, V>();
@@ -175,8 +175,10 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
     if constexpr (!is_pattern<V>) args.values = args.shared ? a.values + k : plan.values.data + run.values;
     in_run(args);
   };
+  if (dots) dots->start(std::ssize(plan.chunks));
   parallel_for(std::ssize(plan.chunks), [&](std::int64_t i) {
-    for (const auto& run : plan.chunks[static_cast<std::size_t>(i)]) {
+    const auto& chunk = plan.chunks[static_cast<std::size_t>(i)];
+    for (const auto& run : chunk) {
       T* out = y + run.first_row;
       if (scale.plain()) {
         run_rows(run, 0, run.rows, out);
@@ -189,12 +191,13 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
         for (auto r = first; r < last; ++r) out[r] = scale(buffer[r - first], out[r]);
       }
     }
+    if (dots) dots->add(i, y, chunk.front().first_row, chunk.back().first_row + chunk.back().rows);
   });
 }
 
 #define X(T, V)                                                                                       \
   template void spmv_stencil<PlusTimes<T>, V>(const StencilPlan<V>&, const CsrView<V>&, const T*, T*, \
-                                              Scale<PlusTimes<T>>);
+                                              Scale<PlusTimes<T>>, ProductDots<T>*);
 PENSTOCK_FOR_EACH_PLANNED(X)
 #undef X
 template StencilPlan<One> make_stencil(const CsrView<One>&);

@@ -1,0 +1,224 @@
+"""`penstock solve`: solves A x = b and says how it went, and whether x is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from penstock.cli import ui
+from penstock.cli.convert import VALUE_TYPES, value_type
+from penstock.cli.files import check_output, describe, read_matrix, summary
+from penstock.cli.multiply import _limits
+
+METHODS = ("cg", "pipecg", "bicgstab", "gmres")
+PRECONDITIONERS = ("none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev")
+SUFFIXES = (".npy", ".csv", ".parquet")
+SLACK = 1.01  # the check adds up in another order
+
+
+def _right_hand_side(name: str, n: int, dtype: Any, seed: int) -> np.ndarray:
+    """`ones`, `random`, or a vector from a .npy file, a column of text, or a .parquet file."""
+    if name == "ones":
+        return np.ones(n, dtype)
+    if name == "random":
+        return np.random.default_rng(seed).uniform(-1, 1, n).astype(dtype)
+    path = Path(name)
+    if not path.is_file():
+        raise ui.InputError(f"--rhs {name}: no such file; ones and random need none")
+    b: Any
+    try:
+        if path.suffix == ".npy":
+            b = np.load(path, allow_pickle=False)
+        elif path.suffix == ".parquet":
+            import polars as pl
+
+            b = pl.read_parquet(path).to_series(0).to_numpy()
+        else:
+            b = np.loadtxt(path, delimiter="," if path.suffix == ".csv" else None, ndmin=1)
+    except ValueError as error:
+        raise ui.InputError(f"--rhs {path}: {error}") from error
+    if b.size != n:
+        raise ui.InputError(f"--rhs {path} holds {b.shape} numbers, the matrix has {n} rows")
+    return b.reshape(n)
+
+
+def _write(x: np.ndarray, path: Path) -> None:
+    from penstock._io._atomic import atomic_file
+
+    with atomic_file(path) as file:
+        if path.suffix == ".npy":
+            np.save(file, x)
+        elif path.suffix == ".csv":
+            np.savetxt(file, x, fmt="%.17g" if x.dtype == np.float64 else "%.9g")
+        else:
+            import polars as pl
+
+            pl.DataFrame({"x": x}).write_parquet(file)
+
+
+def _preconditioner(name: str, a: Any, shift: float, blocks: int | None) -> Any:
+    import penstock as ps
+
+    if shift and name not in ("block_jacobi", "ilu0", "ic0"):
+        raise ui.InputError("--shift is for --precond block_jacobi, ilu0 and ic0")
+    if blocks is not None and name != "block_jacobi":
+        raise ui.InputError("--blocks is for --precond block_jacobi")
+    if name == "none":
+        return None
+    if name == "block_jacobi":
+        inner = "lu" if blocks is None else "ilu"
+        return ps.linalg.BlockJacobi(a, blocks=blocks, inner=inner, shift=shift)
+    made = {"jacobi": "Jacobi", "ilu0": "ILU0", "ic0": "IC0", "chebyshev": "Chebyshev"}[name]
+    return getattr(ps.linalg, made)(a, **({"shift": shift} if shift else {}))
+
+
+def _check(a: Any, x: np.ndarray, b: np.ndarray, target: float) -> dict[str, Any]:
+    """The residual by SciPy in float64."""
+    s = a.to_scipy().astype(np.float64)
+    residual = float(np.linalg.norm(b.astype(np.float64) - s @ x.astype(np.float64)))
+    # float32 vectors know their residual to a few units of float32 only.
+    noise = 0.0
+    if x.dtype == np.float32:
+        noise = 8 * float(np.finfo(np.float32).eps * np.linalg.norm(abs(s) @ abs(x) + abs(b)))
+    return {
+        "residual": residual,
+        "target": target,
+        "ok": residual <= SLACK * target + noise,
+        "reference": "SciPy",
+    }
+
+
+def solve(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A square matrix in any format, or a native store.", show_default=False
+        ),
+    ],
+    method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".")] = "cg",
+    precond: Annotated[str, typer.Option(help=", ".join(PRECONDITIONERS) + ".")] = "none",
+    rhs: Annotated[
+        str, typer.Option(metavar="FILE|ones|random", help="b: .npy, .csv, .parquet or text.")
+    ] = "ones",
+    rtol: Annotated[float, typer.Option(help="Stop at norm(b - A x) <= rtol norm(b).")] = 1e-6,
+    atol: Annotated[float, typer.Option(help="Or at this norm, where it is larger.")] = 0.0,
+    maxiter: Annotated[
+        int | None, typer.Option(min=1, help="Iterations; cycles of gmres. [default: 10 n]")
+    ] = None,
+    restart: Annotated[int | None, typer.Option(min=1, help="Vectors that gmres keeps.")] = None,
+    shift: Annotated[
+        float, typer.Option(help="Added to the diagonal before factoring, as a fraction of rows.")
+    ] = 0.0,
+    blocks: Annotated[
+        int | None, typer.Option(min=1, help="block_jacobi: so many, with ILU(0) inside.")
+    ] = None,
+    prepare: Annotated[
+        bool, typer.Option(help="Build a plan for the products after a dozen of them.")
+    ] = True,
+    dtype: Annotated[
+        str | None, typer.Option(help=f"Convert the values first: {', '.join(VALUE_TYPES)}.")
+    ] = None,
+    device_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="What a device may hold; above it the matrix is streamed."
+        ),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.")] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Recompute the residual with SciPy; exit 1 if wrong.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of a random b.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write x: .npy, .csv or .parquet.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace --out where it exists.")] = False,
+    json: ui.Json = False,
+) -> int:
+    """Solve A x = b; exit 1 where it does not converge."""
+    import time
+
+    import penstock as ps
+    from penstock.linalg._operators import real_dtype
+
+    for value, known, name in ((method, METHODS, "method"), (precond, PRECONDITIONERS, "precond")):
+        if value not in known:
+            raise ui.InputError(f"--{name} {value} is unknown: choose one of {', '.join(known)}")
+    if restart is not None and method != "gmres":
+        raise ui.InputError("--restart is for --method gmres")
+    if out is not None:
+        if out.suffix not in SUFFIXES:
+            raise ui.InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}")
+        check_output(out, force)
+    target = value_type(dtype)
+    check = None
+    with ui.progress(4 if verify else 3, quiet=json) as step, _limits(device_memory, threads):
+        step.next(f"reading {file.name}")
+        a = read_matrix(file)
+        if target is not None:
+            a = a.astype(target)
+        b = _right_hand_side(rhs, a.shape[0], real_dtype(a), seed)
+        step.next("preparing")
+        begin = time.perf_counter()
+        m = _preconditioner(precond, a, shift, blocks)
+        setup = time.perf_counter() - begin
+        step.next("solving")
+        how: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": m}
+        if method == "gmres":
+            how["restart"] = restart
+        x, info = getattr(ps.linalg, method)(a, b, prepare=prepare, **how)
+        if verify:
+            step.next("checking with SciPy")
+            check = _check(a, x, b, info.target)
+        if out is not None:
+            _write(x, out)
+    _show(json, summary(a, str(file)), method, precond, setup, info, check, out)
+    return 0 if info == 0 and (check is None or check["ok"]) else 1
+
+
+def _show(
+    json: bool,
+    head: dict[str, Any],
+    method: str,
+    precond: str,
+    setup: float,
+    info: Any,
+    check: dict[str, Any] | None,
+    out: Path | None,
+) -> None:
+    each = info.seconds / max(info.iterations, 1)
+    if json:
+        names = ("reason", "iterations", "residual", "target", "seconds", "residuals")
+        ui.emit_json(
+            {
+                "matrix": head,
+                "method": method,
+                "preconditioner": precond,
+                "setup_seconds": setup,
+                "info": int(info),
+                "converged": info.converged,
+                **{name: getattr(info, name) for name in names},
+                "seconds_per_iteration": each,
+                "check": check,
+            }
+        )
+        return
+    console = ui.console()
+    ui.headline(console, Path(head["name"]).name, describe(head))
+    rows = {
+        "method": method + ("" if precond == "none" else f" with {precond}"),
+        "result": info.reason,
+        "iterations": ui.count(info.iterations),
+        "residual": f"{info.residual:.3g}, to reach {info.target:.3g}, from {info.residuals[0]:.3g}",
+        "time": f"{ui.seconds(info.seconds)}, {ui.seconds(each)} an iteration"
+        + ("" if precond == "none" else f", and {ui.seconds(setup)} to set up"),
+    }
+    if check is not None:
+        words = "right" if check["ok"] else "NOT REACHED"
+        rows["verified"] = f"{words}: residual {check['residual']:.3g} (SciPy)"
+    console.print(ui.facts(rows))
+    if out is not None:
+        console.print(f"x written to {out}", soft_wrap=True, markup=False)

@@ -1,0 +1,84 @@
+"""From what users have (csr_array, SciPy sparse, LinearOperator, preconditioner) to the core's operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._convert import result_dtype
+from penstock._csr import csr_array
+from penstock._products import Transposed
+from penstock._schedules import options
+
+PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
+
+
+def as_matrix(a: Any) -> Any:
+    """A csr_array where `a` holds entries; otherwise the object itself, which must have shape and matvec."""
+    if isinstance(a, csr_array):
+        return a
+    if isinstance(a, Transposed):
+        return a.formed()
+    if hasattr(a, "tocsr") or isinstance(a, np.ndarray):
+        return csr_array(a)
+    if hasattr(a, "shape") and hasattr(a, "matvec"):
+        return a
+    if isinstance(a, (list, tuple)):
+        return csr_array(np.asarray(a))
+    raise TypeError(
+        f"A is {type(a).__name__}: give a csr_array, a SciPy sparse array, a dense array, or an object with shape and "
+        "matvec, such as a LinearOperator"
+    )
+
+
+def require_square(a: Any, name: str = "A") -> int:
+    shape = tuple(a.shape)
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{name} has shape {shape}: a solver needs a square matrix")
+    return int(shape[0])
+
+
+def real_dtype(a: Any, *others: Any) -> np.dtype:
+    """float32 where everything is, else float64; complex numbers are refused."""
+    dtypes = [np.dtype(x.dtype) for x in (a, *others) if getattr(x, "dtype", None) is not None]
+    dtype = result_dtype(*dtypes) if dtypes else np.dtype(np.float64)
+    if dtype.kind == "c":
+        raise TypeError(
+            "the solvers are built for real numbers: use scipy.sparse.linalg, which takes a csr_array, for complex ones"
+        )
+    return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
+
+
+def matrix_op(a: csr_array, dtype: np.dtype, prepare: bool) -> Any:
+    if a.dtype == np.float64 and dtype == np.float32:
+        a = a.astype(np.float32)
+    limit = options.device_memory or 0
+    return _core.matrix_op(a._core, dtype.name, limit, PREPARE_AFTER if prepare else -1)
+
+
+def function_op(matvec: Any, n: int, dtype: np.dtype, name: str) -> Any:
+    """Calls `matvec` with arrays of its own, and checks what it returns."""
+
+    def call(x: np.ndarray, y: np.ndarray) -> None:
+        value = np.asarray(matvec(x.copy()))
+        if value.shape not in ((n,), (n, 1)):
+            raise ValueError(f"{name} returned an array of shape {value.shape}, not ({n},)")
+        if value.dtype.kind == "c":
+            raise TypeError(f"{name} returned complex numbers; the solvers are built for real ones")
+        y[:] = value.reshape(n)
+
+    return _core.function_op(n, dtype.name, call)
+
+
+def as_op(a: Any, dtype: np.dtype, prepare: bool, name: str = "A") -> Any:
+    """The core's operator for `as_matrix`'s result, or for anything that M may be."""
+    n = require_square(a, name)
+    native = getattr(a, "_native_op", None)  # one of our preconditioners
+    if native is not None:
+        if native.dtype == dtype.name:
+            return native
+    elif isinstance(a, csr_array):
+        return matrix_op(a, dtype, prepare)
+    return function_op(a.matvec, n, dtype, f"{name}.matvec")

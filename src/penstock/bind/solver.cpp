@@ -1,0 +1,180 @@
+// Operators and Krylov methods. An operator is a matrix of the library, a preconditioner, or a Python function.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/linear_op.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/schedule/planner.hpp"
+#include "penstock/solver/matrix_op.hpp"
+#include "penstock/solver/solve.hpp"
+
+namespace penstock::bind {
+namespace {
+
+template <class T, class V>
+bool try_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory, std::int64_t prepare_after,
+                   AnyOp& out) {
+  const auto* a = std::get_if<Csr<V>>(&m.any);
+  if (!a || dtype != dtype_of<T>()) return false;
+  const Workload work{a->indices.place, a->bytes(), a->cols * std::int64_t(sizeof(T)), a->rows * std::int64_t(sizeof(T))};
+  // The plans live in a variant that the matrix owns: the pointer keeps it.
+  std::shared_ptr<SpmvPlans<V>> plans(m.plans, &std::get<SpmvPlans<V>>(*m.plans));
+  out.op = matrix_op<T, V>(*a, plans, choose(work, {.device_memory = device_memory}), {.prepare_after = prepare_after});
+  return true;
+}
+
+AnyOp bound_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory, std::int64_t prepare_after) {
+  AnyOp out;
+#define X(T, V) \
+  if (try_matrix_op<T, V>(m, dtype, device_memory, prepare_after, out)) return out;
+  PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+  throw Error(Errc::not_compiled, "solvers work on real matrices, in float32 or float64: convert with astype");
+}
+
+/// function(x, y) fills y. Both are views of this library's memory that end with the call: the Python side copies.
+template <class T>
+LinearOp<T> function_op(std::int64_t rows, const nb::callable& function) {
+  const std::shared_ptr<nb::callable> f(new nb::callable(function), [](nb::callable* p) {
+    const nb::gil_scoped_acquire gil;
+    delete p;
+  });
+  LinearOp<T> op;
+  op.rows = rows;
+  op.apply = [f](std::span<const T> x, std::span<T> y) {
+    const nb::gil_scoped_acquire gil;
+    const nb::object none = nb::none();
+    const auto in = nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(x.data(), {x.size()}, none));
+    const auto out = nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(y.data(), {y.size()}, none));
+    (*f)(in, out);
+  };
+  return op;
+}
+
+AnyOp bound_function_op(std::int64_t rows, const std::string& dtype, const nb::callable& function) {
+  if (dtype == "float32") return {function_op<float>(rows, function)};
+  require(dtype == "float64", "function_op: float32 or float64");
+  return {function_op<double>(rows, function)};
+}
+
+constexpr const char* stop_name(Stop stop) {
+  switch (stop) {
+    case Stop::converged: return "converged";
+    case Stop::max_iterations: return "maxiter";
+    case Stop::stagnated: return "stagnated";
+    case Stop::not_positive: return "not_positive";
+    case Stop::bad_preconditioner: return "bad_preconditioner";
+    case Stop::rho: return "rho";
+    case Stop::omega: return "omega";
+    case Stop::singular: return "singular";
+    case Stop::not_finite: return "not_finite";
+  }
+  return "";
+}
+
+nb::dict as_dict(const SolveResult& r) {
+  nb::dict d;
+  d["stop"] = stop_name(r.stop);
+  d["reason"] = r.reason;
+  d["iterations"] = r.iterations;
+  d["residuals"] = r.residuals;
+  d["residual"] = r.residual;
+  d["target"] = r.target;
+  d["vector_bytes"] = r.vector_bytes;
+  d["seconds"] = r.seconds;
+  return d;
+}
+
+SolveOptions options_of(const nb::dict& d) {
+  SolveOptions o;
+  o.rtol = nb::cast<double>(d["rtol"]);
+  o.atol = nb::cast<double>(d["atol"]);
+  o.max_iterations = nb::cast<std::int64_t>(d["maxiter"]);
+  o.restart = nb::cast<int>(d["restart"]);
+  o.starts_at_zero = nb::cast<bool>(d["starts_at_zero"]);
+  if (const nb::object f = d["callback"]; !f.is_none())
+    o.callback = [f](std::int64_t iteration, double residual) {  // lives as long as the call that made it
+      const nb::gil_scoped_acquire gil;
+      f(iteration, residual);
+    };
+  return o;
+}
+
+template <class T>
+nb::object run(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m, const nb::object& b,
+               const nb::object& x, const SolveOptions& o) {
+  const auto from = nb::cast<ReadArray<T>>(b);
+  const auto to = nb::cast<WriteArray<T>>(x);
+  const std::span bs(from.data(), from.shape(0));
+  const std::span xs(to.data(), to.shape(0));
+  SolveResult result;
+  {
+    const nb::gil_scoped_release release;
+    if (method == "cg") result = cg<T>(a, m, bs, xs, o);
+    else if (method == "pipecg") result = pipelined_cg<T>(a, m, bs, xs, o);
+    else if (method == "bicgstab") result = bicgstab<T>(a, m, bs, xs, o);
+    else if (method == "gmres") result = gmres<T>(a, m, bs, xs, o);
+    else throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
+  }
+  return as_dict(result);
+}
+
+nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
+                 const nb::dict& options) {
+  const auto o = options_of(options);
+  return std::visit([&]<class T>(const LinearOp<T>& op) {
+    const auto* preconditioner = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
+    require(!m || preconditioner, "A and M differ in type");
+    return run<T>(method, op, preconditioner, b, x, o);
+  }, a.op);
+}
+
+nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x, std::int64_t count,
+                    const nb::dict& options) {
+  const auto o = options_of(options);
+  std::vector<SolveResult> results;
+  std::visit([&]<class T>(const LinearOp<T>& op) {
+    const auto* preconditioner = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
+    require(!m || preconditioner, "A and M differ in type");
+    const auto from = nb::cast<ReadArray<T>>(b);
+    const auto to = nb::cast<WriteArray<T>>(x);
+    const nb::gil_scoped_release release;
+    results = cg_many<T>(op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, count, o);
+  }, a.op);
+  nb::list out;
+  for (const auto& r : results) out.append(as_dict(r));
+  return out;
+}
+
+void apply(const AnyOp& a, const nb::object& x, const nb::object& y) {
+  std::visit([&]<class T>(const LinearOp<T>& op) {
+    const auto from = nb::cast<ReadArray<T>>(x);
+    const auto to = nb::cast<WriteArray<T>>(y);
+    require(std::int64_t(from.shape(0)) == op.rows && from.shape(0) == to.shape(0), "apply: shapes differ");
+    const nb::gil_scoped_release release;
+    op.apply({from.data(), from.shape(0)}, {to.data(), to.shape(0)});
+  }, a.op);
+}
+
+}  // namespace
+
+void solver(nb::module_& m) {
+  nb::class_<AnyOp>(m, "LinearOp", "y = A x: what solvers ask of a matrix or a preconditioner.")
+      .def_prop_ro("rows", [](const AnyOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
+      .def_prop_ro("matrix_bytes", [](const AnyOp& a) {
+        return std::visit([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); }, a.op);
+      })
+      .def_prop_ro("dtype", [](const AnyOp& a) {
+        return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
+      })
+      .def("apply", apply, nb::arg("x"), nb::arg("y"));
+  m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"), nb::arg("prepare_after"));
+  m.def("function_op", bound_function_op, nb::arg("rows"), nb::arg("dtype"), nb::arg("function"));
+  m.def("solve", solve, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
+        nb::arg("options"));
+  m.def("solve_many", solve_many, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"), nb::arg("count"),
+        nb::arg("options"));
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,71 @@
+#include "penstock/solver/matrix_op.hpp"
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv_rows.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kWorthAPlan = 1 << 16;  // entries: below, a product takes microseconds
+
+template <class T, class V>
+struct Product {
+  Csr<V> a;
+  std::shared_ptr<SpmvPlans<V>> plans;
+  Schedule how;
+  std::int64_t left = -1;  // products until a plan is built
+
+  bool in_core() const {
+    const auto* s = std::get_if<InCore>(&how);
+    return s && !s->where.is_gpu();
+  }
+  void prepare() {
+    if (left < 0 || left-- > 0 || plans->chosen() != SpmvAlgorithm::balanced) return;
+    plans->prepare(a.view(), SpmvAlgorithm::automatic);
+  }
+  void run(std::span<const T> x, std::span<T> y, ProductDots<T>* dots) {
+    if (in_core()) {
+      prepare();
+      plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, a.view(), x.data(), y.data(), {},
+                                             dots);
+    } else {
+      multiply<PlusTimes<T>, V>(a, x, y, how);
+      if (dots) dots->pass(y.data(), a.rows);
+    }
+  }
+  std::int64_t bytes() const {
+    const auto plan = in_core() && plans->chosen() != SpmvAlgorithm::balanced ? plans->bytes() : 0;
+    return plan > 0 ? std::min(plan, a.bytes()) : a.bytes();
+  }
+};
+
+}  // namespace
+
+template <class T, class V>
+LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& how,
+                      const MatrixOpOptions& options) {
+  require(a.rows == a.cols, "a solver needs a square matrix, this one is " + std::to_string(a.rows) + " x " +
+                                std::to_string(a.cols));
+  for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
+    if (std::holds_alternative<InCore>(how)) check(how, place);
+  auto product = std::make_shared<Product<T, V>>(Product<T, V>{a, std::move(plans), how});
+  if (Plannable<PlusTimes<T>, V> && a.nnz() >= kWorthAPlan) product->left = options.prepare_after;
+  LinearOp<T> op;
+  op.rows = a.rows;
+  op.apply = [product](std::span<const T> x, std::span<T> y) { product->run(x, y, nullptr); };
+  op.apply_dots = [product](std::span<const T> x, std::span<T> y, const T* w) {
+    ProductDots<T> dots(w);
+    product->run(x, y, &dots);
+    return LocalDots{dots.wy(), dots.yy()};
+  };
+  op.matrix_bytes = [product] { return product->bytes(); };
+  return op;
+}
+
+#define X(T, V)                                                                                       \
+  template LinearOp<T> matrix_op<T, V>(const Csr<V>&, std::shared_ptr<SpmvPlans<V>>, const Schedule&, \
+                                       const MatrixOpOptions&);
+PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+
+}  // namespace penstock

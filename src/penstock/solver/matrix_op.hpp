@@ -1,0 +1,20 @@
+#pragma once
+#include <memory>
+
+#include "penstock/schedule/multiply.hpp"
+#include "penstock/solver/linear_op.hpp"
+
+namespace penstock {
+
+struct MatrixOpOptions {
+  /// The products until a plan is built: it costs about ten of them and saves a quarter to three quarters of each
+  /// later one (A.prepare("auto")). Negative: never. Nothing is built where the caller did, or where A is streamed.
+  std::int64_t prepare_after = 12;
+};
+
+/// A matrix of the library as an operator; it shares the arrays and the plans. T is the type of the vectors.
+template <class T, class V>
+LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& how,
+                      const MatrixOpOptions& options = {});
+
+}  // namespace penstock

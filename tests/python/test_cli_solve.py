@@ -1,0 +1,97 @@
+"""`penstock solve`: what it prints and writes, its exit codes, and what it says of bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from test_cli import refused, run, run_json
+
+import penstock as ps
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a.mtx"
+    ps.generate.laplacian((20, 20)).save(path)
+    return path
+
+
+@pytest.mark.parametrize("method", ["cg", "pipecg", "bicgstab", "gmres"])
+@pytest.mark.parametrize("precond", ["none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev"])
+def test_methods(file, method, precond):
+    d = run_json(
+        "solve", file, "--method", method, "--precond", precond, "--rtol", "1e-9", "--verify"
+    )
+    assert d["converged"] and d["info"] == 0 and d["check"]["ok"]
+    assert d["method"] == method and d["preconditioner"] == precond
+    assert d["check"]["residual"] == pytest.approx(d["residual"], rel=1e-3)
+    assert len(d["residuals"]) == d["iterations"] + 1
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".parquet"])
+def test_vectors_in_files(file, tmp_path, suffix):
+    if suffix == ".parquet":
+        pl = pytest.importorskip("polars")
+    A = ps.load(file)
+    x0 = np.random.default_rng(0).random(400)
+    np.save(tmp_path / "b.npy", A @ x0)
+    first, again = tmp_path / f"x{suffix}", tmp_path / "y.npy"
+    result = run("solve", file, "--rhs", tmp_path / "b.npy", "--rtol", "1e-12", "-o", first)
+    assert (
+        result.exit_code == 0 and "converged" in result.stdout and "x written to" in result.stdout
+    )
+    if suffix == ".npy":
+        x = np.load(first)
+    elif suffix == ".csv":
+        x = np.loadtxt(first)
+    else:
+        x = pl.read_parquet(first)["x"].to_numpy()
+    np.testing.assert_allclose(x, x0, rtol=1e-8)
+    assert (
+        run("solve", file, "--rhs", first, "-o", again).exit_code == 0
+    )  # x is a right-hand side, too
+    assert "exists" in refused(run("solve", file, "-o", again))
+    assert run("solve", file, "-o", again, "--force").exit_code == 0
+
+
+def test_exit_code_where_it_does_not_converge(file, tmp_path):
+    result = run("solve", file, "--maxiter", "2", "--verify")
+    assert result.exit_code == 1 and "maxiter" in result.stdout and "NOT REACHED" in result.stdout
+    path = tmp_path / "i.npz"
+    sp.save_npz(path, sp.csr_array(np.diag([1.0, -3.0])))
+    result = run("solve", path)
+    assert result.exit_code == 1 and "not positive definite" in result.stdout
+    d = run_json("solve", path, "--method", "gmres", "--rhs", "random", "--seed", "3")
+    assert d["iterations"] == 2
+
+
+def test_options(file):
+    d = run_json(
+        "solve", file, "--dtype", "float32", "--rtol", "1e-4", "--verify", "--threads", "1"
+    )
+    assert d["matrix"]["dtype"] == "float32" and d["check"]["ok"]
+    d = run_json("solve", file, "--device-memory", "16KiB", "--no-prepare", "--verify")
+    assert d["check"]["ok"]
+    few = run_json("solve", file, "--method", "gmres", "--restart", "2")
+    many = run_json("solve", file, "--method", "gmres", "--restart", "50")
+    assert few["iterations"] > many["iterations"]
+    d = run_json("solve", file, "--precond", "block_jacobi", "--blocks", "5", "--shift", "0.01")
+    assert d["converged"]
+
+
+def test_bad_input(file, tmp_path):
+    assert "choose one of cg" in refused(run("solve", file, "--method", "magic"))
+    assert "choose one of none" in refused(run("solve", file, "--precond", "magic"))
+    assert "--method gmres" in refused(run("solve", file, "--restart", "5"))
+    assert "--shift" in refused(run("solve", file, "--shift", "0.1"))
+    assert "--blocks" in refused(run("solve", file, "--precond", "ic0", "--blocks", "2"))
+    assert "no such file" in refused(run("solve", file, "--rhs", tmp_path / "none.npy"))
+    np.save(tmp_path / "short.npy", np.ones(3))
+    assert "400 rows" in refused(run("solve", file, "--rhs", tmp_path / "short.npy"))
+    (tmp_path / "words.txt").write_text("one two")
+    assert "words.txt" in refused(run("solve", file, "--rhs", tmp_path / "words.txt"))
+    assert "must end in" in refused(run("solve", file, "-o", tmp_path / "x.mat"))
+    path = tmp_path / "wide.npz"
+    sp.save_npz(path, sp.random_array((3, 5), density=0.5, format="csr", rng=0))
+    assert "square" in refused(run("solve", path))
