@@ -10,7 +10,11 @@ import importlib
 from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
-_lazy: dict[str, str] = {}
+_lazy: dict[str, str] = {
+    "dijkstra": "shortest_paths",
+    "sssp": "shortest_paths",
+    "verify_sssp": "shortest_paths",
+}
 
 __all__ = sorted(_lazy)
 
