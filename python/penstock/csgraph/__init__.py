@@ -12,7 +12,9 @@ from typing import Any
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
     "dijkstra": "shortest_paths",
+    "pagerank": "page_rank",
     "sssp": "shortest_paths",
+    "verify_pagerank": "page_rank",
     "verify_sssp": "shortest_paths",
 }
 

@@ -10,5 +10,6 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply(m);
   penstock::bind::place(m);
   penstock::bind::graph_paths(m);
+  penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
 }
