@@ -11,11 +11,16 @@ from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
+    "betweenness_centrality": "betweenness",
     "dijkstra": "shortest_paths",
     "pagerank": "page_rank",
     "sssp": "shortest_paths",
+    "triangle_count": "triangle",
+    "triangles": "triangle",
+    "verify_betweenness": "betweenness",
     "verify_pagerank": "page_rank",
     "verify_sssp": "shortest_paths",
+    "verify_triangles": "triangle",
 }
 
 __all__ = sorted(_lazy)
