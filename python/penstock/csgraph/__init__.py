@@ -20,6 +20,16 @@ _lazy: dict[str, str] = {
     "verify_bfs": "breadth_first",
     "verify_components": "components",
     "verify_core_number": "core",
+    "betweenness_centrality": "betweenness",
+    "dijkstra": "shortest_paths",
+    "pagerank": "page_rank",
+    "sssp": "shortest_paths",
+    "triangle_count": "triangle",
+    "triangles": "triangle",
+    "verify_betweenness": "betweenness",
+    "verify_pagerank": "page_rank",
+    "verify_sssp": "shortest_paths",
+    "verify_triangles": "triangle",
 }
 
 __all__ = sorted(_lazy)

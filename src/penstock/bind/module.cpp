@@ -10,6 +10,9 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
   penstock::bind::place(m);
+  penstock::bind::graph_counts(m);
+  penstock::bind::graph_paths(m);
+  penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
