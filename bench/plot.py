@@ -92,13 +92,22 @@ def source(data: dict[str, Any]) -> list[str]:
     ]
 
 
+def groups(name: str, data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Figure -> its cases: one a report, or one an algorithm where a report has several."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case in data["cases"]:
+        if ratios(case, _ours(data)):
+            found.setdefault(case.get("algorithm") or "", []).append(case)
+    return {f"{name}_{key}" if key and len(found) > 1 else name: c for key, c in found.items()}
+
+
 def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[str]:
     lines = [f"### {name}", "", *source(data), ""]
     if data["quick"]:
         lines += ["This was a run on toy inputs: it measures nothing.", ""]
-    if any(ratios(case, _ours(data)) for case in data["cases"]):
-        picture = (figures / f"{name}.svg").relative_to(page.parent)
-        lines += [f"![Ratios of {name}]({picture.as_posix()})", ""]
+    for figure_name in groups(name, data):
+        picture = (figures / f"{figure_name}.svg").relative_to(page.parent)
+        lines += [f"![Ratios of {figure_name}]({picture.as_posix()})", ""]
     wrong = [
         f"{case['case']}: {who} {r['status']}"
         for case in data["cases"]
@@ -142,13 +151,12 @@ def main() -> int:
             print(f"{page.name} is not that of {args.results.name}/: run `make plots`")
         return int(before != after)
     for name, data in found.items():
-        ours = _ours(data)
-        if f"<!-- results {data['benchmark']} -->" in before and any(
-            ratios(case, ours) for case in data["cases"]
-        ):
-            picture = figure(name, data["cases"], ours, SECOND.get(data["benchmark"]))
-            save(figures / f"{name}.svg", picture)
-            print(f"{name}.svg: {len(picture) / 1024:.0f} KB, {len(data['cases'])} cases")
+        if f"<!-- results {data['benchmark']} -->" not in before:
+            continue
+        for figure_name, cases in groups(name, data).items():
+            picture = figure(figure_name, cases, _ours(data), SECOND.get(data["benchmark"]))
+            save(figures / f"{figure_name}.svg", picture)
+            print(f"{figure_name}.svg: {len(picture) / 1024:.0f} KB, {len(cases)} cases")
     save(page, after.encode())
     return 0
 

@@ -189,4 +189,4 @@ def core(
         return found, {"largest core": f"{largest} ({size:,} vertices)"}
 
     options = Common(file, False, top, verify, out, force, threads, repeats, json)
-    return _values("core", "core", options, csgraph.core_number, csgraph.verify_core, facts)
+    return _values("core", "core", options, csgraph.core_number, csgraph.verify_core_number, facts)

@@ -124,13 +124,15 @@ def bfs(
 ) -> int:
     """Breadth-first search: levels, -1 where there is no path."""
     from penstock import csgraph
+    from penstock.csgraph import _graph
 
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:
         found = csgraph.bfs(graph, start, directed=not undirected, return_predecessors=tree)
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, levels: np.ndarray, tree: np.ndarray | None) -> None:
-        csgraph.verify_bfs(_walked(graph, undirected), start, levels, tree)
+        walked = _graph.undirected(graph) if undirected else graph
+        csgraph.verify_bfs(walked, start, levels, tree)
 
     kind = Search(
         "bfs", "level", run, check, lambda v: v >= 0, lambda v: int(v.max(initial=0)), "depth"
@@ -171,7 +173,7 @@ def sssp(
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, distances: np.ndarray, tree: np.ndarray | None) -> None:
-        csgraph.verify_sssp(graph, start, distances, tree, directed=not undirected)
+        csgraph.verify_sssp(_both_ways(graph) if undirected else graph, start, distances, tree)
 
     kind = Search(
         "sssp", "distance", run, check, np.isfinite, lambda v: float(v.max(initial=0)), "farthest"
@@ -182,7 +184,13 @@ def sssp(
     )  # fmt: skip
 
 
-def _walked(graph: Any, undirected: bool) -> Any:
-    from penstock.csgraph import _graph
+def _both_ways(graph: Any) -> Any:
+    """Every edge and its mirror as parallel edges, each with its weight: what a verifier of undirected paths sees."""
+    import penstock as ps
 
-    return _graph.undirected(graph) if undirected else graph
+    row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
+    ends = np.concatenate([row, graph.indices]), np.concatenate([graph.indices, row])
+    order = np.argsort(ends[0], kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[0], minlength=graph.shape[0]))])
+    values = np.ones(2 * graph.nnz) if graph.dtype == bool else np.tile(graph.data, 2)
+    return ps.csr_array((values[order], ends[1][order], indptr), shape=graph.shape)
