@@ -1,5 +1,5 @@
-"""What is right in the graph benchmark: references by SciPy, and comparisons of results with them. Errors are in multiples of
-what is allowed: 0 right, inf wrong."""
+"""What is right in the graph benchmark: references by SciPy, and comparisons of results with them.
+Errors are in multiples of what is allowed: 0 right, inf wrong."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def distances(graph: Graph, sources: list[int]) -> list[np.ndarray]:
 def same(found: list[Any], expected: list[np.ndarray]) -> float:
     """For as many sources as were searched."""
     right = len(found) > 0 and all(
-        np.shape(a) == b.shape and np.array_equal(a, b) for a, b in zip(found, expected, strict=False)
+        np.shape(a) == b.shape and np.array_equal(a, b)
+        for a, b in zip(found, expected, strict=False)
     )
     return RIGHT if right else WRONG
 

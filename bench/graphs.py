@@ -1,7 +1,8 @@
 """The graphs of the graph benchmark, by name: generated ones, and graphs of the data folder.
 
-Every graph is simple (no self loops, no duplicates), so that everybody counts the same edges. Weights are whole numbers: the
-graph's own where it has such, else 1 to 255 from a hash of the edge, the same in both directions.
+Every graph is simple (no self loops, no duplicates), so that everybody counts the same edges.
+Weights are whole numbers: the graph's own where it has such, else 1 to 255 from a hash of the edge,
+the same in both directions.
 """
 
 from __future__ import annotations

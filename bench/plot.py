@@ -114,7 +114,12 @@ def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[st
         for who, r in case["results"].items()
         if r["status"] != "ok"
     ]
-    return [*lines, *table(name, data), *(["", "Not counted: " + "; ".join(wrong) + "."] if wrong else []), ""]
+    return [
+        *lines,
+        *table(name, data),
+        *(["", "Not counted: " + "; ".join(wrong) + "."] if wrong else []),
+        "",
+    ]
 
 
 def page_text(text: str, found: dict[str, dict[str, Any]], figures: Path, page: Path) -> str:

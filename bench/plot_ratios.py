@@ -1,6 +1,5 @@
-"""Figures of the benchmarks: for each case the ratio rival's time / ours, on a logarithmic axis. A bar leads to the best
-rival, markers stand for the others. The same report gives the same bytes.
-"""
+"""Figures of the benchmarks: for each case the ratio rival's time / ours, on a logarithmic axis. A bar
+leads to the best rival, markers stand for each. The same report gives the same bytes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The reference programs of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015) as contestants: processes on the same
-graph, written once, whose own printed trial times count.
+"""The reference programs of the GAP benchmark suite (Beamer, Asanovic, Patterson 2015) as
+contestants: processes on the same graph, written once, whose own printed trial times count.
 
-They must be built by the user: `make` in a copy of the suite, then --gap FOLDER. A turn is one process for each source (or
-one), which runs a few trials; the median of its trials counts, so that the first, with cold threads and pages, does not.
+They must be built by the user: `make` in a copy of the suite, then --gap FOLDER. A turn is one
+process for each source (or one), which runs a few trials; the median of its trials counts, so that
+the first, with cold threads and pages, does not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from rivals_graph import SLOW_SECONDS, SLOW_SOURCES, Problem
 PROGRAMS = {"bfs": "bfs", "sssp": "sssp", "cc": "cc", "pagerank": "pr", "triangles": "tc"}
 TRIALS = 3
 TIMEOUT = 300  # seconds a process
-VERIFIED_SOURCES = 4  # its verifiers are serial; the other sources are checked by the size of the result
+VERIFIED_SOURCES = (
+    4  # its verifiers are serial; the other sources are checked by the size of the result
+)
 _DELTAS = range(-2, 7)  # mean weight * 4^k: the fastest is taken
 
 

@@ -1,8 +1,8 @@
 """Who takes part in the graph benchmark, in this process: penstock, networkit, igraph and SciPy.
 
-A maker takes a Problem and returns a Contestant; it raises ImportError where its package is missing. Building a
-library's own graph is not timed, and recorded as `prepare_seconds`. What is timed ends with the result in the form that
-the library hands out.
+A maker takes a Problem and returns a Contestant; it raises ImportError where its package is missing, and
+UnsupportedError where the package has no way to do it. Building a library's own graph is not timed, and recorded as
+`prepare_seconds`. What is timed ends with the result in the form that the library hands out.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ import numpy as np
 from graphs import Graph
 from harness import Contestant
 
-SLOW_SECONDS = 0.25  # a rival that needs more for one search is timed on the first SLOW_SOURCES only
+SLOW_SECONDS = (
+    0.25  # a rival that needs more for one search is timed on the first SLOW_SOURCES only
+)
 SLOW_SOURCES = 4
+
+
+class UnsupportedError(Exception):
+    """This contestant has no way to do this case."""
 
 
 @dataclass
@@ -74,8 +80,9 @@ def _searches(
 
 
 def _ours(p: Problem, weighted: bool) -> tuple[Any, float]:
-    import penstock as ps
     from penstock.csgraph import _graph
+
+    import penstock as ps
 
     ps.set_num_threads(p.threads)
     dtype = p.dtype if weighted else bool
@@ -131,9 +138,7 @@ def _penstock(p: Problem) -> Contestant:
     run: Callable[[], Any] = {
         "cc": lambda: csgraph.connected_components(a)[1],
         "scc": lambda: csgraph.strongly_connected_components(a)[1],
-        "pagerank": lambda: csgraph.pagerank(
-            a, graph_checks.DAMPING, tol=graph_checks.TOLERANCE
-        ),
+        "pagerank": lambda: csgraph.pagerank(a, graph_checks.DAMPING, tol=graph_checks.TOLERANCE),
         "triangles": lambda: csgraph.triangle_count(a),
         "core": lambda: csgraph.core_number(a),
     }[p.algorithm]
@@ -202,7 +207,7 @@ def _networkit_cc(p: Problem) -> Contestant:
 @contestant("networkit_parallel", "cc")
 def _networkit_parallel_cc(p: Problem) -> Contestant:
     if not p.graph.undirected:
-        raise ImportError("ParallelConnectedComponents takes undirected graphs only")
+        raise UnsupportedError("ParallelConnectedComponents takes undirected graphs only")
     who = _networkit_labels(p, "ParallelConnectedComponents")
     who.name = "networkit_parallel"
     return who
@@ -308,10 +313,15 @@ def _igraph_values(p: Problem) -> Contestant:
         "cc": lambda: g.connected_components(mode="weak").membership,
         "scc": lambda: g.connected_components(mode="strong").membership,
         "pagerank": lambda: g.pagerank(damping=graph_checks.DAMPING),
-        "triangles": lambda: len(g.list_triangles()),
+        "triangles": g.transitivity_undirected,  # it has no other way that keeps no list of them
         "core": g.coreness,
     }[p.algorithm]
-    return Contestant("igraph", run, prepare_seconds=seconds)
+    result = None
+    if p.algorithm == "triangles":
+        degrees = p.graph.degrees.astype(np.float64)
+        paths = float((degrees * (degrees - 1)).sum() / 2)
+        result = lambda share: round(share * paths / 3) if paths else 0  # noqa: E731
+    return Contestant("igraph", run, prepare_seconds=seconds, result=result)
 
 
 # SciPy
@@ -323,9 +333,7 @@ def _scipy_search(p: Problem) -> Contestant:
 
     a, seconds = p.kept(f"scipy {p.algorithm}", lambda: p.graph.scipy(p.algorithm == "sssp"))
     if p.algorithm == "sssp":
-        return _searches(
-            "scipy", "rival", p, lambda s: csgraph.dijkstra(a, indices=s), seconds
-        )
+        return _searches("scipy", "rival", p, lambda s: csgraph.dijkstra(a, indices=s), seconds)
     search = functools.partial(csgraph.breadth_first_order, a, return_predecessors=True)
     return _searches(
         "scipy", "rival", p, search, seconds, lambda found: graph_checks.levels_of(*found)
@@ -339,5 +347,7 @@ def _scipy_components(p: Problem) -> Contestant:
     a, seconds = p.kept("scipy", p.graph.scipy)
     kind = "weak" if p.algorithm == "cc" else "strong"
     return Contestant(
-        "scipy", lambda: csgraph.connected_components(a, connection=kind)[1], prepare_seconds=seconds
+        "scipy",
+        lambda: csgraph.connected_components(a, connection=kind)[1],
+        prepare_seconds=seconds,
     )

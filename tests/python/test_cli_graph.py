@@ -85,7 +85,9 @@ def test_bfs_writes_a_row_a_vertex(chain, tmp_path):
 def test_bfs_backwards_and_predecessors(chain, tmp_path):
     out = tmp_path / "tree.npy"
     assert run_json("bfs", chain, "--source", 2)["runs"][0]["reached"] == 2
-    d = run_json("bfs", chain, "--source", 2, "--undirected", "--predecessors", "--verify", "-o", out)
+    d = run_json(
+        "bfs", chain, "--source", 2, "--undirected", "--predecessors", "--verify", "-o", out
+    )
     assert d["undirected"] is True
     assert d["runs"][0]["reached"] == 4
     assert d["runs"][0]["edges"] == 3
@@ -120,7 +122,13 @@ def test_edges_of_a_component_count_once(social, social_nx):
 def test_text_says_what_json_says(social):
     result = run("bfs", social, "--sources", 4, "--verify")
     assert result.exit_code == 0
-    for words in ("bfs from 4 random vertices", "harmonic mean", "verified", "right", "median of 4"):
+    for words in (
+        "bfs from 4 random vertices",
+        "harmonic mean",
+        "verified",
+        "right",
+        "median of 4",
+    ):
         assert words in result.stdout
     assert "social.penstock: 1,024 x 1,024" in result.stdout
 
@@ -161,7 +169,9 @@ def test_sssp(chain, tmp_path):
 
 def test_sssp_counts_edges_of_a_pattern(social, social_nx):
     r = run_json("sssp", social, "--sources", 1, "--verify")["runs"][0]
-    assert r["farthest"] == max(nx.single_source_shortest_path_length(social_nx, r["source"]).values())
+    assert r["farthest"] == max(
+        nx.single_source_shortest_path_length(social_nx, r["source"]).values()
+    )
 
 
 def test_pagerank(social, social_nx, tmp_path):

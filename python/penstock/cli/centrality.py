@@ -44,7 +44,10 @@ def _values(
     from penstock.csgraph import _graph
 
     shared.check_result(o.out, o.force)
-    with ui.progress(3 if o.verify else 2, quiet=o.json) as step, shared.threads_set(o.threads) as n:
+    with (
+        ui.progress(3 if o.verify else 2, quiet=o.json) as step,
+        shared.threads_set(o.threads) as n,
+    ):
         step.next(f"reading {o.file.name}")
         graph = shared.read_graph(o.file)
         _, _, prepare = shared.prepared(graph, o.undirected)
@@ -75,9 +78,7 @@ def _values(
         table = ui.table("vertex", column)
         for v in best:
             number = values[v].item()
-            table.add_row(
-                f"{v:,}", f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
-            )
+            table.add_row(f"{v:,}", f"{number:,}" if isinstance(number, int) else f"{number:.6g}")
     return shared.show(o.file, graph, o.json, data, rows, fault, o.verify, o.out, table)
 
 

@@ -26,13 +26,17 @@ def _components(
         graph = shared.read_graph(file)
         _, _, prepare = shared.prepared(graph, undirected=False)
         step.next("finding components")
-        find: Any = csgraph.strongly_connected_components if strong else csgraph.connected_components
+        find: Any = (
+            csgraph.strongly_connected_components if strong else csgraph.connected_components
+        )
         (count, labels), seconds = shared.timed(lambda: find(graph), repeats, step.within)
         fault = None
         if verify:
             step.next("checking")
             fault = shared.checked(
-                lambda: csgraph.verify_components(graph, count, labels, "strong" if strong else "weak")
+                lambda: csgraph.verify_components(
+                    graph, count, labels, "strong" if strong else "weak"
+                )
             )
         if out is not None:
             shared.save_result(out, {"component": labels})

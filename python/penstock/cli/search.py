@@ -64,7 +64,9 @@ def _search(
             }
             runs += [shared.Run(s, edges, found) for s in seconds]
             if verify and fault is None:
-                wrong = shared.checked(lambda s=start, v=values, t=tree: kind.verify(graph, s, v, t))
+                wrong = shared.checked(
+                    lambda s=start, v=values, t=tree: kind.verify(graph, s, v, t)
+                )
                 fault = wrong and f"from {start}: {wrong}"
         if verify:
             step.next("checked")
