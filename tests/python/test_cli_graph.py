@@ -108,6 +108,8 @@ def test_bfs_from_many(social):
     rates = [r["edges"] / r["seconds"] / 1e9 for r in d["runs"]]
     assert [r["gteps"] for r in d["runs"]] == pytest.approx(rates)
     assert d["gteps"]["harmonic_mean"] == pytest.approx(20 / sum(1 / r for r in rates))
+    edges, seconds = (sum(r[key] for r in d["runs"]) for key in ("edges", "seconds"))
+    assert d["gteps"]["overall"] == pytest.approx(edges / seconds / 1e9)
     assert d["gteps"]["min"] <= d["gteps"]["median"] <= d["gteps"]["max"]
     assert d["seconds"]["median"] == pytest.approx(np.median([r["seconds"] for r in d["runs"]]))
 
