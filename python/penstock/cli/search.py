@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ def _search(
     json: bool,
 ) -> int:
     shared.check_result(out, force, sources or 1)
-    with ui.progress(3 if verify else 2, quiet=json) as step, shared.threads_set(threads) as n:
+    with ui.progress(2, quiet=json) as step, shared.threads_set(threads) as n:
         step.next(f"reading {file.name}")
         graph = shared.read_graph(file)
         degrees, both_ways, prepare = shared.prepared(graph, undirected)
@@ -51,10 +52,12 @@ def _search(
         runs, fault, values, tree = [], None, None, None
         times = repeats or (1 if len(starts) > 1 else 5)
         for k, start in enumerate(starts):
-            step.next("searching") if k == 0 else step.within(k / len(starts))
-            (values, tree), seconds = shared.timed(
-                lambda start=start: kind.run(graph, start, predecessors), times
-            )
+            search = functools.partial(kind.run, graph, start, predecessors)
+            if k == 0:
+                step.next("searching")
+                search()  # untimed: forms what later searches find
+            (values, tree), seconds = shared.timed(search, times)
+            step.within((k + 1) / len(starts))
             reached = kind.reached(values)
             edges = shared.edges_reached(degrees, reached, both_ways)
             found = {
@@ -64,12 +67,8 @@ def _search(
             }
             runs += [shared.Run(s, edges, found) for s in seconds]
             if verify and fault is None:
-                wrong = shared.checked(
-                    lambda s=start, v=values, t=tree: kind.verify(graph, s, v, t)
-                )
+                wrong = shared.checked(functools.partial(kind.verify, graph, start, values, tree))
                 fault = wrong and f"from {start}: {wrong}"
-        if verify:
-            step.next("checked")
         if out is not None and values is not None:
             columns = {kind.column: values}
             shared.save_result(out, columns if tree is None else {**columns, "predecessor": tree})
