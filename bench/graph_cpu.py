@@ -20,6 +20,8 @@ import graphs
 import harness
 import numpy as np
 import rivals_gap
+import rivals_igraph  # noqa: F401 - the makers of both register themselves
+import rivals_networkit  # noqa: F401
 from report import Report, add_options, show_table
 from rivals_graph import MAKERS, Problem, UnsupportedError
 

@@ -1,4 +1,5 @@
-"""Who takes part in the graph benchmark, in this process: penstock, networkit, igraph and SciPy.
+"""Who takes part in the graph benchmark, in this process: penstock and SciPy here, networkit and igraph
+in files of their own.
 
 A maker takes a Problem and returns a Contestant; it raises ImportError where its package is missing, and
 UnsupportedError where the package has no way to do it. Building a library's own graph is not timed, and recorded as
@@ -59,7 +60,7 @@ def contestant(name: str, *algorithms: str) -> Callable[[Maker], Maker]:
     return register
 
 
-def _searches(
+def searches(
     name: str, role: str, p: Problem, search: Callable[[int], Any], prepare: float,
     result: Callable[[Any], Any] = np.asarray,
 ) -> Contestant:  # fmt: skip
@@ -113,7 +114,7 @@ def _penstock_search(p: Problem) -> Contestant:
     a, seconds = _ours(p, p.algorithm == "sssp")
     run: Any = getattr(csgraph, p.algorithm)
     verify: Any = getattr(csgraph, f"verify_{p.algorithm}")
-    who = _searches("penstock", "ours", p, lambda s: run(a, s), seconds)
+    who = searches("penstock", "ours", p, lambda s: run(a, s), seconds)
     who.result = _verified(lambda s, v: verify(a, s, v), p)
     return who
 
@@ -123,7 +124,7 @@ def _penstock_tree(p: Problem) -> Contestant:
     from penstock import csgraph
 
     a, seconds = _ours(p, False)
-    who = _searches(
+    who = searches(
         "penstock_tree", "ours", p, lambda s: csgraph.bfs(a, s, return_predecessors=True), seconds
     )
     who.result = _verified(lambda s, v: csgraph.verify_bfs(a, s, *v), p)
@@ -145,185 +146,6 @@ def _penstock(p: Problem) -> Contestant:
     return Contestant("penstock", run, "ours", prepare_seconds=seconds)
 
 
-# networkit
-
-
-def _networkit(p: Problem, weighted: bool = False) -> tuple[Any, float]:
-    import networkit as nk
-
-    nk.setNumberOfThreads(p.threads)
-    g = p.graph
-
-    def build() -> Any:
-        keep = g.rows < g.pattern.indices if g.undirected else slice(None)
-        ends = tuple(x[keep].astype(np.uint64) for x in (g.rows, g.pattern.indices))
-        data = g.weights[keep] if weighted else np.ones(ends[0].size)
-        return nk.GraphFromCoo((data, ends), n=g.n, weighted=weighted, directed=not g.undirected)
-
-    return p.kept(f"networkit {weighted}", build)
-
-
-@contestant("networkit", "bfs", "sssp")
-def _networkit_search(p: Problem) -> Contestant:
-    import networkit as nk
-
-    weighted = p.algorithm == "sssp"
-    g, seconds = _networkit(p, weighted)
-    kind = nk.distance.Dijkstra if weighted else nk.distance.BFS
-
-    def search(s: int) -> Any:
-        run = kind(g, s, storePaths=False)
-        run.run()
-        return run.getDistances(asarray=True)
-
-    def result(found: Any) -> np.ndarray:
-        far = np.asarray(found, np.float64)
-        far[far > 1e300] = np.inf
-        return far if weighted else np.where(np.isfinite(far), far, -1).astype(np.int32)
-
-    return _searches("networkit", "rival", p, search, seconds, result)
-
-
-def _networkit_labels(p: Problem, kind: str) -> Contestant:
-    import networkit as nk
-
-    g, seconds = _networkit(p)
-
-    def run() -> Any:
-        found = getattr(nk.components, kind)(g)
-        found.run()
-        return found.getPartition().getVector()
-
-    return Contestant("networkit", run, prepare_seconds=seconds, notes={"class": kind})
-
-
-@contestant("networkit", "cc")
-def _networkit_cc(p: Problem) -> Contestant:
-    return _networkit_labels(
-        p, "ConnectedComponents" if p.graph.undirected else "WeaklyConnectedComponents"
-    )
-
-
-@contestant("networkit_parallel", "cc")
-def _networkit_parallel_cc(p: Problem) -> Contestant:
-    if not p.graph.undirected:
-        raise UnsupportedError("ParallelConnectedComponents takes undirected graphs only")
-    who = _networkit_labels(p, "ParallelConnectedComponents")
-    who.name = "networkit_parallel"
-    return who
-
-
-@contestant("networkit", "scc")
-def _networkit_scc(p: Problem) -> Contestant:
-    return _networkit_labels(p, "StronglyConnectedComponents")
-
-
-@contestant("networkit", "pagerank")
-def _networkit_pagerank(p: Problem) -> Contestant:
-    import networkit as nk
-
-    g, seconds = _networkit(p)
-
-    def run() -> Any:
-        found = nk.centrality.PageRank(g, graph_checks.DAMPING, tol=graph_checks.TOLERANCE)
-        found.norm = nk.centrality.Norm.L1_NORM
-        found.run()
-        return found.scores()
-
-    return Contestant("networkit", run, prepare_seconds=seconds)
-
-
-@contestant("networkit", "triangles")
-def _networkit_triangles(p: Problem) -> Contestant:
-    import networkit as nk
-
-    g, seconds = _networkit(p)
-    start = time.perf_counter()
-    g.indexEdges()
-
-    def run() -> Any:
-        found = nk.sparsification.TriangleEdgeScore(g)
-        found.run()
-        return found.scores()
-
-    return Contestant(
-        "networkit", run, prepare_seconds=seconds + time.perf_counter() - start,
-        result=lambda scores: round(float(np.sum(scores)) / 3),
-    )  # fmt: skip
-
-
-@contestant("networkit", "core")
-def _networkit_core(p: Problem) -> Contestant:
-    import networkit as nk
-
-    g, seconds = _networkit(p)
-
-    def run() -> Any:
-        found = nk.centrality.CoreDecomposition(g)
-        found.run()
-        return found.scores()
-
-    return Contestant("networkit", run, prepare_seconds=seconds)
-
-
-# igraph
-
-
-def _igraph(p: Problem, weighted: bool = False) -> tuple[Any, float]:
-    import igraph
-
-    g = p.graph
-
-    def build() -> Any:
-        keep = g.rows < g.pattern.indices if g.undirected else slice(None)
-        edges = np.column_stack([g.rows[keep], g.pattern.indices[keep]])
-        made = igraph.Graph(n=g.n, edges=edges, directed=not g.undirected)
-        if weighted:
-            made.es["weight"] = g.weights[keep]
-        return made
-
-    return p.kept(f"igraph {weighted}", build)
-
-
-@contestant("igraph", "bfs", "sssp")
-def _igraph_search(p: Problem) -> Contestant:
-    weighted = p.algorithm == "sssp"
-    g, seconds = _igraph(p, weighted)
-    weights = "weight" if weighted else None
-
-    def levels(found: Any) -> np.ndarray:
-        vertices, starts, _ = found
-        levels = np.full(p.graph.n, -1, np.int32)
-        sizes = np.diff(starts)
-        levels[np.asarray(vertices)] = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
-        return levels
-
-    if weighted:
-        return _searches(
-            "igraph", "rival", p, lambda s: g.distances(source=s, weights=weights), seconds,
-            lambda found: np.asarray(found[0], np.float64),
-        )  # fmt: skip
-    return _searches("igraph", "rival", p, lambda s: g.bfs(s, mode="out"), seconds, levels)
-
-
-@contestant("igraph", "cc", "scc", "pagerank", "triangles", "core")
-def _igraph_values(p: Problem) -> Contestant:
-    g, seconds = _igraph(p)
-    run: Callable[[], Any] = {
-        "cc": lambda: g.connected_components(mode="weak").membership,
-        "scc": lambda: g.connected_components(mode="strong").membership,
-        "pagerank": lambda: g.pagerank(damping=graph_checks.DAMPING),
-        "triangles": g.transitivity_undirected,  # it has no other way that keeps no list of them
-        "core": g.coreness,
-    }[p.algorithm]
-    result = None
-    if p.algorithm == "triangles":
-        degrees = p.graph.degrees.astype(np.float64)
-        paths = float((degrees * (degrees - 1)).sum() / 2)
-        result = lambda share: round(share * paths / 3) if paths else 0  # noqa: E731
-    return Contestant("igraph", run, prepare_seconds=seconds, result=result)
-
-
 # SciPy
 
 
@@ -333,9 +155,9 @@ def _scipy_search(p: Problem) -> Contestant:
 
     a, seconds = p.kept(f"scipy {p.algorithm}", lambda: p.graph.scipy(p.algorithm == "sssp"))
     if p.algorithm == "sssp":
-        return _searches("scipy", "rival", p, lambda s: csgraph.dijkstra(a, indices=s), seconds)
+        return searches("scipy", "rival", p, lambda s: csgraph.dijkstra(a, indices=s), seconds)
     search = functools.partial(csgraph.breadth_first_order, a, return_predecessors=True)
-    return _searches(
+    return searches(
         "scipy", "rival", p, search, seconds, lambda found: graph_checks.levels_of(*found)
     )
 
