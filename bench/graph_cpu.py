@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def run_case(
             contestants.append(
                 rivals_gap.contestant(p, *gap, expected["bfs" if levels else algorithm])
             )
-        except (ImportError, RuntimeError) as e:
+        except (ImportError, RuntimeError, subprocess.TimeoutExpired) as e:
             report.skip(f"gap {algorithm} {g.name}", str(e))
     searching = algorithm in ("bfs", "sssp")
     work = graph_checks.reached_edges(g, expected["bfs"]) if searching else float(g.edges)

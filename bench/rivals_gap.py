@@ -28,13 +28,14 @@ TIMEOUT = 300  # seconds a process
 VERIFIED_SOURCES = (
     4  # its verifiers are serial; the other sources are checked by the size of the result
 )
-_DELTAS = range(-2, 7)  # mean weight * 4^k: the fastest is taken
+_DELTAS = range(-3, 7)  # mean weight * 4^k: the fastest is taken
+_DELTA_TIMEOUT = 20  # seconds; a width that needs more is not the fastest
 
 
-def _run(program: Path, threads: int, *options: Any) -> str:
+def _run(program: Path, threads: int, *options: Any, timeout: float = TIMEOUT) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(
-        [str(program), *map(str, options)], capture_output=True, text=True, timeout=TIMEOUT,
+        [str(program), *map(str, options)], capture_output=True, text=True, timeout=timeout,
         env=environment, check=False,
     )  # fmt: skip
     if done.returncode:
@@ -85,9 +86,15 @@ def _delta(program: Path, p: Problem, path: Path) -> int:
     mean = float(p.graph.weights.mean())
     widths = sorted({max(1, round(mean * 4.0**k)) for k in _DELTAS})
     common = ("-f", path, "-r", p.sources[0], "-n", 2)
-    times = {
-        width: min(trial_times(_run(program, p.threads, *common, "-d", width))) for width in widths
-    }
+    times: dict[int, float] = {}
+    for width in widths:
+        try:
+            text = _run(program, p.threads, *common, "-d", width, timeout=_DELTA_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            continue
+        times[width] = min(trial_times(text))
+    if not times:
+        raise RuntimeError(f"no width of a bucket was done in {_DELTA_TIMEOUT} s")
     return min(times, key=lambda width: times[width])
 
 
