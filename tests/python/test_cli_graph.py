@@ -202,6 +202,29 @@ def test_triangles(social, social_nx):
     assert d["top"][0]["triangles"] == max(expected.values())
 
 
+def test_checks_of_ranks_and_triangles():
+    from penstock._verify_graph import verify_ranks, verify_triangles
+
+    s = sp.random_array((80, 80), density=0.06, rng=np.random.default_rng(1), format="csr")
+    a, g = ps.csr_array(s), nx.from_scipy_sparse_array(s, create_using=nx.DiGraph)
+    for weighted in (True, False):
+        found = nx.pagerank(g, tol=1e-10, max_iter=500, weight="weight" if weighted else None)
+        ranks = np.array([found[v] for v in range(80)])
+        verify_ranks(a, ranks, 0.85, 1e-7, weighted)
+        with pytest.raises(ValueError, match="one more step"):
+            verify_ranks(a, ranks, 0.85, 1e-7, not weighted)
+    with pytest.raises(ValueError, match="sum to"):
+        verify_ranks(a, ranks * 1.01, 0.85, 1e-7, False)
+    plain = nx.Graph(g)
+    plain.remove_edges_from(list(nx.selfloop_edges(plain)))
+    counts = np.array([nx.triangles(plain)[v] for v in range(80)])
+    assert counts.max() > 3
+    verify_triangles(a, counts)
+    counts[17] += 1
+    with pytest.raises(ValueError, match="vertex 17"):
+        verify_triangles(a, counts)
+
+
 def test_betweenness(tmp_path):
     social, out = tmp_path / "few.penstock", tmp_path / "between.npy"
     graph = ps.generate.rmat(7, seed=3)

@@ -103,6 +103,7 @@ def pagerank(
 ) -> int:
     """PageRank: ranks that sum to 1."""
     from penstock import csgraph
+    from penstock._verify_graph import verify_ranks
 
     weighted = not (unweighted or undirected)
 
@@ -110,7 +111,7 @@ def pagerank(
         return csgraph.pagerank(graph, alpha, tol=tol, max_iter=max_iter, weighted=weighted)
 
     def check(graph: Any, ranks: np.ndarray) -> None:
-        csgraph.verify_pagerank(graph, ranks, alpha, tol=tol, weighted=weighted)
+        verify_ranks(graph, ranks, alpha, tol, weighted)
 
     options = Common(file, undirected, top, verify, out, force, threads, repeats, json)
     settings = {"alpha": alpha, "tol": tol, "weighted": weighted}
@@ -159,15 +160,14 @@ def triangles(
 ) -> int:
     """Triangles: how many there are, and in how many each vertex is. Directions and self loops are ignored."""
     from penstock import csgraph
+    from penstock._verify_graph import verify_triangles
 
     def facts(values: np.ndarray) -> tuple[dict[str, Any], dict[str, str]]:
         total = int(values.sum()) // 3
         return {"triangles": total}, {"triangles": f"{total:,}"}
 
     options = Common(file, False, top, verify, out, force, threads, repeats, json)
-    return _values(
-        "triangles", "triangles", options, csgraph.triangles, csgraph.verify_triangles, facts
-    )
+    return _values("triangles", "triangles", options, csgraph.triangles, verify_triangles, facts)
 
 
 def core(
