@@ -69,7 +69,8 @@ demo: install ## The main job: generate, store, multiply in core and streamed, v
 	@$(BIN)/penstock demo $(if $(MATRIX),'$(MATRIX)') $(DEMO_ARGS)
 
 bench: install $(VENV)/.extra-bench ## Benchmarks against other libraries (minutes; idle machine)
-	@for script in bench/spmv_cpu.py bench/graph_cpu.py bench/io.py; do echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+	@for script in bench/spmv_cpu.py bench/spgemm_cpu.py bench/graph_cpu.py bench/solve_cpu.py bench/io.py; do \
+	  echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
 
 plots: $(VENV)/.created ## Figures and tables of docs/performance.md, from bench/results
 	@$(PIP) -q $$($(BIN)/python ci/requirements.py plot)
