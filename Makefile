@@ -22,7 +22,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 # Folders are listed with their files: one that is removed or renamed also makes the extension stale.
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
 
-.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-python bench gpu-test docs \
+.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-python bench plots gpu-test docs \
         format lint clean FORCE
 
 help: ## This list
@@ -69,7 +69,12 @@ demo: install ## The main job: generate, store, multiply in core and streamed, v
 	@$(BIN)/penstock demo $(if $(MATRIX),'$(MATRIX)') $(DEMO_ARGS)
 
 bench: install $(VENV)/.extra-bench ## Benchmarks against other libraries (minutes; idle machine)
-	@for script in bench/spmv_cpu.py bench/io.py; do echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+	@for script in bench/spmv_cpu.py bench/spgemm_cpu.py bench/graph_cpu.py bench/solve_cpu.py bench/io.py; do \
+	  echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
+
+plots: $(VENV)/.created ## Figures and tables of docs/performance.md, from bench/results
+	@$(PIP) -q $$($(BIN)/python ci/requirements.py plot)
+	@$(BIN)/python bench/plot.py
 
 # --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
 test: install $(VENV)/.extra-test ## Every test that needs no GPU

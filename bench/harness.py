@@ -39,6 +39,8 @@ class Contestant:
     before: Callable[[], None] | None = None  # untimed, before each call; keeps a turn to one call
     result: Callable[[Any], Any] | None = None
     check: Callable[[Any], float] | None = None  # instead of the case's
+    units: int = 1  # of work in one call (searches, say): times are of one unit
+    timed: Callable[[], float] | None = None  # does its own timing, seconds a unit; run() checks
     prepare_seconds: float | None = None  # spent once, before the first call
     notes: dict[str, Any] = field(default_factory=dict)
 
@@ -46,13 +48,14 @@ class Contestant:
 @dataclass
 class Case:
     """What everybody computes. `check(result)` returns the error as a multiple of what is allowed:
-    at most 1 is right, NaN is wrong. `work` is in flops, `traffic` in bytes that must move at
-    least once (0: not told)."""
+    at most 1 is right, NaN is wrong. `work` of a unit is in flops (or what `rate` counts, in
+    billions a second), `traffic` in bytes that must move at least once (0: not told)."""
 
     name: str
     check: Callable[[Any], float]
     work: float = 0.0
     traffic: float = 0.0
+    rate: str = "gflops"
     about: dict[str, Any] = field(default_factory=dict)
 
 
@@ -82,8 +85,10 @@ def verify(case: Case, who: Contestant) -> tuple[float, float]:
 
 
 def _turn(who: Contestant, calls: int, warm: bool) -> float:
-    """Seconds a call."""
+    """Seconds a unit."""
     time.sleep(_SETTLE_SECONDS)
+    if who.timed:
+        return who.timed()
     if who.before:
         who.before()
     elif warm:
@@ -91,7 +96,7 @@ def _turn(who: Contestant, calls: int, warm: bool) -> float:
     run, start = who.run, time.perf_counter()
     for _ in range(calls):
         run()
-    return (time.perf_counter() - start) / calls
+    return (time.perf_counter() - start) / (calls * who.units)
 
 
 def summary(seconds: list[float]) -> dict[str, Any]:
@@ -108,7 +113,7 @@ def summary(seconds: list[float]) -> dict[str, Any]:
 def _rates(case: Case, stats: dict[str, Any]) -> dict[str, float]:
     rates = {}
     if case.work:
-        rates["gflops"] = case.work / stats["median"] / 1e9
+        rates[case.rate] = case.work / stats["median"] / 1e9
     if case.traffic:
         rates["gb_per_s"] = case.traffic / stats["median"] / 1e9
     return rates
@@ -144,16 +149,17 @@ def measure(case: Case, everybody: Iterable[Contestant], settings: Settings) -> 
     calls, once = {}, {}
     for name, who in admitted.items():
         once[name] = _turn(who, 1, warm=settings.warm_turns)
-        wanted = settings.turn_seconds / max(once[name], 1e-9)
-        calls[name] = 1 if who.before else min(max(1, math.ceil(wanted)), _MAX_CALLS)
+        wanted = settings.turn_seconds / max(once[name] * who.units, 1e-9)
+        calls[name] = 1 if who.before or who.timed else min(max(1, math.ceil(wanted)), _MAX_CALLS)
     seconds: dict[str, list[float]] = {name: [] for name in admitted}
-    patience = max(_SLOW * min(once.values(), default=0.0), 1.0)
+    whole = {name: once[name] * who.units for name, who in admitted.items()}
+    patience = max(_SLOW * min(whole.values(), default=0.0), 1.0)
     collecting = gc.isenabled()
     gc.disable()
     try:
         for repeat in range(settings.repeats):
             for name, who in admitted.items():
-                slow = who.role == "rival" and once[name] > patience
+                slow = who.role == "rival" and whole[name] > patience
                 if not slow or repeat < _SLOW_TURNS:
                     seconds[name].append(_turn(who, calls[name], settings.warm_turns))
     finally:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = 1
 _PACKAGES = (
     "penstock", "numpy", "scipy", "mkl", "python-graphblas", "suitesparse-graphblas", "polars",
-    "pandas", "pyarrow", "networkit",
+    "pandas", "pyarrow", "networkit", "igraph", "pyamg",
 )  # fmt: skip
 
 

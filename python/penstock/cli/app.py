@@ -9,7 +9,20 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from penstock.cli import convert, demo, doctor, generate, info, multiply, solve, spgemm, ui
+from penstock.cli import (
+    centrality,
+    components,
+    convert,
+    demo,
+    doctor,
+    generate,
+    info,
+    multiply,
+    search,
+    solve,
+    spgemm,
+    ui,
+)
 
 # Typer carries its own click in some versions and needs the package in others; this finds it in
 # either.
@@ -86,4 +99,12 @@ app.add_typer(generate.app, name="generate")
 app.command("multiply")(multiply.multiply)
 app.command("spgemm")(spgemm.spgemm)
 app.command("solve")(solve.solve)
+app.command("bfs")(search.bfs)
+app.command("sssp")(search.sssp)
+app.command("cc")(components.cc)
+app.command("scc")(components.scc)
+app.command("pagerank")(centrality.pagerank)
+app.command("triangles")(centrality.triangles)
+app.command("core")(centrality.core)
+app.command("betweenness")(centrality.betweenness)
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,170 @@
+"""The results page: figures in docs/figures and the tables of docs/performance.md, from bench/results/*.json.
+
+    python bench/plot.py             # what `make plots` does
+    python bench/plot.py --check     # exit 1 where a table of the page is not that of the results
+
+A block of the page between `<!-- results NAME -->` and `<!-- end -->` shows every report of the benchmark NAME.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+from plot_ratios import figure, geometric_mean, ratios, save
+from report import ROOT, SCHEMA
+
+BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show
+RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gb_per_s": "GB/s"}
+
+
+def reports(folder: Path) -> dict[str, dict[str, Any]]:
+    """Name of the file -> report, of all that are reports of this schema."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        try:
+            data = json.loads(path.read_text())
+        except ValueError as e:
+            raise SystemExit(f"{path}: not readable as JSON: {e}") from None
+        if isinstance(data, dict) and data.get("schema") == SCHEMA and data.get("cases"):
+            found[path.stem] = data
+    return found
+
+
+def _time(seconds: float) -> str:
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _ours(data: dict[str, Any]) -> str:
+    """The contestant that the figures are about."""
+    names = [n for c in data["cases"] for n, r in c["results"].items() if r["role"] == "ours"]
+    return "penstock" if "penstock" in names or not names else names[0]
+
+
+def table(name: str, data: dict[str, Any]) -> list[str]:
+    ours, second = _ours(data), SECOND.get(data["benchmark"])
+    rate = next((k for k in RATES if any(k in r for c in data["cases"] for r in c["results"].values())),
+                None)  # fmt: skip
+    header = ["case", "ours", *([RATES[rate]] if rate else []), "best rival", "its time", "ratio",
+              *([f"ratio, {second.removeprefix('penstock_')}"] if second else [])]  # fmt: skip
+    lines = ["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * (len(header) - 1)]
+    means: dict[str, list[float]] = {ours: [], **({second: []} if second else {})}
+    for case in data["cases"]:
+        mine, best = case["results"].get(ours, {}), case["best_rival"]
+        right = "median" in mine and mine["status"] == "ok"
+        cells = [case["case"], _time(mine["median"]) if right else mine.get("status", "-")]
+        if rate:
+            cells.append(f"{mine[rate]:.3g}" if right and rate in mine else "-")
+        cells += [best or "-", _time(case["results"][best]["median"]) if best else "-"]
+        for who in means:
+            found = ratios(case, who)
+            if found:
+                means[who].append(min(found.values()))
+            cells.append(f"{min(found.values()):.2f}" if found else "-")
+        lines.append("| " + " | ".join(cells) + " |")
+    blanks = " |" * (len(header) - len(means) - 1)
+    average = [f"{geometric_mean(m):.2f}" if m else "-" for m in means.values()]
+    return [*lines, f"| geometric mean |{blanks} {' | '.join(average)} |"]
+
+
+def source(data: dict[str, Any]) -> list[str]:
+    """Machine, commit and command."""
+    m, commit = data["machine"], data.get("commit") or "unknown"
+    gib = m["memory_bytes"] / 2**30
+    versions = ", ".join(
+        f"{n} {v}" for n, v in sorted(m["versions"].items()) if n not in ("penstock", "numpy")
+    )
+    dirty = " with changes" if data.get("dirty") else ""
+    return [
+        f"- Machine: {m['cpu']}, {m['cpus']} CPUs, {m['threads']} threads, {gib:.0f} GiB, {m['os']}; "
+        f"memory read at {m['host_read'] / 1e9:.1f} GB/s.",
+        f"- Commit `{commit[:12]}`{dirty}, {data['date'][:10]}, at least "
+        f"{data['settings'].get('repeats', 1)} turns each; {versions}.",
+        f"- Command: `{shlex.join(data['command'])}`",
+    ]
+
+
+def groups(name: str, data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Figure -> its cases: one a report, or one an algorithm where a report has several."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case in data["cases"]:
+        if ratios(case, _ours(data)):
+            found.setdefault(case.get("algorithm") or "", []).append(case)
+    return {f"{name}_{key}" if key and len(found) > 1 else name: c for key, c in found.items()}
+
+
+def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[str]:
+    lines = [f"### {name}", "", *source(data), ""]
+    if data["quick"]:
+        lines += ["This was a run on toy inputs: it measures nothing.", ""]
+    for figure_name in groups(name, data):
+        picture = (figures / f"{figure_name}.svg").relative_to(page.parent)
+        lines += [f"![Ratios of {figure_name}]({picture.as_posix()})", ""]
+    wrong = [
+        f"{case['case']}: {who} {r['status']}"
+        for case in data["cases"]
+        for who, r in case["results"].items()
+        if r["status"] != "ok"
+    ]
+    return [
+        *lines,
+        *table(name, data),
+        *(["", "Not counted: " + "; ".join(wrong) + "."] if wrong else []),
+        "",
+    ]
+
+
+def page_text(text: str, found: dict[str, dict[str, Any]], figures: Path, page: Path) -> str:
+    def fill(match: re.Match[str]) -> str:
+        benchmark = match[2]
+        lines = [
+            line
+            for name, data in found.items()
+            if data["benchmark"] == benchmark
+            for line in block(name, data, figures, page)
+        ]
+        lines = lines or [f"No result yet: `python bench/{benchmark}.py` makes one.", ""]
+        return match[1] + "\n".join(["", *lines, ""]) + match[3]
+
+    return BLOCK.sub(fill, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="holds performance.md")
+    parser.add_argument("--check", action="store_true", help="compare the tables, write nothing")
+    args = parser.parse_args()
+    page, figures = args.docs / "performance.md", args.docs / "figures"
+    if not page.is_file():
+        parser.error(f"{page}: no such file")
+    found = reports(args.results)
+    before = page.read_text()
+    after = page_text(before, found, figures, page)
+    if args.check:
+        if before != after:
+            print(f"{page.name} is not that of {args.results.name}/: run `make plots`")
+        return int(before != after)
+    for name, data in found.items():
+        if f"<!-- results {data['benchmark']} -->" not in before:
+            continue
+        for figure_name, cases in groups(name, data).items():
+            picture = figure(figure_name, cases, _ours(data), SECOND.get(data["benchmark"]))
+            save(figures / f"{figure_name}.svg", picture)
+            print(f"{figure_name}.svg: {len(picture) / 1024:.0f} KB, {len(cases)} cases")
+    save(page, after.encode())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
