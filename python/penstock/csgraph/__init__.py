@@ -10,7 +10,12 @@ import importlib
 from typing import Any
 
 # name -> the module of this package that holds it; imported when first asked for
-_lazy: dict[str, str] = {}
+_lazy: dict[str, str] = {
+    "bfs": "bfs",
+    "connected_components": "components",
+    "verify_bfs": "bfs",
+    "verify_components": "components",
+}
 
 __all__ = sorted(_lazy)
 

@@ -18,6 +18,7 @@ void text(nb::module_&);
 void multiply(nb::module_&);
 void place(nb::module_&);
 void gpu(nb::module_&);
+void graph_traverse(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply(m);
   penstock::bind::place(m);
   penstock::bind::gpu(m);
+  penstock::bind::graph_traverse(m);
 }

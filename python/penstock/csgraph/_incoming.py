@@ -1,0 +1,35 @@
+"""When a traversal gets the edges into each vertex: where they are at hand, or have been missed enough to form them.
+
+Forming them costs as much as several searches, and some graphs never need them. So a search without them reports how
+many edges they would have saved, and they are formed once these add up to what forming them costs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock._csr import csr_array
+from penstock.csgraph._graph import incoming
+
+# Turning a graph around takes about as long as walking its edges this many times.
+_COST = 3
+
+
+def edges_in(graph: csr_array) -> Any:
+    """The bound matrix of the reversed edges (the graph's own where its pattern is symmetric), or None."""
+    derived = graph._derived
+    symmetric = derived.get("symmetric_pattern")
+    if symmetric:
+        return graph._core
+    if symmetric is None and derived.get("missed_edges", 0) > _COST * graph.nnz:
+        return incoming(graph)._core
+    if "transpose" in derived:
+        return derived["transpose"]._core
+    if derived.get("missed_edges", 0) > _COST * graph.nnz:
+        return graph.T.formed()._core
+    return None
+
+
+def note_missed(graph: csr_array, edges: int) -> None:
+    if edges:
+        graph._derived["missed_edges"] = graph._derived.get("missed_edges", 0) + edges

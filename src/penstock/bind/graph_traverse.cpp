@@ -1,0 +1,78 @@
+// Breadth-first search and components.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <span>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/graph/bfs.hpp"
+#include "penstock/graph/cc.hpp"
+
+namespace penstock::bind {
+namespace {
+
+/// The edges alone: what a traversal reads of a matrix of any value type.
+CsrView<One> edges_of(const Matrix& m) {
+  return std::visit([](const auto& a) {
+    for (const Place place : {a.indptr.place, a.indices.place})
+      if (!can_read(Where{}, place))
+        throw Error(Errc::not_accessible, "this graph algorithm runs on the CPU, but the edges are in " +
+                                              std::string(name(place.memory)) + " memory: move them to the host first");
+    return CsrView<One>{.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data,
+                        .count = a.nnz()};
+  }, m.any);
+}
+
+/// A result, which belongs to whoever asked for it: a NumPy array that may be written.
+template <class T>
+nb::object as_result(const Array<T>& a) {
+  auto* owner = new std::shared_ptr<void>(a.owner);
+  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
+}
+
+std::span<const Index> span_of(const ReadArray<Index>& a) { return {a.data(), a.shape(0)}; }
+
+nb::tuple bound_bfs(const Matrix& out, const Matrix* in, Index source, BfsPlan& plan, bool predecessors) {
+  const auto forward = edges_of(out), backward = in ? edges_of(*in) : forward;
+  BfsResult r;
+  {
+    const nb::gil_scoped_release release;
+    r = bfs({forward, in ? &backward : nullptr}, source, plan, {.predecessors = predecessors});
+  }
+  return nb::make_tuple(as_result(r.levels), predecessors ? as_result(r.predecessors) : nb::none(), r.missed);
+}
+
+nb::tuple bound_components(const Matrix& out, const Matrix* in) {
+  const auto forward = edges_of(out), backward = in ? edges_of(*in) : forward;
+  Components c;
+  {
+    const nb::gil_scoped_release release;
+    c = connected_components({forward, in ? &backward : nullptr});
+  }
+  return nb::make_tuple(c.count, as_result(c.labels), c.missed);
+}
+
+}  // namespace
+
+void graph_traverse(nb::module_& m) {
+  nb::class_<BfsPlan>(m, "BfsPlan", "What repeated searches of one graph share.").def(nb::init<>());
+  m.def("bfs", bound_bfs, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("plan"),
+        nb::arg("predecessors"), "(levels, predecessors or None, edges that incoming would have saved)");
+  m.def("bfs_verify", [](const Matrix& out, Index source, const ReadArray<Index>& levels,
+                         std::optional<ReadArray<Index>> predecessors) {
+    const nb::gil_scoped_release release;
+    bfs_verify(edges_of(out), source, span_of(levels), predecessors ? span_of(*predecessors) : std::span<const Index>());
+  }, nb::arg("out"), nb::arg("source"), nb::arg("levels"), nb::arg("predecessors").none());
+  m.def("connected_components", bound_components, nb::arg("out"), nb::arg("incoming").none(),
+        "(count, labels, edges that incoming would have saved)");
+  m.def("components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
+    const nb::gil_scoped_release release;
+    components_verify(edges_of(out), count, span_of(labels));
+  }, nb::arg("out"), nb::arg("count"), nb::arg("labels"));
+}
+
+}  // namespace penstock::bind
