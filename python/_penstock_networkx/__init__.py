@@ -1,4 +1,4 @@
-"""What `import networkx` reads about the backend penstock: a package of its own, so that it need not import Penstock."""
+"""What `import networkx` reads about the backend penstock; a package of its own, for it must not import Penstock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, str] = {
     "single_source_shortest_path": "",
     "single_source_shortest_path_length": "",
     "single_target_shortest_path_length": "",
-    "strongly_connected_components": "Components come in the order of their first nodes.",
+    "strongly_connected_components": "",
     "transitivity": "Undirected graphs.",
     "triangles": "",
     "weakly_connected_components": "",

@@ -1,12 +1,13 @@
 """Conversion from and to NetworkX's dicts of dicts.
 
-Every edge is read once or twice by C loops (map, chain, fromiter), with no Python bytecode an edge where the attribute is
-on all edges. What a float64 cannot hold, or what has a meaning of its own to NetworkX (an attribute that is None hides
-its edge), raises NotImplementedError, which makes the dispatcher leave the call to another backend.
+Edges are read by C loops (map, chain, fromiter), with no Python bytecode an edge where the attribute is on all edges.
+What a float64 cannot hold, or what has a meaning of its own to NetworkX (an attribute that is None hides its edge),
+raises NotImplementedError, which makes the dispatcher leave the call to another backend.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter, methodcaller
 from typing import Any
@@ -130,26 +131,30 @@ def read_structure(graph: Any) -> Structure:
 
 
 def _read_neighbours(adjacency: Any, nodes: Nodes, count: int) -> np.ndarray:
-    neighbours = chain.from_iterable(adjacency.values())
-    if nodes.plain:
+    if nodes.plain or nodes.places is not None:
         try:
-            return np.fromiter(neighbours, np.int32, count)
-        except (TypeError, ValueError):  # something else that equals its node, such as Fraction(1)
-            neighbours = chain.from_iterable(adjacency.values())
+            labels = np.fromiter(chain.from_iterable(adjacency.values()), np.int64, count)
+        except (TypeError, ValueError):  # something else that equals its node, such as Decimal(1)
+            pass
+        else:
+            return labels.astype(np.int32) if nodes.plain else nodes.places[labels]
+    neighbours = chain.from_iterable(adjacency.values())
     return np.fromiter(map(nodes.table.__getitem__, neighbours), np.int32, count)
+
+
+def _edges(graph: Any) -> Iterator[dict[Any, Any]]:
+    """The attributes of every edge, in the order of the adjacency."""
+    data = chain.from_iterable(map(_values, graph._adj.values()))
+    return chain.from_iterable(map(_values, data)) if graph.is_multigraph() else data
 
 
 def read_weights(graph: Any, attribute: str, default: Any, structure: Structure) -> Weights:
     """The attribute of every edge, in the order of the adjacency."""
-    data = chain.from_iterable(map(_values, graph._adj.values()))
-    if graph.is_multigraph():
-        data = chain.from_iterable(map(_values, data))
     count = structure.indices.size if structure.copies is None else int(structure.copies.sum())
-    every = list(data)
     try:
-        found = list(map(itemgetter(attribute), every))
+        found = list(map(itemgetter(attribute), _edges(graph)))
     except KeyError:
-        found = [edge.get(attribute, default) for edge in every]
+        found = [edge.get(attribute, default) for edge in _edges(graph)]
     kinds = set(map(type, found))
     whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
     for kind in kinds:

@@ -17,7 +17,8 @@ def on_start_tests(items: Any) -> None:
 
     for item in items:
         reasons = XFAIL.get(item.path.name, {})
-        name = item.name if item.cls is None else f"{item.cls.__name__}.{item.name}"
+        cls = getattr(item, "cls", None)  # doctests have none
+        name = item.name if cls is None else f"{cls.__name__}.{item.name}"
         reason = reasons.get(name)
         if reason is not None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))

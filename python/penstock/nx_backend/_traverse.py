@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from itertools import groupby, repeat
+from itertools import groupby, pairwise, repeat
 from operator import itemgetter
 from typing import Any
 
@@ -33,7 +33,7 @@ class Search:
         """Where layers 0, 1, ... end in the order, up to layer `limit`."""
         place = np.zeros(self._vertices, dtype=np.int64)
         place[self.order] = np.arange(self.order.size)
-        # Parents stand in the order of their children, so a layer ends where its children's parents leave the one before.
+        # Parents stand in the order of their children: a layer ends where the parents leave the one before.
         parents = place[self.parents].tolist()
         ends = [1]
         while ends[-1] <= len(parents) and len(ends) - 1 < limit:
@@ -99,21 +99,13 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
         found = Search(G.structure.rows, numbers[0])
         ends = [0, *found.ends()]
     else:
-        found = Search(_with_root(G, numbers), len(G))
+        found = Search(G.structure.with_root(numbers), len(G))
         ends = found.ends()
     names = (
         G.nodes.named(found.order) if len(numbers) == 1 else [None, *G.nodes.named(found.order[1:])]
     )
-    for begin, end in zip(ends, ends[1:], strict=False):
+    for begin, end in pairwise(ends):
         yield names[begin:end]
-
-
-def _with_root(graph: Graph, sources: list[int]) -> sp.csr_array:
-    """The graph and one more vertex, from which edges lead to the sources."""
-    n, rows = len(graph), graph.structure.rows
-    indptr = np.append(rows.indptr, rows.indptr[-1] + len(sources))
-    indices = np.concatenate((rows.indices, sources), dtype=rows.indices.dtype)
-    return sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n + 1, n + 1))
 
 
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
