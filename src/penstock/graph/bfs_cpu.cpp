@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ struct BfsPlan::Scratch {
   std::int64_t vertices;
   Frontier a, b;
   Array<Word> visited, front, found;
+  std::vector<Array<Word>> lanes;
 };
 
 BfsPlan::BfsPlan() = default;
@@ -56,8 +58,12 @@ constexpr std::int64_t kGrain = 64 << 10;     // entries of a fill or a copy tha
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
 constexpr Index kNone = std::numeric_limits<Index>::max();
 constexpr std::int64_t kWordsAtOnce = 128;    // 8192 vertices of a bottom-up step
-// A bottom-up probe is a test of a bit in cache, in the order of the rows; a top-down edge sets one, and often misses.
-constexpr double kProbe = 1.0, kEdge = 2.0, kLook = 4.0;
+// A top-down step over fewer edges stays on one thread: waking the others costs as much as some thousand edges, and a
+// road network's frontiers never get there. From so many on, threads are woken though they contend for the bits.
+constexpr std::int64_t kAloneEdges = 8 << 10, kManyEdges = 128 << 10;
+// Nanoseconds of one thread, about, measured on R-MAT and uniform graphs of 2^18 and 2^20 vertices: looking at a vertex
+// and its row, a probe of one neighbour, a top-down edge, a vertex that joins the frontier.
+constexpr double kLook = 10, kProbe = 1.2, kEdge = 1.5, kArrive = 2;
 
 void fill(Array<Index> a, Index value) {
   parallel_ranges(a.size, kGrain, [&](std::int64_t first, std::int64_t last) {
@@ -101,34 +107,65 @@ class Search {
     return static_cast<double>(g_.in ? plan_.targets(*g_.in).count : g_.out.rows);
   }
 
-  /// Compares what the two steps are expected to look at. Of the edges into unreached vertices, one in
-  /// (unexplored / edges) comes from the frontier: so many probes find it, if there are as many.
+  /// Compares what the two steps are expected to cost. Of the edges into an unreached vertex, the share q comes from
+  /// the frontier: the vertex is found with probability 1 - (1 - q)^degree, after that / q probes.
   bool prefers_bottom_up() const {
-    if (listed_ && edges_ < graph::detail::kAloneEdges) return false;
+    if (listed_ && edges_ < kAloneEdges) return false;
     const auto edges = static_cast<double>(edges_), left = static_cast<double>(unexplored_);
     const auto unreached = std::max(1.0, targets() - static_cast<double>(result_.reached));
-    const auto probes = std::min((left + edges) / edges, left / unreached);
-    const auto up = static_cast<double>(words_) + unreached * (kLook + probes * kProbe);
-    return up < edges * kEdge + static_cast<double>(size_) * kLook;
+    const auto q = edges / (edges + left);
+    const auto hit = 1 - std::pow(1 - q, left / unreached);
+    const auto up = static_cast<double>(words_) + unreached * (kLook + hit / q * kProbe);
+    return up < edges * kEdge + (unreached * hit + static_cast<double>(size_)) * kArrive;
   }
 
   void top_down() {
+    const auto lanes = num_threads();
+    // In bits, the work beyond the edges is some words for each lane.
+    if (edges_ >= kAloneEdges && edges_ >= words_ * (lanes + 1) / 4 && lanes > 1) return top_down_in_bits();
     if (!listed_) list();
     next_->clear();
-    graph::expand(graph::Direct{}, g_.out, *current_, *next_, [this](Index, Index v, Offset, auto shared) {
-      if (!graph::claim_bit<decltype(shared)::value>(s_.visited.data, v)) return false;
-      levels_[v] = depth_;
-      return true;
-    });
+    const auto depth = depth_;
+    Index* const levels = levels_;
+    Word* const visited = s_.visited.data;
+    const auto arrive = [=](Index v) { levels[v] = depth; };
+    if (edges_ < kManyEdges || lanes == 1) {
+      graph::advance_alone(graph::Direct{}, g_.out, current_->vertices(), *next_,
+                     [=](Index, Index v, Offset) { return graph::claim_bit<false>(visited, v); }, arrive);
+    } else {
+      graph::advance(graph::Direct{}, g_.out, current_->vertices(), *next_,
+                     [=](Index, Index v, Offset) { return graph::claim_bit<true>(visited, v); }, arrive);
+    }
     std::swap(current_, next_);
     size_ = current_->size(), edges_ = current_->edges();
   }
 
+  /// Every thread marks what its edges lead to in a bitmap of its own: no atomics, no lines of memory that travel
+  /// between the cores. What is new is then found in vertex order.
+  void top_down_in_bits() {
+    if (!listed_) list();
+    const auto lanes = static_cast<std::size_t>(num_threads());
+    while (s_.lanes.size() < lanes) s_.lanes.push_back(allocate<Word>(words_));
+    parallel_for(static_cast<std::int64_t>(lanes), [&](std::int64_t lane) {
+      std::fill_n(s_.lanes[static_cast<std::size_t>(lane)].data, words_, Word(0));
+    });
+    graph::expand(graph::Direct{}, g_.out, current_->vertices(), [&](Index, Index v, Offset, std::int64_t lane) {
+      s_.lanes[static_cast<std::size_t>(lane)].data[graph::word_of(v)] |= graph::bit_of(v);
+    });
+    listed_ = false;
+    settle([&](std::int64_t w) {
+      Word reached = 0;
+      for (std::size_t lane = 0; lane < lanes; ++lane) reached |= s_.lanes[lane].data[w];
+      return reached & ~s_.visited.data[w];
+    });
+  }
+
   /// The frontier as bits; from here on, vertices that nothing leads to count as visited.
   void mark() {
-    listed_ = false;
-    std::fill_n(s_.front.data, words_, Word(0));
-    for (const auto v : current_->vertices()) graph::claim_bit<false>(s_.front.data, v);
+    if (std::exchange(listed_, false)) {
+      std::fill_n(s_.front.data, words_, Word(0));
+      for (const auto v : current_->vertices()) graph::claim_bit<false>(s_.front.data, v);
+    }
     if (std::exchange(masked_, true)) return;
     const auto& none = plan_.targets(*g_.in).none;
     for (std::int64_t w = 0; w < words_; ++w) s_.visited.data[w] |= none[static_cast<std::size_t>(w)];
@@ -138,28 +175,43 @@ class Search {
   void list() {
     listed_ = true;
     current_->clear();
-    Index* out = current_->append(size_, edges_);
-    for (std::int64_t w = 0; w < words_; ++w)
-      for (Word bits = s_.front.data[w]; bits; bits &= bits - 1)
-        *out++ = static_cast<Index>(w * 64 + std::countr_zero(bits));
+    Index* const out = current_->append(size_, edges_);
+    const auto blocks = (words_ + kWordsAtOnce - 1) / kWordsAtOnce;
+    std::vector<std::int64_t> before(static_cast<std::size_t>(blocks) + 1);
+    for (std::int64_t b = 0; b < blocks; ++b)
+      before[static_cast<std::size_t>(b) + 1] = before[static_cast<std::size_t>(b)] + counts_[static_cast<std::size_t>(b)];
+    parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
+      Index* to = out + before[static_cast<std::size_t>(first / kWordsAtOnce)];
+      for (auto w = first; w < last; ++w)
+        for (Word bits = s_.front.data[w]; bits; bits &= bits - 1)
+          *to++ = static_cast<Index>(w * 64 + std::countr_zero(bits));
+    });
   }
 
   void bottom_up() {
-    if (listed_) mark();
+    mark();
+    settle([this](std::int64_t w) { return find_in_front(w); });
+  }
+
+  /// The next frontier, in bits: found(w) says who of the 64 vertices of word w is in it.
+  template <class Found>
+  void settle(Found found) {
     std::atomic<std::int64_t> size = 0, edges = 0;
+    counts_.resize(static_cast<std::size_t>((words_ + kWordsAtOnce - 1) / kWordsAtOnce));
     parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
       std::int64_t count = 0, out = 0;
       for (auto w = first; w < last; ++w) {
-        const Word found = find_in_front(w);
-        count += std::popcount(found);
-        for (Word bits = found; bits; bits &= bits - 1) {
+        const Word some = found(w);
+        count += std::popcount(some);
+        for (Word bits = some; bits; bits &= bits - 1) {
           const auto v = static_cast<Index>(w * 64 + std::countr_zero(bits));
           levels_[v] = depth_;
           out += degree(v);
         }
-        s_.found.data[w] = found;
-        s_.visited.data[w] |= found;
+        s_.found.data[w] = some;
+        s_.visited.data[w] |= some;
       }
+      counts_[static_cast<std::size_t>(first / kWordsAtOnce)] = count;
       size.fetch_add(count, std::memory_order_relaxed);
       edges.fetch_add(out, std::memory_order_relaxed);
     });
@@ -195,6 +247,7 @@ class Search {
   std::int64_t size_ = 0, edges_ = 0;    // of the frontier
   std::int64_t unexplored_;              // edges out of vertices that no step has walked yet
   Index depth_ = 0;
+  std::vector<std::int64_t> counts_;  // of vertices in every kWordsAtOnce words of s_.front
 };
 
 /// With edges into each vertex: the first neighbour one level up, in rows that ascend the smallest.
