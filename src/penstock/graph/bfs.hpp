@@ -27,7 +27,7 @@ struct BfsOptions {
 struct BfsResult {
   Array<Index> levels;        // kUnreached where there is no path
   Array<Index> predecessors;  // empty unless asked for
-  std::int64_t reached = 0, depth = 0;
+  std::int64_t reached = 0;
   /// Edges that top-down steps walked where a step over `in` would have looked at fewer, had it been there.
   std::int64_t missed = 0;
 };
@@ -42,20 +42,21 @@ class BfsPlan {
 
   std::unique_ptr<Scratch> borrow(std::int64_t vertices);
   void give_back(std::unique_ptr<Scratch> scratch);
-  /// Bits of the vertices without edges into them, and how many others there are; made at the first call.
+  /// Bits of the vertices without edges into them where these are known, and how many others there are; made at the
+  /// first call.
   struct Targets {
     std::vector<std::uint64_t> none;
     std::int64_t count = 0;
   };
-  const Targets& targets(const CsrView<One>& in);
+  const Targets& targets(const BfsGraph& graph);
   /// Whether the columns of every row ascend; looked up at the first call.
   bool ascending(const CsrView<One>& in);
 
  private:
   std::mutex lock_;
   std::vector<std::unique_ptr<Scratch>> idle_;
-  std::once_flag made_, looked_;
-  Targets targets_;
+  std::once_flag made_[2], looked_;  // without and with edges into vertices
+  Targets targets_[2];
   bool ascending_ = false;
 };
 
