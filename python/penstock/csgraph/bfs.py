@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import _core
 from penstock.csgraph._graph import as_graph, undirected, vertex
-from penstock.csgraph._incoming import edges_in, note_missed
+from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 
 
 def bfs(
@@ -51,11 +51,8 @@ def bfs(
     start = vertex(graph, source)
     if not directed:
         graph = undirected(graph)
-    plan = graph._derived.get("bfs_plan")
-    if plan is None:
-        plan = graph._derived.setdefault("bfs_plan", _core.BfsPlan())
     levels, predecessors, missed = _core.bfs(
-        graph._core, edges_in(graph), start, plan, bool(return_predecessors)
+        graph._core, edges_in(graph), start, plan_of(graph), bool(return_predecessors)
     )
     note_missed(graph, missed)
     return (levels, predecessors) if return_predecessors else levels

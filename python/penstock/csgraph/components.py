@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock import _core
 from penstock.csgraph._graph import as_graph
-from penstock.csgraph._incoming import edges_in, note_missed
+from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 from penstock.csgraph.bfs import as_labels
 
 
@@ -43,7 +43,9 @@ def connected_components(
     if connection not in ("weak", "strong"):
         raise ValueError(f"connection={connection!r} is neither 'weak' nor 'strong'")
     graph = as_graph(A, "connected_components")
-    count, labels, missed = _core.connected_components(graph._core, edges_in(graph))
+    count, labels, missed = _core.connected_components(
+        graph._core, edges_in(graph), plan_of(graph)
+    )
     note_missed(graph, missed)
     return (count, labels) if return_labels else count
 

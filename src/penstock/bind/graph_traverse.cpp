@@ -46,12 +46,12 @@ nb::tuple bound_bfs(const Matrix& out, const Matrix* in, Index source, BfsPlan& 
   return nb::make_tuple(as_result(r.levels), predecessors ? as_result(r.predecessors) : nb::none(), r.missed);
 }
 
-nb::tuple bound_components(const Matrix& out, const Matrix* in) {
+nb::tuple bound_components(const Matrix& out, const Matrix* in, BfsPlan& plan) {
   const auto forward = edges_of(out), backward = in ? edges_of(*in) : forward;
   Components c;
   {
     const nb::gil_scoped_release release;
-    c = connected_components({forward, in ? &backward : nullptr});
+    c = connected_components({forward, in ? &backward : nullptr}, plan);
   }
   return nb::make_tuple(c.count, as_result(c.labels), c.missed);
 }
@@ -67,7 +67,7 @@ void graph_traverse(nb::module_& m) {
     const nb::gil_scoped_release release;
     bfs_verify(edges_of(out), source, span_of(levels), predecessors ? span_of(*predecessors) : std::span<const Index>());
   }, nb::arg("out"), nb::arg("source"), nb::arg("levels"), nb::arg("predecessors").none());
-  m.def("connected_components", bound_components, nb::arg("out"), nb::arg("incoming").none(),
+  m.def("connected_components", bound_components, nb::arg("out"), nb::arg("incoming").none(), nb::arg("plan"),
         "(count, labels, edges that incoming would have saved)");
   m.def("components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
     const nb::gil_scoped_release release;

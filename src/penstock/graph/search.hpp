@@ -8,7 +8,6 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,7 @@ struct BfsPlan::Scratch {
   graph::Frontier a, b;
   Array<graph::Word> visited, front, found;
   std::vector<Array<graph::Word>> lanes;
+  Array<Index> parents;  // of components: allocated at first use
 };
 
 namespace graph {
@@ -38,6 +38,9 @@ inline constexpr std::int64_t kAloneEdges = 8 << 10, kManyEdges = 128 << 10;
 // Nanoseconds of one thread, about, measured on R-MAT and uniform graphs of 2^18 and 2^20 vertices: looking at a vertex
 // and its row, a probe of one neighbour, a top-down edge, a vertex that joins the frontier.
 inline constexpr double kLook = 10, kProbe = 1.2, kEdge = 1.5, kArrive = 2;
+
+// A frontier with this share of all edges is worth a pass over all vertices.
+inline constexpr std::int64_t kFloodShare = 32, kFloodTrial = 16;
 
 template <bool kLevels>
 class Search {
@@ -54,15 +57,9 @@ class Search {
   }
 
   /// Everything that a path leads to from `source`, marked in the scratch's `visited` (along with, perhaps, vertices
-  /// that no edge leads to). `patience`: levels after which a search is given up that has not reached an eighth of
-  /// the vertices; false is returned then.
-  bool run(Index source, Index patience = std::numeric_limits<Index>::max()) {
-    claim_bit<false>(s_.visited.data, source);
-    if constexpr (kLevels) levels_[source] = 0;
-    current_->clear();
-    *current_->append(1, degree(source)) = source;
-    size_ = 1, edges_ = degree(source);
-    reached_ = 1;
+  /// that no edge leads to).
+  void run(Index source) {
+    start(source);
     while (edges_ > 0) {
       ++depth_;
       unexplored_ -= edges_;
@@ -74,15 +71,50 @@ class Search {
         top_down();
       }
       reached_ += size_;
-      if (depth_ > patience && reached_ * 8 < targets_.count) return false;
     }
-    return true;
+  }
+
+  /// Marks what is connected with `source`, or most of it, where edges go both ways: not by levels, but once a large
+  /// frontier is there, two passes let every vertex join that has a neighbour who did, if only just now. False where
+  /// that is not most of the graph, or if a large frontier does not show up in `patience` levels.
+  bool flood(Index source, Index patience) {
+    start(source);
+    while (edges_ > 0 && edges_ < g_.out.nnz() / kFloodShare) {
+      if (++depth_ > patience) return false;
+      top_down();
+      reached_ += size_;
+    }
+    if (edges_ == 0) return reached_ * 8 >= targets_.count;
+    mask();
+    const auto unmarked = [&](std::int64_t step) {
+      std::int64_t left = 0;
+      for (std::int64_t w = 0; w < words_; w += step) left += std::popcount(~s_.visited.data[w]);
+      return left * step;
+    };
+    if (words_ > kFloodTrial) {  // some of the words tell whether the rest is worth a look
+      const auto before = unmarked(kFloodTrial);
+      for (std::int64_t w = 0; w < words_; w += kFloodTrial) join(w);
+      if (unmarked(kFloodTrial) > before / 2) return false;
+    }
+    for (int pass = 0; pass < 2; ++pass)
+      parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
+        for (auto w = first; w < last; ++w) join(w);
+      });
+    return unmarked(1) < targets_.count / 8;
   }
 
   std::int64_t reached() const { return reached_; }
   std::int64_t missed() const { return missed_; }
 
  private:
+  void start(Index source) {
+    claim_bit<false>(s_.visited.data, source);
+    if constexpr (kLevels) levels_[source] = 0;
+    current_->clear();
+    *current_->append(1, degree(source)) = source;
+    size_ = 1, edges_ = degree(source), reached_ = 1;
+  }
+
   Offset degree(Index v) const { return g_.out.indptr[v + 1] - g_.out.indptr[v]; }
 
   /// Compares what the two steps are expected to cost. Of the edges into an unreached vertex, the share q comes from
@@ -146,6 +178,9 @@ class Search {
       std::fill_n(s_.front.data, words_, Word(0));
       for (const auto v : current_->vertices()) claim_bit<false>(s_.front.data, v);
     }
+    mask();
+  }
+  void mask() {
     if (std::exchange(masked_, true)) return;
     for (std::int64_t w = 0; w < words_; ++w) s_.visited.data[w] |= targets_.none[static_cast<std::size_t>(w)];
   }
@@ -196,6 +231,23 @@ class Search {
     });
     std::swap(s_.front, s_.found);
     size_ = size, edges_ = edges;
+  }
+
+  /// Lets those of 64 vertices join what is marked that have a neighbour in it.
+  void join(std::int64_t w) {
+    const auto& in = *g_.in;
+    const Index* from = in.indices - in.first_nnz;
+    const std::atomic_ref<Word> own(s_.visited.data[w]);
+    for (Word todo = ~own.load(std::memory_order_relaxed); todo; todo &= todo - 1) {
+      const auto b = std::countr_zero(todo);
+      const auto v = w * 64 + b;
+      for (auto k = in.indptr[v], end = in.indptr[v + 1]; k < end; ++k) {
+        const std::atomic_ref<Word> other(s_.visited.data[word_of(from[k])]);
+        if ((other.load(std::memory_order_relaxed) & bit_of(from[k])) == 0) continue;
+        own.store(own.load(std::memory_order_relaxed) | Word(1) << b, std::memory_order_relaxed);
+        break;
+      }
+    }
   }
 
   /// Of 64 vertices, those that are unreached and have a neighbour in the frontier.
