@@ -49,6 +49,7 @@ class BfsPlan {
     std::int64_t count = 0;
   };
   const Targets& targets(const BfsGraph& graph);
+  static Targets find_targets(const BfsGraph& graph);
   /// Whether the columns of every row ascend; looked up at the first call.
   bool ascending(const CsrView<One>& in);
 
@@ -63,6 +64,16 @@ class BfsPlan {
 /// Levels from `source`, and on request predecessors: the smallest-numbered vertex one level up with an edge to each
 /// vertex. The result depends on the graph alone, not on the number of threads.
 BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
+
+struct BfsOrder {
+  Array<Index> vertices;      // as they are reached
+  Array<Index> predecessors;  // of every vertex: who reached it, kNoPredecessor for the source and elsewhere
+  std::int64_t reached = 0;   // of `vertices`
+};
+
+/// The order in which a queue visits vertices, rows in the order of their entries, `also` (edges to be walked too, after
+/// a vertex's own; may be null) behind. Defined by a sequence, so it runs on one thread.
+BfsOrder bfs_order(const CsrView<One>& out, const CsrView<One>* also, Index source);
 
 /// Throws Error{invalid_argument} naming the first fault of `levels` and, where not empty, `predecessors`.
 /// Independent of bfs(): looks at every edge once and at every predecessor's row.

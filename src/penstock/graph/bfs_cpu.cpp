@@ -87,23 +87,27 @@ void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index>
 
 }  // namespace
 
-const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
-  auto& made = targets_[g.in ? 1 : 0];
-  std::call_once(made_[g.in ? 1 : 0], [&] {
-    made.count = g.out.rows;
-    if (!g.in) return;
-    made.none.resize(static_cast<std::size_t>(graph::words_of(g.out.rows)));
-    std::atomic<std::int64_t> none = 0;
-    parallel_ranges(std::ssize(made.none), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
-      std::int64_t count = 0;
-      for (auto v = first * 64; v < std::min(last * 64, g.in->rows); ++v)
-        if (g.in->indptr[v] == g.in->indptr[v + 1])
-          count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
-      none.fetch_add(count, std::memory_order_relaxed);
-    });
-    made.count -= none;
+BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) {
+  Targets made;
+  made.count = g.out.rows;
+  if (!g.in) return made;
+  made.none.resize(static_cast<std::size_t>(graph::words_of(g.out.rows)));
+  std::atomic<std::int64_t> none = 0;
+  parallel_ranges(std::ssize(made.none), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
+    std::int64_t count = 0;
+    for (auto v = first * 64; v < std::min(last * 64, g.in->rows); ++v)
+      if (g.in->indptr[v] == g.in->indptr[v + 1])
+        count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
+    none.fetch_add(count, std::memory_order_relaxed);
   });
+  made.count -= none;
   return made;
+}
+
+const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
+  const std::size_t which = g.in ? 1 : 0;
+  std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
+  return targets_[which];
 }
 
 bool BfsPlan::ascending(const CsrView<One>& in) {
