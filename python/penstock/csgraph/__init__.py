@@ -12,9 +12,13 @@ from typing import Any
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
     "bfs": "bfs",
+    "breadth_first_order": "bfs",
     "connected_components": "components",
+    "core_number": "core",
+    "strongly_connected_components": "components",
     "verify_bfs": "bfs",
     "verify_components": "components",
+    "verify_core_number": "core",
 }
 
 __all__ = sorted(_lazy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock import _core
 from penstock._csr import csr_array
 from penstock.csgraph._graph import incoming
 
@@ -33,3 +34,9 @@ def edges_in(graph: csr_array) -> Any:
 def note_missed(graph: csr_array, edges: int) -> None:
     if edges:
         graph._derived["missed_edges"] = graph._derived.get("missed_edges", 0) + edges
+
+
+def plan_of(graph: csr_array) -> Any:
+    """What the searches of one graph share, kept with it."""
+    plan = graph._derived.get("bfs_plan")
+    return plan or graph._derived.setdefault("bfs_plan", _core.BfsPlan())

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import _core
 from penstock.csgraph._graph import as_graph, undirected, vertex
-from penstock.csgraph._incoming import edges_in, note_missed
+from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 
 
 def bfs(
@@ -51,14 +51,45 @@ def bfs(
     start = vertex(graph, source)
     if not directed:
         graph = undirected(graph)
-    plan = graph._derived.get("bfs_plan")
-    if plan is None:
-        plan = graph._derived.setdefault("bfs_plan", _core.BfsPlan())
     levels, predecessors, missed = _core.bfs(
-        graph._core, edges_in(graph), start, plan, bool(return_predecessors)
+        graph._core, edges_in(graph), start, plan_of(graph), bool(return_predecessors)
     )
     note_missed(graph, missed)
     return (levels, predecessors) if return_predecessors else levels
+
+
+def breadth_first_order(
+    A: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
+) -> Any:
+    """The vertices in the order in which a breadth-first search reaches them, as SciPy's function of this name.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n), or what csr_array takes
+        Unlike in SciPy, explicit zeros are edges. Edges of a vertex are followed in the order in which A stores them.
+    i_start : int
+    directed : bool
+        False: every edge can be walked both ways, those that A stores for a vertex first.
+    return_predecessors : bool
+
+    Returns
+    -------
+    node_array : int32 array, one entry for each vertex that is reached, `i_start` first.
+    predecessors : int32 array of shape (n,), where asked for
+        Who reached each vertex first; -9999 for i_start and where there is no path.
+
+    The order is that of a queue, so this runs on one thread: `bfs` is faster where levels do.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([True] * 4, ([0, 0, 1, 2], [1, 2, 3, 3])), shape=(5, 5))
+    >>> ps.csgraph.breadth_first_order(A, 0)
+    (array([0, 1, 2, 3], dtype=int32), array([-9999,     0,     0,     1, -9999], dtype=int32))
+    """
+    graph = as_graph(A, "breadth_first_order")
+    start = vertex(graph, i_start, "i_start")
+    also = None if directed else graph.T.formed()._core
+    order, predecessors = _core.bfs_order(graph._core, also, start)
+    return (order, predecessors) if return_predecessors else order
 
 
 def verify_bfs(A: Any, source: int, levels: Any, predecessors: Any = None) -> None:

@@ -10,6 +10,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/bfs.hpp"
 #include "penstock/graph/cc.hpp"
+#include "penstock/graph/kcore.hpp"
+#include "penstock/graph/scc.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -46,12 +48,23 @@ nb::tuple bound_bfs(const Matrix& out, const Matrix* in, Index source, BfsPlan& 
   return nb::make_tuple(as_result(r.levels), predecessors ? as_result(r.predecessors) : nb::none(), r.missed);
 }
 
-nb::tuple bound_components(const Matrix& out, const Matrix* in) {
+nb::tuple bound_order(const Matrix& out, const Matrix* also, Index source) {
+  const auto forward = edges_of(out), more = also ? edges_of(*also) : forward;
+  BfsOrder r;
+  {
+    const nb::gil_scoped_release release;
+    r = bfs_order(forward, also ? &more : nullptr, source);
+  }
+  return nb::make_tuple(as_result(r.vertices.slice(0, r.reached)), as_result(r.predecessors));
+}
+
+template <Components (&find)(const BfsGraph&, BfsPlan&)>
+nb::tuple bound_components(const Matrix& out, const Matrix* in, BfsPlan& plan) {
   const auto forward = edges_of(out), backward = in ? edges_of(*in) : forward;
   Components c;
   {
     const nb::gil_scoped_release release;
-    c = connected_components({forward, in ? &backward : nullptr});
+    c = find({forward, in ? &backward : nullptr}, plan);
   }
   return nb::make_tuple(c.count, as_result(c.labels), c.missed);
 }
@@ -67,7 +80,31 @@ void graph_traverse(nb::module_& m) {
     const nb::gil_scoped_release release;
     bfs_verify(edges_of(out), source, span_of(levels), predecessors ? span_of(*predecessors) : std::span<const Index>());
   }, nb::arg("out"), nb::arg("source"), nb::arg("levels"), nb::arg("predecessors").none());
-  m.def("connected_components", bound_components, nb::arg("out"), nb::arg("incoming").none(),
+  m.def("bfs_order", bound_order, nb::arg("out"), nb::arg("also").none(), nb::arg("source"),
+        "(vertices in the order of a queue, predecessors)");
+  m.def("strong_components", bound_components<strong_components>, nb::arg("out"), nb::arg("incoming").none(),
+        nb::arg("plan"), "(count, labels, edges that incoming would have saved)");
+  m.def("strong_components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
+    const nb::gil_scoped_release release;
+    strong_components_verify(edges_of(out), count, span_of(labels));
+  }, nb::arg("out"), nb::arg("count"), nb::arg("labels"));
+  m.def("is_simple", [](const Matrix& a) {
+    const nb::gil_scoped_release release;
+    return is_simple(edges_of(a));
+  }, nb::arg("a"));
+  m.def("core_number", [](const Matrix& a) {
+    Array<Index> cores;
+    {
+      const nb::gil_scoped_release release;
+      cores = core_number(edges_of(a));
+    }
+    return as_result(cores);
+  }, nb::arg("a"), "a is simple and symmetric");
+  m.def("core_verify", [](const Matrix& a, const ReadArray<Index>& cores) {
+    const nb::gil_scoped_release release;
+    core_verify(edges_of(a), span_of(cores));
+  }, nb::arg("a"), nb::arg("cores"));
+  m.def("connected_components", bound_components<connected_components>, nb::arg("out"), nb::arg("incoming").none(), nb::arg("plan"),
         "(count, labels, edges that incoming would have saved)");
   m.def("components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
     const nb::gil_scoped_release release;

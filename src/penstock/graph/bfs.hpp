@@ -27,7 +27,7 @@ struct BfsOptions {
 struct BfsResult {
   Array<Index> levels;        // kUnreached where there is no path
   Array<Index> predecessors;  // empty unless asked for
-  std::int64_t reached = 0, depth = 0;
+  std::int64_t reached = 0;
   /// Edges that top-down steps walked where a step over `in` would have looked at fewer, had it been there.
   std::int64_t missed = 0;
 };
@@ -42,26 +42,38 @@ class BfsPlan {
 
   std::unique_ptr<Scratch> borrow(std::int64_t vertices);
   void give_back(std::unique_ptr<Scratch> scratch);
-  /// Bits of the vertices without edges into them, and how many others there are; made at the first call.
+  /// Bits of the vertices without edges into them where these are known, and how many others there are; made at the
+  /// first call.
   struct Targets {
     std::vector<std::uint64_t> none;
     std::int64_t count = 0;
   };
-  const Targets& targets(const CsrView<One>& in);
+  const Targets& targets(const BfsGraph& graph);
+  static Targets find_targets(const BfsGraph& graph);
   /// Whether the columns of every row ascend; looked up at the first call.
   bool ascending(const CsrView<One>& in);
 
  private:
   std::mutex lock_;
   std::vector<std::unique_ptr<Scratch>> idle_;
-  std::once_flag made_, looked_;
-  Targets targets_;
+  std::once_flag made_[2], looked_;  // without and with edges into vertices
+  Targets targets_[2];
   bool ascending_ = false;
 };
 
 /// Levels from `source`, and on request predecessors: the smallest-numbered vertex one level up with an edge to each
 /// vertex. The result depends on the graph alone, not on the number of threads.
 BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
+
+struct BfsOrder {
+  Array<Index> vertices;      // as they are reached
+  Array<Index> predecessors;  // of every vertex: who reached it, kNoPredecessor for the source and elsewhere
+  std::int64_t reached = 0;   // of `vertices`
+};
+
+/// The order in which a queue visits vertices, rows in the order of their entries, `also` (edges to be walked too, after
+/// a vertex's own; may be null) behind. Defined by a sequence, so it runs on one thread.
+BfsOrder bfs_order(const CsrView<One>& out, const CsrView<One>* also, Index source);
 
 /// Throws Error{invalid_argument} naming the first fault of `levels` and, where not empty, `predecessors`.
 /// Independent of bfs(): looks at every edge once and at every predecessor's row.

@@ -1,11 +1,7 @@
-// Breadth-first search that changes direction (Beamer, Asanovic, Patterson 2012). Top-down, the frontier is a list and
-// every edge out of it is followed; bottom-up, it is a bitmap and every vertex not yet reached looks for one neighbour
-// in it, then stops looking. The few levels that hold most of a small-world graph are cheap bottom-up; the thousands of
-// small ones of a road network are cheap top-down, on one thread. What has been reached is a bitmap in both cases, 32
-// times smaller than the levels, which are only written.
+// Breadth-first search from one vertex, by Search, and its predecessors. These follow from the levels alone, so they do
+// not depend on who came first.
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <limits>
 #include <string>
 #include <utility>
@@ -14,21 +10,9 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs.hpp"
 #include "penstock/graph/bitmap.hpp"
-#include "penstock/graph/expand.hpp"
+#include "penstock/graph/search.hpp"
 
 namespace penstock {
-
-using graph::Frontier;
-using graph::Word;
-
-struct BfsPlan::Scratch {
-  explicit Scratch(std::int64_t n)
-      : vertices(n), a(n), b(n), visited(allocate<Word>(graph::words_of(n))),
-        front(allocate<Word>(graph::words_of(n))), found(allocate<Word>(graph::words_of(n))) {}
-  std::int64_t vertices;
-  Frontier a, b;
-  Array<Word> visited, front, found;
-};
 
 BfsPlan::BfsPlan() = default;
 BfsPlan::~BfsPlan() = default;
@@ -52,150 +36,15 @@ void BfsPlan::give_back(std::unique_ptr<Scratch> scratch) {
 
 namespace {
 
-constexpr std::int64_t kGrain = 64 << 10;     // entries of a fill or a copy that one thread takes at once
+constexpr std::int64_t kGrain = 64 << 10;  // entries of a fill that one thread takes at once
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
 constexpr Index kNone = std::numeric_limits<Index>::max();
-constexpr std::int64_t kWordsAtOnce = 128;    // 8192 vertices of a bottom-up step
-// A bottom-up probe is a test of a bit in cache, in the order of the rows; a top-down edge sets one, and often misses.
-constexpr double kProbe = 1.0, kEdge = 2.0, kLook = 4.0;
 
 void fill(Array<Index> a, Index value) {
   parallel_ranges(a.size, kGrain, [&](std::int64_t first, std::int64_t last) {
     std::fill(a.data + first, a.data + last, value);
   });
 }
-
-class Search {
- public:
-  Search(const BfsGraph& graph, BfsPlan& plan, BfsPlan::Scratch& s, BfsResult& result)
-      : g_(graph), plan_(plan), s_(s), result_(result), words_(graph::words_of(graph.out.rows)),
-        levels_(result.levels.data), unexplored_(graph.out.nnz()) {}
-
-  void run(Index source) {
-    std::fill_n(s_.visited.data, words_, Word(0));
-    if (const auto tail = g_.out.rows & 63; tail) s_.visited.data[words_ - 1] = ~Word(0) << tail;
-    graph::claim_bit<false>(s_.visited.data, source);
-    levels_[source] = 0;
-    current_->clear();
-    *current_->append(1, degree(source)) = source;
-    size_ = 1, edges_ = degree(source);
-    result_.reached = 1;
-    while (edges_ > 0) {
-      ++depth_;
-      unexplored_ -= edges_;
-      const bool turn = prefers_bottom_up();
-      if (turn && g_.in) {
-        bottom_up();
-      } else {
-        if (turn) result_.missed += edges_;
-        top_down();
-      }
-      result_.reached += size_;
-      if (size_ > 0) result_.depth = depth_;
-    }
-  }
-
- private:
-  Offset degree(Index v) const { return g_.out.indptr[v + 1] - g_.out.indptr[v]; }
-  double targets() const {
-    return static_cast<double>(g_.in ? plan_.targets(*g_.in).count : g_.out.rows);
-  }
-
-  /// Compares what the two steps are expected to look at. Of the edges into unreached vertices, one in
-  /// (unexplored / edges) comes from the frontier: so many probes find it, if there are as many.
-  bool prefers_bottom_up() const {
-    if (listed_ && edges_ < graph::detail::kAloneEdges) return false;
-    const auto edges = static_cast<double>(edges_), left = static_cast<double>(unexplored_);
-    const auto unreached = std::max(1.0, targets() - static_cast<double>(result_.reached));
-    const auto probes = std::min((left + edges) / edges, left / unreached);
-    const auto up = static_cast<double>(words_) + unreached * (kLook + probes * kProbe);
-    return up < edges * kEdge + static_cast<double>(size_) * kLook;
-  }
-
-  void top_down() {
-    if (!listed_) list();
-    next_->clear();
-    graph::expand(graph::Direct{}, g_.out, *current_, *next_, [this](Index, Index v, Offset, auto shared) {
-      if (!graph::claim_bit<decltype(shared)::value>(s_.visited.data, v)) return false;
-      levels_[v] = depth_;
-      return true;
-    });
-    std::swap(current_, next_);
-    size_ = current_->size(), edges_ = current_->edges();
-  }
-
-  /// The frontier as bits; from here on, vertices that nothing leads to count as visited.
-  void mark() {
-    listed_ = false;
-    std::fill_n(s_.front.data, words_, Word(0));
-    for (const auto v : current_->vertices()) graph::claim_bit<false>(s_.front.data, v);
-    if (std::exchange(masked_, true)) return;
-    const auto& none = plan_.targets(*g_.in).none;
-    for (std::int64_t w = 0; w < words_; ++w) s_.visited.data[w] |= none[static_cast<std::size_t>(w)];
-  }
-
-  /// The frontier as a list, in ascending order.
-  void list() {
-    listed_ = true;
-    current_->clear();
-    Index* out = current_->append(size_, edges_);
-    for (std::int64_t w = 0; w < words_; ++w)
-      for (Word bits = s_.front.data[w]; bits; bits &= bits - 1)
-        *out++ = static_cast<Index>(w * 64 + std::countr_zero(bits));
-  }
-
-  void bottom_up() {
-    if (listed_) mark();
-    std::atomic<std::int64_t> size = 0, edges = 0;
-    parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
-      std::int64_t count = 0, out = 0;
-      for (auto w = first; w < last; ++w) {
-        const Word found = find_in_front(w);
-        count += std::popcount(found);
-        for (Word bits = found; bits; bits &= bits - 1) {
-          const auto v = static_cast<Index>(w * 64 + std::countr_zero(bits));
-          levels_[v] = depth_;
-          out += degree(v);
-        }
-        s_.found.data[w] = found;
-        s_.visited.data[w] |= found;
-      }
-      size.fetch_add(count, std::memory_order_relaxed);
-      edges.fetch_add(out, std::memory_order_relaxed);
-    });
-    std::swap(s_.front, s_.found);
-    size_ = size, edges_ = edges;
-  }
-
-  /// Of 64 vertices, those that are unreached and have a neighbour in the frontier.
-  Word find_in_front(std::int64_t w) const {
-    const auto& in = *g_.in;
-    const Index* from = in.indices - in.first_nnz;
-    Word found = 0;
-    for (Word todo = ~s_.visited.data[w]; todo; todo &= todo - 1) {
-      const auto b = std::countr_zero(todo);
-      const auto v = w * 64 + b;
-      for (auto k = in.indptr[v], end = in.indptr[v + 1]; k < end; ++k)
-        if (graph::test_bit(s_.front.data, from[k])) {
-          found |= Word(1) << b;
-          break;
-        }
-    }
-    return found;
-  }
-
-  const BfsGraph& g_;
-  BfsPlan& plan_;
-  BfsPlan::Scratch& s_;
-  BfsResult& result_;
-  std::int64_t words_;
-  Index* levels_;
-  Frontier *current_ = &s_.a, *next_ = &s_.b;
-  bool listed_ = true, masked_ = false;  // the frontier is *current_, else the bits of s_.front
-  std::int64_t size_ = 0, edges_ = 0;    // of the frontier
-  std::int64_t unexplored_;              // edges out of vertices that no step has walked yet
-  Index depth_ = 0;
-};
 
 /// With edges into each vertex: the first neighbour one level up, in rows that ascend the smallest.
 void find_predecessors(const CsrView<One>& in, bool ascending, const Index* levels, Array<Index> out) {
@@ -238,14 +87,27 @@ void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index>
 
 }  // namespace
 
-const BfsPlan::Targets& BfsPlan::targets(const CsrView<One>& in) {
-  std::call_once(made_, [&] {
-    targets_.none.resize(static_cast<std::size_t>(graph::words_of(in.rows)));
-    for (std::int64_t v = 0; v < in.rows; ++v)
-      if (in.indptr[v] == in.indptr[v + 1]) graph::claim_bit<false>(targets_.none.data(), static_cast<Index>(v));
-      else ++targets_.count;
+BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) {
+  Targets made;
+  made.count = g.out.rows;
+  if (!g.in) return made;
+  made.none.resize(static_cast<std::size_t>(graph::words_of(g.out.rows)));
+  std::atomic<std::int64_t> none = 0;
+  parallel_ranges(std::ssize(made.none), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
+    std::int64_t count = 0;
+    for (auto v = first * 64; v < std::min(last * 64, g.in->rows); ++v)
+      if (g.in->indptr[v] == g.in->indptr[v + 1])
+        count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
+    none.fetch_add(count, std::memory_order_relaxed);
   });
-  return targets_;
+  made.count -= none;
+  return made;
+}
+
+const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
+  const std::size_t which = g.in ? 1 : 0;
+  std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
+  return targets_[which];
 }
 
 bool BfsPlan::ascending(const CsrView<One>& in) {
@@ -262,22 +124,25 @@ bool BfsPlan::ascending(const CsrView<One>& in) {
   return ascending_;
 }
 
-BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options) {
-  const auto n = graph.out.rows;
-  require(graph.out.cols == n && (!graph.in || (graph.in->rows == n && graph.in->cols == n)),
+BfsResult bfs(const BfsGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
+  const auto n = g.out.rows;
+  require(g.out.cols == n && (!g.in || (g.in->rows == n && g.in->cols == n)),
           "bfs needs a square adjacency matrix, this one is " + std::to_string(n) + " x " +
-              std::to_string(graph.out.cols));
+              std::to_string(g.out.cols));
   require(0 <= source && source < n, "bfs: source " + std::to_string(source) + " is outside a graph of " +
                                          std::to_string(n) + " vertices");
   BfsResult result{allocate<Index>(n), {}};
   fill(result.levels, kUnreached);
   auto scratch = plan.borrow(n);
-  Search(graph, plan, *scratch, result).run(source);
+  graph::Search<true> search(g, plan.targets(g), *scratch, result.levels.data);
+  search.clear();
+  search.run(source);
+  result.reached = search.reached(), result.missed = search.missed();
   plan.give_back(std::move(scratch));
   if (!options.predecessors) return result;
   result.predecessors = allocate<Index>(n);
-  if (graph.in) find_predecessors(*graph.in, plan.ascending(*graph.in), result.levels.data, result.predecessors);
-  else offer_predecessors(graph.out, result.levels.data, result.predecessors);
+  if (g.in) find_predecessors(*g.in, plan.ascending(*g.in), result.levels.data, result.predecessors);
+  else offer_predecessors(g.out, result.levels.data, result.predecessors);
   return result;
 }
 

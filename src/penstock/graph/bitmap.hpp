@@ -24,9 +24,9 @@ bool claim_bit(Word* bits, Index v) {
     if (cell.load(std::memory_order_relaxed) & bit) return false;  // most edges lead to old vertices
     return (cell.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   } else {
-    if (word & bit) return false;
+    const bool clear = (word & bit) == 0;
     word |= bit;
-    return true;
+    return clear;
   }
 }
 

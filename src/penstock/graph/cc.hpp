@@ -4,15 +4,9 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/bfs.hpp"
 
 namespace penstock {
-
-/// Which edges a search for weak components may use. `in`: edges into each vertex, the same arrays for a symmetric
-/// pattern; without them every edge must be looked at, with them most need not.
-struct ComponentsGraph {
-  CsrView<One> out;
-  const CsrView<One>* in = nullptr;
-};
 
 struct Components {
   std::int64_t count = 0;
@@ -20,8 +14,9 @@ struct Components {
   std::int64_t missed = 0;  // edges that need not have been looked at with `in`
 };
 
-/// Weakly connected components. Depends on the graph alone, not on the number of threads.
-Components connected_components(const ComponentsGraph& graph);
+/// Weakly connected components. With `graph.in` most edges need not be looked at. Depends on the graph alone, not on
+/// the number of threads.
+Components connected_components(const BfsGraph& graph, BfsPlan& plan);
 
 /// Throws Error{invalid_argument} unless the labels are 0..count-1 in the order of their smallest vertices.
 void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const Index> labels);

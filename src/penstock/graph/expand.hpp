@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <type_traits>
@@ -23,7 +24,7 @@ struct Direct {};
 /// A set of vertices, each once, and the number of edges that leave them. Memory for every vertex of the graph.
 class Frontier {
  public:
-  explicit Frontier(std::int64_t vertices) : data_(allocate<Index>(vertices)) {}
+  explicit Frontier(std::int64_t vertices) : data_(allocate<Index>(vertices + 1)) {}  // one for append_if
 
   std::span<const Index> vertices() const { return {data_.data, static_cast<std::size_t>(size())}; }
   std::int64_t size() const { return size_.load(std::memory_order_relaxed); }
@@ -35,6 +36,8 @@ class Frontier {
     edges_.fetch_add(edges, std::memory_order_relaxed);
     return data_.data + size_.fetch_add(count, std::memory_order_relaxed);
   }
+  /// Where the next vertex goes; what is written there counts once it is appended.
+  Index* end() { return data_.data + size(); }
 
  private:
   Array<Index> data_;
@@ -43,98 +46,141 @@ class Frontier {
 
 namespace detail {
 
-// A frontier below this many edges is walked by the calling thread alone: waking the others costs as much as some
-// thousand edges, and the frontiers of a road network never get there.
-inline constexpr std::int64_t kAloneEdges = 8 << 10;
-inline constexpr std::int64_t kChunk = 128;          // vertices that a thread claims at once
-inline constexpr std::int64_t kLongRow = 4 << 10;    // more edges than this are shared out among the threads
-inline constexpr std::int64_t kAhead = 8;            // vertices between a prefetch and its use
+inline constexpr std::int64_t kChunk = 64;         // vertices that a thread claims at once
+inline constexpr std::int64_t kLongRow = 2 << 10;  // more edges than this are shared out among the threads
+inline constexpr std::int64_t kAhead = 16;         // vertices between a prefetch and its use
+
+/// Follows edges and writes down who is accepted, without a branch: whether a vertex is new is as good as random.
+template <class V, class Visit>
+Index* walk(const CsrView<V>& a, Index u, Offset first, Offset last, Index* out, Visit& visit) {
+  const Index* to = a.indices - a.first_nnz;
+  for (auto k = first; k < last; ++k) {
+    *out = to[k];
+    out += visit(u, to[k], k);
+  }
+  return out;
+}
+
+/// Tells `arrive` who has come, and asks memory for the rows that the next step reads. Their edges.
+template <class V, class Arrive>
+std::int64_t settle(const CsrView<V>& a, const Index* some, std::int64_t count, Arrive& arrive) {
+  std::int64_t edges = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) __builtin_prefetch(a.indptr + some[i + kAhead]);
+    const auto first = a.indptr[some[i]];
+    edges += a.indptr[some[i] + 1] - first;
+    __builtin_prefetch(a.indices + (first - a.first_nnz));
+    arrive(some[i]);
+  }
+  return edges;
+}
 
 /// What one thread collects before it asks for room in the next frontier.
+template <class V, class Arrive>
 class Collector {
  public:
-  Collector(Frontier& next, const Offset* indptr) : next_(next), indptr_(indptr) {}
+  Collector(const CsrView<V>& a, Frontier& next, Arrive& arrive) : a_(a), next_(next), arrive_(arrive) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
-  void add(Index v) {
-    if (count_ == std::ssize(buffer_)) flush();
-    buffer_[static_cast<std::size_t>(count_++)] = v;
-    edges_ += indptr_[v + 1] - indptr_[v];
+  template <class Visit>
+  void walk(Index u, Offset first, Offset last, Visit& visit) {
+    if (count_ + last - first >= std::ssize(buffer_)) flush();
+    count_ = detail::walk(a_, u, first, last, buffer_.data() + count_, visit) - buffer_.data();
   }
   void flush() {
-    if (count_) std::copy_n(buffer_.data(), count_, next_.append(count_, edges_));
-    count_ = 0, edges_ = 0;
+    if (count_ == 0) return;
+    std::copy_n(buffer_.data(), count_, next_.append(count_, settle(a_, buffer_.data(), count_, arrive_)));
+    count_ = 0;
   }
 
  private:
+  const CsrView<V>& a_;
   Frontier& next_;
-  const Offset* indptr_;
-  std::int64_t count_ = 0, edges_ = 0;
-  std::array<Index, 1024> buffer_;
+  Arrive& arrive_;
+  std::int64_t count_ = 0;
+  std::array<Index, 2 * kLongRow> buffer_;
 };
-
-template <bool Shared, class V, class Visit>
-void walk(const CsrView<V>& a, Index u, Offset first, Offset last, Collector& out, Visit& visit) {
-  const Index* to = a.indices - a.first_nnz;
-  for (auto k = first; k < last; ++k)
-    if (visit(u, to[k], k, std::bool_constant<Shared>{})) out.add(to[k]);
-}
-
-template <class V>
-void announce(const CsrView<V>& a, std::span<const Index> some, std::size_t i) {
-  if (i + 2 * kAhead < some.size()) __builtin_prefetch(a.indptr + some[i + 2 * kAhead]);
-  if (i + kAhead < some.size())
-    __builtin_prefetch(a.indices + (a.indptr[some[i + kAhead]] - a.first_nnz));
-}
 
 }  // namespace detail
 
-/// visit(u, v, k, shared) -> bool for every edge k from u to v with u in `frontier`; the v for which it says true are
-/// added to `next` (the visitor says it once for each v: Frontier holds every vertex once). `shared` is
-/// std::true_type where other threads visit at the same time. The order of edges and of `next` is not determined.
-template <class V, class Visit>
-void expand(Direct, const CsrView<V>& a, const Frontier& frontier, Frontier& next, Visit&& visit) {
-  const auto from = frontier.vertices();
-  if (frontier.edges() < detail::kAloneEdges || num_threads() == 1) {
-    detail::Collector out(next, a.indptr);
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      detail::announce(a, from, i);
-      const auto u = from[i];
-      detail::walk<false>(a, u, a.indptr[u], a.indptr[u + 1], out, visit);
-    }
-    out.flush();
-    poll_interrupt();
-    return;
-  }
+/// row(lane, u, first, last) for the edges [first, last) out of every u in `from`, on all threads: long rows come in
+/// pieces. Two calls with the same lane, below num_threads(), never overlap: it names a place to write without atomics.
+template <class V, class Row>
+void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&& row) {
   struct Piece {
     Index u;
     Offset first, last;
   };
   std::vector<Piece> pieces;
   std::mutex lock;
-  parallel_ranges(std::ssize(from), detail::kChunk, [&](std::int64_t begin, std::int64_t end) {
-    const auto chunk = from.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
-    detail::Collector out(next, a.indptr);
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      detail::announce(a, chunk, i);
-      const auto u = chunk[i];
-      const auto first = a.indptr[u], last = a.indptr[u + 1];
-      if (last - first <= detail::kLongRow) {
-        detail::walk<true>(a, u, first, last, out, visit);
-        continue;
+  const auto size = std::ssize(from);
+  const auto lanes = std::min<std::int64_t>(num_threads(), (size + detail::kChunk - 1) / detail::kChunk);
+  std::atomic<std::int64_t> claimed = 0;
+  parallel_for(lanes, [&](std::int64_t lane) {
+    for (;;) {
+      const auto begin = claimed.fetch_add(detail::kChunk, std::memory_order_relaxed);
+      if (begin >= size) return;
+      for (auto i = begin; i < std::min(begin + detail::kChunk, size); ++i) {
+        const auto ahead = [&](std::int64_t n) { return from[static_cast<std::size_t>(std::min(i + n, size - 1))]; };
+        __builtin_prefetch(a.indptr + ahead(2 * detail::kAhead));
+        __builtin_prefetch(a.indices + (a.indptr[ahead(detail::kAhead)] - a.first_nnz));
+        const auto u = ahead(0);
+        const auto first = a.indptr[u], last = a.indptr[u + 1];
+        if (last - first < detail::kLongRow) {
+          row(lane, u, first, last);
+          continue;
+        }
+        const std::lock_guard guard(lock);
+        for (auto k = first; k < last; k += detail::kLongRow)
+          pieces.push_back({u, k, std::min(k + detail::kLongRow, last)});
       }
-      const std::lock_guard guard(lock);
-      for (auto k = first; k < last; k += detail::kLongRow)
-        pieces.push_back({u, k, std::min(k + detail::kLongRow, last)});
+      poll_interrupt();
     }
-    out.flush();
   });
-  parallel_for(std::ssize(pieces), [&](std::int64_t i) {
-    const auto& p = pieces[static_cast<std::size_t>(i)];
-    detail::Collector out(next, a.indptr);
-    detail::walk<true>(a, p.u, p.first, p.last, out, visit);
-    out.flush();
+  const auto helpers = std::min<std::int64_t>(num_threads(), std::ssize(pieces));
+  claimed = 0;
+  parallel_for(helpers, [&](std::int64_t lane) {
+    for (;;) {
+      const auto i = claimed.fetch_add(1, std::memory_order_relaxed);
+      if (i >= std::ssize(pieces)) return;
+      const auto& p = pieces[static_cast<std::size_t>(i)];
+      row(lane, p.u, p.first, p.last);
+    }
   });
+}
+
+/// f(u, v, k, lane) for every edge k from u to v with u in `from`, on all threads.
+template <class V, class F>
+void expand(Direct how, const CsrView<V>& a, std::span<const Index> from, F&& f) {
+  const Index* to = a.indices - a.first_nnz;
+  expand_rows(how, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
+    for (auto k = first; k < last; ++k) f(u, to[k], k, lane);
+  });
+}
+
+/// visit(u, v, k) -> bool for every edge k from u to v with u in `from`; the v for which it says true, once for each,
+/// make up `next`, and arrive(v) is called for each of them afterwards. The order is not determined.
+template <class V, class Visit, class Arrive>
+void advance(Direct how, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
+             Arrive&& arrive) {
+  std::vector<std::unique_ptr<detail::Collector<V, std::remove_reference_t<Arrive>>>> out(
+      static_cast<std::size_t>(num_threads()));
+  for (auto& o : out) o = std::make_unique<detail::Collector<V, std::remove_reference_t<Arrive>>>(a, next, arrive);
+  expand_rows(how, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
+    out[static_cast<std::size_t>(lane)]->walk(u, first, last, visit);
+  });
+  for (auto& o : out) o->flush();
+}
+
+/// The same on the calling thread alone, for frontiers so small that waking others costs more.
+template <class V, class Visit, class Arrive>
+void advance_alone(Direct, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
+                   Arrive&& arrive) {
+  Index* const begin = next.end();
+  Index* end = begin;
+  for (const auto u : from) end = detail::walk(a, u, a.indptr[u], a.indptr[u + 1], end, visit);
+  next.append(end - begin, detail::settle(a, begin, end - begin, arrive));
+  poll_interrupt();
 }
 
 }  // namespace penstock::graph
