@@ -17,7 +17,6 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-
 from penstock.nx_backend import from_networkx
 
 # name -> further arguments, whether on the directed graph

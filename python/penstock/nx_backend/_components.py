@@ -34,7 +34,8 @@ def _finishing_order(graph: Graph) -> list[int]:
     those that lead to it."""
     _, labels = _labels(graph, "strong")
     n = len(graph)
-    order, before = sparse.depth_first_order(graph.structure.with_root(range(n)), n)
+    search = graph.structure.with_root(range(n)).to_scipy()
+    order, before = sparse.depth_first_order(search, n)
     order = order[1:]
     _, firsts = np.unique(labels[order], return_index=True)
     entries = order[np.sort(firsts)]  # where the search enters each component

@@ -131,13 +131,14 @@ def read_structure(graph: Any) -> Structure:
 
 
 def _read_neighbours(adjacency: Any, nodes: Nodes, count: int) -> np.ndarray:
-    if nodes.plain or nodes.places is not None:
+    places = None if nodes.plain else nodes.places
+    if nodes.plain or places is not None:
         try:
             labels = np.fromiter(chain.from_iterable(adjacency.values()), np.int64, count)
-        except (TypeError, ValueError):  # something else that equals its node, such as Decimal(1)
+        except (TypeError, ValueError):  # something else that equals its node
             pass
         else:
-            return labels.astype(np.int32) if nodes.plain else nodes.places[labels]
+            return labels.astype(np.int32) if places is None else places[labels]
     neighbours = chain.from_iterable(adjacency.values())
     return np.fromiter(map(nodes.table.__getitem__, neighbours), np.int32, count)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import scipy.sparse as sp
 
 from penstock._csr import csr_array
 
@@ -78,23 +77,12 @@ class Structure:
     def pattern(self) -> csr_array:
         return self._matrix(self.indptr, self.indices, None)
 
-    @cached_property
-    def rows(self) -> sp.csr_array:
-        """The pattern for SciPy, its rows in adjacency order."""
-        count = self.indices.size
-        offsets = self.indptr.astype(np.int32) if count < 2**31 else self.indptr
-        return sp.csr_array((np.ones(count), self.indices, offsets), shape=self.pattern.shape)
-
-    @cached_property
-    def columns(self) -> sp.csr_array:
-        return self.rows.T.tocsr()
-
-    def with_root(self, children: Sequence[int]) -> sp.csr_array:
-        """The rows, and one more vertex with edges to some in the order given: searches of several sources."""
-        n, rows = len(self.nodes.labels), self.rows
-        indptr = np.append(rows.indptr, rows.indptr[-1] + len(children))
-        indices = np.concatenate((rows.indices, np.array(children, rows.indices.dtype)))
-        return sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n + 1, n + 1))
+    def with_root(self, children: Sequence[int]) -> csr_array:
+        """The pattern, and one more vertex with edges to some in the order given: searches of several sources."""
+        n = len(self.nodes.labels)
+        indptr = np.append(self.indptr, self.indptr[-1] + len(children))
+        indices = np.concatenate((self.indices, np.array(children, np.int32)))
+        return csr_array._from_parts(n + 1, n + 1, indptr, indices, None, validate="cheap")
 
     def weighted(self, values: np.ndarray) -> csr_array:
         """With one value an edge; parallel edges are entries of their own."""

@@ -39,12 +39,11 @@ class Distances:
         numbers = [graph.nodes.number(source) for source in sources]
         if len(numbers) == 1:
             found = csgraph.sssp(matrix, numbers[0], return_predecessors=trees)
-            distance, self.before = found if trees else (found, None)
         else:
             found = csgraph.dijkstra(
                 matrix, indices=np.array(numbers), return_predecessors=trees, min_only=True
             )
-            distance, self.before = found[:2] if trees else (found, None)
+        distance, self.before = found[:2] if trees else (found, np.empty(0, np.int32))
         near = np.flatnonzero(np.isfinite(distance) if cutoff is None else distance <= cutoff)
         if cutoff is not None and cutoff < 0:
             near = np.array(numbers)

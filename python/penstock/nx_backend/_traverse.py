@@ -1,8 +1,6 @@
 """Breadth-first functions: the order and the tree are NetworkX's, for the rows are in the order of its adjacency.
 
-Each computes the whole traversal at once and then yields from it; `depth_limit` and `cutoff` cut it afterwards. The
-queue is SciPy's: `csgraph.bfs` is faster, but of several parents and orders it takes the smallest numbers, not the
-first in the rows.
+Each computes the whole traversal at once and then yields from it; `depth_limit` and `cutoff` cut it afterwards.
 """
 
 from __future__ import annotations
@@ -15,16 +13,16 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse import csgraph
 
+from penstock import csgraph
+from penstock._csr import csr_array
 from penstock.nx_backend._graph import Graph
 
 
 class Search:
     """The vertices that a search reaches, in its order: whom each was found from, and where the layers end."""
 
-    def __init__(self, matrix: sp.csr_array, source: int) -> None:
+    def __init__(self, matrix: csr_array, source: int) -> None:
         self.order, before = csgraph.breadth_first_order(matrix, source)
         self.parents = before[self.order[1:]]  # of all but the source
         self._vertices = matrix.shape[0]
@@ -50,7 +48,7 @@ def _start(graph: Graph, source: Any) -> int:
 
 def _reached(graph: Graph, source: Any, depth_limit: float | None) -> tuple[list[Any], list[Any]]:
     """The edges of the tree in breadth-first order, as parents and children."""
-    found = Search(graph.structure.rows, _start(graph, source))
+    found = Search(graph.pattern, _start(graph, source))
     last = found.order.size
     if depth_limit is not None:
         last = found.ends(depth_limit)[-1] if depth_limit > 0 else 1
@@ -96,7 +94,7 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     if not numbers:
         return
     if len(numbers) == 1:
-        found = Search(G.structure.rows, numbers[0])
+        found = Search(G.pattern, numbers[0])
         ends = [0, *found.ends()]
     else:
         found = Search(G.structure.with_root(numbers), len(G))
@@ -109,7 +107,7 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
 
 
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
-    found = Search(G.structure.rows, _start(G, source))
+    found = Search(G.pattern, _start(G, source))
     ends = [0, *found.ends()]
     # As NetworkX, which compares the layers' numbers with it: 1.0 is a distance, 1.5 is none.
     layer = next((i for i in range(len(ends) - 1) if i == distance), None)
@@ -118,9 +116,7 @@ def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
     return set(G.nodes.named(found.order[ends[layer] : ends[layer + 1]]))
 
 
-def _lengths(
-    graph: Graph, matrix: sp.csr_array, source: Any, cutoff: float | None
-) -> dict[Any, int]:
+def _lengths(graph: Graph, matrix: csr_array, source: Any, cutoff: float | None) -> dict[Any, int]:
     found = Search(matrix, graph.nodes.number(source))
     ends = found.ends(float("inf") if cutoff is None else max(cutoff, 0))
     levels: list[int] = []
@@ -134,7 +130,7 @@ def single_source_shortest_path_length(
 ) -> dict[Any, int]:
     if source not in G:
         raise nx.NodeNotFound(f"Source {source} is not in G")
-    return _lengths(G, G.structure.rows, source, cutoff)
+    return _lengths(G, G.pattern, source, cutoff)
 
 
 def single_target_shortest_path_length(
@@ -142,14 +138,14 @@ def single_target_shortest_path_length(
 ) -> dict[Any, int]:
     if target not in G:
         raise nx.NodeNotFound(f"Target {target} is not in G")
-    return _lengths(G, G.structure.columns if G.is_directed() else G.structure.rows, target, cutoff)
+    return _lengths(G, G.pattern.T.formed() if G.is_directed() else G.pattern, target, cutoff)
 
 
 def all_pairs_shortest_path_length(
     G: Graph, cutoff: float | None = None
 ) -> Iterator[tuple[Any, dict[Any, int]]]:
     for source in G:
-        yield source, _lengths(G, G.structure.rows, source, cutoff)
+        yield source, _lengths(G, G.pattern, source, cutoff)
 
 
 def _paths(graph: Graph, source: Any, cutoff: float | None) -> dict[Any, list[Any]]:
