@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, str] = {
     "single_source_shortest_path": "",
     "single_source_shortest_path_length": "",
     "single_target_shortest_path_length": "",
-    "strongly_connected_components": "",
+    "strongly_connected_components": "In the order of their first nodes, not of Tarjan's search.",
     "transitivity": "Undirected graphs.",
     "triangles": "",
     "weakly_connected_components": "",

@@ -95,7 +95,10 @@ class Structure:
         self, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray | None
     ) -> csr_array:
         n = len(self.nodes.labels)
-        return csr_array._from_parts(n, n, indptr, indices, values, validate="cheap")
+        matrix = csr_array._from_parts(n, n, indptr, indices, values, validate="cheap")
+        if not self.directed:
+            matrix._derived["symmetric_pattern"] = True  # which algorithms would find out
+        return matrix
 
     @cached_property
     def loops(self) -> np.ndarray:
@@ -128,7 +131,7 @@ class Graph:
     def __init__(
         self,
         structure: Structure,
-        weights: dict[str, tuple[Any, Weights]],
+        weights: dict[Any, tuple[Any, Weights]],
         graph: dict[str, Any] | None = None,
         node_data: list[dict[str, Any]] | None = None,
     ) -> None:
@@ -137,7 +140,7 @@ class Graph:
         self.graph = {} if graph is None else graph
         self.node_data = node_data
         self.__networkx_cache__: dict[str, Any] = {}
-        self._matrices: dict[str, csr_array] = {}
+        self._matrices: dict[Any, csr_array] = {}
 
     # The part of nx.Graph that the dispatcher, its decorators and users ask for
 
@@ -203,15 +206,13 @@ class Graph:
 
     def matrix(self, attribute: str | None) -> csr_array:
         """Values are the attribute, or 1 an edge for None; parallel edges are entries of their own."""
-        if not self.is_multigraph() and (attribute is None or self.edge_weights(attribute).ones):
+        copies = self.structure.copies
+        if copies is None and (attribute is None or self.edge_weights(attribute).ones):
             return self.pattern
-        key = "" if attribute is None else "=" + attribute
-        if key not in self._matrices:
-            values = (
-                np.ones(int(self.structure.copies.sum()))
-                if attribute is None
-                # type: ignore[union-attr]
-                else (self.edge_weights(attribute).values)
-            )
-            self._matrices[key] = self.structure.weighted(values)
-        return self._matrices[key]
+        if attribute not in self._matrices:
+            if attribute is not None:
+                values = self.edge_weights(attribute).values
+            else:
+                values = np.ones(0 if copies is None else int(copies.sum()))
+            self._matrices[attribute] = self.structure.weighted(values)
+        return self._matrices[attribute]

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 from _penstock_networkx import FUNCTIONS
 
-from penstock.nx_backend import _components, _paths, _rank, _rules, _traverse, _triangles
+from penstock.nx_backend import _components, _paths, _rank, _rules, _tests, _traverse, _triangles
 from penstock.nx_backend._convert import convert_from_nx, convert_to_nx
 
 _modules = (_components, _paths, _rank, _traverse, _triangles)
@@ -30,6 +30,7 @@ class BackendInterface:
 
     convert_from_nx = staticmethod(convert_from_nx)
     convert_to_nx = staticmethod(convert_to_nx)
+    on_start_tests = staticmethod(_tests.on_start_tests)
 
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}

@@ -43,7 +43,8 @@ class Distances:
             found = csgraph.dijkstra(
                 matrix, indices=np.array(numbers), return_predecessors=trees, min_only=True
             )
-        distance, self.before = found[:2] if trees else (found, np.empty(0, np.int32))
+        distance: np.ndarray = found[0] if trees else found
+        self.before: np.ndarray = found[1] if trees else np.empty(0, np.int32)
         near = np.flatnonzero(np.isfinite(distance) if cutoff is None else distance <= cutoff)
         if cutoff is not None and cutoff < 0:
             near = np.array(numbers)
