@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,26 @@ from penstock.nx_backend import _components, _paths, _rank, _rules, _tests, _tra
 from penstock.nx_backend._convert import convert_from_nx, convert_to_nx
 
 _modules = (_components, _paths, _rank, _traverse, _triangles)
+
+
+# algorithm of csgraph -> the functions that stand on it; those that this build lacks are left to NetworkX
+_STANDS_ON = {
+    "sssp": [name for name in FUNCTIONS if "dijkstra" in name],
+    "pagerank": ["pagerank"],
+    "betweenness.source_sums": ["betweenness_centrality"],
+    "triangles": ["triangles", "clustering", "average_clustering", "transitivity"],
+}
+
+
+def _is_built(name: str) -> bool:
+    algorithm = next((a for a, functions in _STANDS_ON.items() if name in functions), None)
+    if algorithm is None:
+        return True
+    module, _, inner = f"penstock.csgraph.{algorithm}".rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), inner)
+    except ImportError:
+        return False
 
 
 def _has_same_parameters(name: str, function: Callable[..., Any]) -> bool:
@@ -36,7 +57,7 @@ class BackendInterface:
         self._functions: dict[str, Callable[..., Any]] = {}
         for name in FUNCTIONS:
             function = next(getattr(m, name) for m in _modules if hasattr(m, name))
-            if _has_same_parameters(name, function):
+            if _is_built(name) and _has_same_parameters(name, function):
                 self._functions[name] = function
                 setattr(self, name, function)
 

@@ -85,7 +85,11 @@ def betweenness_centrality(
         # The same call on the same sequence takes the same nodes as in NetworkX.
         chosen = nx.utils.create_py_random_state(seed).sample(list(G), k)
         sources = np.array([G.nodes.number(label) for label in chosen], dtype=np.int32)
-    sums = _dependencies(G, sources, endpoints)
+    from penstock.csgraph.betweenness import (
+        source_sums,
+    )  # by name: the public function samples by itself
+
+    sums = source_sums(G.pattern, sources, endpoints)
     scales = _scales(n, sources, normalized, G.is_directed(), endpoints)
     return dict(zip(G.nodes.labels, (sums * scales).tolist(), strict=True))
 
