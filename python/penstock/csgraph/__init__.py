@@ -19,6 +19,9 @@ _lazy: dict[str, str] = {
     "verify_bfs": "bfs",
     "verify_components": "components",
     "verify_core_number": "core",
+    "dijkstra": "shortest_paths",
+    "sssp": "shortest_paths",
+    "verify_sssp": "shortest_paths",
 }
 
 __all__ = sorted(_lazy)

@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::place(m);
+  penstock::bind::graph_paths(m);
   penstock::bind::gpu(m);
   penstock::bind::graph_traverse(m);
 }

@@ -1,0 +1,207 @@
+"""Shortest paths."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._csr import csr_array
+from penstock.csgraph._graph import as_graph, vertex, vertices
+
+
+def sssp(
+    A: Any,
+    source: int = 0,
+    *,
+    directed: bool = True,
+    return_predecessors: bool = False,
+    delta: float | None = None,
+) -> Any:
+    """Distances from `source` to every vertex: the least sum of weights over all paths.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n), or what csr_array takes
+        A stored entry (i, j) is an edge from i to j, its value the length. A pattern's edges have length 1. Explicit
+        zeros are edges of length 0, of duplicates the shortest counts, and an infinite edge is none.
+    source : int
+    directed : bool
+        False: every edge can be walked both ways.
+    return_predecessors : bool
+    delta : float, optional
+        How far apart the distances may be of vertices that are worked on together. Chosen from the weights and degrees
+        where it is None; it has no influence on the result.
+
+    Returns
+    -------
+    distances : float64 array of shape (n,), float32 for a float32 matrix; inf where there is no path.
+    predecessors : int32 array of shape (n,), where asked for
+        The vertex before each on a shortest path: the smallest-numbered one that is nearer. Where only edges of
+        length 0 lead to a vertex, the smallest-numbered on a path with the fewest of them. -9999, SciPy's mark, for
+        the source and where there is no path.
+
+    Both are the same, bit for bit, for any number of threads and any delta: a distance is the least of all sums along
+    paths, each added up from the source on in the type of the result.
+
+    Raises ValueError that names the edge where a length is negative or NaN, and for a source outside the graph. The
+    lengths are looked at once; the verdict, and a copy of whole numbers in the fewest bytes, are kept with A.
+
+    Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020).
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.csr_array(([4.0, 1.0, 2.0, 5.0], ([0, 0, 2, 1], [1, 2, 1, 3])), shape=(5, 5))
+    >>> ps.csgraph.sssp(A, 0)
+    array([ 0.,  3.,  1.,  8., inf])
+    >>> ps.csgraph.sssp(A, 0, return_predecessors=True)[1]
+    array([-9999,     2,     0,     1, -9999], dtype=int32)
+    """
+    graph = as_graph(A, "sssp")
+    start = np.array([vertex(graph, source)], dtype=np.int32)
+    if not directed:
+        graph = both_ways(graph)
+    distances, predecessors = search(graph, start, _delta(delta), math.inf, return_predecessors)
+    return (distances, predecessors) if return_predecessors else distances
+
+
+def dijkstra(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    limit: float = np.inf,
+    min_only: bool = False,
+) -> Any:
+    """Distances from one or more vertices, with the signature of `scipy.sparse.csgraph.dijkstra`; computed as in `sssp`.
+
+    Parameters
+    ----------
+    csgraph : csr_array of shape (n, n), or what csr_array takes
+        See `sssp`. Unlike in SciPy, explicit zeros are edges and a negative length is an error.
+    directed : bool
+        False: every edge can be walked both ways.
+    indices : int or integers, optional
+        The sources; all vertices where it is None.
+    return_predecessors : bool
+    unweighted : bool
+        True: every edge has length 1.
+    limit : float >= 0
+        Paths longer than this are not looked for.
+    min_only : bool
+        True: the distance from the nearest of `indices`, instead of one row for each.
+
+    Returns
+    -------
+    dist_matrix : float64 array of shape (sources, n), or (n,) for an integer `indices` and for `min_only`; inf where there is no path.
+    predecessors : int32 array of that shape, where asked for; see `sssp`.
+    sources : int32 array of shape (n,), where predecessors and `min_only` are asked for
+        The source whose path reaches each vertex, -9999 where none does.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([4.0, 1.0, 2.0], ([0, 0, 2], [1, 2, 1])), shape=(3, 3))
+    >>> ps.csgraph.dijkstra(A, indices=[0, 2])
+    array([[ 0.,  3.,  1.],
+           [inf,  2.,  0.]])
+    >>> ps.csgraph.dijkstra(A, indices=[0, 2], min_only=True, return_predecessors=True)
+    (array([0., 2., 0.]), array([-9999,     2, -9999], dtype=int32), array([0, 2, 2], dtype=int32))
+    """
+    graph = as_graph(csgraph, "dijkstra")
+    if unweighted:
+        graph = pattern(graph)
+    if not directed:
+        graph = both_ways(graph)
+    if not limit >= 0:
+        raise ValueError(f"limit={limit!r} must be zero or more")
+    n = graph.shape[0]
+    starts = np.arange(n, dtype=np.int32) if indices is None else vertices(graph, indices, "indices")
+    if min_only:
+        distances, tree = search(graph, starts, 0.0, limit, return_predecessors)
+        distances = distances.astype(np.float64, copy=False)
+        return (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
+    lengths = np.empty((starts.size, n))
+    trees = np.empty((starts.size, n), np.int32) if return_predecessors else None
+    for i in range(starts.size):
+        lengths[i], tree = search(graph, starts[i : i + 1], 0.0, limit, return_predecessors)
+        if trees is not None:
+            trees[i] = tree
+    if np.ndim(indices) == 0 and indices is not None:
+        lengths, trees = lengths[0], None if trees is None else trees[0]
+    return (lengths, trees) if return_predecessors else lengths
+
+
+def verify_sssp(A: Any, source: Any, distances: Any, predecessors: Any = None) -> None:
+    """Raises ValueError, saying what is wrong where, unless `distances` (and `predecessors`) are those of shortest
+    paths from `source`, or from the nearest of several: no edge shortens one, and a path explains each exactly.
+    Looks at every edge; any shortest path is right for a predecessor.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([4.0, 1.0, 2.0], ([0, 0, 2], [1, 2, 1])), shape=(3, 3))
+    >>> ps.csgraph.verify_sssp(A, 0, [0.0, 3.0, 1.0])
+    >>> ps.csgraph.verify_sssp(A, 0, [0.0, 4.0, 1.0])
+    Traceback (most recent call last):
+    ...
+    ValueError: sssp: the edge 2 -> 1 shortens 4 to 3
+    """
+    graph = as_graph(A, "verify_sssp")
+    dtype = np.float32 if graph.dtype == np.float32 else np.float64
+    tree = None
+    if predecessors is not None:
+        tree = np.ascontiguousarray(predecessors, dtype=np.int32)
+    _core.sssp_verify(
+        graph._core,
+        vertices(graph, source, "source"),
+        np.ascontiguousarray(distances, dtype=dtype),
+        tree,
+    )
+
+
+def search(
+    graph: csr_array, starts: np.ndarray, delta: float, limit: float, predecessors: bool
+) -> Any:
+    return _core.sssp(
+        graph._core, weights_of(graph), starts, delta, float(limit), bool(predecessors)
+    )
+
+
+def weights_of(graph: csr_array) -> Any:
+    """The verdict on the weights, found once; raises ValueError for a negative or NaN one."""
+    known = graph._derived.get("path_weights")
+    return known or graph._derived.setdefault("path_weights", _core.path_weights(graph._core))
+
+
+def pattern(graph: csr_array) -> csr_array:
+    """The same edges without values; unlike astype(bool), zeros stay edges."""
+    if graph.dtype == np.bool_:
+        return graph
+    known = graph._derived.get("pattern")
+    if known is None:
+        known = csr_array._from_parts(
+            *graph.shape, graph.indptr, graph.indices, None, validate="cheap"
+        )
+        graph._derived["pattern"] = known
+    return known
+
+
+def both_ways(graph: csr_array) -> csr_array:
+    """Every edge in both directions with its value; kept with the graph."""
+    known = graph._derived.get("both_ways")
+    if known is None:
+        row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
+        known = csr_array._wrap(
+            _core.coo_to_csr(
+                *graph.shape, row, graph.indices, graph._core.values, False, "symmetric"
+            )
+        )
+        graph._derived["both_ways"] = known
+    return known
+
+
+def _delta(delta: float | None) -> float:
+    if delta is None:
+        return 0.0
+    if not (isinstance(delta, (int, float, np.number)) and 0 < delta < math.inf):
+        raise ValueError(f"delta={delta!r} must be a positive number, or None")
+    return float(delta)

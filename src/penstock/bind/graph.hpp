@@ -1,0 +1,40 @@
+#pragma once
+#include <string>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::bind {
+
+/// Calls f with the matrix as Csr<V>; complex values have no order, and device memory no CPU that reads it.
+template <class F>
+auto with_real(const Matrix& m, F&& f) {
+  return std::visit([&]<class V>(const Csr<V>& a) {
+    for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
+      if (!can_read(Where{}, place))
+        throw Error(Errc::not_accessible, "this graph algorithm runs on the CPU, but the edges are in " +
+                                              std::string(name(place.memory)) + " memory: move them to the host first");
+    if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
+      throw Error(Errc::invalid_argument, "the weights are complex: this graph algorithm needs real ones");
+      return f(Csr<One>{});
+    } else {
+      return f(a);
+    }
+  }, m.any);
+}
+
+/// A result, which belongs to whoever asked for it: a NumPy array that may be written.
+template <class T>
+nb::object as_result(const Array<T>& a) {
+  auto* owner = new std::shared_ptr<void>(a.owner);
+  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
+}
+
+template <class T>
+std::span<const T> span_of(const ReadArray<T>& a) {
+  return {a.data(), a.shape(0)};
+}
+
+}  // namespace penstock::bind
