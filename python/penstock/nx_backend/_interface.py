@@ -18,7 +18,7 @@ _modules = (_components, _paths, _rank, _traverse, _triangles)
 
 # algorithm of csgraph -> the functions that stand on it; those that this build lacks are left to NetworkX
 _STANDS_ON = {
-    "sssp": [name for name in FUNCTIONS if "dijkstra" in name],
+    "dijkstra": [name for name in FUNCTIONS if "dijkstra" in name],
     "pagerank": ["pagerank"],
     "betweenness.source_sums": ["betweenness_centrality"],
     "triangles": ["triangles", "clustering", "average_clustering", "transitivity"],

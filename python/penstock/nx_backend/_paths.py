@@ -5,6 +5,7 @@ Dicts are in the order of growing distance. Where several shortest paths lead to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,12 +38,13 @@ class Distances:
         # Parallel edges of weight 1 are one.
         matrix = graph.pattern if weight is None else graph.matrix(weight)
         numbers = [graph.nodes.number(source) for source in sources]
-        if len(numbers) == 1:
-            found = csgraph.sssp(matrix, numbers[0], return_predecessors=trees)
-        else:
-            found = csgraph.dijkstra(
-                matrix, indices=np.array(numbers), return_predecessors=trees, min_only=True
-            )
+        found = csgraph.dijkstra(
+            matrix,
+            indices=np.array(numbers, dtype=np.int32),
+            return_predecessors=trees,
+            limit=math.inf if cutoff is None else max(cutoff, 0.0),
+            min_only=True,
+        )
         distance: np.ndarray = found[0] if trees else found
         self.before: np.ndarray = found[1] if trees else np.empty(0, np.int32)
         near = np.flatnonzero(np.isfinite(distance) if cutoff is None else distance <= cutoff)
