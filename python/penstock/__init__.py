@@ -18,8 +18,11 @@ from penstock._explain import show_config, trace
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, generate, linalg
+    from penstock import csgraph, generate, linalg, reorder
+    from penstock._edges import from_edges
     from penstock._io import load, open, save
+    from penstock._structure import tril, triu
+    from penstock._torch import from_edge_index
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
@@ -34,6 +37,11 @@ _lazy = {
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
+    "reorder": "penstock.reorder",
+    "from_edges": "penstock._edges",
+    "from_edge_index": "penstock._torch",
+    "tril": "penstock._structure",
+    "triu": "penstock._structure",
 }
 
 __all__ = [
@@ -44,6 +52,8 @@ __all__ = [
     "ZeroCopy",
     "csgraph",
     "csr_array",
+    "from_edge_index",
+    "from_edges",
     "generate",
     "linalg",
     "load",
@@ -51,10 +61,13 @@ __all__ = [
     "num_threads",
     "open",
     "options",
+    "reorder",
     "save",
     "set_num_threads",
     "show_config",
     "trace",
+    "tril",
+    "triu",
 ]
 
 

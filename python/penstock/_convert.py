@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._torch import from_torch, torch_layout
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
@@ -174,7 +175,7 @@ def from_coo_parts(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any
 
 
 def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
-    """A core matrix from a SciPy sparse array, a tuple in SciPy's forms, or a dense array."""
+    """A core matrix from a SciPy sparse array, a sparse tensor, a tuple in SciPy's forms, or a dense array."""
     if isinstance(arg, tuple):
         if len(arg) == 2 and all(isinstance(n, (int, np.integer)) for n in arg):
             rows, cols = check_shape(arg)
@@ -197,6 +198,8 @@ def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
         raise ValueError(
             "a tuple must be (rows, cols), (data, (row, col)) or (data, indices, indptr)"
         )
+    if hasattr(arg, "layout") and torch_layout(arg):
+        return from_torch(arg, shape, dtype)
     if hasattr(arg, "tocsr"):
         csr = arg.tocsr()
         if len(csr.shape) != 2:

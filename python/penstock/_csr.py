@@ -10,22 +10,23 @@ import numpy as np
 from penstock import _core, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
 from penstock._explain import Explanation, human_bytes
+from penstock._structure import Structure
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
-class csr_array:
+class csr_array(Structure):
     """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
     complex64 or complex128.
 
     Parameters
     ----------
-    arg : a SciPy sparse array or matrix, a csr_array, a 2-D array, `(rows, cols)`, `(data, (row, col))` or
-        `(data, indices, indptr)`. int32 indices and values of a supported type are shared, not copied.
-        Booleans make a pattern, which stores no values. Integers become float64, exactly or not at all.
-        Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
+    arg : a SciPy sparse array or matrix, a PyTorch tensor (sparse_csr or sparse_coo), a csr_array, a 2-D array,
+        `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. int32 indices and values of a supported
+        type are shared, not copied. Booleans make a pattern, which stores no values. Integers become float64, exactly
+        or not at all. Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
     shape : (rows, cols), optional
         At most 2^31 - 1 columns; any number of nonzeros.
     dtype : optional
@@ -279,7 +280,9 @@ class csr_array:
         )
 
     def __mul__(self, factor: Any) -> Any:
-        """By a number; float32 times a Python float stays float32, as in NumPy."""
+        """By a number; float32 times a Python float stays float32, as in NumPy. By a sparse matrix: `multiply`."""
+        if hasattr(factor, "tocsr"):
+            return self.multiply(factor)
         return self._scaled(factor) if _is_number(factor) else NotImplemented
 
     __rmul__ = __mul__
@@ -294,7 +297,8 @@ class csr_array:
         return self._scaled(-1)
 
     def __getitem__(self, key: Any) -> Any:
-        """A[i:j] is a range of rows that shares the entries; A[i, j] is a number."""
+        """A[i:j] is a range of rows that shares the entries; A[p] has the rows that an array of row numbers or
+        booleans names; A[i, j] is a number."""
         rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
         if isinstance(rows, slice) and isinstance(cols, slice) and cols == slice(None):
             first, last, step = rows.indices(self.shape[0])
@@ -302,7 +306,11 @@ class csr_array:
                 return csr_array._wrap(self._core.row_range(first, max(first, last)))
         if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
             return self._entry(int(rows), int(cols))
-        raise IndexError(f"A[{key!r}] is not supported: use A[i:j], A[i, j], or A.to_scipy()[...]")
+        if isinstance(rows, (list, np.ndarray)) and isinstance(cols, slice) and cols == slice(None):
+            return self._take_rows(rows)
+        raise IndexError(
+            f"A[{key!r}] is not supported: use A[i:j], A[rows], A[i, j], A.permute(rows, cols), or A.to_scipy()[...]"
+        )
 
     def _entry(self, i: int, j: int) -> Any:
         rows, cols = self.shape
@@ -319,6 +327,13 @@ class csr_array:
         data = np.ones(self.nnz, dtype=bool) if self._core.values is None else self._core.values
         indptr = self.indptr.astype(np.int32) if self.nnz < 2**31 else self.indptr
         return sp.csr_array((data, self.indices, indptr), shape=self.shape)
+
+    def to_torch(self) -> Any:
+        """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
+        sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
+        from penstock._torch import to_torch
+
+        return to_torch(self)
 
     def tocsr(self) -> Any:
         """`to_scipy`, under the name that SciPy and its users look for."""

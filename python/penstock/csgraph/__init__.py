@@ -22,6 +22,7 @@ _lazy: dict[str, str] = {
     "dijkstra": "shortest_paths",
     "sssp": "shortest_paths",
     "verify_sssp": "shortest_paths",
+    "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
 }
 
 __all__ = sorted(_lazy)

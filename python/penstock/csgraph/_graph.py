@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._csr import csr_array
 
 
@@ -57,21 +58,8 @@ def has_symmetric_pattern(graph: csr_array) -> bool:
     """Whether every (i, j) has as many (j, i), found once per graph."""
     known = graph._derived.get("symmetric_pattern")
     if known is None:
-        turned = graph.T.formed()
-        known = _same_pattern(graph, turned)
-        if known:
-            del graph._derived["transpose"]
-        graph._derived["symmetric_pattern"] = known
+        known = graph._derived["symmetric_pattern"] = _core.has_symmetric_pattern(graph._core)
     return known
-
-
-def _same_pattern(graph: csr_array, turned: csr_array) -> bool:
-    if not np.array_equal(graph.indptr, turned.indptr):
-        return False
-    if np.array_equal(graph.indices, turned.indices):
-        return True
-    # Rows may be unsorted: turning twice sorts them.
-    return np.array_equal(turned.T.formed().indices, turned.indices)
 
 
 def undirected(graph: csr_array) -> csr_array:
@@ -80,11 +68,10 @@ def undirected(graph: csr_array) -> csr_array:
         return graph
     known = graph._derived.get("undirected")
     if known is None:
-        from penstock import _core
-
-        row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
-        known = csr_array._wrap(
-            _core.coo_to_csr(*graph.shape, row, graph.indices, None, True, "symmetric")
-        )
+        out = _core.pattern(graph._core)
+        if not graph.has_canonical_format:
+            out = _core.sort_rows(out, True)
+        known = csr_array._wrap(_core.join(out, _core.transpose(out), "plus"))
+        known._derived["symmetric_pattern"] = True
         graph._derived["undirected"] = known
     return known

@@ -20,6 +20,8 @@ void place(nb::module_&);
 void graph_paths(nb::module_&);
 void gpu(nb::module_&);
 void graph_traverse(nb::module_&);
+void structure(nb::module_&);
+void reorder(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -12,4 +12,6 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_paths(m);
   penstock::bind::gpu(m);
   penstock::bind::graph_traverse(m);
+  penstock::bind::structure(m);
+  penstock::bind::reorder(m);
 }
