@@ -1,0 +1,73 @@
+"""The object that NetworkX loads: its functions under NetworkX's names, conversions, and what to leave alone."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+from _penstock_networkx import FUNCTIONS
+
+from penstock.nx_backend import _components, _paths, _rank, _rules, _tests, _traverse, _triangles
+from penstock.nx_backend._convert import convert_from_nx, convert_to_nx
+
+_modules = (_components, _paths, _rank, _traverse, _triangles)
+
+
+# algorithm of csgraph -> the functions that stand on it; those that this build lacks are left to NetworkX
+_STANDS_ON = {
+    "dijkstra": [name for name in FUNCTIONS if "dijkstra" in name],
+    "pagerank": ["pagerank"],
+    "betweenness.source_sums": ["betweenness_centrality"],
+    "triangles": ["triangles", "clustering", "average_clustering", "transitivity"],
+}
+
+
+def _is_built(name: str) -> bool:
+    algorithm = next((a for a, functions in _STANDS_ON.items() if name in functions), None)
+    if algorithm is None:
+        return True
+    module, _, inner = f"penstock.csgraph.{algorithm}".rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), inner)
+    except ImportError:
+        return False
+
+
+def _has_same_parameters(name: str, function: Callable[..., Any]) -> bool:
+    """Whether the installed NetworkX calls a function as we know it. The dispatcher passes every parameter, so a
+    version with another list would fail; it runs in NetworkX instead."""
+    known = nx.utils.backends._registered_algorithms.get(name)
+    if known is None:
+        return False
+    theirs = [p for p in inspect.signature(known).parameters if not p.startswith("backend")]
+    return theirs == list(inspect.signature(function).parameters)
+
+
+class BackendInterface:
+    """See networkx.utils.backends for what each name means to the dispatcher."""
+
+    convert_from_nx = staticmethod(convert_from_nx)
+    convert_to_nx = staticmethod(convert_to_nx)
+    on_start_tests = staticmethod(_tests.on_start_tests)
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Callable[..., Any]] = {}
+        for name in FUNCTIONS:
+            function = next(getattr(m, name) for m in _modules if hasattr(m, name))
+            if _is_built(name) and _has_same_parameters(name, function):
+                self._functions[name] = function
+                setattr(self, name, function)
+
+    def can_run(self, name: str, args: Any, kwargs: Any) -> bool | str:
+        """True, or in words why not."""
+        return _rules.why_not(name, self._functions[name], args, kwargs) or True
+
+    def should_run(self, name: str, args: Any, kwargs: Any) -> bool | str:
+        """True, or in words why NetworkX is the better choice."""
+        return _rules.why_rather_not(name, self._functions[name], args, kwargs) or True
+
+
+backend_interface = BackendInterface()

@@ -1,0 +1,173 @@
+"""Dijkstra's functions by delta-stepping. Distances are NetworkX's bit for bit: both add weights from the source on.
+
+Dicts are in the order of growing distance. Where several shortest paths lead to a node, another one may be returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from penstock import csgraph
+from penstock.nx_backend._graph import Graph
+
+
+class Distances:
+    """Of the vertices that are reached within the cutoff, nearest first; ties in the graph's order."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sources: list[Any],
+        cutoff: float | None,
+        weight: str | None,
+        trees: bool = False,
+    ) -> None:
+        whole = True
+        if weight is not None:
+            weights = graph.edge_weights(weight)
+            if not weights.usable:
+                raise NotImplementedError("penstock takes weights that are finite and not negative")
+            if not weights.exact:
+                raise NotImplementedError("the sum of the whole weights exceeds 2^53")
+            whole = weights.integral
+        # Parallel edges of weight 1 are one.
+        matrix = graph.pattern if weight is None else graph.matrix(weight)
+        numbers = [graph.nodes.number(source) for source in sources]
+        found = csgraph.dijkstra(
+            matrix,
+            indices=np.array(numbers, dtype=np.int32),
+            return_predecessors=trees,
+            limit=math.inf if cutoff is None else max(cutoff, 0.0),
+            min_only=True,
+        )
+        distance: np.ndarray = found[0] if trees else found
+        self.before: np.ndarray = found[1] if trees else np.empty(0, np.int32)
+        near = np.flatnonzero(np.isfinite(distance) if cutoff is None else distance <= cutoff)
+        if cutoff is not None and cutoff < 0:
+            near = np.array(numbers)
+        near = near[np.isfinite(distance[near])]
+        self.order = near[np.argsort(distance[near], kind="stable")]
+        values = distance[self.order]
+        self.values = (values.astype(np.int64) if whole else values).tolist()
+        self.graph, self.numbers = graph, numbers
+
+    def lengths(self) -> dict[Any, Any]:
+        return dict(zip(self.graph.nodes.named(self.order), self.values, strict=True))
+
+    def paths(self) -> dict[Any, list[Any]]:
+        labels, before = self.graph.nodes.labels, self.before.tolist()
+        made = {number: [labels[number]] for number in self.numbers}
+        for vertex in self.order.tolist():
+            # Edges of weight 0 may lead to a vertex before its predecessor in the order.
+            waiting = []
+            while vertex not in made:
+                waiting.append(vertex)
+                vertex = before[vertex]
+            for following in reversed(waiting):
+                made[following] = [*made[before[following]], labels[following]]
+        return {labels[number]: path for number, path in made.items()}
+
+    def path_to(self, vertex: int) -> list[Any]:
+        sources, numbers = set(self.numbers), [vertex]
+        while numbers[-1] not in sources:
+            numbers.append(int(self.before[numbers[-1]]))
+        return self.graph.nodes.named(np.array(numbers[::-1]))
+
+
+def _checked(graph: Graph, sources: Any) -> list[Any]:
+    if not sources:
+        raise ValueError("sources must not be empty")
+    listed = list(dict.fromkeys(sources))
+    for source in listed:
+        if source not in graph:
+            raise nx.NodeNotFound(f"Node {source} not found in graph")
+    return listed
+
+
+def multi_source_dijkstra_path_length(
+    G: Graph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, Any]:
+    return Distances(G, _checked(G, sources), cutoff, weight).lengths()
+
+
+def multi_source_dijkstra(
+    G: Graph,
+    sources: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    weight: str | None = "weight",
+) -> tuple[Any, Any]:
+    listed = _checked(G, sources)
+    if target in listed:
+        return 0, [target]
+    found = Distances(G, listed, cutoff, weight, trees=True)
+    if target is None:
+        return found.lengths(), found.paths()
+    at = _place(G, found, target)
+    if at is None:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    return found.values[at], found.path_to(int(found.order[at]))
+
+
+def _place(graph: Graph, found: Distances, target: Any) -> int | None:
+    """Where in the order the target is, None where it is not reached."""
+    if target not in graph:
+        return None
+    at = np.flatnonzero(found.order == graph.nodes.number(target))
+    return int(at[0]) if at.size else None
+
+
+def multi_source_dijkstra_path(
+    G: Graph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, list[Any]]:
+    return Distances(G, _checked(G, sources), cutoff, weight, trees=True).paths()
+
+
+def single_source_dijkstra_path_length(
+    G: Graph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, Any]:
+    return multi_source_dijkstra_path_length(G, {source}, cutoff, weight)
+
+
+def single_source_dijkstra_path(
+    G: Graph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+) -> dict[Any, list[Any]]:
+    return multi_source_dijkstra_path(G, {source}, cutoff, weight)
+
+
+def single_source_dijkstra(
+    G: Graph,
+    source: Any,
+    target: Any = None,
+    cutoff: float | None = None,
+    weight: str | None = "weight",
+) -> tuple[Any, Any]:
+    return multi_source_dijkstra(G, {source}, target, cutoff, weight)
+
+
+def dijkstra_path(G: Graph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
+    return single_source_dijkstra(G, source, target, None, weight)[1]
+
+
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+    if source not in G:
+        raise nx.NodeNotFound(f"Node {source} not found in graph")
+    if source == target:
+        return 0
+    found = Distances(G, [source], None, weight)
+    at = _place(G, found, target)
+    if at is None:
+        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
+    return found.values[at]
+
+
+def all_pairs_dijkstra_path_length(
+    G: Graph, cutoff: float | None = None, weight: str | None = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    for source in G:
+        yield source, Distances(G, [source], cutoff, weight).lengths()

@@ -1,0 +1,110 @@
+"""PageRank and betweenness centrality, with NetworkX's conventions around them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from penstock import csgraph
+from penstock.nx_backend._graph import Graph
+
+
+def _vector(graph: Graph, given: dict[Any, float] | None) -> np.ndarray | None:
+    """One number a node; 0 for nodes that the dict lacks."""
+    if given is None:
+        return None
+    vector = np.zeros(len(graph))
+    for label, value in given.items():
+        if label in graph:
+            vector[graph.nodes.number(label)] = value
+    return vector
+
+
+def pagerank(
+    G: Graph,
+    alpha: float = 0.85,
+    personalization: dict[Any, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1e-06,
+    nstart: dict[Any, float] | None = None,
+    weight: str | None = "weight",
+    dangling: dict[Any, float] | None = None,
+) -> dict[Any, float]:
+    n = len(G)
+    if n == 0:
+        return {}
+    if weight is not None and not G.edge_weights(weight).usable:
+        raise NotImplementedError("penstock takes weights that are finite and not negative")
+    vectors = {
+        "personalization": _vector(G, personalization),
+        "nstart": _vector(G, nstart),
+        "dangling": _vector(G, dangling),
+    }
+    for name, vector in vectors.items():
+        if vector is None:
+            continue
+        if not np.isfinite(vector).all() or (vector < 0).any():
+            raise NotImplementedError(f"penstock takes a {name} that is finite and not negative")
+        if vector.sum() == 0:
+            if name == "personalization":
+                raise ZeroDivisionError
+            raise NotImplementedError(f"the values of {name} add up to 0")
+    ranks = _run(G, alpha, tol * n, max_iter, weight, vectors)
+    return dict(zip(G.nodes.labels, ranks.tolist(), strict=True))
+
+
+def _run(
+    graph: Graph,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    weight: str | None,
+    vectors: dict[str, Any],
+) -> np.ndarray:
+    matrix = graph.matrix(weight)
+    try:
+        return csgraph.pagerank(matrix, alpha, tol=tol, max_iter=max_iter, **vectors)
+    except RuntimeError:
+        raise nx.PowerIterationFailedConvergence(max_iter) from None
+
+
+def betweenness_centrality(
+    G: Graph,
+    k: int | None = None,
+    normalized: bool = True,
+    weight: str | None = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    n = len(G)
+    sources = None
+    if k is not None and k != n:
+        # The same call on the same sequence takes the same nodes as in NetworkX.
+        chosen = nx.utils.create_py_random_state(seed).sample(list(G), k)
+        sources = np.array([G.nodes.number(label) for label in chosen], dtype=np.int32)
+    from penstock.csgraph.betweenness import (
+        source_sums,
+    )  # by name: the public function samples by itself
+
+    sums = source_sums(G.pattern, sources, endpoints)
+    scales = _scales(n, sources, normalized, G.is_directed(), endpoints)
+    return dict(zip(G.nodes.labels, (sums * scales).tolist(), strict=True))
+
+
+def _scales(
+    n: int, sources: np.ndarray | None, normalized: bool, directed: bool, endpoints: bool
+) -> np.ndarray:
+    """What the sums over sources are multiplied by: a node that is a source itself was counted once less."""
+    others = n if endpoints else n - 1
+    scales = np.ones(n)
+    if others < 2:
+        return scales
+    per_pair = 1 / (others - 1) if normalized else others / (1 if directed else 2)
+    count = others if sources is None else len(sources)
+    scales[:] = per_pair / count
+    if sources is not None and not endpoints:
+        scales[sources] = per_pair / (count - 1) if count > 1 else math.nan
+    return scales
