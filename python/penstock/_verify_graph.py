@@ -19,7 +19,7 @@ def verify_ranks(A: Any, ranks: np.ndarray, alpha: float, tol: float, weighted: 
     >>> verify_ranks(A, np.array([0.6, 0.4]), 0.85, 1e-6, True)
     Traceback (most recent call last):
     ...
-    ValueError: one more step changes the ranks by 3.4e-01 in all, more than 1e-06
+    ValueError: one more step changes the ranks by 3.7e-01 in all, more than 1e-06
     """
     import scipy.sparse as sp
 
