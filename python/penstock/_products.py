@@ -75,7 +75,11 @@ def _result(
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out is {got}: give an array of {dtype} and shape {shape}")
-    if not out.flags.c_contiguous or not out.flags.writeable:
+    if out.ndim == 2 and not _strides_fit(out):
+        raise ValueError(
+            f"out has strides {out.strides}: give multiples of {dtype.itemsize} bytes, none negative"
+        )
+    if not (out.flags.c_contiguous or out.ndim == 2) or not out.flags.writeable:
         raise ValueError("out must be C-contiguous and writable")
     if np.may_share_memory(out, x):
         raise ValueError("out overlaps x: give another array")
@@ -94,6 +98,11 @@ def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
     return bool(value) if boolean else dtype.type(value).item()
 
 
+def _strides_fit(x: np.ndarray) -> bool:
+    """Whether the core reads and writes a two-dimensional array as it is."""
+    return x.flags.aligned and all(s >= 0 and s % x.itemsize == 0 for s in x.strides)
+
+
 def _run(
     a: csr_array,
     x: Any,
@@ -104,7 +113,7 @@ def _run(
     transposed: bool,
     call: Any,
 ) -> Any:
-    """`call(x, y, alpha, beta, traced)` for x, or for each of its columns, of the types and shapes that it wants."""
+    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -115,31 +124,19 @@ def _run(
     boolean = semiring == "or_and"
     if alpha is not None or beta is not None:
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    xs = (
-        (x != 0).view(np.uint8)
-        if boolean
-        else as_type(x, dtype, "x")
-        if x.ndim == 1
-        else checked(x, dtype, "x")
-    )
-    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
-    ys = y.view(np.uint8) if boolean else y
-    events = active()
+    if boolean:
+        xs = (x != 0).view(np.uint8)
+    else:
+        xs = as_type(x, dtype, "x") if x.ndim == 1 else checked(x, dtype, "x")
     if x.ndim == 1:
-        event = call(
-            np.ascontiguousarray(xs) if boolean else xs, ys, alpha, beta, events is not None
-        )
-        if events is not None:
-            events.append(event)
-        return y
-    for j in range(x.shape[1]):  # one vector at a time
-        column = np.ascontiguousarray(ys[:, j]) if beta is not None else np.empty(rows, ys.dtype)
-        event = call(
-            np.ascontiguousarray(xs[:, j], ys.dtype), column, alpha, beta, events is not None
-        )
-        if events is not None:
-            events.append(event)
-        ys[:, j] = column
+        xs = np.ascontiguousarray(xs) if boolean else xs
+    elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):
+        xs = np.array(xs, dtype, order="F" if abs(xs.strides[0]) < abs(xs.strides[1]) else "C")
+    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
+    events = active()
+    event = call(xs, y.view(np.uint8) if boolean else y, alpha, beta, events is not None)
+    if events is not None:
+        events.append(event)
     return y
 
 
@@ -157,7 +154,8 @@ def dot(
 
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
         limit = options.device_memory or 0
-        return _core.product(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
+        core = _core.product if x.ndim == 1 else _core.product_columns
+        return core(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
 
     return _run(a, x, out, alpha, beta, semiring, False, call)
 
@@ -168,10 +166,11 @@ def _lower(a: csr_array, entry_bytes: int, schedule: Any) -> Any:
     return as_schedule(schedule)._lower()
 
 
-def explain(a: csr_array, dtype: np.dtype, schedule: Any) -> Explanation:
-    how = _lower(a, dtype.itemsize, schedule)
-    plan = _core.price(a._core, how, dtype.itemsize, options.device_memory or 0)
-    return Explanation(**plan, flops=2 * a.nnz)
+def explain(a: csr_array, dtype: np.dtype, columns: int, schedule: Any) -> Explanation:
+    width = dtype.itemsize * columns
+    how = _lower(a, width, schedule)
+    plan = _core.price(a._core, how, width, options.device_memory or 0)
+    return Explanation(**plan, flops=2 * a.nnz * columns)
 
 
 def form(a: csr_array) -> csr_array:
@@ -216,10 +215,18 @@ class Transposed:
         beta: complex | None = None,
         semiring: str = "plus_times",
     ) -> np.ndarray:
-        """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`."""
+        """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
+
+        A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
+        has made is used instead, which is faster."""
+        formed = self._base._derived.get("transpose")
+        if formed is not None and np.ndim(x) == 2:
+            return dot(formed, x, out, alpha, beta, None, "auto", semiring)
 
         def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
-            return _core.product_transposed(self._base._core, x, y, semiring, alpha, beta, traced)
+            vector = x.ndim == 1
+            core = _core.product_transposed if vector else _core.product_columns_transposed
+            return core(self._base._core, x, y, semiring, alpha, beta, traced)
 
         return _run(self._base, x, out, alpha, beta, semiring, True, call)
 
