@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,13 +66,24 @@ def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
     return dtype
 
 
+_LARGE = 4 << 20  # bytes: from here on pages are worth keeping
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An uninitialised array; a large one in the pages of an earlier result that is gone, aligned to a cache line."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    return _core.reused_bytes(size).view(dtype).reshape(shape)
+
+
 def _result(
     shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray
 ) -> np.ndarray:
     if out is None:
         if beta is not None:
             raise ValueError("beta is given without out: there is nothing to add to")
-        return np.empty(shape, dtype)
+        return _empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out is {got}: give an array of {dtype} and shape {shape}")

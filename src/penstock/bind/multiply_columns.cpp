@@ -4,6 +4,7 @@
 
 #include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/schedule/multiply_columns.hpp"
 
 namespace penstock::bind {
@@ -80,6 +81,11 @@ void multiply_columns(nb::module_& m) {
   m.def("product_columns_transposed", product_columns_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);
+  m.def("reused_bytes", [](std::int64_t bytes) {
+    auto* owner = new std::shared_ptr<void>(reuse_bytes(bytes));
+    const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+    return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(owner->get(), {static_cast<std::size_t>(bytes)}, keep);
+  }, nb::arg("bytes"), "Uninitialised bytes for a large result, in the pages of an earlier one where there was one.");
 }
 
 }  // namespace penstock::bind

@@ -1,20 +1,33 @@
 // Y = A X, a row of Y at a time: its tile of columns is a handful of registers (spmm_rows_loops.hpp) to which each entry
-// of the row adds a multiple of a row of X. What costs is reading those rows of X.
+// of the row adds a multiple of a row of X. What costs is bringing those rows of X, and those of Y, through the caches:
+// where a matrix reads rows of X often, X is copied into panels that fit better; where it does not, Y goes around them.
 #include "penstock/kernel/spmm.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/kernel/spmm_rows.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 
 namespace penstock {
 namespace {
 
-std::int64_t env(const char* n, std::int64_t d) { const char* s = std::getenv(n); return s ? std::atoll(s) : d; }
-
+// The measurements: one thread of a Xeon with 2 MB of second-level cache, GFLOP/s in float64.
+constexpr std::int64_t kLine = 64;
+// A panel's row. R-MAT 18 (29 entries a row), 128 columns: 128 bytes 4.4, 256 bytes 5.3, 512 bytes 4.4, without 3.9.
+constexpr std::int64_t kPanelBytes = 256;
+// Below it, X stays in the second-level cache as it is, and nothing is prefetched.
+constexpr std::int64_t kCacheBytes = 1 << 20;
+// Reads of a row of X that pay for copying it. R-MAT 18, 32 columns that do not begin with a line: 5.7 from 4.1.
+constexpr std::int64_t kReads = 12;
+// Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 9.0 from 6.6.
+constexpr std::int64_t kStreamedBytes = 32 << 20;
+constexpr Offset kAhead = 8;             // 4 to 32 were alike, and up to a tenth better than none
+constexpr std::int64_t kBlocks = 32;     // at least, for balance, where blocks stay large enough
+constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
 constexpr std::int64_t kBufferRows = 64;
+constexpr std::int64_t kCopyRows = 1024;
 
 template <class S, class V>
 inline constexpr bool has_rows_kernel = false;
@@ -53,7 +66,7 @@ void generic_rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
 template <Semiring S, class V>
 void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
           DenseView<const typename S::value_type> x, typename S::value_type* out, std::int64_t out_step,
-          const Scale<S>& scale) {
+          const Scale<S>& scale, bool streams) {
   using T = typename S::value_type;
   if constexpr (has_rows_kernel<S, V>) {
     static const auto kernel = spmm_kernels<T, V>().rows;
@@ -68,14 +81,11 @@ void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
                         .last = last,
                         .columns = x.cols,
                         .alpha = scale.alpha,
-                        .beta = scale.beta};
+                        .beta = scale.beta,
+                        .streams = streams,
+                        .ahead = x.rows * x.cols * std::int64_t(sizeof(T)) > kCacheBytes ? kAhead : 0,
+                        .known = a.indptr[a.rows]};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
-    const auto ahead = env("SPMM_AHEAD", 16);
-    args.ahead = ahead;
-    args.known = a.indptr[a.rows];
-    const auto stream = env("SPMM_STREAM", 0);
-    args.streams = stream && scale.beta == T(0) && (reinterpret_cast<std::uintptr_t>(out) % 64 == 0) &&
-                   out_step * sizeof(T) % 64 == 0 && x.cols * sizeof(T) % 64 == 0;
     kernel(args);
   } else {
     generic_rows<S, V>(a, first, last, x, out, out_step, scale);
@@ -86,6 +96,9 @@ void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
 template <class T>
 void copy_rows(DenseView<const T> from, std::int64_t first, std::int64_t last, T* to, std::int64_t to_step) {
   if (from.col_step == 1) {
+    if constexpr (std::same_as<T, float> || std::same_as<T, double>)
+      if (from.cols * std::int64_t(sizeof(T)) % 64 == 0 && to_step == from.cols)
+        return spmm_kernels<T, T>().copy(from.data + first * from.row_step, from.row_step, to + first * to_step, last - first, from.cols);
     for (auto i = first; i < last; ++i)
       std::copy_n(from.data + i * from.row_step, from.cols, to + i * to_step);
     return;
@@ -99,32 +112,44 @@ void copy_rows(DenseView<const T> from, std::int64_t first, std::int64_t last, T
 }
 
 template <class T>
-DenseView<const T> packed_panel(DenseView<const T> x, Array<T>& memory, bool always) {
-  if (!always && x.row_major()) return x;
-  const auto step = x.cols;
-  if (memory.size < x.rows * step) memory = allocate<T>(x.rows * step);
-  parallel_ranges(x.rows, 1024, [&](std::int64_t first, std::int64_t last) {
-    copy_rows(x, first, last, memory.data, step);
+DenseView<const T> copied(DenseView<const T> x, Array<T>& memory) {
+  if (memory.size < x.rows * x.cols) memory = reuse<T>(x.rows * x.cols);
+  parallel_ranges(x.rows, kCopyRows, [&](std::int64_t first, std::int64_t last) {
+    copy_rows(x, first, last, memory.data, x.cols);
   });
-  return {memory.data, x.rows, x.cols, step, 1};
+  return {memory.data, x.rows, x.cols, x.cols, 1};
 }
 
-}  // namespace
-
 template <class T>
-DenseView<const T> packed(DenseView<const T> x, Array<T>& memory) {
-  return packed_panel(x, memory, false);
+bool begins_with_line(const T* data, std::int64_t row_step) {
+  return reinterpret_cast<std::uintptr_t>(data) % kLine == 0 &&
+         row_step * static_cast<std::int64_t>(sizeof(T)) % kLine == 0;
+}
+
+/// How the columns are cut into panels, and whether X is copied into them.
+struct Panels {
+  std::int64_t width = 0;
+  bool copies = false;
+};
+
+template <class V, class T>
+Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
+  constexpr auto kWidth = kPanelBytes / static_cast<std::int64_t>(sizeof(T));
+  const bool often = a.nnz() / kReads >= x.rows && x.rows * x.cols > kCacheBytes / std::int64_t(sizeof(T));
+  if (!x.row_major()) return {std::min(x.cols, kWidth), true};
+  if (often && x.cols > kWidth) return {kWidth, true};
+  return {x.cols, often && !begins_with_line(x.data, x.row_step)};
 }
 
 template <Semiring S, class V>
-void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
-               DenseView<typename S::value_type> y, Scale<S> scale) {
+void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
+          DenseView<typename S::value_type> y, Scale<S> scale, bool streams) {
   using T = typename S::value_type;
-  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale);
+  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, streams);
   std::vector<T> buffer(static_cast<std::size_t>(kBufferRows * x.cols));
   for (std::int64_t first = 0; first < a.rows; first += kBufferRows) {
     const auto last = std::min(first + kBufferRows, a.rows);
-    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {});
+    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, false);
     for (std::int64_t j = 0; j < x.cols; ++j)
       for (auto r = first; r < last; ++r) {
         T& out = y.data[r * y.row_step + j * y.col_step];
@@ -133,27 +158,46 @@ void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
   }
 }
 
+}  // namespace
+
+template <class T>
+DenseView<const T> packed(DenseView<const T> x, Array<T>& memory) {
+  return x.row_major() ? x : copied(x, memory);
+}
+
+template <Semiring S, class V>
+void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
+               DenseView<typename S::value_type> y, Scale<S> scale) {
+  tile<S, V>(a, x, y, scale, false);
+}
+
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale) {
   using T = typename S::value_type;
   if (x.cols == 0) return;
-  const auto panel_env = env("SPMM_PANEL", 1 << 20), pack = env("SPMM_PACK", 0), cost = env("SPMM_COST", 1 << 20);
-  const auto budget = std::clamp((a.nnz() + a.rows) / 32, std::int64_t(512), std::clamp(cost / x.cols, std::int64_t(2048), std::int64_t(32 << 10)));
+  const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, std::int64_t{512},
+                                 std::clamp(kWork / x.cols, std::int64_t{2048}, std::int64_t{32 << 10}));
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
-  const auto panel = std::min(x.cols, panel_env);
+  const auto panels = panels_of(a, x);
+  // A tile's vectors are aligned to Y's lines when it streams: a copy of X begins with its own.
+  const bool streams = scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T)) &&
+                       y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
+                       panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
+                       (!panels.copies || begins_with_line(y.data, y.row_step));
   Array<T> memory;
-  for (std::int64_t c = 0; c < x.cols; c += panel) {
-    const auto width = std::min(panel, x.cols - c);
-    const auto xs = packed_panel(x.columns(c, width), memory, pack);
+  for (std::int64_t c = 0; c < x.cols; c += panels.width) {
+    const auto width = std::min(panels.width, x.cols - c);
+    const auto part = x.columns(c, width);
+    const auto xs = panels.copies ? copied(part, memory) : part;
     const auto ys = y.columns(c, width);
     PieceRows<S> pieces(blocks, width);
     parallel_for(std::ssize(blocks), [&](std::int64_t i) {
       const auto& b = blocks[static_cast<std::size_t>(i)];
       Offset piece_ptr[2];
       const auto view = block_view(a, b, piece_ptr);
-      if (b.piece) spmm_tile<S, V>(view, xs, pieces.cell(i), {});
-      else spmm_tile<S, V>(view, xs, ys.from_row(b.first_row), scale);
+      if (b.piece) tile<S, V>(view, xs, pieces.cell(i), {}, false);
+      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, streams);
     });
     pieces.finish(ys, scale);
   }

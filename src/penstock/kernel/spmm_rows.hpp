@@ -19,17 +19,19 @@ struct SpmmArgs {
   std::int64_t out_step;
   std::int64_t first, last, columns;
   T alpha = T(1), beta = T(0);
-  bool streams = false;  // writes around the cache: beta is 0, rows of out are whole lines
+  bool streams = false;  // writes around the cache: beta is 0, out_step is a multiple of a line
   Offset ahead = 0;      // entries between what is computed and what of X is prefetched; 0: no prefetch
   Offset known = 0;      // indices below this position may be read ahead of their row
 };
 
 /// `rows` as said above. `scatter` is the transposed product: out[indices[k]] += alpha * values[k] * x[r] for the entries
 /// k of rows [first, last), where row r of X is at x + r * x_step; beta and streams are not looked at.
+/// `copy` writes rows side by side, around the cache: `to` begins with a line, and `columns` are whole lines.
 template <class T, class V>
 struct SpmmKernels {
   void (*rows)(const SpmmArgs<T, V>&);
   void (*scatter)(const SpmmArgs<T, V>&);
+  void (*copy)(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns);
 };
 
 /// The best versions for this CPU; (T, V) as for rows_kernel.
@@ -41,12 +43,16 @@ template <class T, class V>
 void spmm_rows(const SpmmArgs<T, V>&);
 template <class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>&);
+template <class T>
+void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns);
 }
 namespace avx512 {
 template <class T, class V>
 void spmm_rows(const SpmmArgs<T, V>&);
 template <class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>&);
+template <class T>
+void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns);
 }
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include "penstock/kernel/spmm_rows.hpp"
 
@@ -16,14 +17,29 @@ struct Tile {
   // Narrow tiles keep several sums of a vector in flight: one alone would wait for each addition to end.
   static constexpr int kSums = kVecs == 1 ? 4 : kVecs <= 3 ? 2 : 1;
 
-  static Vec load(const T* x, int i, [[maybe_unused]] const Mask& m) {
-    if constexpr (!kWhole)
-      if (i == kVecs - 1) return L::load(m, x + i * w);
+  /// Which lanes of the tile's first and last vector count; all of them, where the tile is whole.
+  struct Edges {
+    Mask first, last;
+    bool joined = false;  // a row's last vector and the next row's first are the same line
+  };
+
+  static Vec load(const T* x, int i, [[maybe_unused]] const Edges& m) {
+    if constexpr (!kWhole) {
+      if (i == kVecs - 1) return L::load(m.last, x + i * w);
+      if (i == 0) return L::load(m.first, x);
+    }
     return L::load(x + i * w);
+  }
+  static void store(T* y, int i, [[maybe_unused]] const Edges& m, Vec v) {
+    if constexpr (!kWhole) {
+      if (i == kVecs - 1) return L::store(m.last, y + i * w, v);
+      if (i == 0) return L::store(m.first, y, v);
+    }
+    L::store(y + i * w, v);
   }
 
   static inline __attribute__((always_inline)) void add(Vec* sum, [[maybe_unused]] const V* values, Offset k,
-                                                        const T* x, const Mask& m) {
+                                                        const T* x, const Edges& m) {
     if constexpr (std::is_same_v<V, One>) {
 #pragma GCC unroll 16
       for (int i = 0; i < kVecs; ++i) sum[i] = L::add(sum[i], load(x, i, m));
@@ -34,7 +50,29 @@ struct Tile {
     }
   }
 
-  static void run(const SpmmArgs<T, V>& p, std::int64_t column, const Mask& m) {
+  /// Whole lines go around the cache. Where rows of Y follow one another without a gap and do not begin with a line, a
+  /// line holds one row's end and the next one's beginning: `carry` is the end that waits for the beginning.
+  static inline __attribute__((always_inline)) void stream(const SpmmArgs<T, V>& p, std::int64_t r, T* out,
+                                                           const Edges& m, Vec* sum, Vec& carry) {
+    if constexpr (kWhole) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kVecs; ++i) L::stream(out + i * w, sum[i]);
+    } else {
+#pragma GCC unroll 16
+      for (int i = 1; i < kVecs - 1; ++i) L::stream(out + i * w, sum[i]);
+      if (kVecs == 1 || !m.joined) {
+        store(out, 0, m, sum[0]);
+        if constexpr (kVecs > 1) store(out, kVecs - 1, m, sum[kVecs - 1]);
+        return;
+      }
+      if (r == p.first) store(out, 0, m, sum[0]);
+      else L::stream(out, L::blend(m.first, carry, sum[0]));
+      if (r + 1 == p.last) store(out, kVecs - 1, m, sum[kVecs - 1]);
+      else carry = sum[kVecs - 1];
+    }
+  }
+
+  static void run(const SpmmArgs<T, V>& p, std::int64_t column, const Edges& m) {
     const T* const x = p.x + column;
     const Index* const indices = p.indices;
     const V* const values = p.values;
@@ -42,6 +80,7 @@ struct Tile {
     const auto alpha = L::all(p.alpha);
     const Offset known = p.ahead > 0 ? p.known - p.ahead : 0;
     T* out = p.out + column;
+    auto carry = L::zero();
     Offset k = p.indptr[p.first];
     for (auto r = p.first; r < p.last; ++r, out += p.out_step) {
       const Offset end = p.indptr[r + 1];
@@ -81,21 +120,17 @@ struct Tile {
         for (int i = 0; i < kVecs; ++i)
           sums[0][i] = L::add(L::mul(beta, load(out, i, m)), sums[0][i]);
       }
-      if (kWhole && p.streams) {
+      if (p.streams) stream(p, r, out, m, sums[0], carry);
+      else {
 #pragma GCC unroll 16
-        for (int i = 0; i < kVecs; ++i) L::stream(out + i * w, sums[0][i]);
-      } else {
-#pragma GCC unroll 16
-        for (int i = 0; i < kVecs - 1; ++i) L::store(out + i * w, sums[0][i]);
-        if constexpr (kWhole) L::store(out + (kVecs - 1) * w, sums[0][kVecs - 1]);
-        else L::store(m, out + (kVecs - 1) * w, sums[0][kVecs - 1]);
+        for (int i = 0; i < kVecs; ++i) store(out, i, m, sums[0][i]);
       }
     }
   }
 
   /// The transposed product: row r of X, times alpha, stays in registers and is added to the rows of Y that row r of A
   /// names. Their entries are read and written for every entry of A.
-  static void scatter(const SpmmArgs<T, V>& p, std::int64_t column, const Mask& m) {
+  static void scatter(const SpmmArgs<T, V>& p, std::int64_t column, const Edges& m) {
     const Index* const indices = p.indices;
     const V* const values = p.values;
     const auto step = p.out_step;
@@ -120,45 +155,61 @@ struct Tile {
           else return L::fma(L::all(static_cast<T>(values[k])), mine[i], load(y, i, m));
         };
 #pragma GCC unroll 16
-        for (int i = 0; i < kVecs - 1; ++i) L::store(y + i * w, one(i));
-        if constexpr (kWhole) L::store(y + (kVecs - 1) * w, one(kVecs - 1));
-        else L::store(m, y + (kVecs - 1) * w, one(kVecs - 1));
+        for (int i = 0; i < kVecs; ++i) store(y, i, m, one(i));
       }
     }
   }
 };
 
-/// f(tile, column, mask) for all columns, in tiles of kMost vectors and then of what is left, the last vector masked.
-template <class L, int kMost, class T, class V, class F>
-inline __attribute__((always_inline)) void for_tiles(const SpmmArgs<T, V>& p, F f) {
+/// f(tile, column, edges) for all columns. The first tile may begin `before` entries left of the first column and mask
+/// them, so that its later vectors are aligned. Tiles have kMost vectors, or at most kFew, two of like width rather than a
+/// wide one and a sliver.
+template <class L, int kMost, int kFew, class T, class V, class F>
+void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
   constexpr int w = L::kWidth;
-  const auto none = L::mask(w);
-  std::int64_t column = 0;
-  for (; p.columns - column >= kMost * w; column += kMost * w) f(Tile<L, kMost, true, T, V>(), column, none);
-  const auto rest = [&]<int kVecs>(auto& self, std::integral_constant<int, kVecs>) {
-    const auto left = p.columns - column;
-    if (left >= kVecs * w) {
-      f(Tile<L, kVecs, true, T, V>(), column, none);
-      column += kVecs * w;
-      if (left == kVecs * w) return;
-      return self(self, std::integral_constant<int, kVecs>());
-    }
-    if (left > (kVecs - 1) * w)
-      return f(Tile<L, kVecs, false, T, V>(), column, L::mask(static_cast<int>(left - (kVecs - 1) * w)));
-    if constexpr (kVecs > 1) self(self, std::integral_constant<int, kVecs - 1>());
-  };
-  rest(rest, std::integral_constant<int, (kMost < 8 ? kMost : 8)>());
+  for (std::int64_t column = -before; column < p.columns;) {
+    const auto left = p.columns - column, vecs = (left + w - 1) / w;
+    const auto n = vecs == kMost || vecs > 2 * kFew ? kMost : vecs > kFew ? (vecs + 1) / 2 : vecs;
+    const int from = column < 0 ? before : 0;
+    const int to = left >= n * w ? w : static_cast<int>(left - (n - 1) * w);
+    const auto one = [&]<int kVecs>(std::integral_constant<int, kVecs>) {
+      if (n != kVecs) return;
+      using Whole = Tile<L, kVecs, true, T, V>;
+      using Edged = Tile<L, kVecs, false, T, V>;
+      if (from == 0 && to == w) f(Whole(), column, typename Whole::Edges{});
+      else f(Edged(), column, typename Edged::Edges{L::mask(from, w), L::mask(kVecs == 1 ? from : 0, to),
+                                                       from == to && column < 0 && p.out_step == p.columns});
+    };
+    [&]<int... i>(std::integer_sequence<int, i...>) {
+      (one(std::integral_constant<int, i + 1>()), ...);
+    }(std::make_integer_sequence<int, kFew>());
+    if constexpr (kMost > kFew) one(std::integral_constant<int, kMost>());
+    column += n * w;
+  }
 }
 
-template <class L, int kMost, class T, class V>
+template <class L, int kMost, int kFew, class T, class V>
 void spmm_rows(const SpmmArgs<T, V>& p) {
-  for_tiles<L, kMost>(p, [&](auto tile, std::int64_t column, const typename L::Mask& m) { tile.run(p, column, m); });
+  int before = 0;
+  if (p.streams) before = static_cast<int>(reinterpret_cast<std::uintptr_t>(p.out) / sizeof(T) % L::kWidth);
+  for_tiles<L, kMost, kFew>(p, before, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
+    Tile::run(p, column, m);
+  });
   if (p.streams) L::fence();
 }
 
-template <class L, int kMost, class T, class V>
+template <class L, int kMost, int kFew, class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>& p) {
-  for_tiles<L, kMost>(p, [&](auto tile, std::int64_t column, const typename L::Mask& m) { tile.scatter(p, column, m); });
+  for_tiles<L, kMost, kFew>(p, 0, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
+    Tile::scatter(p, column, m);
+  });
+}
+
+template <class L, class T>
+void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; ++r, from += from_step, to += columns)
+    for (std::int64_t c = 0; c < columns; c += L::kWidth) L::stream(to + c, L::load(from + c));
+  L::fence();
 }
 
 }  // namespace penstock::spmm_loops
