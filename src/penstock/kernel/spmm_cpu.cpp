@@ -4,6 +4,7 @@
 #include "penstock/kernel/spmm.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
@@ -28,6 +29,19 @@ constexpr std::int64_t kBlocks = 32;     // at least, for balance, where blocks 
 constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
 constexpr std::int64_t kBufferRows = 64;
 constexpr std::int64_t kCopyRows = 1024;
+
+/// How a tile is computed.
+struct How {
+  int sums = 1;
+  bool streams = false, prefetches = false;
+};
+
+/// Sums in flight, by the width of the whole product and nothing else: neither panels nor addresses change a bit.
+template <class T>
+int sums_of(std::int64_t columns) {
+  const auto bytes = columns * static_cast<std::int64_t>(sizeof(T));
+  return bytes <= kLine ? 4 : bytes <= 3 * kLine ? 2 : 1;
+}
 
 template <class S, class V>
 inline constexpr bool has_rows_kernel = false;
@@ -66,7 +80,7 @@ void generic_rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
 template <Semiring S, class V>
 void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
           DenseView<const typename S::value_type> x, typename S::value_type* out, std::int64_t out_step,
-          const Scale<S>& scale, bool streams) {
+          const Scale<S>& scale, How how) {
   using T = typename S::value_type;
   if constexpr (has_rows_kernel<S, V>) {
     static const auto kernel = spmm_kernels<T, V>().rows;
@@ -82,8 +96,9 @@ void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
                         .columns = x.cols,
                         .alpha = scale.alpha,
                         .beta = scale.beta,
-                        .streams = streams,
-                        .ahead = x.rows * x.cols * std::int64_t(sizeof(T)) > kCacheBytes ? kAhead : 0,
+                        .streams = how.streams,
+                        .sums = how.sums,
+                        .ahead = how.prefetches ? kAhead : 0,
                         .known = a.indptr[a.rows]};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
     kernel(args);
@@ -126,30 +141,51 @@ bool begins_with_line(const T* data, std::int64_t row_step) {
          row_step * static_cast<std::int64_t>(sizeof(T)) % kLine == 0;
 }
 
+/// Whether most of the matrix reads rows of X near those that the row above read, as meshes do: X then passes through the
+/// second-level cache once as it is. By a sample of rows.
+template <class V>
+bool is_near(const CsrView<V>& a, std::int64_t row_bytes) {
+  constexpr std::int64_t kSample = 512;
+  const double slope = static_cast<double>(a.cols) / static_cast<double>(a.rows);
+  const auto reach = kCacheBytes / row_bytes;
+  std::int64_t near = 0, all = 0;
+  for (std::int64_t i = 0; i < kSample; ++i) {
+    const auto row = a.rows / kSample * i + a.rows % kSample * i / kSample;
+    const auto middle = static_cast<std::int64_t>(slope * static_cast<double>(row));
+    const Offset first = a.indptr[row] - a.first_nnz;
+    const Offset count = std::min<Offset>(a.indptr[row + 1] - a.indptr[row], 64);
+    for (Offset k = first; k < first + count; ++k) near += std::abs(a.indices[k] - middle) <= reach;
+    all += count;
+  }
+  return near * 10 >= all * 9;
+}
+
 /// How the columns are cut into panels, and whether X is copied into them.
 struct Panels {
   std::int64_t width = 0;
-  bool copies = false;
+  bool copies = false, prefetches = false;
 };
 
 template <class V, class T>
 Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
-  constexpr auto kWidth = kPanelBytes / static_cast<std::int64_t>(sizeof(T));
-  const bool often = a.nnz() / kReads >= x.rows && x.rows * x.cols > kCacheBytes / std::int64_t(sizeof(T));
-  if (!x.row_major()) return {std::min(x.cols, kWidth), true};
-  if (often && x.cols > kWidth) return {kWidth, true};
-  return {x.cols, often && !begins_with_line(x.data, x.row_step)};
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T)), kWidth = kPanelBytes / kSize;
+  const bool far = a.rows > 0 && x.rows * x.cols > kCacheBytes / kSize && !is_near(a, x.cols * kSize);
+  if (!x.row_major()) return {std::min(x.cols, kWidth), true, far};
+  const bool often = far && a.nnz() / kReads >= x.rows;
+  if (often && x.cols > kWidth) return {kWidth, true, far};
+  return {x.cols, often && !begins_with_line(x.data, x.row_step), far};
 }
 
 template <Semiring S, class V>
 void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
-          DenseView<typename S::value_type> y, Scale<S> scale, bool streams) {
+          DenseView<typename S::value_type> y, Scale<S> scale, How how) {
   using T = typename S::value_type;
-  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, streams);
+  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, how);
+  how.streams = false;
   std::vector<T> buffer(static_cast<std::size_t>(kBufferRows * x.cols));
   for (std::int64_t first = 0; first < a.rows; first += kBufferRows) {
     const auto last = std::min(first + kBufferRows, a.rows);
-    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, false);
+    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, how);
     for (std::int64_t j = 0; j < x.cols; ++j)
       for (auto r = first; r < last; ++r) {
         T& out = y.data[r * y.row_step + j * y.col_step];
@@ -168,7 +204,9 @@ DenseView<const T> packed(DenseView<const T> x, Array<T>& memory) {
 template <Semiring S, class V>
 void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
                DenseView<typename S::value_type> y, Scale<S> scale) {
-  tile<S, V>(a, x, y, scale, false);
+  using T = typename S::value_type;
+  const bool large = x.rows * x.cols > kCacheBytes / std::int64_t(sizeof(T));
+  tile<S, V>(a, x, y, scale, {.sums = sums_of<T>(x.cols), .prefetches = large});
 }
 
 template <Semiring S, class V>
@@ -185,6 +223,9 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
                        y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
                        panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
                        (!panels.copies || begins_with_line(y.data, y.row_step));
+  const How plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
+  How how = plain;
+  how.streams = streams;
   Array<T> memory;
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
     const auto width = std::min(panels.width, x.cols - c);
@@ -196,8 +237,8 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
       const auto& b = blocks[static_cast<std::size_t>(i)];
       Offset piece_ptr[2];
       const auto view = block_view(a, b, piece_ptr);
-      if (b.piece) tile<S, V>(view, xs, pieces.cell(i), {}, false);
-      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, streams);
+      if (b.piece) tile<S, V>(view, xs, pieces.cell(i), {}, plain);
+      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, how);
     });
     pieces.finish(ys, scale);
   }

@@ -9,13 +9,12 @@
 // instruction set: `L` (its vectors) is a type of the including file's own, so that no version replaces another.
 namespace penstock::spmm_loops {
 
-template <class L, int kVecs, bool kWhole, class T, class V>
+/// kSums of each vector are in flight: one alone would wait, in a narrow product, for each addition to end.
+template <class L, int kVecs, int kSums, bool kWhole, class T, class V>
 struct Tile {
   using Vec = typename L::Vec;
   using Mask = typename L::Mask;
   static constexpr int w = L::kWidth;
-  // Narrow tiles keep several sums of a vector in flight: one alone would wait for each addition to end.
-  static constexpr int kSums = kVecs == 1 ? 4 : kVecs <= 3 ? 2 : 1;
 
   /// Which lanes of the tile's first and last vector count; all of them, where the tile is whole.
   struct Edges {
@@ -164,7 +163,7 @@ struct Tile {
 /// f(tile, column, edges) for all columns. The first tile may begin `before` entries left of the first column and mask
 /// them, so that its later vectors are aligned. Tiles have kMost vectors, or at most kFew, two of like width rather than a
 /// wide one and a sliver.
-template <class L, int kMost, int kFew, class T, class V, class F>
+template <class L, int kMost, int kFew, int kSums, class T, class V, class F>
 void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
   constexpr int w = L::kWidth;
   for (std::int64_t column = -before; column < p.columns;) {
@@ -174,11 +173,11 @@ void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
     const int to = left >= n * w ? w : static_cast<int>(left - (n - 1) * w);
     const auto one = [&]<int kVecs>(std::integral_constant<int, kVecs>) {
       if (n != kVecs) return;
-      using Whole = Tile<L, kVecs, true, T, V>;
-      using Edged = Tile<L, kVecs, false, T, V>;
+      using Whole = Tile<L, kVecs, kSums, true, T, V>;
+      using Edged = Tile<L, kVecs, kSums, false, T, V>;
+      const bool joined = from == to && column < 0 && p.out_step == p.columns;
       if (from == 0 && to == w) f(Whole(), column, typename Whole::Edges{});
-      else f(Edged(), column, typename Edged::Edges{L::mask(from, w), L::mask(kVecs == 1 ? from : 0, to),
-                                                       from == to && column < 0 && p.out_step == p.columns});
+      else f(Edged(), column, typename Edged::Edges{L::mask(from, w), L::mask(kVecs == 1 ? from : 0, to), joined});
     };
     [&]<int... i>(std::integer_sequence<int, i...>) {
       (one(std::integral_constant<int, i + 1>()), ...);
@@ -192,15 +191,18 @@ template <class L, int kMost, int kFew, class T, class V>
 void spmm_rows(const SpmmArgs<T, V>& p) {
   int before = 0;
   if (p.streams) before = static_cast<int>(reinterpret_cast<std::uintptr_t>(p.out) / sizeof(T) % L::kWidth);
-  for_tiles<L, kMost, kFew>(p, before, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
+  const auto run = [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
     Tile::run(p, column, m);
-  });
+  };
+  if (p.sums == 4) for_tiles<L, 2, 2, 4>(p, before, run);
+  else if (p.sums == 2) for_tiles<L, 4, 4, 2>(p, before, run);
+  else for_tiles<L, kMost, kFew, 1>(p, before, run);
   if (p.streams) L::fence();
 }
 
 template <class L, int kMost, int kFew, class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>& p) {
-  for_tiles<L, kMost, kFew>(p, 0, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
+  for_tiles<L, kMost, kFew, 1>(p, 0, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
     Tile::scatter(p, column, m);
   });
 }
