@@ -23,7 +23,7 @@ constexpr std::int64_t kCacheBytes = 1 << 20;
 // Reads of a row of X that pay for copying it. R-MAT 18, 32 columns that do not begin with a line: 5.7 from 4.1.
 constexpr std::int64_t kReads = 12;
 // Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 9.0 from 6.6.
-constexpr std::int64_t kStreamedBytes = 32 << 20;
+constexpr std::int64_t kStreamedBytes = 8 << 20;
 constexpr Offset kAhead = 8;             // 4 to 32 were alike, and up to a tenth better than none
 constexpr std::int64_t kBlocks = 32;     // at least, for balance, where blocks stay large enough
 constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
@@ -33,7 +33,7 @@ constexpr std::int64_t kCopyRows = 1024;
 /// How a tile is computed.
 struct How {
   int sums = 1;
-  bool streams = false, prefetches = false;
+  bool streams = false, peels = false, prefetches = false;
 };
 
 /// Sums in flight, by the width of the whole product and nothing else: neither panels nor addresses change a bit.
@@ -97,6 +97,7 @@ void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
                         .alpha = scale.alpha,
                         .beta = scale.beta,
                         .streams = how.streams,
+                        .peels = how.peels,
                         .sums = how.sums,
                         .ahead = how.prefetches ? kAhead : 0,
                         .known = a.indptr[a.rows]};
@@ -181,7 +182,7 @@ void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
           DenseView<typename S::value_type> y, Scale<S> scale, How how) {
   using T = typename S::value_type;
   if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, how);
-  how.streams = false;
+  how.streams = how.peels = false;
   std::vector<T> buffer(static_cast<std::size_t>(kBufferRows * x.cols));
   for (std::int64_t first = 0; first < a.rows; first += kBufferRows) {
     const auto last = std::min(first + kBufferRows, a.rows);
@@ -218,14 +219,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
                                  std::clamp(kWork / x.cols, std::int64_t{2048}, std::int64_t{32 << 10}));
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   const auto panels = panels_of(a, x);
-  // A tile's vectors are aligned to Y's lines when it streams: a copy of X begins with its own.
-  const bool streams = scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T)) &&
-                       y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
-                       panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
-                       (!panels.copies || begins_with_line(y.data, y.row_step));
+  // A tile's vectors may be aligned to Y's lines; a copy of X begins with its own.
+  const bool lines = y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
+                     panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
+                     (!panels.copies || begins_with_line(y.data, y.row_step));
+  const bool alike = begins_with_line<T>(nullptr, x.row_step) &&
+                     (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
   const How plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
   How how = plain;
-  how.streams = streams;
+  how.streams = lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
+  how.peels = how.streams || (lines && alike);
   Array<T> memory;
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
     const auto width = std::min(panels.width, x.cols - c);

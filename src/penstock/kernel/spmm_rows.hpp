@@ -19,7 +19,8 @@ struct SpmmArgs {
   std::int64_t out_step;
   std::int64_t first, last, columns;
   T alpha = T(1), beta = T(0);
-  bool streams = false;  // writes around the cache: beta is 0, out_step is a multiple of a line
+  bool streams = false;  // writes around the cache: beta is 0, out_step is a multiple of a line, and `peels`
+  bool peels = false;    // tiles begin where a line of out does
   int sums = 1;          // 1, 2 or 4: the order in which a row's entries are added up
   Offset ahead = 0;      // entries between what is computed and what of X is prefetched; 0: no prefetch
   Offset known = 0;      // indices below this position may be read ahead of their row

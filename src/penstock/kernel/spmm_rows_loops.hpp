@@ -190,7 +190,7 @@ void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
 template <class L, int kMost, int kFew, class T, class V>
 void spmm_rows(const SpmmArgs<T, V>& p) {
   int before = 0;
-  if (p.streams) before = static_cast<int>(reinterpret_cast<std::uintptr_t>(p.out) / sizeof(T) % L::kWidth);
+  if (p.peels) before = static_cast<int>(reinterpret_cast<std::uintptr_t>(p.out) / sizeof(T) % L::kWidth);
   const auto run = [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
     Tile::run(p, column, m);
   };
