@@ -148,7 +148,9 @@ class MklCsr:
             )
         steps = (columns, columns) if order == "C" else (cols, rows)
         one, zero = self._scalar(1), self._scalar(0)
-        layout, width, x_step, y_step = (ctypes.c_int(n) for n in (_LAYOUTS[order], columns, *steps))
+        layout, width, x_step, y_step = (
+            ctypes.c_int(n) for n in (_LAYOUTS[order], columns, *steps)
+        )
         px, py = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
         self._check(
             self._mm(

@@ -1,8 +1,8 @@
 """SpMM on the CPU, Y = A X with X dense: penstock against SciPy, MKL and SuiteSparse:GraphBLAS.
 
-    python bench/spmm_cpu.py                 # everything: bench/results/spmm_cpu.json
-    python bench/spmm_cpu.py --matrices rmat18 --columns 8,32 --dtypes float32 --orders C,F
-    python bench/spmm_cpu.py --quick         # toy inputs
+python bench/spmm_cpu.py                 # everything: bench/results/spmm_cpu.json
+python bench/spmm_cpu.py --matrices rmat18 --columns 8,32 --dtypes float32 --orders C,F
+python bench/spmm_cpu.py --quick         # toy inputs
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ def main() -> int:
                     report.skip(f"{name} {dtype}, {columns} columns", f"X and Y take {size} bytes")
                     continue
                 for order in orders:
-                    run_case(name, csr.astype(dtype), columns, order, who, threads, settings, report)
+                    run_case(
+                        name, csr.astype(dtype), columns, order, who, threads, settings, report
+                    )
     report.write()
     table(report)
     return 1 if report.failed() or not report.data["cases"] else 0

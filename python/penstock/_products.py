@@ -136,10 +136,8 @@ def _run(
     boolean = semiring == "or_and"
     if alpha is not None or beta is not None:
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    if boolean:
-        xs = (x != 0).view(np.uint8)
-    else:
-        xs = as_type(x, dtype, "x") if x.ndim == 1 else checked(x, dtype, "x")
+    ready = as_type if x.ndim == 1 else checked
+    xs = (x != 0).view(np.uint8) if boolean else ready(x, dtype, "x")
     if x.ndim == 1:
         xs = np.ascontiguousarray(xs) if boolean else xs
     elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):

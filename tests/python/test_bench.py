@@ -270,6 +270,7 @@ def test_the_check_of_a_product(bench: ModuleType, dtype: type, transposed: bool
     with pytest.raises(ValueError, match="result is"):
         check(y[:-1])
 
+
 def test_spmm_on_toy_matrices(tmp_path: Path) -> None:
     out, everybody = tmp_path / "spmm.json", "penstock,penstock_fresh,penstock_streamed,scipy"
     arguments = ("--contestants", everybody, "--columns", "5,32", "--orders", "C,F")

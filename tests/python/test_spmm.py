@@ -34,13 +34,17 @@ def ours(S):
 
 def wide(S, x):
     """SciPy's product, exact: a pattern's duplicates count, which SciPy's bool would not do."""
-    return sp.csr_array((S.data.astype(np.result_type(S.data, 1.0)), S.indices, S.indptr), S.shape) @ x
+    return (
+        sp.csr_array((S.data.astype(np.result_type(S.data, 1.0)), S.indices, S.indptr), S.shape) @ x
+    )
 
 
 LAYOUTS = {
     "C": lambda x: np.ascontiguousarray(x),
     "F": lambda x: np.asfortranarray(x),
-    "columns of a wider array": lambda x: np.concatenate([x[:, :3], x, x[:, :1]], 1)[:, min(3, x.shape[1]) :][:, : x.shape[1]],
+    "columns of a wider array": lambda x: np.concatenate([x[:, :3], x, x[:, :1]], 1)[
+        :, min(3, x.shape[1]) :
+    ][:, : x.shape[1]],
     "every third column": lambda x: np.repeat(x, 3, 1)[:, ::3],
     "every second row": lambda x: np.repeat(x, 2, 0)[::2],
     "every second row by columns": lambda x: np.asfortranarray(np.repeat(x, 2, 0))[::2],
@@ -72,7 +76,11 @@ def test_widths_and_types(k, of_matrix):
     for of_x in VALUES:
         x, z = numbers(rng, (70, k), of_x), numbers(rng, (90, k), of_x)
         dtype = np.result_type(of_matrix, of_x)
-        for got, wanted in ((A @ x, wide(S, x)), (A.T @ z, wide(S, np.eye(70)).T @ z), (z.T @ A, (wide(S, np.eye(70)).T @ z).T)):
+        for got, wanted in (
+            (A @ x, wide(S, x)),
+            (A.T @ z, wide(S, np.eye(70)).T @ z),
+            (z.T @ A, (wide(S, np.eye(70)).T @ z).T),
+        ):
             assert got.dtype == dtype
             np.testing.assert_array_equal(got, wanted)
 
@@ -145,7 +153,7 @@ def test_what_out_may_not_be():
 def test_semirings_match_the_product_with_one_vector(semiring, k):
     rng = np.random.default_rng(5)
     S = abs(matrix(rng, 300, 250, np.float64))
-    for A in (ours(S), ps.csr_array(ours(S), dtype=bool) if False else ours(S).astype(bool)):
+    for A in (ours(S), ours(S).astype(bool)):
         for dtype in (np.float64, np.float32):
             if A.dtype == np.float64 and dtype == np.float32:
                 continue
@@ -155,7 +163,9 @@ def test_semirings_match_the_product_with_one_vector(semiring, k):
                 for w in (v, np.asfortranarray(v)):
                     got = B.dot(w, semiring=semiring)
                     for j in range(k):
-                        np.testing.assert_array_equal(got[:, j], B.dot(v[:, j].copy(), semiring=semiring))
+                        np.testing.assert_array_equal(
+                            got[:, j], B.dot(v[:, j].copy(), semiring=semiring)
+                        )
             got = A.dot(x, semiring=semiring, schedule=ps.Streamed(block=512))
             np.testing.assert_array_equal(got, A.dot(x, semiring=semiring))
 

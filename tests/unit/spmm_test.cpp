@@ -30,7 +30,11 @@ struct Problem {
     }
   }
   CsrView<float> view() const {
-    return {.rows = rows, .cols = cols, .indptr = indptr.data(), .indices = indices.data(), .values = values.data()};
+    return {.rows = rows,
+            .cols = cols,
+            .indptr = indptr.data(),
+            .indices = indices.data(),
+            .values = values.data()};
   }
 };
 
@@ -44,11 +48,14 @@ struct Dense {
     float* data = memory.data() + (16 - at) % 16 + offset;
     view = {data, rows, k, by_rows ? k : 1, by_rows ? 1 : rows};
   }
-  DenseView<const float> read() const { return {view.data, view.rows, view.cols, view.row_step, view.col_step}; }
+  DenseView<const float> read() const {
+    return {view.data, view.rows, view.cols, view.row_step, view.col_step};
+  }
   float at(std::int64_t i, std::int64_t j) const { return view.data[i * view.row_step + j * view.col_step]; }
 };
 
-void check(const Problem& p, std::int64_t k, std::int64_t x_offset, std::int64_t y_offset, bool x_rows, bool y_rows) {
+void check(const Problem& p, std::int64_t k, std::int64_t x_offset, std::int64_t y_offset, bool x_rows,
+           bool y_rows) {
   using S = PlusTimes<float>;
   Dense x(p.cols, k, x_offset, x_rows), y(p.rows, k, y_offset, y_rows, 99);
   for (std::int64_t i = 0; i < p.cols; ++i)

@@ -19,7 +19,7 @@ struct Block {
   std::int64_t bytes = 0;
 };
 
-/// Lives until the process ends: blocks may come back while statics are destroyed. Whoever finds it locked goes without,
+/// Lives until the process ends: blocks may come back while other objects are destroyed. Whoever finds it locked goes without,
 /// so that a child forked at a bad moment never waits.
 struct Cache {
   std::mutex lock;

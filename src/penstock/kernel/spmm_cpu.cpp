@@ -114,7 +114,8 @@ void copy_rows(DenseView<const T> from, std::int64_t first, std::int64_t last, T
   if (from.col_step == 1) {
     if constexpr (std::same_as<T, float> || std::same_as<T, double>)
       if (from.cols * std::int64_t(sizeof(T)) % 64 == 0 && to_step == from.cols)
-        return spmm_kernels<T, T>().copy(from.data + first * from.row_step, from.row_step, to + first * to_step, last - first, from.cols);
+        return spmm_kernels<T, T>().copy(from.data + first * from.row_step, from.row_step,
+                                         to + first * to_step, last - first, from.cols);
     for (auto i = first; i < last; ++i)
       std::copy_n(from.data + i * from.row_step, from.cols, to + i * to_step);
     return;
@@ -178,8 +179,8 @@ Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
 }
 
 template <Semiring S, class V>
-void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
-          DenseView<typename S::value_type> y, Scale<S> scale, How how) {
+void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+          Scale<S> scale, How how) {
   using T = typename S::value_type;
   if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, how);
   how.streams = how.peels = false;
@@ -223,11 +224,13 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const bool lines = y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
                      panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
                      (!panels.copies || begins_with_line(y.data, y.row_step));
-  const bool alike = begins_with_line<T>(nullptr, x.row_step) &&
-                     (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
+  const bool alike =
+      begins_with_line<T>(nullptr, x.row_step) &&
+      (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
   const How plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
   How how = plain;
-  how.streams = lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
+  how.streams =
+      lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
   how.peels = how.streams || (lines && alike);
   Array<T> memory;
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
@@ -247,8 +250,8 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   }
 }
 
-#define X(S, V)                                                                                            \
-  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>); \
+#define X(S, V)                                                                                              \
+  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>);  \
   template void spmm_tile<S, V>(const CsrView<V>&, DenseView<const S::value_type>, DenseView<S::value_type>, \
                                 Scale<S>);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -56,8 +56,10 @@ struct Four {
 template <class T, class V>
 SpmmKernels<T, V> spmm_kernels() {
   if constexpr (kSimdFamily == SimdFamily::x86) {
-    if (simd_level() == Simd::avx512) return {avx512::spmm_rows<T, V>, avx512::spmm_scatter<T, V>, avx512::spmm_copy<T>};
-    if (simd_level() == Simd::avx2) return {avx2::spmm_rows<T, V>, avx2::spmm_scatter<T, V>, avx2::spmm_copy<T>};
+    if (simd_level() == Simd::avx512)
+      return {avx512::spmm_rows<T, V>, avx512::spmm_scatter<T, V>, avx512::spmm_copy<T>};
+    if (simd_level() == Simd::avx2)
+      return {avx2::spmm_rows<T, V>, avx2::spmm_scatter<T, V>, avx2::spmm_copy<T>};
   }
   return {spmm_loops::spmm_rows<Four<T>, 4, 4, T, V>, spmm_loops::spmm_scatter<Four<T>, 4, 4, T, V>,
           spmm_loops::spmm_copy<Four<T>, T>};

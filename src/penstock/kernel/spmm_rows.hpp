@@ -47,7 +47,7 @@ template <class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>&);
 template <class T>
 void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns);
-}
+}  // namespace avx2
 namespace avx512 {
 template <class T, class V>
 void spmm_rows(const SpmmArgs<T, V>&);
@@ -55,6 +55,6 @@ template <class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>&);
 template <class T>
 void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns);
-}
+}  // namespace avx512
 
 }  // namespace penstock

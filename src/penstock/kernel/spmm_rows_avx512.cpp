@@ -40,12 +40,13 @@ void spmm_scatter(const SpmmArgs<T, V>& p) {
 
 template <class T>
 void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, std::int64_t columns) {
-  spmm_loops::spmm_copy<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(from, from_step, to, rows, columns);
+  spmm_loops::spmm_copy<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(from, from_step, to, rows,
+                                                                             columns);
 }
 template void spmm_copy(const float*, std::int64_t, float*, std::int64_t, std::int64_t);
 template void spmm_copy(const double*, std::int64_t, double*, std::int64_t, std::int64_t);
 
-#define X(T, V)                                       \
+#define X(T, V)                                         \
   template void spmm_rows<T, V>(const SpmmArgs<T, V>&); \
   template void spmm_scatter<T, V>(const SpmmArgs<T, V>&);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)

@@ -116,8 +116,7 @@ struct Tile {
       if (p.beta != T(0)) {
         const auto beta = L::all(p.beta);
 #pragma GCC unroll 16
-        for (int i = 0; i < kVecs; ++i)
-          sums[0][i] = L::add(L::mul(beta, load(out, i, m)), sums[0][i]);
+        for (int i = 0; i < kVecs; ++i) sums[0][i] = L::add(L::mul(beta, load(out, i, m)), sums[0][i]);
       }
       if (p.streams) stream(p, r, out, m, sums[0], carry);
       else {
@@ -177,11 +176,12 @@ void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
       using Edged = Tile<L, kVecs, kSums, false, T, V>;
       const bool joined = from == to && column < 0 && p.out_step == p.columns;
       if (from == 0 && to == w) f(Whole(), column, typename Whole::Edges{});
-      else f(Edged(), column, typename Edged::Edges{L::mask(from, w), L::mask(kVecs == 1 ? from : 0, to), joined});
+      else
+        f(Edged(), column,
+          typename Edged::Edges{L::mask(from, w), L::mask(kVecs == 1 ? from : 0, to), joined});
     };
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-      (one(std::integral_constant<int, i + 1>()), ...);
-    }(std::make_integer_sequence<int, kFew>());
+    [&]<int... i>(std::integer_sequence<int, i...>) { (one(std::integral_constant<int, i + 1>()), ...); }
+    (std::make_integer_sequence<int, kFew>());
     if constexpr (kMost > kFew) one(std::integral_constant<int, kMost>());
     column += n * w;
   }
@@ -202,9 +202,10 @@ void spmm_rows(const SpmmArgs<T, V>& p) {
 
 template <class L, int kMost, int kFew, class T, class V>
 void spmm_scatter(const SpmmArgs<T, V>& p) {
-  for_tiles<L, kMost, kFew, 1>(p, 0, [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
-    Tile::scatter(p, column, m);
-  });
+  for_tiles<L, kMost, kFew, 1>(p, 0,
+                               [&]<class Tile>(Tile, std::int64_t column, const typename Tile::Edges& m) {
+                                 Tile::scatter(p, column, m);
+                               });
 }
 
 template <class L, class T>

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLine = 64;          // bytes: two threads never write to one, where rows of Y are whole lines
+constexpr std::int64_t kLine = 64;  // bytes: two threads never write to one, where rows of Y are whole lines
 constexpr std::int64_t kPollWork = 1 << 20;  // entries times columns between two looks at Ctrl-C
 constexpr Offset kAhead = 8;
 constexpr std::int64_t kGrainBytes = 64 << 10;
@@ -102,7 +102,7 @@ void spmm_transposed(CsrView<V> a, DenseView<const typename S::value_type> x,
   });
 }
 
-#define X(S, V)                                                                                    \
+#define X(S, V)                                                                                             \
   template void spmm_transposed<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, \
                                       Scale<S>);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -251,7 +251,7 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
   t.tiles = 1;
 }
 
-#define X(V)                                               \
+#define X(V)                                                  \
   template void check_matrix(const Schedule&, const Csr<V>&); \
   template std::vector<RowBlock> streamed_blocks(const Csr<V>&, const Streamed&);
 X(One)

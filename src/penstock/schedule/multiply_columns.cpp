@@ -13,8 +13,8 @@ namespace penstock {
 namespace {
 
 template <Semiring S, class V>
-void begin(const Csr<V>& a, DenseView<const typename S::value_type> x,
-           DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale, Trace& t) {
+void begin(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+           const Schedule& how, Scale<S> scale, Trace& t) {
   const auto shape = [](const auto& m) { return std::to_string(m.rows) + " x " + std::to_string(m.cols); };
   require(x.rows == a.cols && y.rows == a.rows && x.cols == y.cols,
           "multiply: X is " + shape(x) + " and Y " + shape(y) + " for a matrix of " + shape(a));
@@ -53,8 +53,8 @@ void by_columns(DenseView<const typename S::value_type> x, DenseView<typename S:
 
 /// The host's rings (multiply.cpp says how they work), their tiles multiplied with all of X.
 template <Semiring S, class V>
-void stream(const Csr<V>& a, DenseView<const typename S::value_type> x,
-            DenseView<typename S::value_type> y, const Streamed& how, Scale<S> scale, Trace& t) {
+void stream(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+            const Streamed& how, Scale<S> scale, Trace& t) {
   using T = typename S::value_type;
   const auto blocks = streamed_blocks(a, how);
   Array<T> memory;
@@ -88,7 +88,8 @@ void stream(const Csr<V>& a, DenseView<const typename S::value_type> x,
 
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
-                      DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale, Trace* trace) {
+                      DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale,
+                      Trace* trace) {
   using T = typename S::value_type;
   Trace local;
   Trace& t = trace ? *trace : local;
@@ -115,16 +116,15 @@ void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x
   Trace local;
   Trace& t = trace ? *trace : local;
   begin<S>(a, x, y, InCore{}, scale, t);
-  by_columns<S>(x, y, !(scale.beta == S::zero()), t,
-                [&](std::span<const T> xj, std::span<T> yj, Trace& one) {
-                  multiply<S, V>(a, xj, yj, plans, algorithm, scale, &one);
-                });
+  by_columns<S>(x, y, !(scale.beta == S::zero()), t, [&](std::span<const T> xj, std::span<T> yj, Trace& one) {
+    multiply<S, V>(a, xj, yj, plans, algorithm, scale, &one);
+  });
 }
 
-#define X(S, V)                                                                                        \
-  template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                  \
-                                       DenseView<S::value_type>, const Schedule&, Scale<S>, Trace*);   \
-  template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                  \
+#define X(S, V)                                                                                          \
+  template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                    \
+                                       DenseView<S::value_type>, const Schedule&, Scale<S>, Trace*);     \
+  template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                    \
                                        DenseView<S::value_type>, SpmvPlans<V>&, SpmvAlgorithm, Scale<S>, \
                                        Trace*);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -9,8 +9,8 @@ namespace penstock {
 /// the trace adds up. Throws as `multiply` does.
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
-                      DenseView<typename S::value_type> y, const Schedule& how = InCore{}, Scale<S> scale = {},
-                      Trace* trace = nullptr);
+                      DenseView<typename S::value_type> y, const Schedule& how = InCore{},
+                      Scale<S> scale = {}, Trace* trace = nullptr);
 
 /// The same in core on the CPU. `automatic` and `balanced` are SpMM; another algorithm's plan takes a column at a time.
 template <Semiring S, class V>
