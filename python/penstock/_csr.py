@@ -185,8 +185,8 @@ class csr_array(Structure):
             Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
             contiguous are fastest; columns cost a copy of x into rows.
         out : array of the result's shape and type, optional
-            Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose strides
-            are not negative.
+            Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose
+            strides are not negative.
         alpha, beta : numbers of the semiring, optional
         schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
             The planner chooses where it is None: in core, or streamed above `options.device_memory`.
