@@ -143,8 +143,11 @@ def _run(
     elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):
         xs = np.array(xs, dtype, order="F" if abs(xs.strides[0]) < abs(xs.strides[1]) else "C")
     y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
+    ys = y.view(np.uint8) if boolean else y
+    if x.ndim == 2 and x.shape[1] == 1 and y.flags.c_contiguous:  # a vector, and its kernels
+        xs, ys = np.ascontiguousarray(xs[:, 0]), ys.reshape(-1)
     events = active()
-    event = call(xs, y.view(np.uint8) if boolean else y, alpha, beta, events is not None)
+    event = call(xs, ys, alpha, beta, events is not None)
     if events is not None:
         events.append(event)
     return y
