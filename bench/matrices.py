@@ -57,6 +57,7 @@ GENERATED = {
     "uniform1M": _uniform(1_000_000),
     "banded1M": _banded(1_000_000),
 }
+ON_REQUEST = {"rmat16": _rmat(16)}  # by name, not in "all"
 TOY = {
     "rmat10": _rmat(10),
     "laplacian12": _laplacian(12),
@@ -112,7 +113,7 @@ def select(names: str, quick: bool, skip: Callable[[str, str], None]) -> Iterato
             "data", f"{data_folder().name}: no such folder beside the repository; set PENSTOCK_DATA"
         )
     for name in dict.fromkeys(wanted):
-        known = {**GENERATED, **TOY}
+        known = {**GENERATED, **ON_REQUEST, **TOY}
         if name in known:
             yield name, with_values(known[name]())
             continue

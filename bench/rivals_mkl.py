@@ -1,4 +1,4 @@
-"""Intel MKL's sparse matrix-vector product by ctypes, from the library of the `mkl` wheel.
+"""Intel MKL's sparse matrix-vector and matrix-matrix product by ctypes, from the library of the `mkl` wheel.
 
 MKL reads its threading settings when it is loaded, so `load(threads)` comes before anything that
 may load MKL itself. 32-bit indices (LP64), zero-based CSR, float32 and float64.
@@ -18,6 +18,7 @@ import numpy as np
 
 NON_TRANSPOSE, TRANSPOSE = 10, 11
 _GENERAL, _ZERO_BASED, _MEMORY_AGGRESSIVE = 20, 0, 81
+_LAYOUTS = {"C": 101, "F": 102}
 _STATUS = {
     1: "not initialised",
     2: "out of memory",
@@ -88,6 +89,7 @@ class MklCsr:
         single = data.dtype == np.float32
         self._scalar = ctypes.c_float if single else ctypes.c_double
         self._mv = self._mkl.mkl_sparse_s_mv if single else self._mkl.mkl_sparse_d_mv
+        self._mm = self._mkl.mkl_sparse_s_mm if single else self._mkl.mkl_sparse_d_mm
         create = self._mkl.mkl_sparse_s_create_csr if single else self._mkl.mkl_sparse_d_create_csr
         self.shape = shape
         self.dtype = data.dtype
@@ -123,6 +125,39 @@ class MklCsr:
         one, zero = self._scalar(1), self._scalar(0)
         px, py = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
         self._check(self._mv(ctypes.c_int(operation), one, self._handle, self._descr, px, zero, py))
+        return y
+
+    def optimize_columns(self, columns: int, order: str, calls: int = 1000) -> None:
+        """Repacks for `calls` products with so many columns in order "C" or "F"."""
+        hint = self._mkl.mkl_sparse_set_mm_hint
+        numbers = (ctypes.c_int(n) for n in (_LAYOUTS[order], columns, calls))
+        self._check(hint(self._handle, ctypes.c_int(NON_TRANSPOSE), self._descr, *numbers))
+        self._check(
+            self._mkl.mkl_sparse_set_memory_hint(self._handle, ctypes.c_int(_MEMORY_AGGRESSIVE))
+        )
+        self._check(self._mkl.mkl_sparse_optimize(self._handle))
+
+    def dot_columns(self, x: np.ndarray, y: np.ndarray, order: str) -> np.ndarray:
+        """y = A x, both two-dimensional and contiguous in `order`."""
+        (rows, cols), columns = self.shape, x.shape[-1]
+        good = all(m.flags.c_contiguous if order == "C" else m.flags.f_contiguous for m in (x, y))
+        shapes = x.shape == (cols, columns) and y.shape == (rows, columns)
+        if not (good and shapes and {x.dtype, y.dtype} == {self.dtype}):
+            raise ValueError(
+                f"x {x.dtype}{x.shape} and y {y.dtype}{y.shape} do not fit {self.dtype}{self.shape}"
+            )
+        steps = (columns, columns) if order == "C" else (cols, rows)
+        one, zero = self._scalar(1), self._scalar(0)
+        layout, width, x_step, y_step = (
+            ctypes.c_int(n) for n in (_LAYOUTS[order], columns, *steps)
+        )
+        px, py = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
+        self._check(
+            self._mm(
+                ctypes.c_int(NON_TRANSPOSE), one, self._handle, self._descr, layout, px, width, x_step,
+                zero, py, y_step,
+            )
+        )  # fmt: skip
         return y
 
     def close(self) -> None:

@@ -182,14 +182,18 @@ class csr_array(Structure):
         Parameters
         ----------
         x : array of shape (cols,) or (cols, k), or anything with `__dlpack__` on the CPU.
-        out : array of the result's shape and type, C-contiguous, optional
-            Receives y, and is read only where `beta` is given.
+            Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
+            contiguous are fastest; columns cost a copy of x into rows.
+        out : array of the result's shape and type, optional
+            Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose
+            strides are not negative.
         alpha, beta : numbers of the semiring, optional
         schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
             The planner chooses where it is None: in core, or streamed above `options.device_memory`.
         algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
             How the CPU walks the matrix (buono-2017 compares the first three). All but balanced build a second
             copy of the entries at the first call and keep it; "auto" is what `prepare` chose, or balanced.
+            A two-dimensional x is multiplied at once by "auto" and "balanced", and a column at a time by the others.
         semiring : "plus_times", "min_plus", "max_times" or "or_and"
 
         Returns
@@ -230,16 +234,18 @@ class csr_array(Structure):
         return _products.conj(self.T.dot(_products.conj(np.asarray(x))))
 
     def explain(self, x: Any = None, schedule: Any = None) -> Any:
-        """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it.
-        The first call measures them, for about half a second. For a sparse x, `spgemm_estimate(A, x)`."""
+        """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it;
+        x may have several columns. The first call measures the bandwidths, for about half a second. For a sparse x,
+        `spgemm_estimate(A, x)`."""
+        if x is None:
+            return _products.explain(self, result_dtype(self.dtype), 1, schedule)
         if _products.is_sparse(x):
             from penstock._spgemm import spgemm_estimate
 
             return spgemm_estimate(self, x)
-        dtype = (
-            result_dtype(self.dtype) if x is None else result_dtype(self.dtype, as_array(x).dtype)
-        )
-        return _products.explain(self, dtype, schedule)
+        x = as_array(x)
+        columns = x.shape[1] if x.ndim == 2 else 1
+        return _products.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
 
     def prepare(self, algorithm: str = "auto") -> str:
         """Spends time and memory now so that later products in core on the CPU are faster, by a second copy of the

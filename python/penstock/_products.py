@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,17 +66,32 @@ def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
     return dtype
 
 
+_LARGE = 4 << 20  # bytes: from here on pages are worth keeping
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An uninitialised array; a large one in the pages of an earlier result that is gone, aligned to a cache line."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    return _core.reused_bytes(size).view(dtype).reshape(shape)
+
+
 def _result(
     shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray
 ) -> np.ndarray:
     if out is None:
         if beta is not None:
             raise ValueError("beta is given without out: there is nothing to add to")
-        return np.empty(shape, dtype)
+        return _empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out is {got}: give an array of {dtype} and shape {shape}")
-    if not out.flags.c_contiguous or not out.flags.writeable:
+    if out.ndim == 2 and not _strides_fit(out):
+        raise ValueError(
+            f"out has strides {out.strides}: give multiples of {dtype.itemsize} bytes, none negative"
+        )
+    if not (out.flags.c_contiguous or out.ndim == 2) or not out.flags.writeable:
         raise ValueError("out must be C-contiguous and writable")
     if np.may_share_memory(out, x):
         raise ValueError("out overlaps x: give another array")
@@ -94,6 +110,11 @@ def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
     return bool(value) if boolean else dtype.type(value).item()
 
 
+def _strides_fit(x: np.ndarray) -> bool:
+    """Whether the core reads and writes a two-dimensional array as it is."""
+    return x.flags.aligned and all(s >= 0 and s % x.itemsize == 0 for s in x.strides)
+
+
 def _run(
     a: csr_array,
     x: Any,
@@ -104,7 +125,7 @@ def _run(
     transposed: bool,
     call: Any,
 ) -> Any:
-    """`call(x, y, alpha, beta, traced)` for x, or for each of its columns, of the types and shapes that it wants."""
+    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -115,31 +136,20 @@ def _run(
     boolean = semiring == "or_and"
     if alpha is not None or beta is not None:
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    xs = (
-        (x != 0).view(np.uint8)
-        if boolean
-        else as_type(x, dtype, "x")
-        if x.ndim == 1
-        else checked(x, dtype, "x")
-    )
+    ready = as_type if x.ndim == 1 else checked
+    xs = (x != 0).view(np.uint8) if boolean else ready(x, dtype, "x")
+    if x.ndim == 1:
+        xs = np.ascontiguousarray(xs) if boolean else xs
+    elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):
+        xs = np.array(xs, dtype, order="F" if abs(xs.strides[0]) < abs(xs.strides[1]) else "C")
     y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
     ys = y.view(np.uint8) if boolean else y
+    if x.ndim == 2 and x.shape[1] == 1 and y.flags.c_contiguous:  # a vector, and its kernels
+        xs, ys = np.ascontiguousarray(xs[:, 0]), ys.reshape(-1)
     events = active()
-    if x.ndim == 1:
-        event = call(
-            np.ascontiguousarray(xs) if boolean else xs, ys, alpha, beta, events is not None
-        )
-        if events is not None:
-            events.append(event)
-        return y
-    for j in range(x.shape[1]):  # one vector at a time
-        column = np.ascontiguousarray(ys[:, j]) if beta is not None else np.empty(rows, ys.dtype)
-        event = call(
-            np.ascontiguousarray(xs[:, j], ys.dtype), column, alpha, beta, events is not None
-        )
-        if events is not None:
-            events.append(event)
-        ys[:, j] = column
+    event = call(xs, ys, alpha, beta, events is not None)
+    if events is not None:
+        events.append(event)
     return y
 
 
@@ -157,7 +167,8 @@ def dot(
 
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
         limit = options.device_memory or 0
-        return _core.product(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
+        core = _core.product if x.ndim == 1 else _core.product_columns
+        return core(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
 
     return _run(a, x, out, alpha, beta, semiring, False, call)
 
@@ -168,10 +179,11 @@ def _lower(a: csr_array, entry_bytes: int, schedule: Any) -> Any:
     return as_schedule(schedule)._lower()
 
 
-def explain(a: csr_array, dtype: np.dtype, schedule: Any) -> Explanation:
-    how = _lower(a, dtype.itemsize, schedule)
-    plan = _core.price(a._core, how, dtype.itemsize, options.device_memory or 0)
-    return Explanation(**plan, flops=2 * a.nnz)
+def explain(a: csr_array, dtype: np.dtype, columns: int, schedule: Any) -> Explanation:
+    width = dtype.itemsize * columns
+    how = _lower(a, width, schedule)
+    plan = _core.price(a._core, how, width, options.device_memory or 0)
+    return Explanation(**plan, flops=2 * a.nnz * columns)
 
 
 def form(a: csr_array) -> csr_array:
@@ -216,10 +228,18 @@ class Transposed:
         beta: complex | None = None,
         semiring: str = "plus_times",
     ) -> np.ndarray:
-        """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`."""
+        """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
+
+        A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
+        has made is used instead, which is faster."""
+        formed = self._base._derived.get("transpose")
+        if formed is not None and np.ndim(x) == 2:
+            return dot(formed, x, out, alpha, beta, None, "auto", semiring)
 
         def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
-            return _core.product_transposed(self._base._core, x, y, semiring, alpha, beta, traced)
+            vector = x.ndim == 1
+            core = _core.product_transposed if vector else _core.product_columns_transposed
+            return core(self._base._core, x, y, semiring, alpha, beta, traced)
 
         return _run(self._base, x, out, alpha, beta, semiring, True, call)
 

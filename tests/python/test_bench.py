@@ -269,3 +269,48 @@ def test_the_check_of_a_product(bench: ModuleType, dtype: type, transposed: bool
         assert check(wrong) > 1
     with pytest.raises(ValueError, match="result is"):
         check(y[:-1])
+
+
+def test_spmm_on_toy_matrices(tmp_path: Path) -> None:
+    out, everybody = tmp_path / "spmm.json", "penstock,penstock_fresh,penstock_streamed,scipy"
+    arguments = ("--contestants", everybody, "--columns", "5,32", "--orders", "C,F")
+    run("spmm_cpu.py", "--quick", "--repeats", 2, "--out", out, *arguments)
+    data = checked(out, "spmm_cpu", 2)
+    assert data["skipped"] == []
+    assert len(data["cases"]) == 4 * 2 * 2 * 2  # matrices, dtypes, widths, orders
+    for case in data["cases"]:
+        assert case["best_rival"] == "scipy"
+        assert set(case["ratios"]) == {"penstock", "penstock_fresh", "penstock_streamed"}
+        assert case["work"] == 2 * case["nnz"] * case["columns"] > 0
+    assert "--columns '0'" in run("spmm_cpu.py", "--quick", "--columns", 0, "--out", out, status=2)
+
+
+@pytest.mark.parametrize("names", ["graphblas,graphblas_accumulate", "mkl,mkl_optimized"])
+def test_spmm_against_optional_rivals(tmp_path: Path, names: str) -> None:
+    out = tmp_path / "spmm.json"
+    arguments = ("--contestants", f"penstock,{names}", "--matrices", "rmat10", "--columns", 8)
+    orders = ("--orders", "C,F")
+    run("spmm_cpu.py", "--quick", "--repeats", 2, "--out", out, *arguments, *orders)
+    data = checked(out, "spmm_cpu", 2)
+    if data["skipped"]:
+        pytest.skip(data["skipped"][0]["why"])
+    for case in data["cases"]:
+        assert set(names.split(",")) <= set(case["results"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_check_of_a_product_with_columns(bench: ModuleType, dtype: type) -> None:
+    import spmm_cpu
+
+    rng = np.random.default_rng(0)
+    a = sp.csr_array(sp.random_array((50, 40), density=0.2, rng=rng).astype(dtype))
+    x = rng.standard_normal((40, 9)).astype(dtype)
+    check, y = spmm_cpu.spmm_check(a, x), a @ x
+    assert check(y) <= 1
+    for column in range(9):
+        for value in (1e-2, np.nan):
+            wrong = y.copy()
+            wrong[17, column] += value
+            assert not check(wrong) <= 1
+    with pytest.raises(ValueError, match="result is"):
+        check(y[:, :-1])

@@ -17,6 +17,7 @@ void generate(nb::module_&);
 void text(nb::module_&);
 void multiply(nb::module_&);
 void spgemm(nb::module_&);
+void multiply_columns(nb::module_&);
 void place(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_paths(nb::module_&);

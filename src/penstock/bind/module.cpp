@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
+  penstock::bind::multiply_columns(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_paths(m);

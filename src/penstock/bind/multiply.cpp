@@ -4,18 +4,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "penstock/bind/bind.hpp"
-#include "penstock/bind/semiring_name.hpp"
+#include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/multiply.hpp"
 #include "penstock/schedule/planner.hpp"
 
 namespace penstock::bind {
 namespace {
-
-struct AnySchedule {
-  Schedule how;
-};
 
 using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
@@ -33,34 +28,34 @@ nb::dict as_dict(const Trace& t) {
   return d;
 }
 
-[[noreturn]] void no_kernel(const std::string& semiring) {
-  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
-                                  "or the vector with astype");
-}
-
 Workload workload(const Matrix& m, std::int64_t entry_bytes) {
   return std::visit([&](const auto& a) {
     return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
   }, m.any);
 }
 
+}  // namespace
+
+[[noreturn]] void no_kernel(const std::string& semiring) {
+  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
+                                  "or the vector with astype");
+}
+
 AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
   return {choose(workload(a, entry_bytes), {.device_memory = device_memory})};
 }
 
-template <class S>
-Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
-  using T = typename S::value_type;
-  Scale<S> scale;
-  if (!alpha.is_none()) scale.alpha = nb::cast<T>(alpha);
-  if (!beta.is_none()) scale.beta = nb::cast<T>(beta);
-  return scale;
+nb::object as_event(const Trace& trace, bool wanted) { return wanted ? nb::object(as_dict(trace)) : nb::none(); }
+
+SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& how) {
+  const auto wish = spmv_algorithm(algorithm);
+  require(runs_on_cpu(how.how) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
+          "algorithm '" + algorithm + "' needs the matrix in core on the CPU: leave it at auto for " +
+              std::string(name(how.how)));
+  return wish;
 }
 
-bool runs_on_cpu(const Schedule& how) {
-  const auto* s = std::get_if<InCore>(&how);
-  return s && !s->where.is_gpu();
-}
+namespace {
 
 template <class S, class V>
 bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
@@ -79,17 +74,12 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   return true;
 }
 
-nb::object as_event(const Trace& trace, bool wanted) { return wanted ? nb::object(as_dict(trace)) : nb::none(); }
-
 nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
                    const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
                    const nb::object& beta, std::int64_t device_memory, bool traced) {
   Trace trace;
   const auto how = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
-  const auto wish = spmv_algorithm(algorithm);
-  require(runs_on_cpu(how.how) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
-          "algorithm '" + algorithm + "' needs the matrix in core on the CPU: leave it at auto for " +
-              std::string(name(how.how)));
+  const auto wish = wished(algorithm, how);
 #define X(S, V) \
   if (try_product<S, V>(a, x, y, how, wish, semiring, alpha, beta, trace)) return as_event(trace, traced);
   PENSTOCK_FOR_EACH_SPMV(X)

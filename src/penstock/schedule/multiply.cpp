@@ -23,6 +23,8 @@ constexpr std::int64_t kSlotPadding =
     512;                               // at most: a slot's arrays are aligned, and n rows have n + 1 offsets
 constexpr std::int64_t kRowAlign = 4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
 
+constexpr std::int64_t kLeastSlotBytes = 640;  // room for the padding and a few nonzeros
+
 template <class... F>
 struct overloaded : F... {
   using F::operator()...;
@@ -113,21 +115,6 @@ void add(Trace& total, const Trace& part) {
   total.copy_seconds += part.copy_seconds;
 }
 
-Where first_device(const Schedule& how) {
-  return std::visit(
-      overloaded{[](const Streamed& h) { return h.devices.front(); }, [](const auto& h) { return h.where; }},
-      how);
-}
-
-/// Every array has a place of its own. A GPU gets row offsets that it does not hold sent to it (8 bytes a row, read
-/// twice by its kernel); the CPU's kernels and the cut into blocks read them where they are.
-template <class V>
-void check_places(const Schedule& how, const Csr<V>& a) {
-  check(how, a.indices.place);
-  if constexpr (!is_pattern<V>) check(how, a.values.place);
-  if (std::holds_alternative<Streamed>(how) || !first_device(how).is_gpu()) check(InCore{}, a.indptr.place);
-}
-
 /// The matrix where it is, with its row offsets on the GPU; counts what of it crosses the host link.
 template <class V>
 Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
@@ -144,23 +131,10 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
-constexpr std::int64_t kLeastSlotBytes = 640;  // room for the padding and a few nonzeros
-
-/// A host device has a ring a thread: each copies and computes in its own cache, and none waits for another. Fewer
-/// where `ring_bytes` does not hold so many.
-std::int64_t host_rings(const Streamed& how) {
-  if (how.ring_bytes == 0) return num_threads();
-  return std::clamp<std::int64_t>(how.ring_bytes / (how.slots * kLeastSlotBytes), 1, num_threads());
-}
-
 template <Semiring S, class V>
 void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x,
                   std::span<typename S::value_type> y, const Streamed& how, Scale<S> scale, Trace& trace) {
-  const BlockShape shape{.budget = slot_bytes(how),
-                         .nnz_cost = sizeof(Index) + value_bytes<V>,
-                         .row_cost = sizeof(Offset),
-                         .row_align = kRowAlign};
-  const auto blocks = row_blocks(a.indptr.span(), shape);
+  const auto blocks = streamed_blocks(a, how);
   Pieces<S> pieces(blocks);
   std::atomic<std::int64_t> next = 0;
   std::mutex lock;
@@ -199,17 +173,44 @@ void begin(const Csr<V>& a, std::span<const typename S::value_type> x,
                                        " entries, the matrix has " + std::to_string(a.cols) + " columns");
   require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) +
                                        " entries, the matrix has " + std::to_string(a.rows) + " rows");
-  check_places(how, a);
-  if (const auto* s = std::get_if<Streamed>(&how); s && s->ring_bytes > 0)
-    require(s->ring_bytes >= s->slots * kLeastSlotBytes,
-            "Streamed: a ring of " + std::to_string(s->ring_bytes) + " bytes does not hold " +
-                std::to_string(s->slots) + " slots of " + std::to_string(kLeastSlotBytes) +
-                " bytes: allow more bytes, or use fewer slots");
+  check_matrix(how, a);
   t = {.schedule = std::string(name(how)), .kernel = first_device(how).is_gpu() ? "merge_path" : "balanced"};
   t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), !(scale.beta == S::zero()));
 }
 
 }  // namespace
+
+Where first_device(const Schedule& how) {
+  return std::visit(
+      overloaded{[](const Streamed& h) { return h.devices.front(); }, [](const auto& h) { return h.where; }},
+      how);
+}
+
+std::int64_t host_rings(const Streamed& how) {
+  if (how.ring_bytes == 0) return num_threads();
+  return std::clamp<std::int64_t>(how.ring_bytes / (how.slots * kLeastSlotBytes), 1, num_threads());
+}
+
+template <class V>
+void check_matrix(const Schedule& how, const Csr<V>& a) {
+  check(how, a.indices.place);
+  if constexpr (!is_pattern<V>) check(how, a.values.place);
+  if (std::holds_alternative<Streamed>(how) || !first_device(how).is_gpu()) check(InCore{}, a.indptr.place);
+  if (const auto* s = std::get_if<Streamed>(&how); s && s->ring_bytes > 0)
+    require(s->ring_bytes >= s->slots * kLeastSlotBytes,
+            "Streamed: a ring of " + std::to_string(s->ring_bytes) + " bytes does not hold " +
+                std::to_string(s->slots) + " slots of " + std::to_string(kLeastSlotBytes) +
+                " bytes: allow more bytes, or use fewer slots");
+}
+
+template <class V>
+std::vector<RowBlock> streamed_blocks(const Csr<V>& a, const Streamed& how) {
+  const BlockShape shape{.budget = slot_bytes(how),
+                         .nnz_cost = sizeof(Index) + value_bytes<V>,
+                         .row_cost = sizeof(Offset),
+                         .row_align = kRowAlign};
+  return row_blocks(a.indptr.span(), shape);
+}
 
 std::int64_t slot_bytes(const Streamed& how) {
   const bool gpu = how.devices.front().is_gpu();
@@ -250,6 +251,15 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
   t.tiles = 1;
 }
 
+#define X(V)                                                  \
+  template void check_matrix(const Schedule&, const Csr<V>&); \
+  template std::vector<RowBlock> streamed_blocks(const Csr<V>&, const Streamed&);
+X(One)
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
+#undef X
 #define X(S, V)                                                                                         \
   template void multiply<S, V>(const Csr<V>&, std::span<const S::value_type>, std::span<S::value_type>, \
                                const Schedule&, Scale<S>, Trace*);                                      \

@@ -1,0 +1,21 @@
+#pragma once
+#include "penstock/kernel/spmm.hpp"
+#include "penstock/schedule/multiply.hpp"
+
+namespace penstock {
+
+/// Y = alpha A X + beta Y over S for several columns, X and Y in host memory in any layout, not overlapping. On the CPU the
+/// matrix is read, or streamed, once for all columns (in core: for a panel of them). A GPU computes a column at a time, and
+/// the trace adds up. Throws as `multiply` does.
+template <Semiring S, class V>
+void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
+                      DenseView<typename S::value_type> y, const Schedule& how = InCore{},
+                      Scale<S> scale = {}, Trace* trace = nullptr);
+
+/// The same in core on the CPU. `automatic` and `balanced` are SpMM; another algorithm's plan takes a column at a time.
+template <Semiring S, class V>
+void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
+                      DenseView<typename S::value_type> y, SpmvPlans<V>& plans, SpmvAlgorithm algorithm,
+                      Scale<S> scale = {}, Trace* trace = nullptr);
+
+}  // namespace penstock
