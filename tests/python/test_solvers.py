@@ -259,8 +259,9 @@ def test_several_right_hand_sides(k, M):
     assert X.shape == B.shape and len(info.columns) == k
     for j in range(k):
         x, one = linalg.cg(A, B[:, j], rtol=1e-9, M=M)
-        np.testing.assert_array_equal(X[:, j], x)  # the columns know nothing of each other
-        assert info.columns[j].iterations == one.iterations
+        # The columns know nothing of each other; a product of several adds a row up in another order than one of one.
+        np.testing.assert_allclose(X[:, j], x, rtol=1e-7, atol=1e-8 * abs(x).max())
+        assert abs(info.columns[j].iterations - one.iterations) <= 1
     assert not X[:, 1].any()
     _, info = linalg.cg(A, B, X, rtol=1e-7)
     assert info.iterations == 0

@@ -1,6 +1,7 @@
 #include "penstock/solver/matrix_op.hpp"
 
 #include "penstock/core/error.hpp"
+#include "penstock/kernel/spmm.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 
 namespace penstock {
@@ -33,6 +34,16 @@ struct Product {
       if (dots) dots->pass(y.data(), a.rows);
     }
   }
+  /// Columns one after another, the matrix read once for all; but a stencil plan hardly reads it.
+  void run_many(std::span<const T> x, std::span<T> y) {
+    const auto n = a.rows, columns = std::ssize(x) / n;
+    prepare();
+    if (plans->chosen() != SpmvAlgorithm::stencil)
+      return spmm<PlusTimes<T>, V>(a.view(), {x.data(), n, columns, 1, n}, {y.data(), n, columns, 1, n}, {});
+    for (std::int64_t j = 0; j < columns; ++j)
+      run(x.subspan(static_cast<std::size_t>(j * n), static_cast<std::size_t>(n)),
+          y.subspan(static_cast<std::size_t>(j * n), static_cast<std::size_t>(n)), nullptr);
+  }
   std::int64_t bytes() const {
     const auto plan = in_core() && plans->chosen() != SpmvAlgorithm::balanced ? plans->bytes() : 0;
     return plan > 0 ? std::min(plan, a.bytes()) : a.bytes();
@@ -53,6 +64,8 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
   LinearOp<T> op;
   op.rows = a.rows;
   op.apply = [product](std::span<const T> x, std::span<T> y) { product->run(x, y, nullptr); };
+  if (product->in_core() && a.rows > 0)
+    op.apply_many = [product](std::span<const T> x, std::span<T> y) { product->run_many(x, y); };
   op.apply_dots = [product](std::span<const T> x, std::span<T> y, const T* w) {
     ProductDots<T> dots(w);
     product->run(x, y, &dots);
