@@ -48,7 +48,7 @@ class Iteration {
             const PageRankOptions& options)
       : in_(in), plans_(plans), inverse_(inverse.data()), personal_(vectors.personalization),
         dangling_(vectors.dangling.empty() ? vectors.personalization : vectors.dangling), options_(options),
-        n_(in.rows), uniform_(1.0 / static_cast<double>(n_)), ranks_(allocate<double>(n_)) {
+        n_(in.rows), warm_(!vectors.start.empty()), uniform_(1.0 / static_cast<double>(n_)), ranks_(allocate<double>(n_)) {
     sums_ = sum_vertices(n_, [&](std::int64_t v, Sums& s) {
       ranks_.data[v] = vectors.start.empty() ? uniform_ : vectors.start[static_cast<std::size_t>(v)];
       if (inverse_[v] == 0) s.dangling += ranks_.data[v];
@@ -57,13 +57,20 @@ class Iteration {
   }
 
   PageRankResult run() {
-    if constexpr (Multiplies<V, float>) steps<float>(std::max(kSingle, options_.tol));
-    if (!(change_ < options_.tol)) steps<double>(options_.tol);
-    sum_vertices(n_, [&](std::int64_t v, Sums&) { ranks_.data[v] /= sums_.all; });
+    const bool precise = options_.tol < kSingle;
+    if constexpr (Multiplies<V, float>)
+      if (!precise || !warm_) steps<float>(std::max(kSingle, options_.tol)), rescale();  // a good start is not blurred
+    if (precise || !Multiplies<V, float>) steps<double>(options_.tol), rescale();
     return {.ranks = ranks_, .iterations = iterations_, .change = change_, .converged = change_ < options_.tol};
   }
 
  private:
+  /// To sum 1, from which rounding leads away.
+  void rescale() {
+    const double all = sums_.all;
+    sum_vertices(n_, [&](std::int64_t v, Sums&) { ranks_.data[v] /= all; });
+    sums_.dangling /= all, sums_.all = 1;
+  }
   template <class T>
   void steps(double until) {
     const auto given = allocate<T>(n_), taken = allocate<T>(n_);
@@ -98,6 +105,7 @@ class Iteration {
   std::span<const double> personal_, dangling_;
   PageRankOptions options_;
   std::int64_t n_;
+  bool warm_;
   double uniform_;
   Array<double> ranks_;
   Sums sums_;

@@ -1,0 +1,104 @@
+"""Triangles against NetworkX, matrix products and the verifier."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.csgraph import triangle_count, triangles, verify_triangles
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = ps.num_threads()
+    yield
+    ps.set_num_threads(before)
+
+
+def unsorted(n, edges):
+    """Rows in the order of the list, duplicates side by side, values that must not matter."""
+    edges = sorted(edges, key=lambda e: e[0])
+    indptr = np.searchsorted([e[0] for e in edges], np.arange(n + 1)).astype(np.int64)
+    indices = np.array([e[1] for e in edges], np.int32)
+    return ps.csr_array._from_parts(n, n, indptr, indices, np.zeros(indices.size))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 14), st.data())
+def test_against_networkx(n, data):
+    vertex = st.integers(0, n - 1)
+    edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=60))
+    if data.draw(st.booleans()):
+        edges += [(v, u) for u, v in edges]
+    A = unsorted(n, edges)
+    G = nx.Graph([e for e in edges if e[0] != e[1]])
+    G.add_nodes_from(range(n))
+    right = nx.triangles(G)
+    each = triangles(A)
+    assert each.dtype == np.int64 and each.tolist() == [right[v] for v in range(n)]
+    assert triangle_count(A) == sum(right.values()) // 3
+    verify_triangles(A, each)
+    verify_triangles(A, triangle_count(A))
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    return {
+        "skewed": ps.generate.rmat(11, 16, seed=1),
+        "directed": ps.generate.rmat(10, 16, undirected=False, self_loops=True, seed=1),
+        "even": ps.generate.uniform(1000, nnz_per_row=20, dtype=bool, seed=1),
+        "road": ps.generate.road_grid(60, 50, diagonals=0.3, seed=1),
+    }
+
+
+@pytest.mark.parametrize("kind", ["skewed", "directed", "even", "road"])
+def test_against_products(graphs, kind):
+    A = graphs[kind]
+    S = A.to_scipy().astype(np.float64)
+    S = ((S + S.T) != 0).astype(np.float64).tolil()
+    S.setdiag(0)
+    S = S.tocsr()
+    right = np.asarray((S @ S).multiply(S).sum(axis=1)).ravel().astype(np.int64) // 2
+    counts, each = set(), []
+    for count in (1, 2, 4):
+        ps.set_num_threads(count)
+        counts.add(triangle_count(A))
+        each.append(triangles(A))
+    assert counts == {right.sum() // 3}
+    for got in each:
+        np.testing.assert_array_equal(got, right)
+    verify_triangles(A, right, samples=50, seed=3)
+
+
+def test_small_shapes():
+    assert triangle_count(ps.csr_array((0, 0))) == 0
+    assert triangles(ps.csr_array((0, 0))).shape == (0,)
+    assert triangles(ps.csr_array(np.ones((1, 1)))).tolist() == [0]
+    with pytest.raises(ValueError, match="square"):
+        triangles(ps.csr_array((2, 3)))
+    full = ps.csr_array(np.ones((70, 70)))
+    assert triangle_count(full) == 70 * 69 * 68 // 6
+
+
+def test_verifier_catches(graphs):
+    A = graphs["skewed"]
+    each = triangles(A)
+    with pytest.raises(ValueError, match="there are"):
+        verify_triangles(A, triangle_count(A) + 1)
+    bad = each.copy()
+    bad[np.argmax(each)] += 1
+    with pytest.raises(ValueError, match="not three times"):
+        verify_triangles(A, bad)
+    bad[int(np.argmin(each))] -= 1
+    with pytest.raises(ValueError, match="vertex"):
+        verify_triangles(A, bad)
+    with pytest.raises(ValueError, match="cannot be sampled"):
+        verify_triangles(A, 5, samples=3)
+    with pytest.raises(ValueError, match="samples=0"):
+        verify_triangles(A, each, samples=0)
+    with pytest.raises(TypeError, match="integers"):
+        verify_triangles(A, 5.0)
