@@ -55,13 +55,14 @@ def pagerank(
     ranks : float64 array of shape (n,), of sum 1.
     info : dict, where asked for, of "iterations" (int), "change" (float, of the last step) and "converged" (bool).
 
-    The same bits for any number of threads. Above a change of 1e-5 steps are done in float32 (ranks stay float64) where the matrix
-    is a pattern, float32, or `weighted` is False; their rounding moves the ranks by some 1e-7 in all.
+    The same bits for any number of threads. Over a pattern (or with `weighted=False`) steps are done in float32 as long as
+    they change the ranks by more than 1e-5, which moves the result by some 1e-7 in all; the rest is float64.
 
     Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative or NaN,
     and for a vector that is no distribution.
 
-    The power method (Page, Brin, Motwani, Winograd 1999, section 2), by products with A^T. That, its plan
+    The power method (Page, Brin, Motwani, Winograd 1999, section 2), by products with A^T; over undirected patterns on
+    which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan
     (see `csr_array.prepare`) and the weights out of each vertex are made at the first call and kept with A.
 
     >>> import penstock as ps
@@ -79,9 +80,9 @@ def pagerank(
     personal = _distribution(personalization, n, "personalization")
     sink = _distribution(dangling, n, "dangling")
     start = _distribution(nstart, n, "nstart")
-    into, inverse = _into(edges)
+    into, out, symmetric = _into(edges)
     ranks, iterations, change, converged = _core.pagerank(
-        into._core, inverse, personal, sink, start, alpha, tol, steps
+        into._core, out, personal, sink, start, alpha, tol, steps, symmetric
     )
     if return_info:
         return ranks, {"iterations": iterations, "change": change, "converged": converged}
@@ -136,17 +137,18 @@ def _edges(graph: csr_array, weighted: bool) -> csr_array:
     return graph
 
 
-def _into(edges: csr_array) -> tuple[csr_array, np.ndarray]:
-    """The edges by their ends, prepared for products, and one over the weights out of each vertex."""
+def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
+    """The edges by their ends, prepared for products; the weights out of each vertex; whether A is symmetric."""
     known = edges._derived.get("pagerank")
     if known is None:
         into = incoming(edges) if edges.dtype == np.bool_ else edges.T.formed()
-        if into is edges:  # a matrix of its own, so that the plan does not change how A is multiplied
+        symmetric = into is edges
+        if symmetric:  # a matrix of its own, so that the plan does not change how A is multiplied
             into = csr_array._from_parts(
                 *edges.shape, edges.indptr, edges.indices, None, validate="cheap"
             )
         into.prepare()
-        known = edges._derived["pagerank"] = (into, _core.inverse_out_weights(edges._core))
+        known = edges._derived["pagerank"] = into, _core.out_weights(edges._core), symmetric
     return known
 
 
