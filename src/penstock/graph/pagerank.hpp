@@ -11,7 +11,8 @@ namespace penstock {
 struct PageRankOptions {
   double alpha = 0.85, tol = 1e-6;  // tol: of the sum of all changes in one step
   std::int64_t max_iter = 100;
-  bool symmetric = false;  // every edge is there in both directions, with one weight: steps may be extrapolated
+  bool symmetric =
+      false;  // every edge is there in both directions, with one weight: steps may be extrapolated
 };
 
 /// Distributions over the vertices, each of sum 1; an empty one is its default.

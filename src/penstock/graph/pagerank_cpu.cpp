@@ -1,4 +1,4 @@
-// PageRank (Page, Brin, Motwani, Winograd 1999) by the power method, pulling over the edges into each vertex: a step is
+// PageRank (Page et al. 1999) by the power method, pulling over the edges into each vertex: a step is
 // one product of the library, over whatever plan was prepared for it, and one pass over vectors. Two things shorten it.
 // - The product is bound by gathers, and of 4 bytes twice as many fit a cache as of 8: as long as the change is far above
 //   what single precision can tell, steps over a pattern are done in float32.
@@ -24,7 +24,8 @@ constexpr std::int64_t kBlock = 16 << 10;
 /// The change at which steps become double: 30 times what rounding to float32 may add to a step on a graph of hubs.
 constexpr double kSingle = 1e-5;
 constexpr std::int64_t kLook = 2;  // steps before their rate is looked at
-constexpr double kGain = 0.1;      // by which acceleration must be better: R-MAT graphs converge at 0.4 without it
+constexpr double kGain =
+    0.1;  // by which acceleration must be better: R-MAT graphs converge at 0.4 without it
 
 struct Sums {
   double change = 0, dangling = 0;
@@ -36,9 +37,13 @@ double chebyshev_rate(double alpha) { return alpha > 0 ? (1 - std::sqrt(1 - alph
 class Iteration {
  public:
   Iteration(std::span<const double> out, const PageRankVectors& vectors, const PageRankOptions& options)
-      : out_(out.data()), personal_(vectors.personalization),
-        dangling_(vectors.dangling.empty() ? vectors.personalization : vectors.dangling), options_(options),
-        n_(std::ssize(out)), uniform_(1.0 / static_cast<double>(n_)), ranks_(allocate<double>(n_)) {
+      : out_(out.data()),
+        personal_(vectors.personalization),
+        dangling_(vectors.dangling.empty() ? vectors.personalization : vectors.dangling),
+        options_(options),
+        n_(std::ssize(out)),
+        uniform_(1.0 / static_cast<double>(n_)),
+        ranks_(allocate<double>(n_)) {
     parallel_ranges(n_, kBlock, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) ranks_.data[v] = at(vectors.start, v);
     });
@@ -64,7 +69,8 @@ class Iteration {
     for (bool done = false; !done && iterations_ < options_.max_iter; ++iterations_, ++steps) {
       multiply(now.data, y.data);
       used = dangling;
-      if (accelerating_ && steps > 0) omega = 1 / (1 - options_.alpha * options_.alpha * (omega > 1 ? omega / 4 : 0.5));
+      if (accelerating_ && steps > 0)
+        omega = 1 / (1 - options_.alpha * options_.alpha * (omega > 1 ? omega / 4 : 0.5));
       const auto sums = update<T>({y.data, out.data, now.data, other.data, static_cast<T>(omega)}, used);
       const double ratio = sums.change / change_;
       dangling = sums.dangling, change_ = sums.change;
@@ -78,7 +84,8 @@ class Iteration {
   }
 
   PageRankResult result() {
-    return {.ranks = ranks_, .iterations = iterations_, .change = change_, .converged = change_ < options_.tol};
+    return {
+        .ranks = ranks_, .iterations = iterations_, .change = change_, .converged = change_ < options_.tol};
   }
   bool precise() const { return options_.tol < kSingle; }
   /// Extrapolation may undershoot; a rank below zero is put to zero, and needs another step.
@@ -101,7 +108,8 @@ class Iteration {
       const auto same = [base](std::int64_t) { return base; };
       return v.omega > 1 ? pass<true>(v, same) : pass<false>(v, same);
     }
-    return pass<false>(v, [&](std::int64_t i) { return static_cast<T>(jump * at(personal_, i) + sunk * at(dangling_, i)); });
+    return pass<false>(
+        v, [&](std::int64_t i) { return static_cast<T>(jump * at(personal_, i) + sunk * at(dangling_, i)); });
   }
 
   /// Sums in lanes and fixed ranges: their order is always the same, and a compiler can use vectors.
@@ -128,7 +136,8 @@ class Iteration {
       for (; v + kLanes <= last; v += kLanes) lanes(v, kLanes);
       lanes(v, last - v);
       auto& part = parts[static_cast<std::size_t>(first / kBlock)];
-      for (std::int64_t l = 0; l < kLanes; ++l) part.change += double(change[l]), part.dangling += double(dangling[l]);
+      for (std::int64_t l = 0; l < kLanes; ++l)
+        part.change += double(change[l]), part.dangling += double(dangling[l]);
     });
     Sums total;
     for (const auto& p : parts) total.change += p.change, total.dangling += p.dangling;
@@ -144,7 +153,8 @@ class Iteration {
     parallel_ranges(n_, kBlock, [&](std::int64_t first, std::int64_t last) {
       double sum = 0;
       for (auto v = first; v < last; ++v) {
-        double rank = options_.alpha * static_cast<double>(y[v]) + jump * at(personal_, v) + sunk * at(dangling_, v);
+        double rank =
+            options_.alpha * static_cast<double>(y[v]) + jump * at(personal_, v) + sunk * at(dangling_, v);
         if (!(rank >= 0)) rank = 0, below = true;
         ranks_.data[v] = rank;
         sum += rank;
@@ -220,48 +230,10 @@ PageRankResult pagerank(const Csr<V>& in, SpmvPlans<V>& plans, std::span<const d
   return iteration.result();
 }
 
-template <class V>
-void pagerank_verify(const Csr<V>& a, std::span<const double> ranks, const PageRankVectors& vectors,
-                     const PageRankOptions& options) {
-  check(a.rows, a.cols, std::ssize(ranks), vectors, options);
-  const auto wrong = [](const std::string& what) { throw Error(Errc::invalid_argument, "pagerank: " + what); };
-  const auto n = static_cast<std::size_t>(a.rows);
-  if (n == 0) return;
-  const auto weight = [&](Offset k) {
-    if constexpr (is_pattern<V>) return static_cast<void>(k), 1.0;
-    else return static_cast<double>(a.values.data[k]);
-  };
-  std::vector<double> next(n);
-  double dangling = 0, sum = 0, change = 0;
-  for (std::size_t u = 0; u < n; ++u) {
-    if (!(ranks[u] >= 0)) wrong("vertex " + std::to_string(u) + " has rank " + std::to_string(ranks[u]));
-    sum += ranks[u];
-    double out = 0;
-    for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k) out += weight(k);
-    if (!(out > 0)) dangling += ranks[u];
-    else
-      for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k)
-        next[static_cast<std::size_t>(a.indices.data[k])] += ranks[u] * weight(k) / out;
-    if (u % 1024 == 0) poll_interrupt();
-  }
-  const auto personal = vectors.personalization;
-  const auto sink = vectors.dangling.empty() ? personal : vectors.dangling;
-  for (std::size_t v = 0; v < n; ++v) {
-    const double one = 1.0 / static_cast<double>(n);
-    const double step = options.alpha * (next[v] + dangling * (sink.empty() ? one : sink[v])) +
-                        (1 - options.alpha) * (personal.empty() ? one : personal[v]);
-    change += std::abs(step - ranks[v]);
-  }
-  if (!(std::abs(sum - 1) < 1e-9)) wrong("the ranks add up to " + std::to_string(sum) + " instead of 1");
-  if (!(change < options.tol))
-    wrong("a step changes the ranks by " + std::to_string(change / options.tol) + " times tol in all");
-}
-
-#define X(V)                                                                                                     \
-  template Array<double> out_weights(const Csr<V>&);                                                             \
-  template PageRankResult pagerank(const Csr<V>&, SpmvPlans<V>&, std::span<const double>, const PageRankVectors&, \
-                                   const PageRankOptions&);                                                      \
-  template void pagerank_verify(const Csr<V>&, std::span<const double>, const PageRankVectors&, const PageRankOptions&);
+#define X(V)                                                                              \
+  template Array<double> out_weights(const Csr<V>&);                                      \
+  template PageRankResult pagerank(const Csr<V>&, SpmvPlans<V>&, std::span<const double>, \
+                                   const PageRankVectors&, const PageRankOptions&);
 X(One)
 X(float)
 X(double)

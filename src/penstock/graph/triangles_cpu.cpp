@@ -69,7 +69,9 @@ void number_by_degree(const CsrView<One>& a, Oriented& o) {
   Offset most = 0;
   for (std::int64_t v = 0; v < a.rows; ++v) most = std::max(most, a.indptr[v + 1] - a.indptr[v]);
   std::vector<Index> start(static_cast<std::size_t>(most) + 2);
-  const auto key = [&](std::int64_t v) { return static_cast<std::size_t>(most - (a.indptr[v + 1] - a.indptr[v])); };
+  const auto key = [&](std::int64_t v) {
+    return static_cast<std::size_t>(most - (a.indptr[v + 1] - a.indptr[v]));
+  };
   for (std::int64_t v = 0; v < a.rows; ++v) ++start[key(v) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   o.vertex.resize(n), o.number.resize(n);
@@ -83,7 +85,8 @@ void number_by_degree(const CsrView<One>& a, Oriented& o) {
 /// Calls f(w) once for each neighbour of v but v itself. A row that ascends needs no memory of what came.
 template <class F>
 void for_each_neighbour(const CsrView<One>& a, std::int64_t v, std::vector<Index>& scratch, F&& f) {
-  const Index *first = a.indices + (a.indptr[v] - a.first_nnz), *last = a.indices + (a.indptr[v + 1] - a.first_nnz);
+  const Index *first = a.indices + (a.indptr[v] - a.first_nnz),
+              *last = a.indices + (a.indptr[v + 1] - a.first_nnz);
   if (!std::is_sorted(first, last)) {
     scratch.assign(first, last);
     std::sort(scratch.begin(), scratch.end());
@@ -115,7 +118,9 @@ Oriented orient(const CsrView<One>& a) {
   for (std::int64_t u = 0; u < a.rows; ++u) o.indptr.data[u + 1] += o.indptr.data[u];
   o.ends = allocate<Index>(o.indptr.data[a.rows]);
   std::vector<std::uint32_t> filled(static_cast<std::size_t>(a.rows));
-  walk([&](std::int64_t u, Index to) { o.ends.data[o.indptr.data[u] + filled[static_cast<std::size_t>(u)]++] = to; });
+  walk([&](std::int64_t u, Index to) {
+    o.ends.data[o.indptr.data[u] + filled[static_cast<std::size_t>(u)]++] = to;
+  });
   return o;
 }
 
@@ -148,7 +153,9 @@ std::int64_t count_as_it_lies(const CsrView<One>& a) {
   return ascends ? total.load() : -1;
 }
 
-void add(std::int64_t& cell, std::int64_t n) { std::atomic_ref<std::int64_t>(cell).fetch_add(n, std::memory_order_relaxed); }
+void add(std::int64_t& cell, std::int64_t n) {
+  std::atomic_ref<std::int64_t>(cell).fetch_add(n, std::memory_order_relaxed);
+}
 
 }  // namespace
 }  // namespace graph
@@ -180,7 +187,8 @@ Triangles count_triangles(const CsrView<One>& a, bool of_vertex) {
         const auto first = start[u], last = start[u + 1];
         if (last - first < 2) continue;
         const auto mark = [&](auto&& f) {
-          for (auto k = first; k < last; ++k) f(bits[static_cast<std::size_t>(ends[k] >> 5)], 1U << (ends[k] & 31));
+          for (auto k = first; k < last; ++k)
+            f(bits[static_cast<std::size_t>(ends[k] >> 5)], 1U << (ends[k] & 31));
         };
         mark([](std::uint32_t& word, std::uint32_t bit) { word |= bit; });
         std::int64_t own = 0;
@@ -194,7 +202,8 @@ Triangles count_triangles(const CsrView<One>& a, bool of_vertex) {
           if (!of_vertex || !found) continue;
           graph::add(vertex(v), found);
           for (std::int64_t i = 0; i < n; ++i)
-            if (bits[static_cast<std::size_t>(list[i] >> 5)] >> (list[i] & 31) & 1) graph::add(vertex(list[i]), 1);
+            if (bits[static_cast<std::size_t>(list[i] >> 5)] >> (list[i] & 31) & 1)
+              graph::add(vertex(list[i]), 1);
         }
         mark([](std::uint32_t& word, std::uint32_t) { word = 0; });
         if (of_vertex && own) graph::add(vertex(static_cast<Index>(u)), own);
@@ -206,45 +215,6 @@ Triangles count_triangles(const CsrView<One>& a, bool of_vertex) {
   });
   result.total = total;
   return result;
-}
-
-void triangles_verify(const CsrView<One>& a, std::int64_t total, std::span<const std::int64_t> of_vertex,
-                      std::int64_t samples, std::uint64_t seed) {
-  require(a.rows == a.cols, "triangles need a square matrix");
-  require(of_vertex.empty() || std::ssize(of_vertex) == a.rows, "triangles: one count is needed for each vertex");
-  std::vector<std::vector<Index>> rows(static_cast<std::size_t>(a.rows));
-  std::vector<Index> scratch;
-  std::int64_t sum = 0;
-  for (std::int64_t v = 0; v < a.rows; ++v)
-    graph::for_each_neighbour(a, v, scratch, [&](Index w) { rows[static_cast<std::size_t>(v)].push_back(w); });
-  for (const auto n : of_vertex) sum += n;
-  if (!of_vertex.empty() && sum != 3 * total)
-    throw Error(Errc::invalid_argument, "triangles: the vertices' counts add up to " + std::to_string(sum) +
-                                            ", which is not three times the total " + std::to_string(total));
-  if (samples && of_vertex.empty()) samples = 0;  // a total cannot be sampled
-  const auto count = samples ? std::min(samples, a.rows) : a.rows;
-  std::int64_t all = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    seed = seed * 6364136223846793005U + 1442695040888963407U;
-    const auto v = samples ? static_cast<std::size_t>((seed >> 33) % static_cast<std::uint64_t>(a.rows))
-                           : static_cast<std::size_t>(i);
-    std::int64_t twice = 0;
-    for (const auto w : rows[v]) {
-      const auto& other = rows[static_cast<std::size_t>(w)];
-      for (auto x = rows[v].cbegin(), y = other.cbegin(); x != rows[v].cend() && y != other.cend();) {
-        if (*x == *y) ++twice, ++x, ++y;
-        else if (*x < *y) ++x;
-        else ++y;
-      }
-    }
-    if (!of_vertex.empty() && twice != 2 * of_vertex[v])
-      throw Error(Errc::invalid_argument, "triangles: vertex " + std::to_string(v) + " is in " + std::to_string(twice / 2) +
-                                              " triangles, not in " + std::to_string(of_vertex[v]));
-    all += twice;
-    poll_interrupt();
-  }
-  if (!samples && all != 6 * total)
-    throw Error(Errc::invalid_argument, "triangles: there are " + std::to_string(all / 6) + ", not " + std::to_string(total));
 }
 
 }  // namespace penstock
