@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def betweenness_centrality(
     array([0., 1., 0., 0.])
     """
     graph, sources, scale = _task(A, k, directed, normalized, endpoints, seed)
-    return _core.betweenness(graph._core, sources, bool(endpoints)) * scale
+    return cast(np.ndarray, _core.betweenness(graph._core, sources, bool(endpoints))) * scale
 
 
 def source_sums(A: Any, sources: Any = None, endpoints: bool = False) -> np.ndarray:
@@ -70,7 +70,7 @@ def source_sums(A: Any, sources: Any = None, endpoints: bool = False) -> np.ndar
     starts = np.arange(graph.shape[0], dtype=np.int32)
     if sources is not None:
         starts = vertices(graph, sources)
-    return _core.betweenness(_simple(graph, True)._core, starts, bool(endpoints))
+    return cast(np.ndarray, _core.betweenness(_simple(graph, True)._core, starts, bool(endpoints)))
 
 
 def verify_betweenness(

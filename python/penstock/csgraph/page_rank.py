@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -142,7 +142,7 @@ def _edges(graph: csr_array, weighted: bool) -> csr_array:
 
 def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
     """The edges by their ends, prepared for products; the weights out of each vertex; whether A is symmetric."""
-    known: tuple[csr_array, np.ndarray, bool] | None = edges._derived.get("pagerank")
+    known = edges._derived.get("pagerank")
     if known is None:
         into = incoming(edges) if edges.dtype == np.bool_ else edges.T.formed()
         symmetric = into is edges
@@ -151,9 +151,8 @@ def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
                 *edges.shape, edges.indptr, edges.indices, None, validate="cheap"
             )
         into.prepare()
-        known = into, _core.out_weights(edges._core), symmetric
-        edges._derived["pagerank"] = known
-    return known
+        edges._derived["pagerank"] = known = into, _core.out_weights(edges._core), symmetric
+    return cast("tuple[csr_array, np.ndarray, bool]", known)
 
 
 def _number(value: Any, name: str, most: float) -> float:
