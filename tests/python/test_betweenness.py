@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.csgraph import betweenness_centrality, verify_betweenness
 
 import penstock as ps
-from penstock.csgraph import betweenness_centrality, verify_betweenness
 
 
 @pytest.fixture(autouse=True)

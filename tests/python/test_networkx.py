@@ -120,7 +120,8 @@ def test_pagerank(graph, data):
         weight=data.draw(st.sampled_from(["weight", None])),
         nstart=vector(1),
         dangling=vector(1),
-        max_iter=data.draw(st.sampled_from([100, 1, 0])),
+        # Between 1 and 1000 one may converge where the other does not: penstock extrapolates.
+        max_iter=data.draw(st.sampled_from([1000, 1, 0])),
         tol=1e-10,
         rtol=1e-6,
     )

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.csgraph import pagerank, verify_pagerank
 
 import penstock as ps
-from penstock.csgraph import pagerank, verify_pagerank
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 import scipy.sparse.csgraph as scg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.csgraph import dijkstra, sssp, verify_sssp
 
 import penstock as ps
-from penstock.csgraph import dijkstra, sssp, verify_sssp
 
 DATA = Path(
     os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
@@ -78,7 +78,9 @@ def test_against_brute_force(graph, data):
     delta = data.draw(st.sampled_from([None, 0.1, 1.0, 64.0]))
     d, p = sssp(A, s, return_predecessors=True, delta=delta)
     assert d.dtype == dtype and p.dtype == np.int32
-    np.testing.assert_array_equal(d, brute(n, edges, [s]) if edges else np.where(np.arange(n) == s, 0, np.inf))
+    np.testing.assert_array_equal(
+        d, brute(n, edges, [s]) if edges else np.where(np.arange(n) == s, 0, np.inf)
+    )
     verify_sssp(A, s, d, p)
     for v in range(n):  # the predecessor that the docstring promises
         tight = [u for u, w, x in edges if w == v and np.isfinite(d[v]) and dtype(d[u] + x) == d[v]]
@@ -188,7 +190,9 @@ def test_small_shapes():
 
 def test_zero_cycle_has_a_tree():
     rows, cols, weights = [0, 1, 2, 3, 2, 0], [1, 2, 3, 2, 1, 3], [5.0, 0.0, 0.0, 0.0, 0.0, 9.0]
-    A = as_matrix(4, np.float64, [(r, c, np.float64(w)) for r, c, w in zip(rows, cols, weights, strict=True)])
+    A = as_matrix(
+        4, np.float64, [(r, c, np.float64(w)) for r, c, w in zip(rows, cols, weights, strict=True)]
+    )
     d, p = sssp(A, 0, return_predecessors=True)
     assert d.tolist() == [0, 5, 5, 5] and p.tolist() == [-9999, 0, 1, 2]
 
@@ -238,7 +242,8 @@ def test_limit_and_unweighted_as_scipy(kron, kind, limit):
 def test_undirected_as_scipy(kron):
     A = kron["directed"]
     np.testing.assert_array_equal(
-        dijkstra(A, directed=False, indices=[9]), scg.dijkstra(A.to_scipy(), directed=False, indices=[9])
+        dijkstra(A, directed=False, indices=[9]),
+        scg.dijkstra(A.to_scipy(), directed=False, indices=[9]),
     )
 
 
@@ -262,7 +267,9 @@ def test_verifier_catches(kron):
             verify_sssp(A, 7, d, p)
     with pytest.raises(ValueError, match="distances for"):
         verify_sssp(A, 7, good[1:])
-    cycle = as_matrix(3, np.float64, [(0, 1, np.float64(0)), (1, 2, np.float64(0)), (2, 1, np.float64(0))])
+    cycle = as_matrix(
+        3, np.float64, [(0, 1, np.float64(0)), (1, 2, np.float64(0)), (2, 1, np.float64(0))]
+    )
     with pytest.raises(ValueError, match="cycle"):
         verify_sssp(cycle, 0, [0.0, 0.0, 0.0], [-9999, 2, 1])
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.csgraph import triangle_count, triangles, verify_triangles
 
 import penstock as ps
-from penstock.csgraph import triangle_count, triangles, verify_triangles
 
 
 @pytest.fixture(autouse=True)

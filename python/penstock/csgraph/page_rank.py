@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,7 +32,8 @@ def pagerank(
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
-        A stored entry (i, j) is an edge from i to j, its value how often it is taken among those of i. Duplicates add up.
+        A stored entry (i, j) is an edge from i to j, its value how often it is taken among those of i. Duplicates
+        add up.
     alpha : float from 0 to 1
         The probability of following an edge.
     personalization : array of shape (n,) or dict of vertex: weight, optional
@@ -55,13 +56,14 @@ def pagerank(
     ranks : float64 array of shape (n,), of sum 1.
     info : dict, where asked for, of "iterations" (int), "change" (float, of the last step) and "converged" (bool).
 
-    The same bits for any number of threads. Above a change of 1e-5 steps are done in float32 (ranks stay float64) where the matrix
-    is a pattern, float32, or `weighted` is False; their rounding moves the ranks by some 1e-7 in all.
+    The same bits for any number of threads. Over a pattern (or with `weighted=False`) steps are done in float32 as long
+    as they change the ranks by more than 1e-5, which moves the result by some 1e-7 in all; the rest is float64.
 
-    Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative or NaN,
-    and for a vector that is no distribution.
+    Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative,
+    NaN or infinite, and for a vector that is no distribution.
 
-    The power method (Page, Brin, Motwani, Winograd 1999, section 2), by products with A^T. That, its plan
+    The power method (Page et al. 1999, section 2), by products with A^T; over undirected patterns on
+    which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan
     (see `csr_array.prepare`) and the weights out of each vertex are made at the first call and kept with A.
 
     >>> import penstock as ps
@@ -79,9 +81,9 @@ def pagerank(
     personal = _distribution(personalization, n, "personalization")
     sink = _distribution(dangling, n, "dangling")
     start = _distribution(nstart, n, "nstart")
-    into, inverse = _into(edges)
+    into, out, symmetric = _into(edges)
     ranks, iterations, change, converged = _core.pagerank(
-        into._core, inverse, personal, sink, start, alpha, tol, steps
+        into._core, out, personal, sink, start, alpha, tol, steps, symmetric
     )
     if return_info:
         return ranks, {"iterations": iterations, "change": change, "converged": converged}
@@ -132,22 +134,25 @@ def _edges(graph: csr_array, weighted: bool) -> csr_array:
     if not weights_of(graph).finite:
         k = int(np.isinf(graph.data).argmax())
         row = int(np.searchsorted(graph.indptr, k, side="right")) - 1
-        raise ValueError(f"the edge {row} -> {graph.indices[k]} has weight inf: PageRank needs finite weights")
+        raise ValueError(
+            f"the edge {row} -> {graph.indices[k]} has weight inf: PageRank needs finite weights"
+        )
     return graph
 
 
-def _into(edges: csr_array) -> tuple[csr_array, np.ndarray]:
-    """The edges by their ends, prepared for products, and one over the weights out of each vertex."""
+def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
+    """The edges by their ends, prepared for products; the weights out of each vertex; whether A is symmetric."""
     known = edges._derived.get("pagerank")
     if known is None:
         into = incoming(edges) if edges.dtype == np.bool_ else edges.T.formed()
-        if into is edges:  # a matrix of its own, so that the plan does not change how A is multiplied
+        symmetric = into is edges
+        if symmetric:  # a matrix of its own, so that the plan does not change how A is multiplied
             into = csr_array._from_parts(
                 *edges.shape, edges.indptr, edges.indices, None, validate="cheap"
             )
         into.prepare()
-        known = edges._derived["pagerank"] = (into, _core.inverse_out_weights(edges._core))
-    return known
+        edges._derived["pagerank"] = known = into, _core.out_weights(edges._core), symmetric
+    return cast("tuple[csr_array, np.ndarray, bool]", known)
 
 
 def _number(value: Any, name: str, most: float) -> float:
@@ -171,7 +176,9 @@ def _distribution(given: Any, n: int, name: str) -> np.ndarray | None:
         raise ValueError(f"{name} has shape {dense.shape} for {n} vertices")
     bad = ~((dense >= 0) & np.isfinite(dense))
     if bad.any():
-        raise ValueError(f"{name}[{int(bad.argmax())}]={dense[bad.argmax()]}: not a finite number of zero or more")
+        raise ValueError(
+            f"{name}[{int(bad.argmax())}]={dense[bad.argmax()]}: not a finite number of zero or more"
+        )
     total = dense.sum()
     if n and not (0 < total < math.inf):
         raise ValueError(f"{name} adds up to {total}: it needs a positive entry")

@@ -75,7 +75,9 @@ def dijkstra(
     limit: float = np.inf,
     min_only: bool = False,
 ) -> Any:
-    """Distances from one or more vertices, with the signature of `scipy.sparse.csgraph.dijkstra`; computed as in `sssp`.
+    """Distances from one or more vertices, with the signature of `scipy.sparse.csgraph.dijkstra`.
+
+    Computed as in `sssp`, one source after the other.
 
     Parameters
     ----------
@@ -95,7 +97,8 @@ def dijkstra(
 
     Returns
     -------
-    dist_matrix : float64 array of shape (sources, n), or (n,) for an integer `indices` and for `min_only`; inf where there is no path.
+    dist_matrix : float64 array of shape (sources, n), or (n,) for an integer `indices` and for `min_only`
+        inf where there is no path.
     predecessors : int32 array of that shape, where asked for; see `sssp`.
     sources : int32 array of shape (n,), where predecessors and `min_only` are asked for
         The source whose path reaches each vertex, -9999 where none does.
@@ -116,11 +119,15 @@ def dijkstra(
     if not limit >= 0:
         raise ValueError(f"limit={limit!r} must be zero or more")
     n = graph.shape[0]
-    starts = np.arange(n, dtype=np.int32) if indices is None else vertices(graph, indices, "indices")
+    starts = (
+        np.arange(n, dtype=np.int32) if indices is None else vertices(graph, indices, "indices")
+    )
     if min_only:
         distances, tree = search(graph, starts, 0.0, limit, return_predecessors)
         distances = distances.astype(np.float64, copy=False)
-        return (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
+        return (
+            (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
+        )
     lengths = np.empty((starts.size, n))
     trees = np.empty((starts.size, n), np.int32) if return_predecessors else None
     for i in range(starts.size):

@@ -15,15 +15,15 @@ std::span<const double> span_of(const Vector& v) {
   return v ? bind::span_of(*v) : std::span<const double>();
 }
 
-nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& inverse, const Vector& personalization,
-                         const Vector& dangling, const Vector& start, double alpha, double tol, std::int64_t max_iter) {
+nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Vector& personalization,
+                         const Vector& dangling, const Vector& start, double alpha, double tol, std::int64_t max_iter, bool symmetric) {
   return with_real(m, [&]<class V>(const Csr<V>& in) {
     PageRankResult r;
     {
       const nb::gil_scoped_release release;
-      r = pagerank(in, std::get<SpmvPlans<V>>(*m.plans), bind::span_of(inverse),
+      r = pagerank(in, std::get<SpmvPlans<V>>(*m.plans), bind::span_of(out),
                    {span_of(personalization), span_of(dangling), span_of(start)},
-                   {.alpha = alpha, .tol = tol, .max_iter = max_iter});
+                   {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
     }
     return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
   });
@@ -32,18 +32,18 @@ nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& inverse, cons
 }  // namespace
 
 void graph_ranks(nb::module_& m) {
-  m.def("inverse_out_weights", [](const Matrix& m) {
+  m.def("out_weights", [](const Matrix& m) {
     return with_real(m, [](const auto& a) {
       Array<double> r;
       {
         const nb::gil_scoped_release release;
-        r = inverse_out_weights(a);
+        r = out_weights(a);
       }
       return as_result(r);
     });
   }, nb::arg("a"));
-  m.def("pagerank", bound_pagerank, nb::arg("incoming"), nb::arg("inverse"), nb::arg("personalization").none(),
-        nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"),
+  m.def("pagerank", bound_pagerank, nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(),
+        nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
         "(ranks, iterations, change, converged)");
   m.def("pagerank_verify", [](const Matrix& m, const ReadArray<double>& ranks, const Vector& personalization,
                               const Vector& dangling, double alpha, double tol) {

@@ -6,8 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "penstock/bind/bind.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/bind/graph.hpp"
 #include "penstock/graph/bfs.hpp"
 #include "penstock/graph/cc.hpp"
 #include "penstock/graph/kcore.hpp"
@@ -15,26 +14,6 @@
 
 namespace penstock::bind {
 namespace {
-
-/// The edges alone: what a traversal reads of a matrix of any value type.
-CsrView<One> edges_of(const Matrix& m) {
-  return std::visit([](const auto& a) {
-    for (const Place place : {a.indptr.place, a.indices.place})
-      if (!can_read(Where{}, place))
-        throw Error(Errc::not_accessible, "this graph algorithm runs on the CPU, but the edges are in " +
-                                              std::string(name(place.memory)) + " memory: move them to the host first");
-    return CsrView<One>{.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data,
-                        .count = a.nnz()};
-  }, m.any);
-}
-
-/// A result, which belongs to whoever asked for it: a NumPy array that may be written.
-template <class T>
-nb::object as_result(const Array<T>& a) {
-  auto* owner = new std::shared_ptr<void>(a.owner);
-  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
-}
 
 std::span<const Index> span_of(const ReadArray<Index>& a) { return {a.data(), a.shape(0)}; }
 

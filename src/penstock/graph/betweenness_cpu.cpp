@@ -26,8 +26,11 @@ template <class Number>
 class OneSource {
  public:
   explicit OneSource(const CsrView<One>& a)
-      : a_(a), level_(static_cast<std::size_t>(a.rows), -1), order_(static_cast<std::size_t>(a.rows)),
-        paths_(static_cast<std::size_t>(a.rows)), share_(static_cast<std::size_t>(a.rows)) {}
+      : a_(a),
+        level_(static_cast<std::size_t>(a.rows), -1),
+        order_(static_cast<std::size_t>(a.rows)),
+        paths_(static_cast<std::size_t>(a.rows)),
+        share_(static_cast<std::size_t>(a.rows)) {}
 
   /// Adds nothing to `gain` for vertices that are not reached: they keep 0. False where Number overflows.
   bool run(Index source, bool endpoints, double* gain) {
@@ -78,9 +81,10 @@ struct Worker {
     if (plain.run(source, endpoints, gain.data())) return;
     if (!wide) wide = std::make_unique<OneSource<long double>>(a);
     if (!wide->run(source, endpoints, gain.data()))
-      throw Error(Errc::invalid_argument, "betweenness: more shortest paths lead from vertex " + std::to_string(source) +
-                                              " than 1e" + std::to_string(std::numeric_limits<long double>::max_exponent10) +
-                                              ": leave it out of the sources");
+      throw Error(Errc::invalid_argument,
+                  "betweenness: more shortest paths lead from vertex " + std::to_string(source) + " than 1e" +
+                      std::to_string(std::numeric_limits<long double>::max_exponent10) +
+                      ": leave it out of the sources");
   }
   const CsrView<One>& a;
   OneSource<double> plain;
@@ -90,9 +94,11 @@ struct Worker {
 
 }  // namespace
 
-Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources, const BetweennessOptions& options) {
+Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
+                          const BetweennessOptions& options) {
   require(a.rows == a.cols, "betweenness needs a square matrix");
-  for (const auto s : sources) require(s >= 0 && s < a.rows, "betweenness: source " + std::to_string(s) + " is outside the graph");
+  for (const auto s : sources)
+    require(s >= 0 && s < a.rows, "betweenness: source " + std::to_string(s) + " is outside the graph");
   const auto sum = allocate<double>(a.rows);
   std::fill(sum.data, sum.data + a.rows, 0.0);
   const auto batch = std::min<std::int64_t>(num_threads(), std::ssize(sources));
@@ -101,7 +107,8 @@ Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
   for (std::int64_t first = 0; first < std::ssize(sources); first += batch) {
     const auto count = std::min(batch, std::ssize(sources) - first);
     parallel_for(count, [&](std::int64_t i) {
-      workers[static_cast<std::size_t>(i)]->run(sources[static_cast<std::size_t>(first + i)], options.endpoints);
+      workers[static_cast<std::size_t>(i)]->run(sources[static_cast<std::size_t>(first + i)],
+                                                options.endpoints);
     });
     parallel_ranges(a.rows, kBlock, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < count; ++i) {
@@ -111,53 +118,6 @@ Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
     });
   }
   return sum;
-}
-
-void betweenness_verify(const CsrView<One>& a, std::span<const Index> sources, std::span<const double> centrality,
-                        const BetweennessOptions& options, double tol) {
-  constexpr std::int64_t kMost = 2000;
-  require(a.rows == a.cols && std::ssize(centrality) == a.rows, "betweenness: one value is needed for each vertex");
-  require(a.rows <= kMost, "betweenness_verify is for graphs of at most " + std::to_string(kMost) +
-                               " vertices, this one has " + std::to_string(a.rows));
-  const auto n = static_cast<std::size_t>(a.rows);
-  constexpr auto kFar = std::numeric_limits<Index>::max() / 2;
-  std::vector<Index> d(n * n, kFar);
-  std::vector<double> paths(n * n, 0.0);
-  for (std::size_t s = 0; s < n; ++s) {
-    d[s * n + s] = 0, paths[s * n + s] = 1;
-    // Level by level over all edges: nothing is shared with the search above.
-    for (Index level = 0, found = 1; found; ++level) {
-      found = 0;
-      for (std::size_t u = 0; u < n; ++u) {
-        if (d[s * n + u] != level) continue;
-        for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {
-          const auto v = static_cast<std::size_t>(a.indices[k]);
-          if (d[s * n + v] > level + 1) d[s * n + v] = level + 1;
-          if (d[s * n + v] == level + 1) paths[s * n + v] += paths[s * n + u], found = 1;
-        }
-      }
-    }
-    poll_interrupt();
-  }
-  std::vector<double> sum(n, 0.0);
-  for (const auto source : sources) {
-    const auto s = static_cast<std::size_t>(source);
-    for (std::size_t t = 0; t < n; ++t) {
-      if (t == s || d[s * n + t] >= kFar) continue;
-      for (std::size_t v = 0; v < n; ++v) {
-        const bool end = v == s || v == t;
-        if (end ? options.endpoints : d[s * n + v] + d[v * n + t] == d[s * n + t])
-          sum[v] += end ? 1 : paths[s * n + v] * paths[v * n + t] / paths[s * n + t];
-      }
-    }
-    poll_interrupt();
-  }
-  for (std::size_t v = 0; v < n; ++v) {
-    const double right = sum[v];
-    if (!(std::abs(centrality[v] - right) <= tol * std::max(right, 1.0)))
-      throw Error(Errc::invalid_argument, "betweenness: vertex " + std::to_string(v) + " has " + std::to_string(right) +
-                                              ", not " + std::to_string(centrality[v]));
-  }
 }
 
 }  // namespace penstock

@@ -11,6 +11,8 @@ namespace penstock {
 struct PageRankOptions {
   double alpha = 0.85, tol = 1e-6;  // tol: of the sum of all changes in one step
   std::int64_t max_iter = 100;
+  bool symmetric =
+      false;  // every edge is there in both directions, with one weight: steps may be extrapolated
 };
 
 /// Distributions over the vertices, each of sum 1; an empty one is its default.
@@ -27,15 +29,16 @@ struct PageRankResult {
   bool converged = false;
 };
 
-/// One over the sum of the weights out of each vertex, 0 where that is 0: a vertex from which nothing flows dangles.
+/// The sum of the weights out of each vertex; where that is 0 the vertex dangles. Throws Error{invalid_argument} that
+/// names a vertex whose sum is beyond 1e-290 or 1e290.
 template <class V>
-Array<double> inverse_out_weights(const Csr<V>& a);
+Array<double> out_weights(const Csr<V>& a);
 
 /// r = alpha A'r + (alpha * the rank of dangling vertices) * dangling + (1 - alpha) * personalization, by steps of the
-/// power method. `in` holds the edges by their ends, `inverse` are inverse_out_weights of the same edges by their
+/// power method. `in` holds the edges by their ends, `out` are out_weights of the same edges by their
 /// beginnings. Sums run over fixed ranges: bits do not depend on threads.
 template <class V>
-PageRankResult pagerank(const Csr<V>& in, SpmvPlans<V>& plans, std::span<const double> inverse,
+PageRankResult pagerank(const Csr<V>& in, SpmvPlans<V>& plans, std::span<const double> out,
                         const PageRankVectors& vectors, const PageRankOptions& options = {});
 
 /// Throws Error{invalid_argument} unless `ranks` are none below zero, of sum 1, and one step of the power method, in a

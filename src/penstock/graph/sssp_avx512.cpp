@@ -8,7 +8,9 @@ namespace {
 
 __mmask16 first_lanes(std::int64_t n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : (1U << n) - 1); }
 
-__m512i load_weights(__mmask16 m, const std::uint8_t* w) { return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, w)); }
+__m512i load_weights(__mmask16 m, const std::uint8_t* w) {
+  return _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, w));
+}
 __m512i load_weights(__mmask16 m, const std::uint16_t* w) {
   return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, w));
 }

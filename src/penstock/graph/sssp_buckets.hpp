@@ -20,7 +20,8 @@ template <class D>
 class BucketOf {
  public:
   explicit BucketOf(double delta) {
-    if constexpr (std::is_integral_v<D>) scale_ = static_cast<std::uint64_t>(0x1p32 / std::clamp(delta, 1.0, 0x1p31));
+    if constexpr (std::is_integral_v<D>)
+      scale_ = static_cast<std::uint64_t>(0x1p32 / std::clamp(delta, 1.0, 0x1p31));
     else scale_ = static_cast<D>(std::min(1.0 / delta, static_cast<double>(std::numeric_limits<D>::max())));
   }
   std::int64_t operator()(D d) const {

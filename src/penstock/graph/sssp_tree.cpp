@@ -31,7 +31,8 @@ void for_each_edge(const Csr<V>& a, std::span<const Distance<V>> d, F&& f) {
   parallel_ranges(a.rows, kRows, [&](std::int64_t first, std::int64_t last) {
     for (auto u = first; u < last; ++u) {
       if (!(d[static_cast<std::size_t>(u)] < std::numeric_limits<Distance<V>>::infinity())) continue;
-      for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k) f(static_cast<Index>(u), a.indices.data[k], k);
+      for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k)
+        f(static_cast<Index>(u), a.indices.data[k], k);
       poll_interrupt();
     }
   });
@@ -84,8 +85,9 @@ Array<Index> shortest_path_tree(const Csr<V>& a, std::span<const Index> sources,
   return tree;
 }
 
-#define X(V) \
-  template Array<Index> shortest_path_tree(const Csr<V>&, std::span<const Index>, std::span<const Distance<V>>);
+#define X(V)                                                                      \
+  template Array<Index> shortest_path_tree(const Csr<V>&, std::span<const Index>, \
+                                           std::span<const Distance<V>>);
 X(One)
 X(float)
 X(double)

@@ -33,14 +33,16 @@ void check_tree(const Csr<V>& a, const std::vector<bool>& source, std::span<cons
   for (std::int64_t u = 0; u < a.rows; ++u)
     for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k) {
       const auto v = a.indices.data[k];
-      if (tree[at(v)] == u && std::isfinite(d[at(v)]) && graph::longer(a, T(d[at(u)]), k) == d[at(v)]) tight[at(v)] = true;
+      if (tree[at(v)] == u && std::isfinite(d[at(v)]) && graph::longer(a, T(d[at(u)]), k) == d[at(v)])
+        tight[at(v)] = true;
     }
   std::vector<char> rooted(at(a.rows));
   std::vector<Index> path;
   for (std::int64_t v = 0; v < a.rows; ++v) {
     const bool has = std::isfinite(d[at(v)]) && !source[at(v)];
     if (!has && tree[at(v)] != kNone)
-      wrong("vertex ", v, source[at(v)] ? " is a source" : " is not reached", " but has predecessor ", tree[at(v)]);
+      wrong("vertex ", v, source[at(v)] ? " is a source" : " is not reached", " but has predecessor ",
+            tree[at(v)]);
     if (has && !tight[at(v)])
       wrong("predecessor ", tree[at(v)], " of vertex ", v, " does not explain its distance ", d[at(v)]);
   }
@@ -65,7 +67,8 @@ void sssp_verify(const Csr<V>& a, std::span<const Index> sources, std::span<cons
   const auto at = [](auto v) { return static_cast<std::size_t>(v); };
   require(a.rows == a.cols, "sssp_verify needs a square matrix");
   if (std::ssize(d) != a.rows) wrong(d.size(), " distances for ", a.rows, " vertices");
-  if (!tree.empty() && std::ssize(tree) != a.rows) wrong(tree.size(), " predecessors for ", a.rows, " vertices");
+  if (!tree.empty() && std::ssize(tree) != a.rows)
+    wrong(tree.size(), " predecessors for ", a.rows, " vertices");
   std::vector<bool> source(at(a.rows)), explained(at(a.rows));
   std::vector<Index> stack;
   for (const auto s : sources) {
@@ -88,17 +91,19 @@ void sssp_verify(const Csr<V>& a, std::span<const Index> sources, std::span<cons
     stack.pop_back();
     for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k) {
       const auto v = a.indices.data[k];
-      if (explained[at(v)] || !std::isfinite(d[at(v)]) || graph::longer(a, T(d[at(u)]), k) != d[at(v)]) continue;
+      if (explained[at(v)] || !std::isfinite(d[at(v)]) || graph::longer(a, T(d[at(u)]), k) != d[at(v)])
+        continue;
       explained[at(v)] = true;
       stack.push_back(v);
     }
   }
   for (std::int64_t v = 0; v < a.rows; ++v)
-    if (std::isfinite(d[at(v)]) && !explained[at(v)]) wrong("no path explains the distance ", d[at(v)], " of vertex ", v);
+    if (std::isfinite(d[at(v)]) && !explained[at(v)])
+      wrong("no path explains the distance ", d[at(v)], " of vertex ", v);
   if (!tree.empty()) check_tree(a, source, d, tree);
 }
 
-#define X(V)                                                                                            \
+#define X(V)                                                                                     \
   template void sssp_verify(const Csr<V>&, std::span<const Index>, std::span<const Distance<V>>, \
                             std::span<const Index>);
 X(One)

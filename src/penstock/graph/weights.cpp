@@ -25,9 +25,9 @@ template <class V>
 Found look(const V* w, std::int64_t count) {
   double largest = 0, sum = 0;
   int fractions = 0, endless = 0, bad = 0;
-  constexpr V kInf = std::numeric_limits<V>::infinity();
+  constexpr V kEndless = std::numeric_limits<V>::infinity();
   for (std::int64_t k = 0; k < count; ++k) {
-    const bool ends = w[k] < kInf;
+    const bool ends = w[k] < kEndless;
     const double x = ends ? static_cast<double>(w[k]) : 0.0;
     bad |= !(w[k] >= V(0));
     endless |= !ends;
@@ -52,7 +52,8 @@ template <class N, class V>
 Array<N> narrow(const Array<const V>& values) {
   const auto out = allocate<N>(values.size);
   parallel_ranges(values.size, kBlock, [&](std::int64_t first, std::int64_t last) {
-    for (auto k = first; k < last; ++k) out.data[k] = static_cast<N>(static_cast<std::int32_t>(values.data[k]));
+    for (auto k = first; k < last; ++k)
+      out.data[k] = static_cast<N>(static_cast<std::int32_t>(values.data[k]));
   });
   return out;
 }
@@ -92,10 +93,12 @@ PathWeights path_weights(const Csr<V>& a) {
 }
 
 std::int64_t PathWeights::bytes() const {
-  return std::visit([]<class A>(const A& a) -> std::int64_t {
-    if constexpr (std::is_same_v<A, std::monostate>) return 0;
-    else return a.bytes();
-  }, whole);
+  return std::visit(
+      []<class A>(const A& a) -> std::int64_t {
+        if constexpr (std::is_same_v<A, std::monostate>) return 0;
+        else return a.bytes();
+      },
+      whole);
 }
 
 template PathWeights path_weights(const Csr<One>&);
