@@ -178,6 +178,16 @@ def test_long_paths_leave_the_narrow_kernel():
     np.testing.assert_array_equal(sssp(B, 0), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_too_narrow_buckets_only_cost_time(dtype):
+    """Each of 50,000 distances has a bucket of its own, thousands of empty ones from the next."""
+    n = 50_000
+    weights = np.random.default_rng(1).permutation(n).astype(dtype) * 7.5
+    weights[0] = 0.0
+    A = ps.csr_array((weights, (np.zeros(n, int), np.arange(n))), shape=(n, n))
+    np.testing.assert_array_equal(sssp(A, 0, delta=1e-3), weights)
+
+
 def test_small_shapes():
     empty = ps.csr_array((0, 0))
     assert dijkstra(empty).shape == (0, 0)

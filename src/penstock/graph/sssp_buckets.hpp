@@ -33,7 +33,7 @@ class BucketOf {
   std::conditional_t<std::is_integral_v<D>, std::uint64_t, D> scale_;
 };
 
-/// One thread's buckets: a ring for those that are near, one heap of visits for all that are farther.
+/// One thread's buckets: a ring for those that are near, one heap for all that are farther.
 template <class D>
 class Buckets {
  public:
@@ -48,6 +48,7 @@ class Buckets {
       near_[slot(bucket)].push_back(visit);
     } else {
       far_.push_back(visit);
+      std::push_heap(far_.begin(), far_.end(), farther);
       nearest_far_ = std::min(nearest_far_, bucket);
     }
   }
@@ -61,14 +62,16 @@ class Buckets {
   /// All buckets before `bucket` are empty, in this thread and in the others.
   void advance(std::int64_t bucket, const BucketOf<D>& bucket_of) {
     current_ = bucket;
-    if (nearest_far_ >= bucket + kNear / 2) return;
-    List old;
-    old.swap(far_);
-    nearest_far_ = kNone;
-    for (const auto& visit : old) push(bucket_of(visit.d), visit);
+    while (nearest_far_ < bucket + kNear) {
+      std::pop_heap(far_.begin(), far_.end(), farther);
+      near_[slot(nearest_far_)].push_back(far_.back());
+      far_.pop_back();
+      nearest_far_ = far_.empty() ? kNone : bucket_of(far_.front().d);
+    }
   }
 
  private:
+  static bool farther(const Visit<D>& a, const Visit<D>& b) { return a.d > b.d; }
   static std::size_t slot(std::int64_t bucket) { return static_cast<std::size_t>(bucket % kNear); }
   std::vector<List> near_;
   List far_;

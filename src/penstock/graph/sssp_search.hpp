@@ -24,6 +24,7 @@ inline constexpr std::int64_t kFused = 2 << 10;  // visits of the current bucket
 inline constexpr std::int64_t kAloneEdges = 4 << 10;  // a bucket with fewer is not worth waking the pool
 inline constexpr std::int64_t kShortRow = 8;          // below, a scalar loop beats a call
 inline constexpr std::int64_t kAhead = 8;             // visits between a prefetch and its use
+inline constexpr std::int64_t kPoll = 1 << 10;        // visits between looks at the clock
 inline constexpr std::int64_t kBlock = 32 << 10;
 
 template <class D, class W>
@@ -137,6 +138,7 @@ class Search {
         if constexpr (!is_pattern<W>) __builtin_prefetch(weights_ + k);
       }
       f(v[i]);
+      if (i % detail::kPoll == detail::kPoll - 1) poll_interrupt();
     }
   }
 
