@@ -20,6 +20,7 @@ _lazy: dict[str, str] = {
     "dijkstra": "shortest_paths",
     "pagerank": "page_rank",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
+    "source_sums": "betweenness",
     "sssp": "shortest_paths",
     "strongly_connected_components": "components",
     "transitivity": "triangle",

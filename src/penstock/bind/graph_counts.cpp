@@ -50,12 +50,12 @@ void graph_counts(nb::module_& m) {
     }
     return as_result(r);
   }, nb::arg("a"), nb::arg("sources"), nb::arg("endpoints"), "a has no duplicates and no self loops");
-  m.def("betweenness_verify", [](const Matrix& m, const ReadArray<Index>& sources, const ReadArray<double>& centrality,
-                                 bool endpoints, double tol) {
+  m.def("betweenness_verify", [](const Matrix& m, const ReadArray<Index>& sources, const ReadArray<Index>& vertices,
+                                 const ReadArray<double>& sums, bool endpoints, double tol) {
     const auto a = edges_of(m);
     const nb::gil_scoped_release release;
-    betweenness_verify(a, span_of(sources), span_of(centrality), {.endpoints = endpoints}, tol);
-  }, nb::arg("a"), nb::arg("sources"), nb::arg("centrality"), nb::arg("endpoints"), nb::arg("tol"));
+    betweenness_verify(a, span_of(sources), span_of(vertices), span_of(sums), {.endpoints = endpoints}, tol);
+  }, nb::arg("a"), nb::arg("sources"), nb::arg("vertices"), nb::arg("sums"), nb::arg("endpoints"), nb::arg("tol"));
 }
 
 }  // namespace penstock::bind
