@@ -75,9 +75,9 @@ def verify_betweenness(
     """Raises ValueError, saying which vertex is wrong, unless `centrality` is what betweenness_centrality should
     return, to a relative `tol`.
 
-    At up to `samples` vertices, drawn by `seed`, by the definition: with the numbers of shortest paths to the vertex, from
-    it, and in all. And all vertices together: their sums are those of the distances, less one each. Takes as long as some
-    such computations, and 12 bytes a vertex and sample.
+    At up to `samples` vertices, drawn by `seed`, by the definition: with the numbers of shortest paths to the vertex,
+    from it, and in all. And all vertices together: their sums are those of the distances, less one each. Takes as long
+    as some such computations, and 12 bytes a vertex and sample.
 
     Raises ValueError, too, where k is not between 1 and n, or samples is below 1.
 

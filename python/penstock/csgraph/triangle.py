@@ -24,8 +24,8 @@ def triangle_count(A: Any) -> int:
 
     Raises ValueError for a matrix that is not square.
 
-    Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented edges
-    are kept with A, so that a second count is faster. Independent of the number of threads.
+    Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
+    edges are kept with A, so that a second count is faster. Independent of the number of threads.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -89,8 +89,8 @@ def verify_triangles(A: Any, counts: Any, *, seed: int = 0) -> None:
     """Raises ValueError, saying what is wrong where, unless `counts` is the number of triangles, or one number for each
     vertex.
 
-    A number is counted anew by searching rows in each other, at every vertex. Of large graphs the numbers of vertices are
-    checked so at as many vertices, drawn by `seed`, as take a second or so, and for their bounds and sum at all.
+    A number is counted anew by searching rows in each other, at every vertex. Of large graphs the numbers of vertices
+    are checked so at as many vertices, drawn by `seed`, as take a second or so, and for bounds and sum at all.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 1, 2], [1, 2, 0])), shape=(3, 3))

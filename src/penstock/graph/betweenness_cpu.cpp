@@ -51,7 +51,10 @@ template <class Number>
 class OneSource {
  public:
   explicit OneSource(const CsrView<One>& a)
-      : a_(a), level_(static_cast<std::size_t>(a.rows), -1), paths_(level_.size()), share_(level_.size()),
+      : a_(a),
+        level_(static_cast<std::size_t>(a.rows), -1),
+        paths_(level_.size()),
+        share_(level_.size()),
         leads_down_(static_cast<std::size_t>(graph::words_of(a.nnz()) + 1)) {}
 
   /// Fills `gain`, which is clear. False where Number is too small for the paths.
@@ -172,9 +175,10 @@ class Worker {
     if (plain_.run(source, endpoints, gain)) return;
     if (!wide_) wide_ = std::make_unique<OneSource<long double>>(a_);
     if (!wide_->run(source, endpoints, gain))
-      throw Error(Errc::invalid_argument,
-                  "betweenness: more than 1e" + std::to_string(std::numeric_limits<long double>::max_exponent10 - 9) +
-                      " shortest paths lead from vertex " + std::to_string(source) + ": leave it out of the sources");
+      throw Error(
+          Errc::invalid_argument,
+          "betweenness: more than 1e" + std::to_string(std::numeric_limits<long double>::max_exponent10 - 9) +
+              " shortest paths lead from vertex " + std::to_string(source) + ": leave it out of the sources");
   }
 
  private:
@@ -230,13 +234,15 @@ void add_up(std::span<const Gain> gains, double* sums, std::int64_t vertices) {
 
 }  // namespace
 
-Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources, const BetweennessOptions& options) {
-  require(a.rows == a.cols, "betweenness needs a square adjacency matrix, this one is " + std::to_string(a.rows) + " x " +
-                                std::to_string(a.cols));
+Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
+                          const BetweennessOptions& options) {
+  require(a.rows == a.cols, "betweenness needs a square adjacency matrix, this one is " +
+                                std::to_string(a.rows) + " x " + std::to_string(a.cols));
   for (const auto s : sources)
     if (s < 0 || s >= a.rows)
-      throw Error(Errc::invalid_argument, "betweenness: source " + std::to_string(s) + " is outside a graph of " +
-                                              std::to_string(a.rows) + " vertices");
+      throw Error(Errc::invalid_argument, "betweenness: source " + std::to_string(s) +
+                                              " is outside a graph of " + std::to_string(a.rows) +
+                                              " vertices");
   const auto sums = allocate<double>(a.rows);
   std::fill(sums.data, sums.data + a.rows, 0.0);
   if (sources.empty()) return sums;
@@ -248,7 +254,8 @@ Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
   for (std::int64_t first = 0; first < std::ssize(sources); first += round) {
     const auto count = std::min(round, std::ssize(sources) - first);
     parallel_for(count, [&](std::int64_t i) {
-      workers.run(sources[static_cast<std::size_t>(first + i)], options.endpoints, gains[static_cast<std::size_t>(i)]);
+      workers.run(sources[static_cast<std::size_t>(first + i)], options.endpoints,
+                  gains[static_cast<std::size_t>(i)]);
     });
     add_up(std::span<const Gain>(gains).first(static_cast<std::size_t>(count)), sums.data, a.rows);
     poll_interrupt();

@@ -29,7 +29,8 @@ Reach reach_from(const CsrView<One>& a, Index source) {
   std::vector<Index> now{source}, later;
   r.distance[static_cast<std::size_t>(source)] = 0, r.paths[static_cast<std::size_t>(source)] = 0;
   const auto for_row = [&](Index u, auto&& f) {
-    for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) f(static_cast<std::size_t>(a.indices[k - a.first_nnz]));
+    for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k)
+      f(static_cast<std::size_t>(a.indices[k - a.first_nnz]));
   };
   std::vector<double> sum(n, 0.0);
   for (Index level = 1; !now.empty(); ++level, now.swap(later), later.clear()) {
@@ -46,7 +47,8 @@ Reach reach_from(const CsrView<One>& a, Index source) {
       for_row(u, [&](std::size_t v) {
         if (r.distance[v] == level) sum[v] += std::exp(r.paths[static_cast<std::size_t>(u)] - r.paths[v]);
       });
-    for (const auto v : later) r.paths[static_cast<std::size_t>(v)] += std::log(sum[static_cast<std::size_t>(v)]);
+    for (const auto v : later)
+      r.paths[static_cast<std::size_t>(v)] += std::log(sum[static_cast<std::size_t>(v)]);
     poll_interrupt();
   }
   return r;
@@ -63,7 +65,8 @@ double through(const Reach& from_source, const Reach& from_v, Index source, Inde
       sum += endpoints;
       continue;
     }
-    if (from_v.distance[t] == kFar || from_source.distance[v] + from_v.distance[t] != from_source.distance[t]) continue;
+    if (from_v.distance[t] == kFar || from_source.distance[v] + from_v.distance[t] != from_source.distance[t])
+      continue;
     sum += std::exp(from_source.paths[v] + from_v.paths[t] - from_source.paths[t]);
   }
   return sum;
@@ -71,11 +74,14 @@ double through(const Reach& from_source, const Reach& from_v, Index source, Inde
 
 }  // namespace
 
-void betweenness_verify(const CsrView<One>& a, std::span<const Index> sources, std::span<const Index> vertices,
-                        std::span<const double> sums, const BetweennessOptions& options, double tol) {
-  require(std::ssize(sums) == a.rows, "betweenness: " + std::to_string(sums.size()) + " values for a graph of " +
-                                          std::to_string(a.rows) + " vertices");
-  const auto differ = [&](double found, double right) { return !(std::abs(found - right) <= tol * std::max(right, 1.0)); };
+void betweenness_verify(const CsrView<One>& a, std::span<const Index> sources,
+                        std::span<const Index> vertices, std::span<const double> sums,
+                        const BetweennessOptions& options, double tol) {
+  require(std::ssize(sums) == a.rows, "betweenness: " + std::to_string(sums.size()) +
+                                          " values for a graph of " + std::to_string(a.rows) + " vertices");
+  const auto differ = [&](double found, double right) {
+    return !(std::abs(found - right) <= tol * std::max(right, 1.0));
+  };
   std::vector<Reach> from_vertex(vertices.size());
   parallel_for(std::ssize(vertices), [&](std::int64_t i) {
     from_vertex[static_cast<std::size_t>(i)] = reach_from(a, vertices[static_cast<std::size_t>(i)]);
@@ -102,8 +108,9 @@ void betweenness_verify(const CsrView<One>& a, std::span<const Index> sources, s
   }
   for (std::size_t k = 0; k < vertices.size(); ++k)
     if (const auto found = sums[static_cast<std::size_t>(vertices[k])]; differ(found, right[k]))
-      throw Error(Errc::invalid_argument, "betweenness: the sum at vertex " + std::to_string(vertices[k]) + " is " +
-                                              std::to_string(right[k]) + ", not " + std::to_string(found));
+      throw Error(Errc::invalid_argument, "betweenness: the sum at vertex " + std::to_string(vertices[k]) +
+                                              " is " + std::to_string(right[k]) + ", not " +
+                                              std::to_string(found));
   double all = 0, found = 0;
   for (const auto x : inside) all += x;
   for (const auto x : sums) found += x;

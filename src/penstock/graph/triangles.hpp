@@ -30,8 +30,8 @@ Triangles count_triangles(const OrientedEdges& edges, bool of_vertex);
 /// Throws Error{invalid_argument} where a count cannot be right or is not what rows of the simple, symmetric `a` say when
 /// looked up in each other: at all vertices where that takes at most `budget` steps, else at as many, chosen by `seed`, as
 /// it allows. Nothing is shared with count_triangles(). Returns how many vertices were counted anew.
-std::int64_t triangles_verify(const CsrView<One>& a, std::span<const std::int64_t> of_vertex, std::int64_t budget,
-                              std::uint64_t seed);
+std::int64_t triangles_verify(const CsrView<One>& a, std::span<const std::int64_t> of_vertex,
+                              std::int64_t budget, std::uint64_t seed);
 /// All triangles by the same look-ups: much slower than count_triangles().
 std::int64_t triangles_recount(const CsrView<One>& a);
 
@@ -39,7 +39,8 @@ namespace graph {
 
 /// Numbers of a list that have their bit set: how many, and where `found` is given, which; it has room for `count`
 /// numbers and kFoundSlack more.
-using Marked = std::int64_t (*)(const std::uint32_t* bits, const Index* list, std::int64_t count, Index* found);
+using Marked = std::int64_t (*)(const std::uint32_t* bits, const Index* list, std::int64_t count,
+                                Index* found);
 inline constexpr std::int64_t kFoundSlack = 16;
 namespace avx512 {
 std::int64_t marked(const std::uint32_t* bits, const Index* list, std::int64_t count, Index* found);

@@ -16,15 +16,17 @@ namespace penstock {
 namespace graph {
 namespace {
 
-constexpr std::int64_t kChunk = 64;             // vertices that a thread claims at once
-constexpr std::int64_t kAhead = 4;              // lists between a prefetch and its use
-constexpr Index kTiny = 4;                      // ends that are compared instead of marked
-constexpr Index kSlow = 512;                    // so many lists may take a while
-constexpr std::int64_t kOwnCells = 32 << 20;    // counts of vertices that the threads keep for themselves, in all
+constexpr std::int64_t kChunk = 64;  // vertices that a thread claims at once
+constexpr std::int64_t kAhead = 4;   // lists between a prefetch and its use
+constexpr Index kTiny = 4;           // ends that are compared instead of marked
+constexpr Index kSlow = 512;         // so many lists may take a while
+constexpr std::int64_t kOwnCells = 32
+                                   << 20;  // counts of vertices that the threads keep for themselves, in all
 
 std::int64_t marked(const std::uint32_t* bits, const Index* list, std::int64_t count, Index* found) {
   const auto bit = [&](Index w) {
-    return static_cast<std::int64_t>(bits[static_cast<std::uint32_t>(w) >> 5] >> (static_cast<std::uint32_t>(w) & 31) & 1);
+    return static_cast<std::int64_t>(
+        bits[static_cast<std::uint32_t>(w) >> 5] >> (static_cast<std::uint32_t>(w) & 31) & 1);
   };
   std::int64_t n = 0;
   if (!found) {
@@ -45,8 +47,10 @@ Marked best_marked() {
 class Cells {
  public:
   Cells(std::int64_t size, std::int64_t lanes)
-      : size_(size), own_(std::min(size, std::max<std::int64_t>(kOwnCells / lanes, 1))),
-        lanes_(static_cast<std::size_t>(lanes)), shared_(static_cast<std::size_t>(size - own_)) {}
+      : size_(size),
+        own_(std::min(size, std::max<std::int64_t>(kOwnCells / lanes, 1))),
+        lanes_(static_cast<std::size_t>(lanes)),
+        shared_(static_cast<std::size_t>(size - own_)) {}
 
   class Lane {
    public:
@@ -92,8 +96,13 @@ template <bool Each>
 class Counter {
  public:
   Counter(const OrientedEdges& e, Marked marked, Cells::Lane cells)
-      : first_(e.first.data), length_(e.length.data), ends_(e.ends.data), last_whole_(ends_ + (e.ends.size - kTiny)),
-        smallest_first_(e.vertex.size == 0), marked_(marked), cells_(cells),
+      : first_(e.first.data),
+        length_(e.length.data),
+        ends_(e.ends.data),
+        last_whole_(ends_ + (e.ends.size - kTiny)),
+        smallest_first_(e.vertex.size == 0),
+        marked_(marked),
+        cells_(cells),
         bits_(static_cast<std::size_t>(e.size() / 32 + 1)) {}
 
   /// Triangles at numbers [from, to) of which these are the largest.
@@ -149,7 +158,8 @@ class Counter {
     for (Index i = 0; i < n; ++i) word(ends[i]) |= 1U << (static_cast<std::uint32_t>(ends[i]) & 31U);
     std::int64_t own = 0;
     for (Index i = 0; i < n; ++i) {
-      if (i + 2 * kAhead < n) __builtin_prefetch(first_ + ends[i + 2 * kAhead]), __builtin_prefetch(length_ + ends[i + 2 * kAhead]);
+      if (i + 2 * kAhead < n)
+        __builtin_prefetch(first_ + ends[i + 2 * kAhead]), __builtin_prefetch(length_ + ends[i + 2 * kAhead]);
       if (i + kAhead < n) __builtin_prefetch(ends_ + first_[ends[i + kAhead]]);
       own += look_up(ends[i]);
       if (n > kSlow && i % kSlow == 0) poll_interrupt();

@@ -17,8 +17,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 16 << 10;
-constexpr double kSkewed = 1.5;       // times the look-ups of a graph whose vertices are alike
-constexpr double kCheapLookups = 2;   // an edge: renumbering costs more than this
+constexpr double kSkewed = 1.5;      // times the look-ups of a graph whose vertices are alike
+constexpr double kCheapLookups = 2;  // an edge: renumbering costs more than this
 
 const Index* row_of(const Csr<One>& a, std::int64_t v) { return a.indices.data + a.indptr.data[v]; }
 Offset degree_of(const Csr<One>& a, std::int64_t v) { return a.indptr.data[v + 1] - a.indptr.data[v]; }
@@ -36,8 +36,7 @@ double measure(const Csr<One>& a, Index* length) {
       Offset below = 0;
       if (degree <= kShort && a.indptr.data[v] <= last_whole)
         for (Offset k = 0; k < kShort; ++k) below += (row[k] < v) & (k < degree);
-      else
-        below = std::lower_bound(row, row + degree, static_cast<Index>(v)) - row;
+      else below = std::lower_bound(row, row + degree, static_cast<Index>(v)) - row;
       length[v] = static_cast<Index>(below);
       sum += static_cast<double>(below) * static_cast<double>(degree - below);
     }
@@ -131,8 +130,8 @@ OrientedEdges renumbered(const Csr<One>& a) {
 }  // namespace
 
 OrientedEdges orient_edges(const Csr<One>& a) {
-  require(a.rows == a.cols, "triangles need a square adjacency matrix, this one is " + std::to_string(a.rows) + " x " +
-                                std::to_string(a.cols));
+  require(a.rows == a.cols, "triangles need a square adjacency matrix, this one is " +
+                                std::to_string(a.rows) + " x " + std::to_string(a.cols));
   const auto length = allocate<Index>(a.rows);
   const auto lookups = measure(a, length.data);
   if (worth_renumbering(a, lookups)) return renumbered(a);

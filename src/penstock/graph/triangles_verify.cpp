@@ -47,8 +47,9 @@ void check_bounds(const CsrView<One>& a, std::span<const std::int64_t> counts) {
   for (std::int64_t v = 0; v < a.rows; ++v) {
     const auto count = counts[static_cast<std::size_t>(v)], degree = a.indptr[v + 1] - a.indptr[v];
     if (count < 0 || count > degree * (degree - 1) / 2)
-      throw Error(Errc::invalid_argument, "triangles: vertex " + std::to_string(v) + " cannot be in " + std::to_string(count) +
-                                              " of them, it has " + std::to_string(degree) + " neighbours");
+      throw Error(Errc::invalid_argument, "triangles: vertex " + std::to_string(v) + " cannot be in " +
+                                              std::to_string(count) + " of them, it has " +
+                                              std::to_string(degree) + " neighbours");
     sum += static_cast<std::uint64_t>(count);
   }
   require(sum % 3 == 0, "triangles: the vertices' counts add up to " + std::to_string(sum) +
@@ -88,23 +89,27 @@ std::int64_t triangles_recount(const CsrView<One>& a) {
   return corners / 3;
 }
 
-std::int64_t triangles_verify(const CsrView<One>& a, std::span<const std::int64_t> of_vertex, std::int64_t budget,
-                              std::uint64_t seed) {
+std::int64_t triangles_verify(const CsrView<One>& a, std::span<const std::int64_t> of_vertex,
+                              std::int64_t budget, std::uint64_t seed) {
   require(std::ssize(of_vertex) == a.rows, "triangles: " + std::to_string(of_vertex.size()) +
-                                               " counts for a graph of " + std::to_string(a.rows) + " vertices");
+                                               " counts for a graph of " + std::to_string(a.rows) +
+                                               " vertices");
   check_bounds(a, of_vertex);
   const auto some = choose(a, budget, seed);
   std::atomic<std::int64_t> wrong = std::numeric_limits<std::int64_t>::max();
   parallel_for((std::ssize(some) + 63) / 64, [&](std::int64_t chunk) {
     for (auto i = 64 * chunk; i < std::min<std::int64_t>(std::ssize(some), 64 * (chunk + 1)); ++i) {
       const auto v = some[static_cast<std::size_t>(i)];
-      if (v >= wrong.load(std::memory_order_relaxed) || count_at(a, v) == of_vertex[static_cast<std::size_t>(v)]) continue;
+      if (v >= wrong.load(std::memory_order_relaxed) ||
+          count_at(a, v) == of_vertex[static_cast<std::size_t>(v)])
+        continue;
       for (auto least = wrong.load(); v < least && !wrong.compare_exchange_weak(least, v);) {}
     }
   });
   if (const auto v = wrong.load(); v < a.rows)
-    throw Error(Errc::invalid_argument, "triangles: vertex " + std::to_string(v) + " is in " + std::to_string(count_at(a, v)) +
-                                            " of them, not in " + std::to_string(of_vertex[static_cast<std::size_t>(v)]));
+    throw Error(Errc::invalid_argument, "triangles: vertex " + std::to_string(v) + " is in " +
+                                            std::to_string(count_at(a, v)) + " of them, not in " +
+                                            std::to_string(of_vertex[static_cast<std::size_t>(v)]));
   return std::ssize(some);
 }
 
