@@ -11,13 +11,18 @@
 namespace penstock {
 namespace {
 
-/// Simple and symmetric; a few of the first vertices take most edges where `skewed`.
+/// Simple and symmetric; a few scattered vertices take most edges where `skewed`.
 Csr<One> graph_of(std::int64_t n, int edges, bool skewed, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<std::vector<Index>> rows(static_cast<std::size_t>(n));
-  const auto draw = [&] { return static_cast<Index>(random() % static_cast<std::uint64_t>(n)); };
+  const auto draw = [&] {
+    auto v = static_cast<Index>(random() % static_cast<std::uint64_t>(n));
+    for (int i = 0; skewed && i < 5; ++i)
+      v = std::min(v, static_cast<Index>(random() % static_cast<std::uint64_t>(n)));
+    return v * 577 % static_cast<Index>(n);
+  };
   for (int e = 0; e < edges; ++e) {
-    const auto u = draw(), v = skewed ? std::min({draw(), draw(), draw(), draw()}) : draw();
+    const auto u = draw(), v = draw();
     if (u == v) continue;
     rows[static_cast<std::size_t>(u)].push_back(v), rows[static_cast<std::size_t>(v)].push_back(u);
   }
