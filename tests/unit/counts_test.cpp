@@ -17,7 +17,7 @@ Csr<One> graph_of(std::int64_t n, int edges, bool skewed, unsigned seed) {
   std::vector<std::vector<Index>> rows(static_cast<std::size_t>(n));
   const auto draw = [&] {
     auto v = static_cast<Index>(random() % static_cast<std::uint64_t>(n));
-    for (int i = 0; skewed && i < 5; ++i)
+    for (int i = 0; skewed && i < 15; ++i)
       v = std::min(v, static_cast<Index>(random() % static_cast<std::uint64_t>(n)));
     return v * 577 % static_cast<Index>(n);
   };

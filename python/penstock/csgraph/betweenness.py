@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
