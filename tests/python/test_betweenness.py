@@ -100,7 +100,6 @@ def test_verifier_catches():
     A = ps.generate.rmat(7, 6, seed=2)
     good = betweenness_centrality(A)
     for wrong in (good * 1.001, np.roll(good, 1), good + (np.arange(good.size) == 5)):
-        with pytest.raises(ValueError, match="betweenness: vertex"):
+        with pytest.raises(ValueError, match="at vertex|add up to"):
             verify_betweenness(A, wrong)
-    with pytest.raises(ValueError, match="at most 2000"):
-        verify_betweenness(ps.csr_array((2001, 2001)), np.zeros(2001))
+    verify_betweenness(ps.csr_array((2001, 2001)), np.zeros(2001))

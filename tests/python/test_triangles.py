@@ -71,7 +71,7 @@ def test_against_products(graphs, kind):
     assert counts == {right.sum() // 3}
     for got in each:
         np.testing.assert_array_equal(got, right)
-    verify_triangles(A, right, samples=50, seed=3)
+    verify_triangles(A, right, seed=3)
 
 
 def test_small_shapes():
@@ -91,14 +91,10 @@ def test_verifier_catches(graphs):
         verify_triangles(A, triangle_count(A) + 1)
     bad = each.copy()
     bad[np.argmax(each)] += 1
-    with pytest.raises(ValueError, match="not three times"):
+    with pytest.raises(ValueError, match="multiple of three"):
         verify_triangles(A, bad)
     bad[int(np.argmin(each))] -= 1
     with pytest.raises(ValueError, match="vertex"):
         verify_triangles(A, bad)
-    with pytest.raises(ValueError, match="cannot be sampled"):
-        verify_triangles(A, 5, samples=3)
-    with pytest.raises(ValueError, match="samples=0"):
-        verify_triangles(A, each, samples=0)
-    with pytest.raises(TypeError, match="integers"):
+    with pytest.raises(TypeError, match="must be an integer"):
         verify_triangles(A, 5.0)

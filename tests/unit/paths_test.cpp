@@ -100,20 +100,20 @@ TEST(Paths, FarBucketsComeBack) {
   EXPECT_EQ(taken, given);
 }
 
-/// Every edge in both directions.
+/// Every edge once in both directions, no self loops.
 Csr<One> undirected(std::int64_t rows, std::int64_t edges) {
   std::mt19937 random(5);
   std::vector<std::vector<Index>> to(static_cast<std::size_t>(rows));
   for (std::int64_t k = 0; k < edges; ++k) {
     const auto u = static_cast<Index>(random() % 8 ? random() % static_cast<unsigned>(rows) : random() % 9);
     const auto v = static_cast<Index>(random() % static_cast<unsigned>(rows));
-    to[static_cast<std::size_t>(u)].push_back(v), to[static_cast<std::size_t>(v)].push_back(u);
+    if (u != v) to[static_cast<std::size_t>(u)].push_back(v), to[static_cast<std::size_t>(v)].push_back(u);
   }
   std::vector<Offset> indptr{0};
   std::vector<Index> indices;
   for (auto& row : to) {
     std::sort(row.begin(), row.end());
-    indices.insert(indices.end(), row.begin(), row.end());
+    indices.insert(indices.end(), row.begin(), std::unique(row.begin(), row.end()));
     indptr.push_back(std::ssize(indices));
   }
   return {rows, rows, array_of(indptr), array_of(indices), {}};
@@ -125,16 +125,17 @@ TEST(Triangles, AgreeWithTheMergedRows) {
     std::int64_t total = -1;
     for (const int threads : {1, 4}) {
       const Threads use(threads);
-      const auto r = count_triangles(a.view(), true);
-      EXPECT_EQ(count_triangles(a.view(), false).total, r.total);
+      const auto edges = orient_edges(a);
+      const auto r = count_triangles(edges, true);
+      EXPECT_EQ(count_triangles(edges, false).total, r.total);
       if (total >= 0) {
         EXPECT_EQ(r.total, total);
       }
       total = r.total;
-      triangles_verify(a.view(), r.total, r.of_vertex.span(), 0, 0);
+      triangles_verify(a.view(), r.of_vertex.span(), 1 << 30, 0);
+      EXPECT_EQ(triangles_recount(a.view()), r.total);
     }
     EXPECT_GT(total, 0);
-    EXPECT_THROW(triangles_verify(a.view(), total + 1, {}, 0, 0), Error);
   }
 }
 

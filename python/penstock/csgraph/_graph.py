@@ -75,3 +75,30 @@ def undirected(graph: csr_array) -> csr_array:
         known._derived["symmetric_pattern"] = True
         graph._derived["undirected"] = known
     return known
+
+
+def simple(graph: csr_array) -> csr_array:
+    """Every edge in both directions and once, self loops left out, as a pattern whose rows ascend: the graph itself
+    where it is that. Kept with it."""
+    return _without_repeats(graph, undirected(graph), "simple")
+
+
+def without_repeats(graph: csr_array) -> csr_array:
+    """Every edge once, self loops left out, as a pattern whose rows ascend: the graph itself where it is that. Kept
+    with it."""
+    return _without_repeats(graph, graph, "without_repeats")
+
+
+def _without_repeats(graph: csr_array, edges: csr_array, name: str) -> csr_array:
+    known = graph._derived.get(name)  # True for itself: a matrix that holds itself is never freed
+    if known is None:
+        known = edges
+        if not _core.is_simple(edges._core):
+            row = np.repeat(np.arange(edges.shape[0], dtype=np.int32), np.diff(edges.indptr))
+            keep = row != edges.indices
+            known = csr_array._wrap(
+                _core.coo_to_csr(*edges.shape, row[keep], edges.indices[keep], None, True)
+            )
+            known._derived["symmetric_pattern"] = has_symmetric_pattern(edges)
+        graph._derived[name] = True if known is graph else known
+    return graph if known is True else known

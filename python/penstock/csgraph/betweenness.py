@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock.csgraph._graph import as_graph, vertices
+from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
 
 
 def betweenness_centrality(
@@ -46,7 +46,10 @@ def betweenness_centrality(
 
     Raises ValueError where k is not between 1 and n.
 
-    Brandes (2001), one source a thread: n edges' passes in all, and 32 bytes a vertex and thread.
+    Raises ValueError, too, where more than 1e4900 shortest paths lead from one source (on common processors).
+
+    Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
+    thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 1, 1], [1, 2, 3])), shape=(4, 4))
@@ -54,23 +57,7 @@ def betweenness_centrality(
     array([0., 1., 0., 0.])
     """
     graph, sources, scale = _task(A, k, directed, normalized, endpoints, seed)
-    return cast(np.ndarray, _core.betweenness(graph._core, sources, bool(endpoints))) * scale
-
-
-def source_sums(A: Any, sources: Any = None, endpoints: bool = False) -> np.ndarray:
-    """What betweenness_centrality scales: for each vertex the sum, over all paths from `sources` (all vertices where it
-    is None) along directed edges, of its share of them. For those who draw and scale by rules of their own.
-
-    >>> import penstock as ps
-    >>> A = ps.csr_array(([True] * 2, ([0, 1], [1, 2])), shape=(3, 3))
-    >>> source_sums(A, [0])
-    array([0., 1., 0.])
-    """
-    graph = as_graph(A, "betweenness_centrality")
-    starts = np.arange(graph.shape[0], dtype=np.int32)
-    if sources is not None:
-        starts = vertices(graph, sources)
-    return cast(np.ndarray, _core.betweenness(_simple(graph, True)._core, starts, bool(endpoints)))
+    return _sums(graph, sources, bool(endpoints)) * scale
 
 
 def verify_betweenness(
@@ -83,18 +70,77 @@ def verify_betweenness(
     endpoints: bool = False,
     seed: int | None = None,
     tol: float = 1e-9,
+    samples: int = 64,
 ) -> None:
     """Raises ValueError, saying which vertex is wrong, unless `centrality` is what betweenness_centrality should
-    return, to a relative `tol`. By the definition, pair by pair: for at most 2000 vertices.
+    return, to a relative `tol`.
+
+    At up to `samples` vertices, drawn by `seed`, by the definition: with the numbers of shortest paths to the vertex,
+    from it, and in all. And all vertices together: their sums are those of the distances, less one each. Takes as long
+    as some such computations, and 12 bytes a vertex and sample.
+
+    Raises ValueError, too, where k is not between 1 and n, or samples is below 1.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 2, ([0, 1], [1, 2])), shape=(3, 3))
     >>> ps.csgraph.verify_betweenness(A, [0.0, 0.5, 0.0])
     """
+    if operator.index(samples) < 1:
+        raise ValueError(f"samples={samples} must be at least 1")
     graph, sources, scale = _task(A, k, directed, normalized, endpoints, seed)
-    values = np.asarray(centrality, dtype=np.float64) / scale
-    values[np.isnan(scale) & np.isnan(values)] = 0.0
-    _core.betweenness_verify(graph._core, sources, values, bool(endpoints), float(tol))
+    given = np.asarray(centrality, dtype=np.float64)
+    if given.shape != scale.shape:
+        raise ValueError(f"centrality has shape {given.shape}, not {scale.shape}")
+    unknown = np.isnan(scale)  # nothing is said about a source by itself: zero
+    sums = np.where(unknown & np.isnan(given), 0.0, given / np.where(unknown, 1.0, scale))
+    n = graph.shape[0]
+    some = np.arange(n)
+    if samples < n:
+        some = np.sort(np.random.default_rng(seed or 0).choice(n, size=samples, replace=False))
+    _core.betweenness_verify(
+        graph._core, sources, some.astype(np.int32), sums, bool(endpoints), float(tol)
+    )
+
+
+def source_sums(A: Any, sources: Any = None, endpoints: bool = False) -> np.ndarray:
+    """The sums that betweenness_centrality scales: for each vertex, over the shortest paths from `sources` to all
+    others, the share that leads through it.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n), or what csr_array takes
+        A stored entry (i, j) is an edge from i to j, in that direction; see betweenness_centrality.
+    sources : integers, optional
+        Vertices, each as often as it is named. All where it is None.
+    endpoints : bool
+        A source gains one, too, for every other vertex that it reaches, and these gain one each.
+
+    Returns
+    -------
+    float64 array of shape (n,), the same bits for any number of threads.
+
+    Raises ValueError for a source that is not a vertex.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([True] * 2, ([0, 1], [1, 2])), shape=(3, 3))
+    >>> ps.csgraph.source_sums(A, [0])
+    array([0., 1., 0.])
+    >>> ps.csgraph.source_sums(A, [0], endpoints=True)
+    array([2., 2., 1.])
+    """
+    graph = as_graph(A, "source_sums")
+    return _sums(without_repeats(graph), _some(graph, sources), bool(endpoints))
+
+
+def _some(graph: csr_array, sources: Any) -> np.ndarray:
+    if sources is None:
+        return np.arange(graph.shape[0], dtype=np.int32)
+    return vertices(graph, np.zeros(0, np.int32) if np.size(sources) == 0 else sources)
+
+
+def _sums(graph: csr_array, sources: np.ndarray, endpoints: bool) -> np.ndarray:
+    sums: np.ndarray = _core.betweenness(graph._core, sources, endpoints)
+    return sums
 
 
 def _task(
@@ -102,7 +148,6 @@ def _task(
 ) -> tuple[csr_array, np.ndarray, np.ndarray]:
     graph = as_graph(A, "betweenness_centrality")
     n = graph.shape[0]
-    simple = _simple(graph, directed)
     if k is None:
         sources = np.arange(n, dtype=np.int32)
     elif not 1 <= operator.index(k) <= n:
@@ -110,7 +155,8 @@ def _task(
     else:
         draw = np.random.default_rng(0 if seed is None else seed)
         sources = np.sort(draw.choice(n, size=k, replace=False)).astype(np.int32)
-    return simple, sources, _scale(n, sources, k, directed, normalized, endpoints)
+    edges = without_repeats(graph) if directed else simple(graph)
+    return edges, sources, _scale(n, sources, k, directed, normalized, endpoints)
 
 
 def _scale(
@@ -127,17 +173,3 @@ def _scale(
     whole = 1 / (others - 1) if normalized else others if directed else others / 2
     with np.errstate(divide="ignore"):
         return np.where(asked > 0, whole / asked, np.nan)
-
-
-def _simple(graph: csr_array, directed: bool) -> csr_array:
-    """The graph without duplicates and self loops (and in both directions), kept with it."""
-    name = "simple" if directed else "simple_undirected"
-    known = graph._derived.get(name)
-    if known is None:
-        row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
-        keep = row != graph.indices
-        mirror = "none" if directed else "symmetric"
-        known = graph._derived[name] = csr_array._wrap(
-            _core.coo_to_csr(*graph.shape, row[keep], graph.indices[keep], None, True, mirror)
-        )
-    return known

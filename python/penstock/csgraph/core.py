@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock.csgraph._graph import as_graph, undirected
+from penstock.csgraph._graph import as_graph, simple
 from penstock.csgraph.breadth_first import as_labels
 
 
@@ -48,23 +47,3 @@ def verify_core_number(A: Any, cores: Any) -> None:
     """
     graph = simple(as_graph(A, "verify_core_number"))
     _core.core_verify(graph._core, as_labels(cores, "cores"))
-
-
-def simple(graph: csr_array) -> csr_array:
-    """Every edge in both directions and once, self loops left out, as a pattern whose rows ascend: the graph itself
-    where it is that. Kept with it."""
-    known = graph._derived.get(
-        "simple"
-    )  # True for itself: a matrix that holds itself is never freed
-    if known is None:
-        both = undirected(graph)
-        known = both if _core.is_simple(both._core) else _without_repeats(both)
-        graph._derived["simple"] = True if known is graph else known
-    return graph if known is True else known
-
-
-def _without_repeats(graph: csr_array) -> csr_array:
-    row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
-    keep = row != graph.indices
-    core = _core.coo_to_csr(*graph.shape, row[keep], graph.indices[keep], None, sum_duplicates=True)
-    return csr_array._wrap(core)

@@ -4,24 +4,25 @@
 #include "penstock/graph/triangles.hpp"
 
 namespace penstock::graph::avx512 {
+namespace {
 
-std::int64_t marked(const std::uint32_t* bits, const Index* list, std::int64_t count) {
-  const auto low = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+/// Which of these numbers have their bit set; `m` says which are looked at.
+__mmask16 test(const std::uint32_t* bits, __m512i w, __mmask16 m) {
+  const auto words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, _mm512_srli_epi32(w, 5), bits, 4);
+  const auto bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(w, _mm512_set1_epi32(31)));
+  return _mm512_mask_test_epi32_mask(m, words, bit);
+}
+
+}  // namespace
+
+std::int64_t marked(const std::uint32_t* bits, const Index* list, std::int64_t count, Index* found) {
   std::int64_t n = 0;
-  std::int64_t k = 0;
-  for (; k + 16 <= count; k += 16) {
-    const auto w = _mm512_loadu_si512(list + k);
-    const auto words = _mm512_i32gather_epi32(_mm512_srli_epi32(w, 5), bits, 4);
-    const auto bit = _mm512_sllv_epi32(one, _mm512_and_si512(w, low));
-    n += __builtin_popcount(_mm512_test_epi32_mask(words, bit));
-  }
-  if (k < count) {
-    const auto m = static_cast<__mmask16>((1U << (count - k)) - 1);
+  for (std::int64_t k = 0; k < count; k += 16) {
+    const auto m = static_cast<__mmask16>(count - k >= 16 ? 0xffffU : (1U << (count - k)) - 1);
     const auto w = _mm512_maskz_loadu_epi32(m, list + k);
-    const auto words =
-        _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, _mm512_srli_epi32(w, 5), bits, 4);
-    const auto bit = _mm512_sllv_epi32(one, _mm512_and_si512(w, low));
-    n += __builtin_popcount(_mm512_mask_test_epi32_mask(m, words, bit));
+    const auto hit = test(bits, w, m);
+    if (found) _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(hit, w));
+    n += __builtin_popcount(hit);
   }
   return n;
 }
