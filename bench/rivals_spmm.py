@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from harness import Contestant
-from rivals_spmv import UnsupportedError
+from rivals_spmv import into, registry
 
-__all__ = ["MAKERS", "Problem", "UnsupportedError"]
+__all__ = ["MAKERS", "Problem"]
 
 
 @dataclass
@@ -41,18 +41,7 @@ class Problem:
 MAKERS: dict[str, Callable[[Problem], Contestant]] = {}
 
 
-def contestant(
-    name: str,
-) -> Callable[[Callable[[Problem], Contestant]], Callable[[Problem], Contestant]]:
-    def register(maker: Callable[[Problem], Contestant]) -> Callable[[Problem], Contestant]:
-        MAKERS[name] = maker
-        return maker
-
-    return register
-
-
-def _into(y: np.ndarray, value: float) -> Callable[[], None]:
-    return lambda: y.fill(value)
+contestant = registry(MAKERS)
 
 
 @contestant("penstock")
@@ -62,7 +51,7 @@ def _plain(p: Problem) -> Contestant:
 
     a, x, y = p.penstock(), p.x, p.output()
     run = functools.partial(a.dot, x, out=y, schedule=InCore())
-    return Contestant("penstock", run, "ours", _into(y, np.nan))
+    return Contestant("penstock", run, "ours", into(y, np.nan))
 
 
 @contestant("penstock_fresh")
@@ -83,7 +72,7 @@ def _streamed(p: Problem) -> Contestant:
     with ps.trace() as events:
         run()
     notes = {"ring_bytes": ring, "tiles": events[-1]["tiles"]}
-    return Contestant("penstock_streamed", run, "ours", _into(y, np.nan), notes=notes)
+    return Contestant("penstock_streamed", run, "ours", into(y, np.nan), notes=notes)
 
 
 @contestant("scipy")
@@ -147,7 +136,7 @@ def _mkl(name: str, p: Problem, optimized: bool) -> Contestant:
     return Contestant(
         name,
         lambda: handle.dot_columns(x, y, p.order),
-        reset=_into(y, np.nan),
+        reset=into(y, np.nan),
         prepare_seconds=seconds,
     )
 

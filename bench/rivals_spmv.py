@@ -49,17 +49,40 @@ class Problem:
 MAKERS: dict[str, Callable[[Problem], Contestant]] = {}
 
 
-def contestant(
-    name: str,
-) -> Callable[[Callable[[Problem], Contestant]], Callable[[Problem], Contestant]]:
-    def register(maker: Callable[[Problem], Contestant]) -> Callable[[Problem], Contestant]:
-        MAKERS[name] = maker
-        return maker
+def registry(makers: dict[str, Any]) -> Callable[[str], Callable[[Any], Any]]:
+    """A decorator that enters a maker of contestants under its name."""
 
-    return register
+    def named(name: str) -> Callable[[Any], Any]:
+        def register(maker: Any) -> Any:
+            makers[name] = maker
+            return maker
+
+        return register
+
+    return named
 
 
-def _into(y: np.ndarray, value: float) -> Callable[[], None]:
+def gather(
+    makers: dict[str, Any], who: list[str], problem: Any, operation: str, report: Any
+) -> list[Contestant]:
+    """Those of `who` that can compute the problem; the others are named in the report, with the reason."""
+    contestants = []
+    for key in (key for key in makers if key in who):
+        try:
+            contestants.append(makers[key](problem))
+        except ImportError as e:
+            if key.startswith("penstock"):  # only a rival may be absent
+                raise
+            report.skip(key, str(e))
+        except UnsupportedError as e:
+            report.skip(f"{key} {operation}", str(e))
+    return contestants
+
+
+contestant = registry(MAKERS)
+
+
+def into(y: np.ndarray, value: float) -> Callable[[], None]:
     return lambda: y.fill(value)
 
 
@@ -85,7 +108,7 @@ def _ours(
     with ps.trace() as events:
         run()
     notes |= {"kernel": events[-1]["kernel"], "tiles": events[-1]["tiles"]}
-    return Contestant(name, run, "ours", _into(y, np.nan), prepare_seconds=seconds, notes=notes)
+    return Contestant(name, run, "ours", into(y, np.nan), prepare_seconds=seconds, notes=notes)
 
 
 def _can_prepare(p: Problem) -> None:
@@ -226,7 +249,7 @@ def _mkl(name: str, p: Problem, optimized: bool) -> Contestant:
         handle.optimize(operation)
         seconds = time.perf_counter() - start
     return Contestant(
-        name, lambda: handle.dot(x, y, operation), reset=_into(y, np.nan), prepare_seconds=seconds
+        name, lambda: handle.dot(x, y, operation), reset=into(y, np.nan), prepare_seconds=seconds
     )
 
 

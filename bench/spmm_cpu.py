@@ -16,7 +16,8 @@ import harness
 import matrices
 import numpy as np
 from report import Report, add_options, show_table
-from rivals_spmm import MAKERS, Problem, UnsupportedError
+from rivals_spmm import MAKERS, Problem
+from rivals_spmv import gather
 
 MATRICES = (
     "rmat16,rmat18,uniform1M,laplacian128,bcsstk32,xenon1,G2_circuit,cnr-2000,web-NotreDame,"
@@ -76,16 +77,7 @@ def run_case(
     x = rng.standard_normal((csr.shape[1], columns), dtype=csr.dtype)
     x = np.asarray(x, order=order)
     problem = Problem(csr, x, order, threads)
-    contestants = []
-    for key in (key for key in MAKERS if key in who):
-        try:
-            contestants.append(MAKERS[key](problem))
-        except ImportError as e:
-            if key.startswith("penstock"):  # only a rival may be absent
-                raise
-            report.skip(key, str(e))
-        except UnsupportedError as e:
-            report.skip(f"{key} {OPERATIONS[order]}", str(e))
+    contestants = gather(MAKERS, who, problem, OPERATIONS[order], report)
     width = csr.dtype.itemsize
     case = harness.Case(
         name=f"{name} {csr.dtype} {OPERATIONS[order]}, {columns} columns",

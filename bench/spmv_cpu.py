@@ -16,7 +16,7 @@ import harness
 import matrices
 import numpy as np
 from report import Report, add_options, show_table
-from rivals_spmv import MAKERS, Problem, UnsupportedError
+from rivals_spmv import MAKERS, Problem, gather
 
 OPERATIONS = {"ax": "A x", "atx": "A^T x"}
 
@@ -62,16 +62,7 @@ def run_case(
         .astype(csr.dtype)
     )
     problem = Problem(csr, x, transposed, threads)
-    contestants = []
-    for key in (key for key in MAKERS if key in who):
-        try:
-            contestants.append(MAKERS[key](problem))
-        except ImportError as e:
-            if key.startswith("penstock"):  # only a rival may be absent
-                raise
-            report.skip(key, str(e))
-        except UnsupportedError as e:
-            report.skip(f"{key} {OPERATIONS[operation]}", str(e))
+    contestants = gather(MAKERS, who, problem, OPERATIONS[operation], report)
     width = csr.dtype.itemsize
     case = harness.Case(
         name=f"{name} {csr.dtype} {OPERATIONS[operation]}",
