@@ -103,7 +103,8 @@ set(PENSTOCK_CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}")
 # Kernels go to nvcc; the device seam is host code against the static CUDA runtime.
 function(penstock_add_cuda target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS src/penstock/*.cu)
-  target_sources(${target} PRIVATE ${kernels} src/penstock/core/device_cuda.cpp)
+  file(GLOB seam CONFIGURE_DEPENDS src/penstock/core/device_cuda*.cpp)
+  target_sources(${target} PRIVATE ${kernels} ${seam})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
   # 554: Array<const T> has a conversion to itself that is never called, which is what it should be.
   target_compile_options(${target} PRIVATE

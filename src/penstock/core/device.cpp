@@ -23,6 +23,23 @@ int device_count() {
   if constexpr (have_cuda) return cuda::device_count();
   else return 0;
 }
+GpuInfo gpu_info([[maybe_unused]] int gpu) {
+  if constexpr (have_cuda) return cuda::gpu_info(gpu);
+  else no_cuda("GPU " + std::to_string(gpu));
+}
+bool enable_peer([[maybe_unused]] Where who, [[maybe_unused]] Where whose) {
+  if (!who.is_gpu() || !whose.is_gpu()) return false;
+  if constexpr (have_cuda) return cuda::enable_peer(who.gpu, whose.gpu);
+  else return false;
+}
+Place place_of([[maybe_unused]] const void* p) {
+  if constexpr (have_cuda) return cuda::place_of(p);
+  else return {};
+}
+std::shared_ptr<void> lock_pages([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t bytes) {
+  if constexpr (have_cuda) return cuda::lock_pages(first, bytes);
+  else no_cuda("pinned memory");
+}
 Stream make_stream(Where where) {
   if (!where.is_gpu()) return {nullptr, where};
   if constexpr (have_cuda) return cuda::make_stream(where);
@@ -56,6 +73,11 @@ void synchronize(Stream stream) {
 void synchronize(Event event) {
   if constexpr (have_cuda)
     if (event.where.is_gpu()) cuda::synchronize(event);
+}
+bool is_done([[maybe_unused]] Event event) {
+  if constexpr (have_cuda)
+    if (event.where.is_gpu()) return cuda::is_done(event);
+  return true;
 }
 void drain(Stream stream) noexcept {
   if constexpr (have_cuda)

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "penstock/core/place.hpp"
 
@@ -18,6 +19,22 @@ struct Event {
 };
 
 int device_count();  // GPUs that can be used: 0 without CUDA, without a driver, without a card
+
+/// What a GPU and its driver say of themselves. Throws Error{not_accessible} where it does not exist.
+struct GpuInfo {
+  std::string name, bus, driver, runtime;  // "NVIDIA H200", "0000:19:00.0", "13.0", "13.0"
+  std::int64_t memory_bytes = 0, free_bytes = 0;
+  std::int64_t cache_bytes = 0;  // second level
+  int multiprocessors = 0;
+};
+GpuInfo gpu_info(int gpu);
+
+/// Lets copies and kernels of one GPU reach the memory of another directly; false where the machine cannot. Cheap
+/// after the first call for a pair.
+bool enable_peer(Where who, Where whose);
+
+/// Where an address lives: pinned, managed and device memory is recognised whoever allocated it; all else is host.
+Place place_of(const void* p);
 Stream make_stream(Where);
 void destroy(Stream) noexcept;
 Event make_event(Where, bool timed = false);
@@ -26,6 +43,7 @@ void record(Event, Stream);
 void wait(Stream, Event);
 void synchronize(Stream);
 void synchronize(Event);  // the calling thread waits for the work recorded
+bool is_done(Event);      // whether that work has ended, without waiting
 void drain(
     Stream) noexcept;  // waits and forgets errors: before memory that the stream may still use is freed
 double seconds(Event from, Event to);  // both timed and done, on one GPU

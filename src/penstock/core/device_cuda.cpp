@@ -74,6 +74,57 @@ int device_count() {
   return 0;
 }
 
+GpuInfo gpu_info(int gpu) {
+  const UseDevice use(Where{gpu});
+  cudaDeviceProp prop{};
+  check(cudaGetDeviceProperties(&prop, gpu));
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  char bus[32] = {};
+  check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu));
+  int driver = 0, runtime = 0;
+  check(cudaDriverGetVersion(&driver));
+  check(cudaRuntimeGetVersion(&runtime));
+  const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  return {.name = prop.name,
+          .bus = bus,
+          .driver = version(driver),
+          .runtime = version(runtime),
+          .memory_bytes = static_cast<std::int64_t>(total),
+          .free_bytes = static_cast<std::int64_t>(free),
+          .cache_bytes = prop.l2CacheSize,
+          .multiprocessors = prop.multiProcessorCount};
+}
+
+bool enable_peer(int who, int whose) {
+  static std::mutex lock;
+  static std::array<std::array<signed char, kMaxGpus>, kMaxGpus> known{};  // 0 unknown, 1 yes, -1 no
+  if (who == whose) return true;
+  const std::lock_guard guard(lock);
+  auto& answer = known.at(static_cast<std::size_t>(who)).at(static_cast<std::size_t>(whose));
+  if (answer == 0) {
+    int can = 0;
+    check(cudaDeviceCanAccessPeer(&can, who, whose));
+    if (can) {
+      const UseDevice use(Where{who});
+      const auto state = cudaDeviceEnablePeerAccess(whose, 0);
+      if (state == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();  // another library was first
+      else check(state);
+    }
+    answer = can ? 1 : -1;
+  }
+  return answer > 0;
+}
+
+Place place_of(const void* p) {
+  cudaPointerAttributes at{};
+  if (cudaPointerGetAttributes(&at, p) != cudaSuccess) return cudaGetLastError(), Place{};
+  const auto ordinal = static_cast<std::int16_t>(at.device);
+  if (at.type == cudaMemoryTypeDevice) return {Memory::device, ordinal};
+  if (at.type == cudaMemoryTypeManaged) return {Memory::managed, ordinal};
+  return {at.type == cudaMemoryTypeHost ? Memory::pinned : Memory::host, 0};
+}
+
 int enter(Where where) {
   int before = 0;
   check(cudaGetDevice(&before));
@@ -107,6 +158,11 @@ void record(Event e, Stream s) { check(cudaEventRecord(native(e), native(s))); }
 void wait(Stream s, Event e) { check(cudaStreamWaitEvent(native(s), native(e))); }
 void synchronize(Stream s) { check(cudaStreamSynchronize(native(s))); }
 void synchronize(Event e) { check(cudaEventSynchronize(native(e))); }
+bool is_done(Event e) {
+  const auto state = cudaEventQuery(native(e));
+  if (state == cudaErrorNotReady) return cudaGetLastError(), false;
+  return check(state), true;
+}
 void drain(Stream s) noexcept {
   if (cudaStreamSynchronize(native(s)) != cudaSuccess) cudaGetLastError();
 }
@@ -122,11 +178,7 @@ void copy_async(void* dst, const void* src, std::int64_t n, Stream s) {
 std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
-  if (place.memory == Memory::pinned) {
-    check_allocation(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), bytes, place,
-                     "keep the matrix in ordinary host memory and use Streamed");
-    return {p, [](void* q) { cudaFreeHost(q); }};
-  }
+  if (place.memory == Memory::pinned) return allocate_pinned(n);
   const Where gpu{place.ordinal};
   const UseDevice use(gpu);
   if (place.memory == Memory::device) {

@@ -11,6 +11,9 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes);
 
 namespace penstock::cuda {
 int device_count();
+GpuInfo gpu_info(int gpu);
+bool enable_peer(int who, int whose);
+Place place_of(const void* p);
 Stream make_stream(Where);
 void destroy(Stream) noexcept;
 Event make_event(Where, bool timed);
@@ -19,10 +22,13 @@ void record(Event, Stream);
 void wait(Stream, Event);
 void synchronize(Stream);
 void synchronize(Event);
+bool is_done(Event);
 void drain(Stream) noexcept;
 double seconds(Event from, Event to);
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
+std::shared_ptr<void> allocate_pinned(std::int64_t bytes);
+std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);
 std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream);
 int enter(Where);  // makes the GPU current; returns the one that was, or -1 where it was current already
 void leave(int before) noexcept;

@@ -8,21 +8,18 @@
 // shape alone, so the result is the same bits in every run.
 #include <cuda_runtime.h>
 
-#include <cstring>
 #include <string>
 
-#include "penstock/core/check_cuda.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/complex_gpu.cuh"
+#include "penstock/kernel/launch_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kLine = 32;         // indices in 128 bytes: reads begin at such a line (zero-copy wants it)
 constexpr int kLaneSteps = 32;    // a row with more entries per lane is left to a whole warp
 constexpr int kSerialTiles = 16;  // up to so many cells of a row are added by one thread
-constexpr unsigned kAll = 0xffffffffu;
 
 /// How much one block takes, T being what it keeps in shared memory. That memory comes out of the first-level
 /// cache, where every gather from x under way holds a line: on an H200 (4e6 rows of 21 scattered columns, float64)
@@ -35,36 +32,6 @@ struct TileShape {
   static constexpr int kSpan = kItems * kThreads;          // what a block reads, from a line's start
   static constexpr int kTile = kSpan - kLine;              // merged items of a tile
 };
-
-/// A read of the matrix: used once, so it must not push x out of the caches (0.84 of the time on that matrix).
-template <class T>
-__device__ T read_once(const T* p) {
-  if constexpr (std::is_arithmetic_v<T>) return __ldcs(p);
-  else return *p;
-}
-
-/// Shuffles any trivially copyable type.
-template <class T>
-__device__ T shuffle_down(T v, int distance, int width) {
-  if constexpr (sizeof(T) < sizeof(unsigned)) {
-    return T(__shfl_down_sync(kAll, unsigned(v), distance, width));
-  } else {
-    constexpr int kWords = sizeof(T) / sizeof(unsigned);
-    unsigned words[kWords];
-    memcpy(words, &v, sizeof(T));
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) words[i] = __shfl_down_sync(kAll, words[i], distance, width);
-    memcpy(&v, words, sizeof(T));
-    return v;
-  }
-}
-
-/// The sum over groups of `lanes` (a power of two) in each group's first lane; every lane of the warp must call.
-template <class S, class T>
-__device__ T sum_lanes(T sum, int lanes) {
-  for (int d = lanes / 2; d > 0; d /= 2) sum = S::add(sum, shuffle_down(sum, d, lanes));
-  return sum;
-}
 
 /// first_rows[t] = how many rows end before item t * tile of the merged list, for t in [0, tiles].
 __global__ void find_tiles(const Offset* __restrict__ indptr, std::int64_t rows, std::int64_t tiles, int tile,
@@ -215,17 +182,6 @@ __global__ void __launch_bounds__(kThreads)
     if (lane == 0) y[its_row] = scale(S::add(sum, heads[its_tile]), y[its_row]);
   }
 }
-
-template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kThreads);
-  config.stream = static_cast<cudaStream_t>(stream.handle);
-  cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
-}
-
-constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }
 
 }  // namespace
 
