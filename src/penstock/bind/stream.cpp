@@ -35,7 +35,7 @@ AnyPlan plan_of(const Csr<V>& a, StreamSettings settings, bool pin) {
     *source = std::make_shared<const CsrBlocks<V>>(a, slot_bytes, kept);
     return list_of(*source, gpu ? "merge_path" : "balanced");
   };
-  out.plan = std::make_shared<StreamPlan>(cut, a.cols, a.bytes(), settings);
+  out.plan = std::make_shared<StreamPlan>(cut, StreamPlan::Shape{a.rows, a.cols, a.bytes()}, settings);
   out.product = [source = *source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
                                    const nb::object& beta) {
     std::optional<BlockProduct> found;
