@@ -91,14 +91,18 @@ def _positive(*values: Any) -> bool:
     )
 
 
+def _sound_curve(points: Any, width: int) -> bool:
+    return len(points) > 0 and all(len(p) == width and _positive(*p) for p in points)
+
+
 def _sound_gpu(g: dict[str, Any]) -> bool:
     return (
         all(isinstance(g[text], str) for text in ("name", "bus", "driver"))
         and _positive(*(g[name] for name in _NUMBERS), *(g["zero_copy"][p] for p in PATTERNS))
         and _positive(*g["duplex"].values())
         and all(_positive(g[f]["bytes_per_s"]) and g[f]["latency_s"] >= 0 for f in FITS)
-        and all(g[f"{f}_curve"] and _positive(*sum(g[f"{f}_curve"], [])) for f in FITS)
-        and _positive(*sum(g["duplex_curve"], []))
+        and all(_sound_curve(g[f"{f}_curve"], 2) for f in FITS)
+        and _sound_curve(g["duplex_curve"], 3)
         and (g["peer"] is None or _positive(g["peer"]["copy"]))
     )
 
