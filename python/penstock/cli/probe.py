@@ -38,8 +38,8 @@ def _name(g: dict[str, Any]) -> str:
 def _transfers(g: dict[str, Any]) -> Any:
     """Bandwidth of one GPU's link for every size; a fit's latency and rate below."""
     curves = ["h2d", "d2h", "h2d_2_streams", "d2h_2_streams", "pageable_h2d", "pageable_d2h"]
-    heads = ["up", "down", "up, 2 streams", "down, 2 streams", "pageable up", "pageable down"]
-    t = ui.table("transfer", *heads, "both ways")
+    heads = ["up", "down", "up x 2", "down x 2", "pageable up", "pageable down", "both ways"]
+    t = ui.table("transfer", *heads)
     rates = [dict(g[f"{c}_curve"]) for c in curves]
     both = {bytes: up + down for bytes, up, down in g["duplex_curve"]}
     for n in rates[0]:
@@ -101,8 +101,7 @@ def comparisons(r: dict[str, Any]) -> list[str]:
             f"Aligned zero-copy reads reach {z['aligned'] / link:.0%} of the copies, those 32 bytes "
             f"off {z['misaligned'] / link:.0%}, strided ones {z['strided'] / link:.0%}.",
             f"Device memory is read {g['device_read'] / link:.0f} times as fast as the link copies; "
-            f"half of the link's rate takes transfers of "
-            f"{ui.size(g['h2d']['latency_s'] * link)} or more.",
+            f"a copy of {ui.size(g['h2d']['latency_s'] * link)} takes twice its time on the wire.",
         ]
     counts = list(r["together"])
     if len(counts) > 1:
@@ -131,7 +130,7 @@ def _show(r: dict[str, Any], source: str) -> None:
         f"transfers of GPU {_name(gpus[0])}" if len(gpus) > 1 else f"transfers, {gpus[0]['name']}"
     )
     tables = {
-        f"{first}, GB/s (up: to the GPU)": _transfers(gpus[0]),
+        f"{first}, GB/s (up: to the GPU; x 2: on two streams)": _transfers(gpus[0]),
         "every GPU's link, GB/s of the fits": _links(gpus) if len(gpus) > 1 else None,
         "zero-copy reads of pinned memory, device memory, the next GPU; GB/s": _memories(gpus),
         "all at once, GB/s together": _together(r["together"]) if len(gpus) > 1 else None,

@@ -61,10 +61,11 @@ def _transfers(axes: Any, gpus: list[dict[str, Any]]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(sorted(sizes), [_size(n) for n in sorted(sizes)], rotation=30)
     axes.set_ylim(bottom=0)
-    others = "" if len(gpus) == 1 else f" (pale: the other {len(gpus) - 1})"
+    others = "" if len(gpus) == 1 else f" {gpus[0]['gpu']} (pale: the other GPUs)"
     axes.set(xlabel="bytes of a transfer", ylabel="GB/s", title=f"{gpus[0]['name']}{others}")
     axes.grid(True, alpha=0.3)
-    axes.legend(frameon=False, fontsize=8)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2)}
+    axes.legend(frameon=False, fontsize=8, ncols=2, **below)
 
 
 def _together(axes: Any, together: dict[str, dict[str, float]]) -> None:
@@ -86,7 +87,7 @@ def save_plot(result: dict[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure
 
     several = len(result["together"]) > 1
-    figure = Figure(figsize=(11 if several else 7, 5), dpi=130, layout="constrained")
+    figure = Figure(figsize=(11 if several else 7, 5.5), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     if several:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
