@@ -1,5 +1,6 @@
-// Kernels that only read, to measure what a memory and its link give. A thread keeps one sum, a block adds its threads'
-// sums in shared memory and then once to the result: a thousand atomic adds beside a gigabyte of reads.
+// Kernels that only read, to measure what a memory and its link give. A thread keeps one sum, a block adds
+// its threads' sums in shared memory and then once to the result: a thousand atomic adds beside a gigabyte of
+// reads.
 #include <algorithm>
 
 #include "penstock/kernel/launch_gpu.cuh"
@@ -22,8 +23,8 @@ __device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
   if (threadIdx.x == 0) atomicAdd(sum, total);
 }
 
-/// One list a thread, one entry at a time: unrolling would ask for a whole sector's entries together, which a thread
-/// that works on each entry does not.
+/// One list a thread, one entry at a time: unrolling would ask for a whole sector's entries together, which a
+/// thread that works on each entry does not.
 __global__ void __launch_bounds__(kThreads, kBlocksEach)
     read_by_threads(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
   const auto list = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;

@@ -14,10 +14,10 @@ using probing::Clock;
 
 constexpr std::int64_t kMost = 1 << 30;      // of pinned memory a device
 constexpr std::int64_t kGranule = 64 << 10;  // the smallest transfer
-constexpr double kBytesPerSecond = 512
-                                   << 20;  // of a device's share of the time: a short probe takes less memory
-constexpr double kMargin = 0.9;            // of the time is planned: turns end later than foreseen
-constexpr double kAlone = 0.8;             // of it is for the devices one by one
+constexpr std::int64_t kLeast = 1 << 20;     // however short the time
+constexpr double kBytesPerSecond = 5e8;  // of a device's share of the time: filling memory takes some of it
+constexpr double kMargin = 0.9;          // of the time is planned: turns end later than foreseen
+constexpr double kAlone = 0.8;           // of it is for the devices one by one
 
 void check(std::span<const Where> devices) {
   const int n = device_count();
@@ -36,16 +36,16 @@ void check(std::span<const Where> devices) {
 std::int64_t bench_bytes(double seconds, std::span<const GpuInfo> infos) {
   const auto n = static_cast<std::int64_t>(infos.size());
   const double timely = seconds / static_cast<double>(n) * kBytesPerSecond;
-  auto bytes = timely < double(kMost) ? static_cast<std::int64_t>(timely) : kMost;
-  bytes = std::min(bytes, probe_topology().available_bytes / (8 * n));
-  for (const auto& info : infos) bytes = std::min(bytes, info.free_bytes / 8);
-  bytes = bytes / kGranule * kGranule;
-  if (bytes < 4 * kGranule)
+  auto free = probe_topology().available_bytes / n;
+  for (const auto& info : infos) free = std::min(free, info.free_bytes);
+  if (free < 8 * kLeast)
     throw Error(Errc::out_of_memory,
-                "probe: too little host or device memory is free (" + std::to_string(8 * bytes) +
-                    " bytes a device) or too little time is given: free some memory, or allow more "
-                    "seconds");
-  return bytes;
+                "probe: " + std::to_string(free) +
+                    " bytes of host or device memory are free for each device, and it takes " +
+                    std::to_string(8 * kLeast) + ": free some, or name fewer GPUs");
+  const auto most = std::min(kMost, free / 8);
+  const auto bytes = timely < double(most) ? std::max(kLeast, static_cast<std::int64_t>(timely)) : most;
+  return bytes / kGranule * kGranule;
 }
 
 GpuInfo info_of(Where where, const Machine& host) {

@@ -7,8 +7,8 @@
 #include "penstock/core/device.hpp"
 #include "penstock/core/machine.hpp"
 
-// What the links and memories of this machine give, measured: the planner's figures. Bandwidths are bytes per second,
-// latencies seconds; each is the median of at least five turns (three where the time runs out).
+// What the links and memories of this machine give, measured: the planner's figures. Bandwidths are bytes per
+// second, latencies seconds; each is the median of at least five turns (three where the time runs out).
 namespace penstock {
 
 /// seconds(n) = latency + n / bytes_per_second.
@@ -20,9 +20,9 @@ struct RatePoint {
   double rate = 0;
 };
 
-/// The line through measured transfers, by least squares on their times. Residuals are taken relative to the time, so that
-/// a gigabyte does not drown the latency, and those far from the rest (Huber, 10 %) count less. Needs one point; with
-/// one, the latency is 0.
+/// The line through measured transfers, by least squares on their times. Residuals are taken relative to the
+/// time, so that a gigabyte does not drown the latency, and those far from the rest (Huber, 10 %) count less.
+/// Needs one point; with one, the latency is 0.
 LinkFit fit_link(std::span<const RatePoint> points);
 
 struct CopyCurve {
@@ -73,11 +73,11 @@ struct Probe {
   double seconds = 0;                   // that it took
 };
 
-/// Measures the host, the GPUs one by one and then together, in about `seconds` at most (plus what the driver takes to
-/// start): what does not fit into the time is left out from the large sizes down, pageable copies first. Takes up to 1 GB
-/// of pinned memory and 2 GB of device memory a GPU for that time. A negative Where measures the host as a device,
-/// with copies that are the CPU's. Throws Error for a GPU that does not exist or is named twice, and where
-/// memory is too short; Ctrl-C ends it.
+/// Measures the host, the GPUs one by one and then together, in about `seconds` at most (plus what the driver
+/// takes to start): what does not fit into the time is left out from the large sizes down, pageable copies
+/// first. Takes up to 1 GB of pinned memory and 2 GB of device memory a GPU for that time, and 1 GB of host
+/// memory. A negative Where measures the host as a device, with copies that are the CPU's. Throws Error for a
+/// GPU that does not exist or is named twice, and where memory is too short; Ctrl-C ends it.
 Probe probe(double seconds, std::span<const Where> devices);
 
 }  // namespace penstock

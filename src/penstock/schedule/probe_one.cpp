@@ -1,4 +1,5 @@
-// The measurements of one device, the ones that most plans need first: pageable copies take the longest and come last.
+// The measurements of one device, the ones that most plans need first: pageable copies take the longest and
+// come last.
 #include "penstock/kernel/read_probe.hpp"
 #include "penstock/schedule/probe_bench.hpp"
 
@@ -34,7 +35,7 @@ CopyCurve curve(Bench& b, int streams, Clock::time_point deadline, F&& copy) {
   for_sizes(transfer_sizes(b.bytes), deadline, [&](std::int64_t bytes) {
     const auto part = bytes / streams;
     const double took = median_turn(deadline, [&] {
-      b.start();
+      b.start(streams);
       for (int s = 0; s < streams; ++s) {
         copy(s * part, part, s == 0 ? Stream(b.first) : Stream(b.second));
         b.stop(s);
@@ -55,12 +56,13 @@ std::vector<DuplexPoint> duplex(Bench& b, Clock::time_point deadline) {
   for_sizes(transfer_sizes(b.bytes), deadline, [&](std::int64_t bytes) {
     std::vector<double> up, down;
     const double took = median_turn(deadline, [&] {
-      b.start();
+      b.start(2);
       copy_both(b, bytes);
       b.stop(0), b.stop(1);
       up.push_back(b.after(0)), down.push_back(b.after(1));
       return std::max(up.back(), down.back());
     });
+    up.erase(up.begin()), down.erase(down.begin());  // the turn that is not counted
     found.push_back({bytes, rate(bytes, median(up)), rate(bytes, median(down))});
     return took;
   });

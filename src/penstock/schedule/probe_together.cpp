@@ -1,5 +1,5 @@
-// Several devices at once, each driven by a thread of its own. All wait for one another before a turn begins; its time is
-// from the first that starts to the last that ends.
+// Several devices at once, each driven by a thread of its own. All wait for one another before a turn begins;
+// its time is from the first that starts to the last that ends.
 #include <exception>
 #include <latch>
 #include <thread>
