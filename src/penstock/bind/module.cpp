@@ -21,4 +21,5 @@ NB_MODULE(_core, m) {
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::probe(m);
 }
