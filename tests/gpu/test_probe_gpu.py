@@ -13,10 +13,10 @@ import pytest
 from penstock import _core, _probe
 
 pytestmark = pytest.mark.gpu
-PATTERNS = [("strided", 64, 0), ("merged", 1037, 0), ("misaligned", 1024, 8), ("aligned", 1037, 0)]
+PATTERNS = [("strided", 64, 0), ("merged", 4109, 0), ("misaligned", 4096, 8), ("aligned", 4109, 0)]
 WORDS = [
     *(pytest.param(n, marks=pytest.mark.gpu_small) for n in (0, 1045, 4099)),
-    *(1, 3, 8, 63, 64, 1036, 1037, 1_000_003),
+    *(1, 3, 8, 63, 64, 4108, 4109, 1_000_003),
 ]
 
 

@@ -174,9 +174,9 @@ except KeyboardInterrupt:
 # The lists that the kernels walk, in the form of their twin on the CPU
 
 
-@pytest.mark.parametrize("words", [0, 1, 7, 8, 63, 64, 1036, 1037, 1045, 100_003])
+@pytest.mark.parametrize("words", [0, 1, 7, 8, 63, 64, 4108, 4109, 1045, 100_003])
 @pytest.mark.parametrize("pattern, entries, skew", [
-    ("strided", 64, 0), ("merged", 1037, 0), ("misaligned", 1024, 8), ("aligned", 1037, 0)])  # fmt: skip
+    ("strided", 64, 0), ("merged", 4109, 0), ("misaligned", 4096, 8), ("aligned", 4109, 0)])  # fmt: skip
 def test_reads_take_all_whole_lists(words, pattern, entries, skew):
     data = (np.arange(words, dtype=np.uint64) * 2654435761).astype(np.uint32)
     lists = max(0, words - skew) // entries

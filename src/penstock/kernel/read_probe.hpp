@@ -30,14 +30,14 @@ struct ListShape {
   constexpr std::int64_t first(std::int64_t list) const { return skew + list * entries; }
 };
 
-/// Lists of 256 bytes for threads, like those of a graph of average degree 64, and of 4 KB for warps. 1037 is
+/// Lists of 256 bytes for threads, like those of a graph of average degree 64, and of 16 KB for warps. 4109 is
 /// 13 modulo 32, so `merged` and `aligned` meet lists at every distance from a line equally often.
 constexpr ListShape list_shape(ReadPattern pattern) {
   switch (pattern) {
     case ReadPattern::strided: return {64, 0, false};
-    case ReadPattern::merged: return {1037, 0, false};
-    case ReadPattern::misaligned: return {1024, 8, false};
-    case ReadPattern::aligned: return {1037, 0, true};
+    case ReadPattern::merged: return {4109, 0, false};
+    case ReadPattern::misaligned: return {4096, 8, false};
+    case ReadPattern::aligned: return {4109, 0, true};
   }
   return {};
 }

@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksEach)
   for (auto list = (std::int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32; list < count; list += warps) {
     const auto begin = shape.first(list), end = shape.first(list + 1);
     const auto from = shape.from_line ? begin / 32 * 32 : begin;
+#pragma unroll 4
     for (auto k = from + lane; k < end; k += 32)
       if (k >= begin) mine += data[k];
   }
