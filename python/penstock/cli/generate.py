@@ -30,13 +30,24 @@ Scramble = Annotated[
     bool, typer.Option("--scramble/--no-scramble", help="Shuffle the vertex numbers.")
 ]
 
+Gpu = Annotated[
+    int | None, typer.Option(min=0, help="Make it on this GPU: the same matrix. [default: the CPU]")
+]
+
+
+def _on_host(a: Any) -> Any:
+    """The matrix where files are written from."""
+    from penstock import _core
+
+    return a if a.place != "device" else type(a)._wrap(_core.to_place(a._core, "host"))
+
 
 def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
     check_output(out, force)
     with ui.progress(2, quiet=json) as step:
         step.next(f"generating {kind}")
         start = time.perf_counter()
-        a = make()
+        a = _on_host(make())
         made = time.perf_counter()
         step.next(f"writing {out.name}")
         a.save(out)
@@ -70,6 +81,7 @@ def rmat(
     scramble: Scramble = True,
     dtype: Dtype = "pattern",
     seed: Seed = 0,
+    gpu: Gpu = None,
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
@@ -84,6 +96,7 @@ def rmat(
         "self_loops": self_loops,
         "scramble": scramble,
         "seed": seed,
+        "device": gpu,
     }
     kind = value_type(dtype)
     _write("rmat", out, force, json, lambda: generate.rmat(scale, edge_factor, dtype=kind, **how))
@@ -129,6 +142,7 @@ def uniform(
     nnz_per_row: Annotated[float, typer.Option(help="On average, before duplicates merge.")] = 16,
     dtype: Dtype = "float64",
     seed: Seed = 0,
+    gpu: Gpu = None,
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
@@ -141,7 +155,9 @@ def uniform(
         out,
         force,
         json,
-        lambda: generate.uniform(rows, cols, nnz_per_row, dtype=kind, seed=seed),
+        lambda: generate.uniform(
+            rows, cols, nnz_per_row, dtype=kind, seed=seed, device=gpu
+        ),
     )
 
 
