@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 // How a matrix is made by sorting where memory is scarce: entries are 64-bit keys, row << column_bits | column, and
@@ -24,6 +25,15 @@ struct KeyShape {
   }
   constexpr KeyRange all() const { return {0, static_cast<std::uint64_t>(rows) << column_bits()}; }
 };
+
+/// Rows [first, second) whose offsets a pass knows: those whose first possible key is in the range; with the last range,
+/// the one behind the last row too.
+constexpr std::pair<std::int64_t, std::int64_t> rows_starting_in(KeyShape shape, KeyRange range) {
+  const auto up = (std::uint64_t{1} << shape.column_bits()) - 1;
+  const auto first = static_cast<std::int64_t>((range.first + up) >> shape.column_bits());
+  const auto last = static_cast<std::int64_t>((range.last + up) >> shape.column_bits());
+  return {first, last + (range.last == shape.all().last ? 1 : 0)};
+}
 
 inline constexpr int kGranuleBits = 10;  // a range is counted in at most 2^10 granules
 constexpr int granule_shift(KeyRange range) {

@@ -43,11 +43,7 @@ void write_entries(const std::uint64_t* keys, std::int64_t count, KeyShape shape
   if (count > 0)
     launch(write_columns<V>, blocks_for(count), stream, keys, count, bits, range.first, value,
            indices + begin, is_pattern<V> ? values : values + begin);
-  const auto row_of = [&](std::uint64_t key) {  // the first row that starts at the key or behind it
-    return std::int64_t((key + ((std::uint64_t{1} << bits) - 1)) >> bits);
-  };
-  const auto first_row = row_of(range.first);
-  const auto last_row = row_of(range.last) + (range.last == shape.all().last ? 1 : 0);
+  const auto [first_row, last_row] = rows_starting_in(shape, range);
   if (last_row > first_row)
     launch(write_offsets, blocks_for(last_row - first_row), stream, keys, count, bits, range.first, begin,
            first_row, last_row, indptr);
