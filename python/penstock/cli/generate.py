@@ -35,11 +35,11 @@ Gpu = Annotated[
 ]
 
 
-def _on_host(a: Any) -> Any:
+def _on_host(a: Any, gpu: int | None) -> Any:
     """The matrix where files are written from."""
     from penstock import _core
 
-    return a if a.place != "device" else type(a)._wrap(_core.to_place(a._core, "host"))
+    return a if gpu is None else type(a)._wrap(_core.to_place(a._core, "host", gpu))
 
 
 def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
@@ -47,7 +47,7 @@ def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any
     with ui.progress(2, quiet=json) as step:
         step.next(f"generating {kind}")
         start = time.perf_counter()
-        a = _on_host(make())
+        a = make()
         made = time.perf_counter()
         step.next(f"writing {out.name}")
         a.save(out)
@@ -99,7 +99,8 @@ def rmat(
         "device": gpu,
     }
     kind = value_type(dtype)
-    _write("rmat", out, force, json, lambda: generate.rmat(scale, edge_factor, dtype=kind, **how))
+    make = lambda: _on_host(generate.rmat(scale, edge_factor, dtype=kind, **how), gpu)  # noqa: E731
+    _write("rmat", out, force, json, make)
 
 
 @app.command()
@@ -150,15 +151,9 @@ def uniform(
     from penstock import generate
 
     kind = value_type(dtype)
-    _write(
-        "uniform",
-        out,
-        force,
-        json,
-        lambda: generate.uniform(
-            rows, cols, nnz_per_row, dtype=kind, seed=seed, device=gpu
-        ),
-    )
+    how = {"dtype": kind, "seed": seed, "device": gpu}
+    make = lambda: _on_host(generate.uniform(rows, cols, nnz_per_row, **how), gpu)  # noqa: E731
+    _write("uniform", out, force, json, make)
 
 
 @app.command("advection-diffusion")

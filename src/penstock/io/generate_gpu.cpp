@@ -38,7 +38,7 @@ class Maker {
               .shape = shape,
               .entry_bytes = static_cast<std::int64_t>(sizeof(Index)) + value_bytes<V>,
               .free_bytes = where.memory > 0 ? std::min(where.memory, unused) : unused};
-    if (where.memory > 0 && where.memory < unused) needs_.where += " by the option device_memory";
+    if (where.memory > 0 && where.memory < unused) needs_.where += " (limited by the option device_memory)";
   }
 
   MadeOnGpu<V> make(const Edges& edges) {
