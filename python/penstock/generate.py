@@ -361,6 +361,12 @@ def _on(device: Any) -> dict[str, int]:
         )
     if not 0 <= number.__index__() < 2**15:
         raise ValueError(f"device = {device!r} is not a GPU: they are numbered from 0")
+    allowed = getattr(options, "gpus", None)
+    if allowed is not None and number.__index__() >= allowed:
+        raise _core.PlacementError(
+            f"device = {device!r}: options.gpus allows {allowed} GPUs; set it to None, or leave "
+            "`device` out"
+        )
     return {"gpu": number.__index__(), "memory": options.device_memory or 0}
 
 

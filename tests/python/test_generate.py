@@ -117,6 +117,14 @@ def test_what_is_not_a_gpu(kind):
             ON_GPU[kind](device=device)
 
 
+@pytest.mark.parametrize("kind", ON_GPU)
+def test_gpus_that_are_turned_off(kind, monkeypatch):
+    for allowed, device in ((0, 0), (2, 2)):
+        monkeypatch.setattr(ps.options, "gpus", allowed, raising=False)
+        with pytest.raises(ps.PlacementError, match=f"options.gpus allows {allowed} GPUs"):
+            ON_GPU[kind](device=device)
+
+
 def test_bad_arguments_are_named_before_the_gpu():
     for how in ({"scale": 0}, {"scale": 31}, {"a": 0.9, "b": 0.9}, {"edge_factor": -1}):
         with pytest.raises(ValueError, match="is not between|exceeds 1"):
