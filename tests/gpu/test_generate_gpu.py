@@ -1,6 +1,11 @@
 """Generators on a GPU: the CPU's matrices bit for bit, in one pass and in many."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,3 +236,38 @@ def test_another_gpu():
     how = RMAT | {"scale": 14}
     made, _ = _core.generate_rmat_gpu(**how, gpu=last)
     assert_same(made, _core.generate_rmat(**how), f"on GPU {last}")
+
+
+def test_the_benchmark_runs(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    out = tmp_path / "generate.json"
+    package = str(Path(ps.__file__).resolve().parents[1])
+    command = [sys.executable, str(root / "bench" / "generate_gpu.py"), "--quick", "--repeats", "2"]
+    done = subprocess.run(
+        [*command, "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": package},
+    )
+    assert done.returncode == 0, done.stderr
+    cases = json.loads(out.read_text())["cases"]
+    assert [case["case"] for case in cases] == ["rmat8", "rmat10"]
+    for case in cases:
+        assert {name: r["status"] for name, r in case["results"].items()} == {
+            "gpu": "ok",
+            "cpu": "ok",
+        }
+
+
+def test_the_command_brings_the_graph_to_the_host(tmp_path):
+    from penstock.cli.generate import app
+    from typer.testing import CliRunner
+
+    for name, gpu in (("gpu", ["--gpu", "0"]), ("cpu", [])):
+        words = ["rmat", str(tmp_path / f"{name}.penstock"), "--scale", "10", "--seed", "4", *gpu]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+    made, expected = (ps.open(tmp_path / f"{name}.penstock") for name in ("gpu", "cpu"))
+    assert (made.indptr == expected.indptr).all()
+    assert (made.indices == expected.indices).all()

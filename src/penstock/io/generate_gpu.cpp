@@ -3,7 +3,9 @@
 #include "penstock/io/generate_gpu.hpp"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/config.hpp"
@@ -22,6 +24,12 @@ constexpr std::int64_t kSpare = 128 << 20;       // left free: the kernels' own 
 constexpr std::int64_t kChunk = 1ll << 31;       // edges of one launch: about 50 ms, then Ctrl-C is heard
 constexpr std::int64_t kBlocksPerProcessor = 4;  // resident at once: 44 KB of shared memory each
 constexpr std::int64_t kWorthACopy = 16;         // a result with more than 1/16 unused moves to its own size
+
+/// Waits for the stream before the memory that is declared above it goes, also after an error.
+struct Drained {
+  Stream stream;
+  ~Drained() { drain(stream); }
+};
 
 /// One generator's work on one GPU, from its tables to the matrix.
 template <class V, class Edges>
@@ -43,13 +51,8 @@ class Maker {
 
   MadeOnGpu<V> make(const Edges& edges) {
     needs_.most_keys = edges.units() * (edges.mirrored() ? 2 : 1);
-    try {
-      counts_ = allocate<std::int64_t>(1 << kGranuleBits, here_);
-      return run(edges);
-    } catch (...) {
-      drain(stream_);
-      throw;
-    }
+    counts_ = allocate<std::int64_t>(1 << kGranuleBits, here_);
+    return run(edges);
   }
 
   /// The cells of the tables on the GPU, one table behind the other.
@@ -78,6 +81,7 @@ class Maker {
       Sorting sorting{allocate<std::uint64_t>(plan.buffer, here_),
                       allocate<std::uint64_t>(plan.buffer, here_),
                       allocate<std::byte>(gpu::sort_bytes(plan.buffer), here_)};
+      const Drained drained{stream_};
       for (const auto range : plan.passes) filled += pass(edges, range, sorting, filled);
       synchronize(stream_);
     }
@@ -169,6 +173,7 @@ class Maker {
   Array<Offset> indptr_;
   Array<Index> indices_;
   Array<V> values_;
+  Drained drained_{stream_};
 };
 
 [[noreturn]] void no_cuda(int gpu) {
