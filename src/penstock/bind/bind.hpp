@@ -14,6 +14,7 @@ void core(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
 void generate(nb::module_&);
+void generate_gpu(nb::module_&);
 void text(nb::module_&);
 void multiply(nb::module_&);
 void spgemm(nb::module_&);
