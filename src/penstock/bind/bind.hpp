@@ -28,6 +28,7 @@ void structure(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
 void solver(nb::module_&);
+void stream(nb::module_&);
 void precondition(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.

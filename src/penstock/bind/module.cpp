@@ -20,5 +20,6 @@ NB_MODULE(_core, m) {
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
+  penstock::bind::stream(m);
   penstock::bind::precondition(m);
 }
