@@ -29,7 +29,7 @@ inline constexpr std::int64_t kPackedAlign = 128;
 /// How the values are stored: the shortest way that gives back every bit.
 enum class ValueKind : std::uint8_t { none, constant, dictionary4, dictionary8, int8, int16, float32, raw };
 
-struct PackedTile {
+struct alignas(16) PackedTile {
   std::uint32_t at;    // the tile's first word
   std::uint32_t rank;  // rows with entries that begin before the tile
   std::uint32_t
