@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::coo(m);
+  penstock::bind::encode(m);
   penstock::bind::generate(m);
   penstock::bind::generate_gpu(m);
   penstock::bind::text(m);
