@@ -132,17 +132,21 @@ struct Cut {
   }
 };
 
-/// Blocks of a multiprocessor, which bound the registers: what loads in flight ask of the memory needs 24 to 32 warps.
+/// Blocks of a multiprocessor, which bound the registers, and rows of X that a group asks for together: 25 to 64 KB in
+/// flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB.
 template <class T, class Sh>
-inline constexpr int kBlocks = sizeof(T) * Sh::kVec * Sh::kReps <= 8 ? 4 : 3;
+inline constexpr int kLaneBytes = Sh::kVec * Sh::kReps * int(sizeof(T));
+template <class T, class Sh>
+inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4 ? 4 : kLaneBytes<T, Sh> <= 16 ? 3 : 2;
+template <class T, class Sh>
+inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
 
 template <class S, class V, class Sh>
 __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
     multiply_groups(CsrView<V> a, Panel<typename S::value_type> p, Scale<S> scale, Cut cut) {
   using T = typename S::value_type;
   constexpr int kLanes = Sh::kLanes;
-  // Rows of X in flight for a group: 8, or what 32 registers a lane hold.
-  constexpr int kAhead = std::min<int>({8, kLanes, std::max<int>(2, 128 / int(Sh::kVec * Sh::kReps * sizeof(T)))});
+  constexpr int kAhead = kAheadOf<T, Sh>;
   __shared__ alignas(16) Index some_columns[kThreads];
   __shared__ alignas(16) std::byte value_bytes_of[is_pattern<V> ? 16 : kThreads * sizeof(V)];
   __shared__ alignas(16) std::byte cell_bytes[2 * Sh::kGroups * Sh::kColumns * sizeof(T)];
@@ -205,13 +209,14 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
       RowSum<S, Sh> x[kAhead];
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) x[i].load(p.x + column.v[i] * p.x_step, lane, p.cols);
-      Ahead<V, is_pattern<V> ? 1 : kAhead> value;
-      if constexpr (!is_pattern<V>) value = *reinterpret_cast<const Ahead<V, kAhead>*>(values + u);
+      Ahead<V, 4> value;
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         if (from + u + i >= count) break;
+        if constexpr (!is_pattern<V>)
+          if (i % 4 == 0) value = *reinterpret_cast<const Ahead<V, 4>*>(values + u + i);
         while (from + u + i == end) finish();
-        sum.add_product(entry<S>(value.v, i), x[i]);
+        sum.add_product(entry<S>(value.v, i % 4), x[i]);
       }
     }
     __syncwarp(mask);  // before the next nonzeros take the place of these

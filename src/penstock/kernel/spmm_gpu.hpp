@@ -39,4 +39,14 @@ template <class V>
 SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream);
 
 }  // namespace gpu
+
+/// On any stream: the CPU's is spmm_tile. Throws Error{not_compiled} for a GPU in a build without CUDA.
+template <Semiring S, class V>
+void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+             Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});
+
+/// gpu::plan_spmm, and an empty plan for the CPU.
+template <class V>
+SpmmGpuPlan spmm_plan(const CsrView<V>& a, Stream stream);
+
 }  // namespace penstock
