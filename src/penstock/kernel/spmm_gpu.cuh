@@ -147,9 +147,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   using T = typename S::value_type;
   constexpr int kLanes = Sh::kLanes;
   constexpr int kAhead = kAheadOf<T, Sh>;
-  __shared__ alignas(16) Index some_columns[kThreads];
-  __shared__ alignas(16) std::byte value_bytes_of[is_pattern<V> ? 16 : kThreads * sizeof(V)];
-  __shared__ alignas(16) std::byte cell_bytes[2 * Sh::kGroups * Sh::kColumns * sizeof(T)];
+  alignas(16) __shared__ Index some_columns[kThreads];
+  alignas(16) __shared__ std::byte value_bytes_of[is_pattern<V> ? 16 : kThreads * sizeof(V)];
+  alignas(16) __shared__ std::byte cell_bytes[2 * Sh::kGroups * Sh::kColumns * sizeof(T)];
   T* const heads = reinterpret_cast<T*>(cell_bytes);
   T* const tails = heads + Sh::kGroups * Sh::kColumns;
 
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(kThreads)
     join_blocks(const Offset* __restrict__ indptr, Panel<typename S::value_type> p, Scale<S> scale, Cut cut,
                 std::int64_t blocks) {
   using T = typename S::value_type;
-  __shared__ alignas(16) std::byte cell_bytes[Sh::kGroups * Sh::kColumns * sizeof(T)];
+  alignas(16) __shared__ std::byte cell_bytes[Sh::kGroups * Sh::kColumns * sizeof(T)];
   __shared__ std::int64_t long_row[Sh::kGroups], long_from[Sh::kGroups];
   T* const cells = reinterpret_cast<T*>(cell_bytes);
   const int lane = int(threadIdx.x) % Sh::kLanes, local = int(threadIdx.x) / Sh::kLanes;
