@@ -17,6 +17,8 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_paths(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
+  penstock::bind::gpu_columns(m);
+  penstock::bind::cusparse_products(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
