@@ -28,6 +28,7 @@ void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
 void solver(nb::module_&);
 void precondition(nb::module_&);
+void device_op(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -20,4 +20,5 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_op(m);
 }
