@@ -27,6 +27,7 @@ void structure(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
 void solver(nb::module_&);
+void stream(nb::module_&);
 void precondition(nb::module_&);
 void device_op(nb::module_&);
 

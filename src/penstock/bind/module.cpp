@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
+  penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
 }

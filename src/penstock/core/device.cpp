@@ -40,9 +40,9 @@ std::shared_ptr<void> lock_pages([[maybe_unused]] const void* first, [[maybe_unu
   if constexpr (have_cuda) return cuda::lock_pages(first, bytes);
   else no_cuda("pinned memory");
 }
-Stream make_stream(Where where) {
+Stream make_stream(Where where, [[maybe_unused]] bool urgent) {
   if (!where.is_gpu()) return {nullptr, where};
-  if constexpr (have_cuda) return cuda::make_stream(where);
+  if constexpr (have_cuda) return cuda::make_stream(where, urgent);
   else no_cuda("a stream on GPU " + std::to_string(where.gpu));
 }
 void destroy(Stream stream) noexcept {

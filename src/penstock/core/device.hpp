@@ -35,7 +35,7 @@ bool enable_peer(Where who, Where whose);
 
 /// Where an address lives: pinned, managed and device memory is recognised whoever allocated it; all else is host.
 Place place_of(const void* p);
-Stream make_stream(Where);
+Stream make_stream(Where, bool urgent = false);  // urgent: its kernels go first where both wait
 void destroy(Stream) noexcept;
 Event make_event(Where, bool timed = false);
 void destroy(Event) noexcept;
@@ -68,7 +68,7 @@ class UseDevice {
 /// Streams and events that end with their scope.
 class OwnedStream {
  public:
-  explicit OwnedStream(Where where) : stream_(make_stream(where)) {}
+  explicit OwnedStream(Where where, bool urgent = false) : stream_(make_stream(where, urgent)) {}
   ~OwnedStream() { destroy(stream_); }
   OwnedStream(const OwnedStream&) = delete;
   OwnedStream& operator=(const OwnedStream&) = delete;

@@ -140,10 +140,12 @@ void leave(int before) noexcept {
   if (before >= 0) cudaSetDevice(before);
 }
 
-Stream make_stream(Where where) {
+Stream make_stream(Where where, bool urgent) {
   const UseDevice use(where);
   cudaStream_t s;
-  check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, urgent ? greatest : least));
   return {s, where};
 }
 void destroy(Stream s) noexcept { cudaStreamDestroy(native(s)); }

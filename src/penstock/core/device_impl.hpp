@@ -14,7 +14,7 @@ int device_count();
 GpuInfo gpu_info(int gpu);
 bool enable_peer(int who, int whose);
 Place place_of(const void* p);
-Stream make_stream(Where);
+Stream make_stream(Where, bool urgent);
 void destroy(Stream) noexcept;
 Event make_event(Where, bool timed);
 void destroy(Event) noexcept;

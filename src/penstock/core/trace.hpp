@@ -2,8 +2,20 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace penstock {
+
+/// One device's share of a product. Seconds are by its own clock and may overlap: copies, kernels and waits run at once.
+struct DeviceTrace {
+  int gpu = -1;                   // -1: the CPU
+  std::int64_t tiles = 0;         // blocks that came over the link
+  std::int64_t kept_tiles = 0;    // blocks that were there already
+  std::int64_t copied_bytes = 0;  // of the matrix, over the link
+  double kernel_seconds = 0;      // in kernels of blocks that came over the link
+  double wait_seconds = 0;        // the driving thread's, for copies
+  double seconds = 0;             // from first to last
+};
 
 /// What one product did. Every schedule fills it; explain(), benchmarks and tests read it. Bytes count the matrix,
 /// x and y, each once per time that it crosses the boundary named.
@@ -15,8 +27,10 @@ struct Trace {
   std::int64_t link_bytes = 0;    // crossed a host link, by copy or by zero-copy reads
   std::int64_t kernel_bytes = 0;  // least bytes that the kernels read and write
   std::int64_t ring_bytes = 0;    // device memory held by rings
+  std::int64_t kept_bytes = 0;    // of the matrix, that were on the devices before
   double seconds = 0;             // the whole call
   double copy_seconds = 0;        // the driver's time in copies: issue only on a GPU, all of it on the CPU
+  std::vector<DeviceTrace> devices = {};  // of a plan's product
 };
 
 /// Adds the time of its own life to `*total`; does nothing when that is null.

@@ -1,0 +1,119 @@
+#pragma once
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "penstock/schedule/block_source.hpp"
+
+namespace penstock {
+
+/// A CSR matrix in row blocks straight from its arrays, nothing copied or prepared: a slot holds a block's row offsets,
+/// its indices and its values. The first blocks may be larger than the others: those stay on GPUs.
+template <class V>
+class CsrBlocks {
+ public:
+  /// `slot_bytes`: of a block that travels. `kept`: for each device, the bytes of blocks that it keeps; they come
+  /// first and are cut at `kLargest`.
+  CsrBlocks(Csr<V> a, std::int64_t slot_bytes, std::span<const std::int64_t> kept = {}) : a_(std::move(a)) {
+    const auto offsets = a_.indptr.span();
+    std::int64_t row = 0;
+    for (auto left : kept)
+      while (row < a_.rows && left > kSmallest) {
+        const auto bytes = std::min(left, kLargest);
+        const auto first = first_block(offsets, row, bytes);
+        if (first.piece) break;  // a row that one device's share does not hold travels in pieces
+        blocks_.push_back(first);
+        row += first.rows;
+        left -= Layout(first).bytes;
+      }
+    for (auto b : row_blocks(offsets.subspan(static_cast<std::size_t>(row)), shape(slot_bytes))) {
+      b.first_row += row;
+      blocks_.push_back(b);
+    }
+    for (const auto& b : blocks_)
+      if (b.piece) piece_ptr_.push_back(b.first_nnz), piece_ptr_.push_back(b.first_nnz + b.nnz);
+    std::int64_t pieces = 0;
+    for (const auto& b : blocks_) piece_number_.push_back(b.piece ? pieces++ : -1);
+  }
+
+  std::int64_t rows() const { return a_.rows; }
+  std::int64_t cols() const { return a_.cols; }
+  std::int64_t nnz() const { return a_.nnz(); }
+  std::int64_t count() const { return std::ssize(blocks_); }
+  RowBlock block(std::int64_t i) const { return blocks_[static_cast<std::size_t>(i)]; }
+  std::int64_t bytes(std::int64_t i) const { return Layout(block(i)).bytes; }
+
+  CopyParts copies(std::int64_t i) const {
+    const auto b = block(i);
+    const Layout at(b);
+    CopyParts parts;
+    const auto piece = piece_number_[static_cast<std::size_t>(i)];
+    parts[0] = {piece >= 0 ? piece_ptr_.data() + 2 * piece : a_.indptr.data + b.first_row, 0,
+                (b.rows + 1) * std::int64_t(sizeof(Offset))};
+    parts[1] = {a_.indices.data + b.first_nnz, at.indices, b.nnz * std::int64_t(sizeof(Index))};
+    if constexpr (!is_pattern<V>) parts[2] = {a_.values.data + b.first_nnz, at.values, b.nnz * value_bytes<V>};
+    return parts;
+  }
+
+  template <Semiring S>
+  void multiply(std::int64_t i, const std::byte* slot, const typename S::value_type* x,
+                typename S::value_type* y, Scale<S> scale, Stream stream) const {
+    const auto b = block(i);
+    const Layout at(b);
+    spmv<S, V>(CsrView<V>{.rows = b.rows,
+                          .cols = a_.cols,
+                          .first_nnz = b.first_nnz,
+                          .indptr = reinterpret_cast<const Offset*>(slot),
+                          .indices = reinterpret_cast<const Index*>(slot + at.indices),
+                          .values = reinterpret_cast<const V*>(slot + at.values),
+                          .count = b.nnz},
+               x, y, scale, stream);
+  }
+
+ private:
+  static constexpr std::int64_t kLargest = std::int64_t(1) << 30;  // a kept block: few launches, and none too large
+  static constexpr std::int64_t kSmallest = 4096;
+  static constexpr std::int64_t kRowAlign = 4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
+  static constexpr std::int64_t kPadding = 512;
+
+  struct Layout {
+    explicit Layout(const RowBlock& b)
+        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))),
+          values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
+          bytes(values + up(b.nnz * value_bytes<V>)) {}
+    static constexpr std::int64_t up(std::int64_t n) { return (n + 127) / 128 * 128; }
+    std::int64_t indices, values, bytes;
+  };
+  static BlockShape shape(std::int64_t bytes) {
+    return {.budget = std::max<std::int64_t>(bytes - kPadding, 64),
+            .nnz_cost = std::int64_t(sizeof(Index)) + value_bytes<V>,
+            .row_cost = sizeof(Offset),
+            .row_align = kRowAlign};
+  }
+  /// The rows from `row` on that fit `bytes`, found without cutting the rest.
+  static RowBlock first_block(std::span<const Offset> offsets, std::int64_t row, std::int64_t bytes) {
+    const auto cut = shape(bytes);
+    const auto rows = std::ssize(offsets) - 1;
+    const auto cost = [&](std::int64_t end) {
+      return (offsets[std::size_t(end)] - offsets[std::size_t(row)]) * cut.nnz_cost + (end - row) * cut.row_cost;
+    };
+    std::int64_t low = row, high = rows;  // the largest end that fits
+    while (low < high) {
+      const auto mid = low + (high - low + 1) / 2;
+      if (cost(mid) <= cut.budget) low = mid;
+      else high = mid - 1;
+    }
+    if (low < rows && low / kRowAlign * kRowAlign > row) low = low / kRowAlign * kRowAlign;
+    const auto first = offsets[std::size_t(row)];
+    if (low == row) return {row, 1, first, 0, true};
+    return {row, low - row, first, offsets[std::size_t(low)] - first, false};
+  }
+
+  Csr<V> a_;
+  std::vector<RowBlock> blocks_;
+  std::vector<Offset> piece_ptr_;          // of each piece: where it begins and ends
+  std::vector<std::int64_t> piece_number_;  // of each block, or -1
+};
+static_assert(BlockSource<CsrBlocks<double>>);
+
+}  // namespace penstock
