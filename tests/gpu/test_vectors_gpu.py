@@ -22,13 +22,13 @@ def solved_alike(ours, cpu, A, b, slack=1):
     assert abs(info.iterations - expected.iterations) <= slack, (info, expected)
     assert info.residual <= info.target == pytest.approx(expected.target)
     true = np.linalg.norm(b.astype(np.float64) - A @ x.astype(np.float64))
-    rounding = 8 * np.finfo(x.dtype).eps * (np.linalg.norm(b) + 8 * np.linalg.norm(x))
+    rounding = 8 * float(np.finfo(x.dtype).eps) * float(np.linalg.norm(b) + 8 * np.linalg.norm(x))
     assert info.residual == pytest.approx(true, rel=1e-2, abs=rounding)
 
 
 @pytest.mark.parametrize(
     "shape",
-    [(1,), (2,), (3,), (5,), (63,), (257, 3), (129, 130), (64, 64, 64), (101, 103, 107)],
+    [(1,), (2,), (3,), (5,), (63,), (257, 3), (129, 130), (64, 64, 64), (61, 63, 67)],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("M", [None, "jacobi"])
