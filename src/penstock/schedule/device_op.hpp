@@ -15,7 +15,7 @@ template <class T>
 struct DeviceOp {
   std::int64_t rows = 0, cols = 0;
   /// Whose memory x and y are in. The CPU is a device, too; one with apply_host is asked by methods for host vectors.
-  Where where;
+  Where where = {};
   /// Ordered on the stream, which is of `where`. It may wait for the stream, and return when all is done.
   std::function<void(const T* x, T* y, Stream stream)> apply = {};
   /// The same for vectors in host memory; may be empty: they then travel to the device and back.

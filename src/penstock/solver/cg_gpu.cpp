@@ -185,7 +185,7 @@ class DeviceCg {
 }  // namespace
 
 std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diagonal) {
-  return (diagonal ? 6 : 5) * (rows + 63) / 64 * 64 * entry_bytes;
+  return (diagonal ? 6 : 5) * ((rows + 63) / 64 * 64) * entry_bytes;
 }
 
 template <class T>
