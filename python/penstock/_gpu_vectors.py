@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 
 
 def plan_for_gpus(a: csr_array, entry: int) -> Any:
-    """The plan (`_streaming.Plan`) that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None."""
+    """The plan (`_streaming.Plan`) that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None. A
+    plan for smaller entries gets a companion, if there is room."""
     if "stream_plans" not in a._derived:
         return None
-    from penstock._streaming import existing
+    from penstock._streaming import existing, plan_for
 
-    plan = existing(a, entry)
-    return plan if plan is not None and max(plan.request.devices) >= 0 else None
+    plan = existing(a, 1)
+    if plan is None or max(plan.request.devices) < 0 or plan.entry >= entry:
+        return plan if plan is None or max(plan.request.devices) >= 0 else None
+    try:
+        return existing(a, entry) or plan_for(a, plan.request, entry)
+    except MemoryError:
+        return None
 
 
 def plan_like(a: csr_array, plan: Any, entry: int, products: int) -> Any:

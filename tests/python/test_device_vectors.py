@@ -230,7 +230,7 @@ def planned(monkeypatch):
         assert how is request and entry == 8
         core = _core.stream_plan(a._core, [-1], block_bytes=4000, entry_bytes=8)
         made.append(a)
-        return types.SimpleNamespace(core=core, request=request)
+        return types.SimpleNamespace(core=core, request=request, entry=8)
 
     module = types.ModuleType("penstock._streaming")
     module.existing = lambda a, entry: a._derived["stream_plans"]

@@ -39,6 +39,7 @@ DeviceOp<T> of_plan_as(const AnyPlan& p) {
     any.plan->multiply(product, {from, place}, {reinterpret_cast<std::byte*>(y), place});
   };
   DeviceOp<T> op{.rows = list.rows, .cols = list.cols, .where = home};
+  op.waits = true;
   op.apply = [run, here = device_place(home)](const T* x, T* y, Stream stream) {
     synchronize(stream);  // the plan has streams of its own; it returns when y is complete
     run(x, y, here);

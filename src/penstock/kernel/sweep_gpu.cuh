@@ -2,8 +2,8 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/sweep.hpp"
 
-// One pass over vectors on a GPU: 16-byte reads and writes, a grid that walks the vectors, and sums by the block that arrives
-// last, which adds the others' parts in their order. No atomic touches a sum.
+// One pass over vectors on a GPU: 16-byte reads and writes, a grid that walks the vectors, and sums by the block that
+// arrives last, which adds the others' parts in their order. No atomic touches a sum.
 namespace penstock::gpu {
 
 template <class T, int kLanes>

@@ -16,8 +16,9 @@ struct DeviceOp {
   std::int64_t rows = 0, cols = 0;
   /// Whose memory x and y are in. The CPU is a device, too; one with apply_host is asked by methods for host vectors.
   Where where = {};
-  /// Ordered on the stream, which is of `where`. It may wait for the stream, and return when all is done.
+  /// Ordered on the stream, which is of `where`.
   std::function<void(const T* x, T* y, Stream stream)> apply = {};
+  bool waits = false;  // apply waits for the stream, and returns when y is complete: nothing is gained by queueing more
   /// The same for vectors in host memory; may be empty: they then travel to the device and back.
   std::function<void(std::span<const T> x, std::span<T> y)> apply_host = {};
   /// Least bytes that one application reads besides x, from now on; may be empty.

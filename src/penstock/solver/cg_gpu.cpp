@@ -72,7 +72,7 @@ class DeviceCg {
  private:
   /// Iterations to be under way beside the one that is waited for.
   std::int64_t ahead() const {
-    if (outcome_.calls_back() || pace_ > kLong) return 0;
+    if (outcome_.calls_back() || a_.waits || pace_ > kLong) return 0;
     return std::min(kMostAhead, 1 + static_cast<std::int64_t>(kHidden / pace_));
   }
 
