@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
+    from penstock._probe import machine
     from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._structure import tril, triu
     from penstock._torch import from_edge_index
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
 set_num_threads = _core.set_num_threads
-machine = _core.machine
 
 # Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
 _lazy = {
     "load": "penstock._io",
     "open": "penstock._io",
     "save": "penstock._io",
+    "machine": "penstock._probe",
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",

@@ -20,19 +20,29 @@ def plan_for_gpus(a: csr_array, entry: int) -> Any:
     from penstock._streaming import existing, plan_for
 
     plan = existing(a, 1)
-    if plan is None or max(plan.request.devices) < 0 or plan.entry >= entry:
-        return plan if plan is None or max(plan.request.devices) >= 0 else None
-    try:
-        return existing(a, entry) or plan_for(a, plan.request, entry)
-    except MemoryError:
+    if plan is None or max(plan.request.devices) < 0:
         return None
+    if plan.entry < entry:
+        try:
+            plan = existing(a, entry) or plan_for(a, plan.request, entry)
+        except MemoryError:
+            return None
+    return plan if _whole(plan) else None
+
+
+def _whole(plan: Any) -> bool:
+    """Not cut into panels of columns: x is then too large for a GPU, and vectors stay on the host."""
+    return isinstance(plan.core, _core.StreamPlan)
 
 
 def plan_like(a: csr_array, plan: Any, entry: int, products: int) -> Any:
-    """`a`'s own plan, made as another matrix's was (a matrix that is derived from it)."""
+    """`a`'s own plan, made as another matrix's was (one that `a` is derived from). Raises MemoryError without room."""
     from penstock._streaming import plan_for
 
-    return plan_for(a, plan.request, entry, products)
+    own = plan_for(a, plan.request, entry, products)
+    if not _whole(own):
+        raise MemoryError("the GPUs hold parts of x only")
+    return own
 
 
 def device_operator(a: csr_array, dtype: np.dtype) -> Any:

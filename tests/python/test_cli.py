@@ -282,6 +282,15 @@ def test_generate_names_bad_arguments(tmp_path):
     assert not out.exists()
 
 
+def test_generate_on_a_gpu_that_does_not_exist(tmp_path):
+    out = tmp_path / "g.penstock"
+    for kind, size in (("rmat", "--scale"), ("uniform", "--rows")):
+        result = run("generate", kind, size, "30", "--gpu", "32767", out)
+        assert result.exit_code == 1
+        assert "GPU 32767" in result.stderr
+    assert not out.exists()
+
+
 # Multiply
 
 

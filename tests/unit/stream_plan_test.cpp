@@ -21,7 +21,7 @@ Made<V> plan_of(const Csr<V>& a, const StreamSettings& settings) {
     made.source = std::make_shared<const CsrBlocks<V>>(a, slot, kept);
     return list_of(made.source, "test");
   };
-  made.plan = std::make_unique<StreamPlan>(cut, a.cols, a.bytes(), settings);
+  made.plan = std::make_unique<StreamPlan>(cut, StreamPlan::Shape{a.rows, a.cols, a.bytes()}, settings);
   return made;
 }
 

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   penstock::bind::csr(m);
   penstock::bind::coo(m);
   penstock::bind::generate(m);
+  penstock::bind::generate_gpu(m);
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
@@ -22,4 +23,5 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::probe(m);
 }

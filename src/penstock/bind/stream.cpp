@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/format/column_panels.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
 
 namespace penstock::bind {
@@ -35,7 +37,7 @@ AnyPlan plan_of(const Csr<V>& a, StreamSettings settings, bool pin) {
     *source = std::make_shared<const CsrBlocks<V>>(a, slot_bytes, kept);
     return list_of(*source, gpu ? "merge_path" : "balanced");
   };
-  out.plan = std::make_shared<StreamPlan>(cut, a.cols, a.bytes(), settings);
+  out.plan = std::make_shared<StreamPlan>(cut, StreamPlan::Shape{a.rows, a.cols, a.bytes()}, settings);
   out.product = [source = *source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
                                    const nb::object& beta) {
     std::optional<BlockProduct> found;
@@ -134,17 +136,26 @@ void stream(nb::module_& m) {
         nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
         "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
         "0 what is free. pin locks host arrays in place.", nb::keep_alive<0, 1>());
+  m.def("column_panels", [](const Matrix& a, std::int64_t width) {
+    const nb::gil_scoped_release release;
+    return std::visit([&](const auto& csr) {
+      for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
+      std::vector<Matrix> out;
+      for (auto& panel : column_panels(csr, width)) out.emplace_back(std::move(panel));
+      return out;
+    }, a.any);
+  }, nb::arg("a"), nb::arg("width"), "The matrix in ranges of `width` columns, copied.");
   m.def("pinned_bytes", [](std::int64_t bytes) {
     std::shared_ptr<void> owner;
     {
       const nb::gil_scoped_release release;
-      owner = allocate_bytes(bytes, {Memory::pinned});
+      owner = reuse_bytes(bytes, {Memory::pinned});
     }
     auto* keep = new std::shared_ptr<void>(owner);
     return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
         owner.get(), {static_cast<std::size_t>(bytes)},
         nb::capsule(keep, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); }));
-  }, nb::arg("bytes"), "Pinned host memory as a NumPy array of bytes.");
+  }, nb::arg("bytes"), "Pinned host memory as a NumPy array of bytes; what is freed is used again.");
 }
 
 }  // namespace penstock::bind

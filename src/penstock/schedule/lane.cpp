@@ -72,6 +72,17 @@ Lane::Lane(const BlockList& list, const LaneShape& shape)
   keep_blocks();
 }
 
+std::int64_t Lane::bytes_needed(const BlockList& list, const LaneShape& shape, bool kept_only) {
+  std::int64_t kept = 0;
+  for (auto i = shape.kept_first; i < shape.kept_last; ++i)
+    kept += up(list.bytes[std::size_t(i)]) + list.blocks[std::size_t(i)].rows * shape.entry_bytes;
+  if (kept_only) return kept;
+  bool pieces = false;
+  for (const auto& b : list.blocks) pieces |= b.piece;
+  return kept + list.cols * shape.entry_bytes + (pieces ? std::ssize(list.blocks) * shape.entry_bytes : 0) +
+         shape.slots * (up(shape.slot_bytes) + up(shape.slot_rows * shape.entry_bytes));
+}
+
 Lane::~Lane() { abandon(); }
 
 std::array<Stream, 6> Lane::streams() const {

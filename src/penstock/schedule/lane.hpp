@@ -48,6 +48,9 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  /// The memory that such a lane takes on its GPU; of kept blocks and their results alone, if asked.
+  static std::int64_t bytes_needed(const BlockList& list, const LaneShape& shape, bool kept_only = false);
+
   Where where() const { return shape_.where; }
   /// This lane's copy of x, and the stream on which to fill it: the product waits for `mark_x`.
   std::byte* x_memory();

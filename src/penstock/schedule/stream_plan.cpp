@@ -29,108 +29,153 @@ std::int64_t natural_slot(std::int64_t total) {
   return std::clamp<std::int64_t>(total / 64, kMiB, 32 * kMiB);
 }
 
+/// One GPU's memory: what it may hold of all, and what is left for blocks that stay and their rows of y.
 struct Room {
-  std::int64_t usable = 0;  // what one GPU may hold
+  std::int64_t usable = 0;
   std::int64_t slot = 0;
-  std::int64_t kept = 0;  // of it, for blocks that stay
+  std::int64_t kept = 0;
   bool ring = true;
 };
 
-/// How one GPU's memory is shared out. The rows of a slot are not known before the cut: 8 bytes of it at least are a row's.
-Room room_on(int gpu, const StreamSettings& s, std::int64_t cols, std::int64_t total, double share) {
+/// What a matrix asks of a budget before it is cut. `y_share`: bytes of y for each byte of the matrix, on the average.
+struct Sizes {
+  std::int64_t x_bytes, total;
+  double y_share;
+};
+
+Room room_on(int gpu, const StreamSettings& s, const Sizes& sizes, double share) {
   Room room;
   const auto free = gpu_info(gpu).free_bytes;
   room.usable = s.device_memory > 0 ? s.device_memory : std::max<std::int64_t>(free - kReserve, 0);
   room.usable = std::min(room.usable, std::max<std::int64_t>(free - kReserve / 8, 0));
   const auto lanes_here = std::count(s.devices.begin(), s.devices.end(), Where{gpu});
   room.usable = static_cast<std::int64_t>(static_cast<double>(room.usable) * share) / lanes_here;
-  const auto x = up(cols * s.entry_bytes);
-  const auto y_part =
-      8 + s.entry_bytes;  // of 8 bytes of a slot: themselves and the entry of y that they may stand for
-  const auto left = room.usable - x - kAlignment * (2 * s.slots + 4);
-  const auto rows_too = [&](std::int64_t bytes) { return bytes / y_part * 8; };
-  const auto parts = static_cast<std::int64_t>(std::ssize(s.devices));
-  if (s.keep && rows_too(left) >= total / parts + kMiB) {
-    room.ring = false, room.kept = rows_too(left);
+  const auto left = room.usable - sizes.x_bytes - kAlignment * (2 * s.slots + 4);
+  const auto of_matrix = [&](std::int64_t bytes) {
+    return std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(bytes) / (1 + sizes.y_share)),
+                                  0);
+  };
+  const auto parts = std::ssize(s.devices);
+  if (s.keep && of_matrix(left) >= sizes.total / parts + sizes.total / 64 + kMiB / 16) {
+    room.ring = false, room.kept = of_matrix(left);
     return room;
   }
-  room.slot = s.slot_bytes > 0 ? s.slot_bytes : natural_slot(total);
-  room.slot =
-      std::min(room.slot, rows_too(left / (s.keep && s.slot_bytes == 0 ? 2 : 1)) / s.slots / 128 * 128);
+  // A row of a slot takes 8 bytes of it at least, and its entry of y as many again.
+  const auto with_y = 8 + s.entry_bytes;
+  const auto most = left / (s.keep && s.slot_bytes == 0 ? 2 : 1) / s.slots * 8 / with_y / 128 * 128;
+  room.slot = std::min(s.slot_bytes > 0 ? s.slot_bytes : natural_slot(sizes.total), most);
   if (room.slot < kLeastSlot)
     throw Error(Errc::out_of_memory,
                 "GPU " + std::to_string(gpu) + " may hold " + std::to_string(room.usable) +
-                    " bytes, x takes " + std::to_string(x) + " of them, and " + std::to_string(s.slots) +
-                    " slots need at least " + std::to_string(s.slots * kLeastSlot * y_part / 8) +
+                    " bytes, x takes " + std::to_string(sizes.x_bytes) + " of them, and " +
+                    std::to_string(s.slots) + " slots need at least " +
+                    std::to_string(s.slots * kLeastSlot * with_y / 8) +
                     ": allow more device_memory, use fewer slots, or cut the matrix into ranges of columns");
-  if (s.keep) room.kept = std::max<std::int64_t>(rows_too(left - s.slots * room.slot / 8 * y_part), 0);
+  if (s.keep) room.kept = of_matrix(left - s.slots * room.slot);
   return room;
 }
 
 }  // namespace
 
-StreamPlan::StreamPlan(const Cut& cut, std::int64_t cols, std::int64_t total_bytes,
-                       const StreamSettings& settings)
-    : settings_(settings) {
+StreamPlan::StreamPlan(const Cut& cut, Shape matrix, const StreamSettings& settings) : settings_(settings) {
   require(!settings.devices.empty(), "Streamed: no device is named; give at least one");
   require(settings.slots >= 1, "Streamed: slots = " + std::to_string(settings.slots) + "; give at least 1");
   require(settings.slot_bytes >= 0 && settings.device_memory >= 0, "Streamed: a size is negative");
   // Another process may take memory between the question and the allocation: ask for less, then give up.
   for (double share = 1; lanes_.empty(); share /= 2) try {
-      build(cut, cols, total_bytes, share);
+      build(cut, matrix, share);
     } catch (const Error& e) {
       lanes_.clear();
       if (e.code() != Errc::out_of_memory || settings.device_memory > 0 || share < 0.2) throw;
     }
 }
 
-void StreamPlan::build(const Cut& cut, std::int64_t cols, std::int64_t total, double share) {
-  const auto& devices = settings_.devices;
-  std::vector<Room> rooms;
-  for (const auto where : devices)
-    rooms.push_back(where.is_gpu()
-                        ? room_on(where.gpu, settings_, cols, total, share)
-                        : Room{.slot = settings_.slot_bytes > 0 ? settings_.slot_bytes : kMiB / 4});
-  bool ring = false;
-  std::int64_t slot = std::int64_t(1) << 62, kept_in_all = 0;
-  for (const auto& r : rooms) ring |= r.ring, kept_in_all += r.kept;
-  for (const auto& r : rooms)
-    if (r.ring) slot = std::min(slot, r.slot);
-  if (!ring) slot = natural_slot(total);  // a row too long to be kept in one block is all that may travel
-  // Equal shares of what is kept, as far as each device has room.
-  const auto wanted = std::min(kept_in_all, total + std::ssize(devices) * kMiB);
+/// Equal shares of what the devices keep, as far as each has room.
+std::vector<std::int64_t> StreamPlan::shares_of(std::span<const std::int64_t> kept, std::int64_t total) {
+  const auto all = std::accumulate(kept.begin(), kept.end(), std::int64_t(0));
+  const auto wanted = std::min(all, total + total / 64 + std::ssize(kept) * kMiB / 16);
   std::vector<std::int64_t> shares;
-  for (const auto& r : rooms)
-    shares.push_back(kept_in_all > 0 ? static_cast<std::int64_t>(static_cast<double>(wanted) *
-                                                                 static_cast<double>(r.kept) /
-                                                                 static_cast<double>(kept_in_all))
-                                     : 0);
-  list_ = cut(slot, shares);
+  for (const auto k : kept)
+    shares.push_back(all > 0 ? static_cast<std::int64_t>(double(wanted) * double(k) / double(all)) : 0);
+  return shares;
+}
+
+/// Who keeps which blocks, and how large slots must be for the others.
+std::vector<LaneShape> StreamPlan::assign(std::span<const std::int64_t> shares) const {
   const auto count = std::ssize(list_.blocks);
   std::vector<LaneShape> shapes;
   std::int64_t at = 0;
-  for (std::size_t g = 0; g < devices.size(); ++g) {
-    LaneShape shape{.where = devices[g], .kept_first = at, .kept_last = at, .travels_last = count};
-    for (std::int64_t bytes = 0; at < count && shares[g] > 0; ++at) {
-      bytes += up(list_.bytes[std::size_t(at)]);
-      // Shares are rounded: the last device takes what is over, if there is room.
-      const bool last = g + 1 == devices.size();
-      if (bytes > (last ? std::max(shares[g], std::min(rooms[g].kept, shares[g] + 2 * kMiB)) : shares[g]))
-        break;
-    }
+  for (std::size_t g = 0; g < shares.size(); ++g) {
+    LaneShape shape{.where = settings_.devices[g], .kept_first = at, .travels_last = count};
+    for (std::int64_t bytes = 0; at < count; ++at)
+      if ((bytes += up(list_.bytes[std::size_t(at)])) > shares[g]) break;
     shape.kept_last = at;
     shapes.push_back(shape);
   }
-  travels_first_ = at;
-  std::int64_t slot_bytes = 0, slot_rows = 0;
+  std::int64_t bytes = 0, rows = 0;
   for (auto i = at; i < count; ++i) {
-    slot_bytes = std::max(slot_bytes, list_.bytes[std::size_t(i)]);
-    slot_rows = std::max(slot_rows, list_.blocks[std::size_t(i)].rows);
+    bytes = std::max(bytes, list_.bytes[std::size_t(i)]);
+    rows = std::max(rows, list_.blocks[std::size_t(i)].rows);
   }
-  const auto slots = static_cast<int>(std::min<std::int64_t>(settings_.slots, count - at));
   for (auto& shape : shapes) {
-    shape.slots = slots, shape.slot_bytes = slot_bytes, shape.slot_rows = slot_rows;
+    shape.slots = static_cast<int>(std::min<std::int64_t>(settings_.slots, count - at));
+    shape.slot_bytes = bytes, shape.slot_rows = rows;
     shape.entry_bytes = settings_.entry_bytes, shape.bounce = settings_.bounce;
+  }
+  return shapes;
+}
+
+void StreamPlan::build(const Cut& cut, Shape matrix, double share) {
+  const auto& devices = settings_.devices;
+  const Sizes sizes{
+      up(matrix.cols * settings_.entry_bytes), matrix.bytes,
+      double(matrix.rows * settings_.entry_bytes) / double(std::max<std::int64_t>(matrix.bytes, 1))};
+  std::vector<Room> rooms;
+  std::vector<std::int64_t> kept;
+  std::int64_t slot = std::int64_t(1) << 62;
+  bool ring = false;
+  for (const auto where : devices) {
+    const auto& r = rooms.emplace_back(
+        where.is_gpu() ? room_on(where.gpu, settings_, sizes, share)
+                       : Room{.slot = settings_.slot_bytes > 0 ? settings_.slot_bytes : kMiB / 4});
+    kept.push_back(r.kept);
+    ring |= r.ring;
+    if (r.ring) slot = std::min(slot, r.slot);
+  }
+  if (!ring) slot = natural_slot(matrix.bytes);  // rows too long to be kept in one block travel all the same
+  // How many bytes of y the kept rows have is known after the cut alone: shares are corrected by what they came to.
+  std::vector<LaneShape> shapes;
+  bool fits = false;
+  for (int round = 0; round < 9 && !fits; ++round) {
+    if (round == 8) kept.assign(kept.size(), 0);
+    const auto shares = shares_of(kept, matrix.bytes);
+    list_ = cut(slot, shares);
+    shapes = assign(shares);
+    fits = true;
+    bool full = true;
+    for (std::size_t g = 0; g < devices.size(); ++g) {
+      if (!devices[g].is_gpu()) continue;
+      const auto need = Lane::bytes_needed(list_, shapes[g]);
+      const auto fixed = need - Lane::bytes_needed(list_, shapes[g], true);
+      const bool all = shapes.back().kept_last == std::ssize(list_.blocks);
+      if (need <= rooms[g].usable && (all || kept[g] == 0 || need > rooms[g].usable * 49 / 50)) continue;
+      (need > rooms[g].usable ? fits : full) = false;
+      const auto space = double(std::max<std::int64_t>(rooms[g].usable - fixed, 0));
+      const auto taken = double(std::max<std::int64_t>(need - fixed, 1));
+      const auto held = double(std::min(kept[g], shares[g]));
+      kept[g] = static_cast<std::int64_t>(held * std::min(space / taken, 4.0) * (round < 5 ? 0.995 : 0.9));
+    }
+    if (fits && !full && round < 4) fits = false;
+  }
+  for (std::size_t g = 0; g < devices.size(); ++g)
+    if (const auto need = Lane::bytes_needed(list_, shapes[g]); devices[g].is_gpu() && need > rooms[g].usable)
+      throw Error(Errc::out_of_memory, "GPU " + std::to_string(devices[g].gpu) + " may hold " +
+                                           std::to_string(rooms[g].usable) + " bytes; x and " +
+                                           std::to_string(shapes[g].slots) +
+                                           " slots of the largest block take " + std::to_string(need) +
+                                           ": allow more device_memory, smaller blocks or fewer slots");
+  travels_first_ = shapes.back().kept_last;
+  for (const auto& shape : shapes) {
     lanes_.push_back(std::make_unique<Lane>(list_, shape));
     poll_interrupt();
   }
@@ -138,7 +183,8 @@ void StreamPlan::build(const Cut& cut, std::int64_t cols, std::int64_t total, do
   for (const auto& b : list_.blocks) pieces |= b.piece;
   for (const auto where : devices) gpu |= where.is_gpu();
   if (pieces)
-    cells_ = allocate<std::byte>(count * settings_.entry_bytes, {gpu ? Memory::pinned : Memory::host});
+    cells_ = allocate<std::byte>(std::ssize(list_.blocks) * settings_.entry_bytes,
+                                 {gpu ? Memory::pinned : Memory::host});
   for (const auto& a : lanes_)
     for (const auto& b : lanes_) enable_peer(a->where(), b->where());
 }

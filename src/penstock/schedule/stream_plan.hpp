@@ -29,8 +29,13 @@ class StreamPlan {
   /// that is cut already ignores both.
   using Cut = std::function<BlockList(std::int64_t slot_bytes, std::span<const std::int64_t> kept)>;
 
+  /// A matrix before it is cut; `bytes` is what its blocks come to, about.
+  struct Shape {
+    std::int64_t rows = 0, cols = 0, bytes = 0;
+  };
+
   /// Throws Error{out_of_memory}, with the numbers, where x and a ring do not fit.
-  StreamPlan(const Cut& cut, std::int64_t cols, std::int64_t total_bytes, const StreamSettings& settings);
+  StreamPlan(const Cut& cut, Shape matrix, const StreamSettings& settings);
 
   /// y = the product; x has cols entries, y rows, of `product.entry_bytes` each, in host, pinned or one GPU's memory.
   void multiply(const BlockProduct& product, VectorAt x, VectorAt y, Trace* trace = nullptr);
@@ -43,7 +48,9 @@ class StreamPlan {
   Where home() const { return settings_.devices.front(); }
 
  private:
-  void build(const Cut& cut, std::int64_t cols, std::int64_t total_bytes, double share);
+  void build(const Cut& cut, Shape matrix, double share);
+  static std::vector<std::int64_t> shares_of(std::span<const std::int64_t> kept, std::int64_t total);
+  std::vector<LaneShape> assign(std::span<const std::int64_t> shares) const;
   void place_x(const BlockProduct& product, VectorAt x);
   void spread_from_host(const std::byte* x, std::int64_t bytes, bool pageable);
   void finish_pieces(const BlockProduct& product, VectorAt y);
