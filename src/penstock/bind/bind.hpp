@@ -33,6 +33,7 @@ void graph_traverse(nb::module_&);
 void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
+void device_op(nb::module_&);
 void probe(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.

@@ -25,5 +25,6 @@ NB_MODULE(_core, m) {
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_op(m);
   penstock::bind::probe(m);
 }
