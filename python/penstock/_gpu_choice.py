@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 # Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
 LEAST_NNZ = 4_000_000
 PREPARED = 100  # products that `prepare` counts with where it is not told
-_SAMPLES = 512
-_SEGMENT = 1024  # nonzeros between two restart points of the packed form
-_SEGMENT_BYTES = 12  # of a restart point
+_TILES = 96  # sampled to estimate the size of the packed form
+_TILE, _GROUP = 1024, 16  # nonzeros; see format/packed_view.hpp
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Choice:
 
 
 def estimate_packed(a: csr_array) -> int:
-    """Bytes of the packed form, from a sample of segments and values; kept with the matrix."""
+    """Bytes of the packed form, from a sample of tiles and values; kept with the matrix."""
     known = a._derived.get("packed_estimate")
     if known is not None:
         return known
@@ -52,33 +51,48 @@ def estimate_packed(a: csr_array) -> int:
     if nnz == 0:
         return 0
     rng = np.random.default_rng(0)
-    at = np.sort(rng.integers(0, nnz, _SAMPLES))
-    rows = np.searchsorted(indptr, at, side="right") - 1
-    sizes = []
-    for position, row in zip(at, rows, strict=True):
-        first, end = int(indptr[row]), int(indptr[row + 1])
-        first += (int(position) - first) // _SEGMENT * _SEGMENT
-        segment = np.asarray(indices[first : min(first + _SEGMENT, end)], np.int64)
-        width = int(np.abs(np.diff(segment)).max(initial=0)).bit_length()
-        sizes.append((_SEGMENT_BYTES + width * (len(segment) - 1) / 8) / len(segment))
-    each = float(np.mean(sizes)) + _value_bytes(a, at)
-    estimate = int(each * nnz) + 8 * a.shape[0] // 2
+    tiles = -(-nnz // _TILE)
+    chosen = np.arange(tiles) if tiles <= _TILES else rng.integers(0, tiles, _TILES)
+    mask = (1 << int(max(a.shape[1] - 1, 0)).bit_length()) - 1
+    bits = entries = 0
+    for tile in chosen:
+        first, end = int(tile) * _TILE, min(int(tile) * _TILE + _TILE, nnz)
+        columns = np.asarray(indices[first:end], np.int64)
+        gaps = np.empty_like(columns)
+        gaps[1:] = (columns[1:] - columns[:-1] - 1) & mask
+        gaps[0] = (columns[0] - int(indices[first - 1]) - 1) & mask if first else columns[0]
+        low, high = np.searchsorted(indptr, (first, end), side="left")
+        begins = np.unique(indptr[low:high]) - first  # empty rows begin where the next one does
+        gaps[begins] = columns[begins]
+        groups = np.zeros(-(-len(gaps) // _GROUP) * _GROUP, np.int64)
+        groups[: len(gaps)] = gaps
+        widest = groups.reshape(-1, _GROUP).max(axis=1)
+        bits += _GROUP * int(np.ceil(np.log2(widest + 1.0)).sum()) + 5 * (_TILE // _GROUP) + 128
+        bits += min(-(-10 * len(begins) // 32) * 32, _TILE)
+        entries += end - first
+    at = np.sort(rng.integers(0, nnz, 512))
+    each = bits / 8 / entries + _value_bytes(a, at)
+    estimate = int(each * nnz + a.shape[0] * (1 / 8 + 8 / 1024)) + 128
     a._derived["packed_estimate"] = estimate
     return estimate
 
 
 def _value_bytes(a: csr_array, at: np.ndarray) -> float:
-    """Bytes that a value takes at least when it is narrowed without loss, as the sample has it."""
+    """Bytes of a value stored the shortest way that gives back every bit, as the sample has it."""
     if a.dtype == np.bool_:
         return 0
     values = np.asarray(a.data[at])
     distinct = len(np.unique(values))
-    if distinct <= 1:
-        return 0
-    if distinct <= 200:  # of 512: a dictionary, or small integers
+    if distinct <= 16:
+        return 0 if distinct == 1 else 0.5
+    if distinct <= 200:  # of 512: a dictionary of bytes
         return 1
-    if a.dtype == np.float64 and (values == values.astype(np.float32)).all():
-        return 4
+    if values.dtype.kind == "f":
+        whole = values == np.floor(values)
+        if whole.all() and np.abs(values).max() < 2**15:
+            return 2
+        if (values == values.astype(np.float32)).all():
+            return 4
     return a.dtype.itemsize
 
 
@@ -167,6 +181,13 @@ def automatic(a: csr_array, entry: int) -> Setting | None:
         known = key, choice.gpu.setting if choice is not None and choice.gpu is not None else None
         a._derived["gpu_choice"] = known
     return known[1]
+
+
+def give_up(a: csr_array) -> None:
+    """No plan could be made: the CPU computes until the number of products has doubled."""
+    known = a._derived.get("gpu_choice")
+    if known is not None:
+        a._derived["gpu_choice"] = known[0], None
 
 
 def predicted(

@@ -1,7 +1,7 @@
 """The model of a product on GPUs whose memory the matrix may exceed: bytes and seconds of every resource.
 
-buono-2017 (section 3.2.2) counts all transfers, and the last block's kernel, which nothing hides. Here the same is asked
-of each resource, as they work side by side: the links up and down, host memory behind all links, the GPUs' memory,
+buono-2017 (section 3.2.2) counts all transfers, and the last block's kernel, which nothing hides. Here the same is
+asked of each resource, as they work side by side: the links up and down, host memory behind all links, the GPUs' memory,
 and the CPU. The slowest one is the time, plus what cannot overlap: the first block's way in and the last one's way out.
 Blocks that stay on the GPUs take no link; they are computed while others travel.
 """
@@ -169,9 +169,13 @@ def predict(
     vectors_travel = work.vectors != "device"
     x = work.cols * work.entry if vectors_travel else 0
     y = work.rows * work.entry if vectors_travel else 0
-    x_up = x if n > 1 and gpu.peer else x * n  # a part over each link and on from GPU to GPU, or whole over each
+    x_up = (
+        x if n > 1 and gpu.peer else x * n
+    )  # a part over each link and on from GPU to GPU, or whole over each
     link_up, link_down = machine.together(n, "up"), machine.together(n, "down")
-    copies = blocks / n * _PARTS[how.codec] * gpu.latency * 0.25  # the next copy is queued: most latency is hidden
+    copies = (
+        blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
+    )  # the next copy is queued: most latency is hidden
 
     # The CPU's share: it takes blocks from the same counter, at what host memory leaves it.
     helped = 0.0
@@ -210,10 +214,10 @@ def predict(
         ("host memory, staging", travels + x + y, x_seconds + staged + results),
         ("CPU", streamed * helped, nnz_streamed * helped / cpu_nnz(work, machine.threads)),
     ]
-    uses = [_use(name, moved, spent) for name, moved, spent in resources if moved and spent]
+    uses = [use(name, moved, spent) for name, moved, spent in resources if moved and spent]
     if staged == 0 and not pageable:
         uses = [u for u in uses if "staging" not in u["resource"]]
-    slowest = max(uses, key=lambda u: u["seconds"], default=_use("device memory", 0, gpu.launch))
+    slowest = max(uses, key=lambda u: u["seconds"], default=use("device memory", 0, gpu.launch))
     return Prediction(
         setting=how,
         seconds=slowest["seconds"] + tail,
@@ -227,7 +231,8 @@ def predict(
     )
 
 
-def _use(resource: str, moved: float, seconds: float) -> dict[str, Any]:
+def use(resource: str, moved: float, seconds: float) -> dict[str, Any]:
+    """One resource's part of a product, as an Explanation lists it."""
     rate = moved / seconds if seconds else 0.0
     return {"resource": resource, "bytes": int(moved), "bandwidth": rate, "seconds": seconds}
 

@@ -51,7 +51,9 @@ def device(ordinal: int = 0) -> Place:
     """
     number = operator.index(ordinal)
     if number < 0:
-        raise ValueError(f"device({ordinal}): GPUs are numbered from 0; the CPU's memory is ps.host")
+        raise ValueError(
+            f"device({ordinal}): GPUs are numbered from 0; the CPU's memory is ps.host"
+        )
     return Place("device", number)
 
 
@@ -84,7 +86,11 @@ def move(a: csr_array, where: Any) -> csr_array:
             f"the matrix takes {a.nbytes} bytes, options.device_memory allows {limit} on {place!r}: keep it in host "
             "memory and use Streamed, or allow more"
         )
-    gpu = _core.ordinal(a._core) if a.place == "device" and place.memory != "device" else place.ordinal
+    gpu = (
+        _core.ordinal(a._core)
+        if a.place == "device" and place.memory != "device"
+        else place.ordinal
+    )
     return type(a)._wrap(_core.to_place(a._core, place.memory, gpu))
 
 
@@ -111,5 +117,9 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float64, place: Any = pi
     if where.memory == "host":
         return np.empty(dims, dtype)
     if where.memory == "device":
-        raise ValueError(f"empty: NumPy cannot reach {where!r}: use CuPy or PyTorch for vectors on a GPU")
-    return _core.empty_bytes(math.prod(dims) * dtype.itemsize, where.memory).view(dtype).reshape(dims)
+        raise ValueError(
+            f"empty: NumPy cannot reach {where!r}: use CuPy or PyTorch for vectors on a GPU"
+        )
+    return (
+        _core.empty_bytes(math.prod(dims) * dtype.itemsize, where.memory).view(dtype).reshape(dims)
+    )

@@ -10,7 +10,8 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array, as_type, checked, result_dtype
 from penstock._explain import Explanation, active
-from penstock._schedules import as_schedule, options
+from penstock._gpu_choice import LEAST_NNZ
+from penstock._schedules import InCore, Streamed, ZeroCopy, as_schedule, options
 
 if TYPE_CHECKING:
     from penstock._csr import csr_array
@@ -52,6 +53,23 @@ def from_left(transposed: Any, x: Any) -> np.ndarray:
             f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A"
         )
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
+
+
+def on_gpu(x: Any) -> bool:
+    """Whether an array of any library (CuPy, PyTorch, JAX) is in a GPU's memory, by DLPack's word."""
+    device = getattr(x, "__dlpack_device__", None)
+    return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
+
+
+def check_maps(maps: list[tuple[str, Any]]) -> None:
+    """Touching the pages of a mapped file that was truncated kills the process: its size is asked before each product.
+    Nothing helps against a file that is cut during one."""
+    for path, mapping in maps:
+        if mapping.size() < len(mapping):
+            raise ValueError(
+                f"{path} has {mapping.size()} bytes now, {len(mapping)} were mapped: the file was truncated. Write the "
+                "store again and open it anew"
+            )
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
@@ -162,28 +180,127 @@ def dot(
     schedule: Any,
     algorithm: str,
     semiring: str,
-) -> np.ndarray:
-    how = None if schedule is None else as_schedule(schedule)._lower()
+) -> Any:
+    if a._derived and "maps" in a._derived:
+        check_maps(a._derived["maps"])
+    how = None if schedule is None else as_schedule(schedule)
+    if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
+        from penstock._device_vectors import dot_on_gpu
+
+        return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
 
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
+        if x.ndim == 2:
+            return _columns(a, x, y, how, algorithm, semiring, alpha, beta, traced)
+        plan, note = _plan(a, x.itemsize, how, algorithm)
+        if plan is not None:
+            from penstock import _streaming
+
+            try:
+                return _streaming.multiply(a, plan, x, y, semiring, alpha, beta, traced)
+            except _core.NotCompiledError as error:
+                if plan.request.setting.codec not in ("auto", "raw") or plan.codec != "raw":
+                    raise
+                note = str(error)
         limit = options.device_memory or 0
-        core = _core.product if x.ndim == 1 else _core.product_columns
-        return core(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
+        args = (algorithm, semiring, alpha, beta, limit, traced)
+        event = _core.product(a._core, x, y, _lowered(a, how), *args)
+        if event is not None and note:
+            event["fallback"] = note
+        return event
 
     return _run(a, x, out, alpha, beta, semiring, False, call)
 
 
-def _lower(a: csr_array, entry_bytes: int, schedule: Any) -> Any:
-    if schedule is None:
-        return _core.choose(a._core, entry_bytes, options.device_memory or 0)
-    return as_schedule(schedule)._lower()
+def _lowered(a: csr_array, how: Any) -> Any:
+    """For the core; None lets it choose between the CPU's two ways."""
+    if how is not None:
+        return how._lower()
+    return _core.in_core(_core.ordinal(a._core)) if a.place == "device" else None
 
 
-def explain(a: csr_array, dtype: np.dtype, columns: int, schedule: Any) -> Explanation:
-    width = dtype.itemsize * columns
-    how = _lower(a, width, schedule)
-    plan = _core.price(a._core, how, width, options.device_memory or 0)
-    return Explanation(**plan, flops=2 * a.nnz * columns)
+def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]:
+    """(the plan of this product or None, why there is none where one was wanted)."""
+    if how is None:
+        if algorithm != "auto":
+            return None, ""
+        limit = options.device_memory
+        if "stream_plans" not in a._derived and (
+            a.nnz < LEAST_NNZ and (limit is None or a.nbytes <= limit)
+        ):
+            return None, ""  # small: the GPUs are not even asked for
+    elif isinstance(how, ZeroCopy) or (isinstance(how, InCore) and how.gpu < 0):
+        return None, ""
+    from penstock import _gpu_choice, _streaming
+
+    if how is not None:
+        request = _streaming.request_for(a, how, entry)
+        if request is None:
+            _require_plain(a, how)
+            return None, ""
+        if algorithm != "auto":
+            raise ValueError(
+                f"algorithm '{algorithm}' needs the matrix in core on the CPU: leave it at auto for {how}"
+            )
+        return _streaming.plan_for(a, request, entry), ""
+    plan = _streaming.existing(a, entry)
+    setting = None if plan is not None else _gpu_choice.automatic(a, entry)
+    if setting is None:
+        return plan, ""
+    try:
+        done = a._derived.get("products", 1)
+        return _streaming.plan_for(a, _streaming.planned(setting), entry, done), ""
+    except (MemoryError, RuntimeError) as error:
+        _gpu_choice.give_up(a)
+        return None, f"computed on the CPU: {error}"
+
+
+def _require_plain(a: csr_array, how: Any) -> None:
+    """Options that only plans know, where there can be no plan."""
+    if isinstance(how, InCore) and how.kernel not in ("auto", "merge_path"):
+        raise ValueError(
+            f"{how} needs the matrix in host memory, it is in {a.place} memory: use A.to(ps.host), or kernel='auto'"
+        )
+    if isinstance(how, Streamed) and how.codec not in ("auto", "raw") and a.nnz:
+        raise _core.PlacementError(
+            f"Streamed(codec={how.codec!r}) reads the matrix in host memory, it is in {a.place} memory: use "
+            "A.to(ps.host)"
+        )
+
+
+def _columns(
+    a: csr_array,
+    x: np.ndarray,
+    y: np.ndarray,
+    how: Any,
+    algorithm: str,
+    semiring: str,
+    alpha: Any,
+    beta: Any,
+    traced: bool,
+) -> Any:
+    chosen = getattr(how, "codec", "auto"), getattr(how, "kernel", "auto")
+    if chosen[0] not in ("auto", "raw") or chosen[1] not in ("auto", "merge_path"):
+        raise ValueError(
+            f"{how}: several columns are multiplied from the CSR arrays: leave codec and kernel at auto, or multiply a "
+            "column at a time"
+        )
+    limit = options.device_memory or 0
+    args = (algorithm, semiring, alpha, beta, limit, traced)
+    return _core.product_columns(a._core, x, y, _lowered(a, how), *args)
+
+
+def explain(
+    a: csr_array, dtype: np.dtype, columns: int, schedule: Any, vectors: str = "host"
+) -> Explanation:
+    from penstock._gpu_explain import explain_on_cpu, explain_on_gpu
+
+    how = None if schedule is None else as_schedule(schedule)
+    if columns == 1:
+        told = explain_on_gpu(a, dtype.itemsize, how, vectors)
+        if told is not None:
+            return told
+    return explain_on_cpu(a, dtype.itemsize * columns, columns, how)
 
 
 def form(a: csr_array) -> csr_array:

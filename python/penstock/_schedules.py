@@ -87,8 +87,8 @@ class InCore:
         if self.gpu >= gpu_count():
             why = "" if gpu_count() else f" ({no_gpu()})"
             raise _core.PlacementError(
-                f"InCore on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}; compute on the CPU with gpu=-1, or "
-                "use Streamed, which takes what there is"
+                f"InCore on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}; compute on the CPU with "
+                "gpu=-1, or use Streamed, which takes what there is"
             )
 
     def _lower(self) -> Any:
@@ -111,8 +111,8 @@ class Streamed:
         How entries travel, all of them without loss: the CSR arrays as they are, columns packed as gaps, or ELL-G.
         "auto" packs where that pays, the time to encode included.
     keep : bool
-        What fits stays on the GPUs between calls, and only the rest travels. The CPU as a device keeps blocks only
-        under a `device_memory`: its memory is the matrix's own.
+        What fits stays on the GPUs between calls, and only the rest travels. The CPU as a device keeps nothing: its
+        memory is the matrix's own.
     cpu : bool
         Threads of the CPU take blocks, too.
 

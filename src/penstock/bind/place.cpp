@@ -127,11 +127,6 @@ void place(nb::module_& m) {
     return std::pair(info.free_bytes, info.memory_bytes);
   }, nb::arg("gpu"), "(free, total) bytes of a GPU's memory, now.");
   m.def("why_no_gpu", why_no_gpu, "Why no GPU can be used, with the remedy; \"\" where one can.");
-  m.def("wait_for_default_stream", [](int gpu) {
-    const nb::gil_scoped_release release;
-    const UseDevice use(Where{gpu});
-    synchronize(Stream{nullptr, Where{gpu}});
-  }, nb::arg("gpu"), "Waits for the work in a GPU's default stream, by which DLPack hands arrays over.");
 }
 
 }  // namespace penstock::bind
