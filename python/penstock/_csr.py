@@ -181,7 +181,7 @@ class csr_array(Structure):
 
         Parameters
         ----------
-        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch), of shape (cols,).
+        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch): (cols,).
             Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
             contiguous are fastest; columns cost a copy of x into rows.
         out : array of the result's shape and type, optional
@@ -241,7 +241,7 @@ class csr_array(Structure):
         `penstock probe`. For a sparse x, `spgemm_estimate(A, x)`.
 
         Returns an Explanation, whose text has the schedule, the reason, bytes and seconds of each resource, the one
-        that binds, and what else was considered. Raises MemoryError, with the numbers, for a schedule that does not fit.
+        that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
         """
         if x is None:
             return _products.explain(self, result_dtype(self.dtype), 1, schedule)

@@ -93,8 +93,8 @@ def _why(a: csr_array, choice: _gpu_choice.Choice | None) -> str:
         return "x or out is on a GPU, but GPUs are turned off or not usable: see ps.options.gpus and penstock doctor"
     if a.place == "device":
         return (
-            "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory (A.to(ps.host)) "
-            "and use A.prepare(schedule=ps.InCore(gpu=0))"
+            "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory "
+            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(gpu=0))"
         )
     return f"x or out is on a GPU, and the matrix is empty or in {a.place} memory: use vectors in host memory"
 

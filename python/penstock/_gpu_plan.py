@@ -1,9 +1,9 @@
 """The model of a product on GPUs whose memory the matrix may exceed: bytes and seconds of every resource.
 
 buono-2017 (section 3.2.2) counts all transfers, and the last block's kernel, which nothing hides. Here the same is
-asked of each resource, as they work side by side: the links up and down, host memory behind all links, the GPUs' memory,
-and the CPU. The slowest one is the time, plus what cannot overlap: the first block's way in and the last one's way out.
-Blocks that stay on the GPUs take no link; they are computed while others travel.
+asked of each resource, as they work side by side: the links up and down, host memory behind all links, the GPUs'
+memory, and the CPU. The slowest one is the time, plus what cannot overlap: the first block's way in and the last
+one's way out. Blocks that stay on the GPUs take no link; they are computed while others travel.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _THREAD_NNZ_FAR = 0.5e9
 _FAR = 4 * MIB  # bytes of x
 _ENCODE_NNZ = 60e6  # nonzeros a second that a thread packs
 _REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
+_LANE = 20e-6  # seconds until the host thread of one more GPU runs
 _PARTS = {"raw": 3, "packed": 4, "ell_g": 3}  # copies a block
 
 
@@ -205,7 +206,7 @@ def predict(
     first = slot / gpu.up + gpu.latency if streamed and not kept else 0.0
     parts = max(total // max(slot or natural_block(total), 1), 1)
     tail = _kernel_seconds(work.nnz / parts, total / parts, how.codec, gpu) if streamed else 0.0
-    tail += (y / n / max(parts / n, 1)) / gpu.down + gpu.launch
+    tail += (y / n / max(parts / n, 1)) / gpu.down + gpu.launch + (n - 1) * _LANE
 
     resources = [
         ("host link, up", travels + x_up, link),

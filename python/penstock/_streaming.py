@@ -105,8 +105,8 @@ def _requested(how: Streamed | InCore, devices: list[int], entry: int) -> Reques
 def request_for(
     a: csr_array, how: Schedule, entry: int, on_cpu_too: bool = False
 ) -> Request | None:
-    """What a plan for this schedule is made from; None where the schedule walks the matrix without one: on the CPU's own
-    rings, over the link, or in core where the matrix is."""
+    """What a plan for this schedule is made from; None where the schedule walks the matrix without one: on the CPU's
+    own rings, over the link, or in core where the matrix is."""
     if a.place not in _READABLE or a.nnz == 0 or min(a.shape) == 0:
         return None
     if isinstance(how, Streamed):
@@ -185,8 +185,8 @@ def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
     if want.codec != "auto":
         needed = work.bytes(want.codec)
     raise MemoryError(
-        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {max(room, 0)}: use "
-        "Streamed, which keeps what fits and moves the rest, or allow more device_memory"
+        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {max(room, 0)}: "
+        "use Streamed, which keeps what fits and moves the rest, or allow more device_memory"
     )
 
 
@@ -317,7 +317,6 @@ def multiply(
     if event is not None:
         event["codec"] = plan.codec
         event["kept_bytes"] = plan.facts["kept_bytes"]
-        event["devices_used"] = list(plan.request.devices)
         if plan.prediction is not None:
             event["predicted_seconds"] = plan.prediction.seconds
         if plan.notes:
