@@ -93,6 +93,11 @@ def existing(a: csr_array, entry: int) -> Plan | None:
     return None
 
 
+def _is_made(a: csr_array, request: Request, entry: int) -> bool:
+    known = a._derived.get("stream_plans")
+    return known is not None and (request, entry) in known[0]
+
+
 # From schedules to requests
 
 
@@ -112,10 +117,9 @@ def request_for(
     if isinstance(how, Streamed):
         how._check()
         devices = how._devices()
-        on_gpu = max(devices) >= 0
-        if not on_gpu and how.codec in ("auto", "raw") and not on_cpu_too:
-            return None
-        return _requested(how, devices, entry)
+        request = _requested(how, devices, entry)
+        rings = max(devices) < 0 and how.codec in ("auto", "raw")  # of the CPU: they need no plan
+        return request if not rings or on_cpu_too or _is_made(a, request, entry) else None
     if isinstance(how, InCore) and how.gpu >= 0:
         how._check()
         if how.kernel == "cusparse":

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 from fake_gpus import NEEDS_PACKED, NEEDS_PLANS, fake_gpus, h200s  # noqa: F401
+from penstock._gpu_machine import Gpu, Machine, from_probe
+from penstock._gpu_plan import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
 
 import penstock as ps
 from penstock import _core, _gpu_choice
-from penstock._gpu_machine import Gpu, Machine, from_probe
-from penstock._gpu_plan import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
 
 GIB = 1 << 30
 ROWS, NNZ = 1 << 26, 2_100_000_000
@@ -116,9 +116,7 @@ def test_auto_packs_where_it_pays(changes, codec):
     work, machine = with_(RMAT26, **changes), h200s(1)
     chosen, others = best(work, machine, settings(work, machine, keep=False, budget=2 * GIB))
     assert chosen.setting.codec == codec
-    assert all(
-        o.amortised(work.products) >= 0.99 * chosen.amortised(work.products) for o in others
-    )
+    assert all(o.amortised(work.products) >= 0.99 * chosen.amortised(work.products) for o in others)
 
 
 def test_in_core_needs_no_packing():
@@ -203,8 +201,12 @@ def test_packed_sizes_are_estimated():
     near = ps.generate.laplacian((40, 40, 40))
     rows = np.repeat(np.arange(3000), 20)
     far = ps.csr_array((rng.random(60_000), (rows, rng.integers(0, 10**6, 60_000))), (3000, 10**6))
-    whole = ps.csr_array((rng.integers(0, 9, far.nnz).astype(float), far.indices, far.indptr), far.shape)
-    each = [_gpu_choice.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))]
+    whole = ps.csr_array(
+        (rng.integers(0, 9, far.nnz).astype(float), far.indices, far.indptr), far.shape
+    )
+    each = [
+        _gpu_choice.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))
+    ]
     assert each[0] < 3.5  # seven short gaps, two values
     assert 10 < each[1] < 11.5  # 16 bits of gap, 20 where a row begins, and the values as they are
     assert each[2] == pytest.approx(each[1] - 7.5, abs=0.1)
@@ -213,7 +215,9 @@ def test_packed_sizes_are_estimated():
 
 
 @NEEDS_PACKED
-@pytest.mark.parametrize("make", [lambda: ps.generate.rmat(14), lambda: ps.generate.laplacian((30, 30, 30))])
+@pytest.mark.parametrize(
+    "make", [lambda: ps.generate.rmat(14), lambda: ps.generate.laplacian((30, 30, 30))]
+)
 def test_the_estimate_is_near_the_packed_size(make):
     a = make()
     assert _gpu_choice.estimate_packed(a) == pytest.approx(_core.pack(a._core).nbytes, rel=0.15)
@@ -273,7 +277,11 @@ def test_a_budget_exceeded_streams_over_the_gpus(graph, fake_gpus):  # noqa: F81
 @NEEDS_PLANS
 def test_explain_of_schedules(graph, fake_gpus):  # noqa: F811
     plan = graph.explain(schedule=ps.Streamed(gpus=1, codec="raw", keep=False))
-    assert plan.schedule == "streamed" and "1 GPU, raw" in plan.reason and "nothing kept" in plan.reason
+    assert (
+        plan.schedule == "streamed"
+        and "1 GPU, raw" in plan.reason
+        and "nothing kept" in plan.reason
+    )
     assert graph.explain(schedule=ps.InCore(gpu=0)).schedule == "in_core"
     assert graph.explain(schedule=ps.Streamed(gpus=[-1])).binding.startswith("host")
     with ps.options(device_memory=1000), pytest.raises(MemoryError, match="x takes 32768"):
