@@ -244,14 +244,16 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
 
 
 def _fitting(a: csr_array, request: Request, how: Setting, entry: int, notes: list[str]) -> Any:
-    """`_make`; rows that cannot be packed travel raw where the codec was the planner's choice."""
+    """`_make`; what cannot be packed, or whose packed blocks are too large, travels raw where the codec was the
+    planner's choice."""
     try:
         return _make(a, request, how, entry, notes), how.codec
-    except (ValueError, _core.NotCompiledError) as error:
-        if how.codec == "raw" or request.setting.codec != "auto":
+    except (ValueError, MemoryError, _core.NotCompiledError) as error:
+        if how.codec == "raw" or request.setting.codec != "auto" or request.everything:
             raise
         notes.append(f"not packed: {error}")
-        a._derived["packed"] = False
+        if not a._derived.get("packed"):
+            a._derived["packed"] = False
         return _make(a, request, replace(how, codec="raw", block=0), entry, notes), "raw"
 
 
