@@ -17,6 +17,7 @@ from penstock._gpu_plan import (
     best,
     cpu_seconds,
     predict,
+    predict_panels,
     settings,
 )
 from penstock._schedules import InCore, Schedule, Streamed, gpu_count, options
@@ -191,12 +192,20 @@ def give_up(a: csr_array) -> None:
 
 
 def predicted(
-    a: csr_array, how: Setting, entry: int, vectors: str, stays: tuple[int, int] | None = None
+    a: csr_array,
+    how: Setting,
+    entry: int,
+    vectors: str,
+    stays: tuple[int, int] | None = None,
+    panels: bool = False,
 ) -> Prediction | None:
     """The model's word on a plan; None where it has none (no GPU takes part)."""
     if how.gpus < 1 or a.nnz == 0:
         return None
     try:
-        return predict(work_of(a, entry, vectors, 1), this_machine(gpu_count()), how, stays)
+        work, machine = work_of(a, entry, vectors, 1), this_machine(gpu_count())
+        if panels:
+            return predict_panels(work, machine, how)
+        return predict(work, machine, how, stays)
     except DoesNotFit:
         return None

@@ -8,7 +8,16 @@ from penstock import _core
 from penstock._explain import Explanation, human_bytes
 from penstock._gpu_choice import Choice, cpu_seconds, decide, setting_of, work_of
 from penstock._gpu_machine import this_machine
-from penstock._gpu_plan import DoesNotFit, Prediction, best, cpu_nnz, settings, use
+from penstock._gpu_plan import (
+    DoesNotFit,
+    Prediction,
+    Setting,
+    best,
+    cpu_nnz,
+    predict_panels,
+    settings,
+    use,
+)
 from penstock._schedules import InCore, Schedule, Streamed, ZeroCopy, gpu_count, no_gpu, options
 
 if TYPE_CHECKING:
@@ -79,7 +88,13 @@ def explain_on_gpu(
         fields = setting_of(how, list(request.devices), entry)
         found, others = best(work, machine, settings(work, machine, **fields))
     except DoesNotFit as error:
-        raise MemoryError(f"{how}: {error}") from None
+        if isinstance(how, InCore) or how.codec not in ("auto", "raw"):
+            raise MemoryError(f"{how}: {error}") from None
+        try:
+            made = Setting(**(fields | {"codec": "raw"}))
+            found, others = predict_panels(work, machine, made), []
+        except DoesNotFit as worse:
+            raise MemoryError(f"{how}: {worse}") from None
     return _of(a, found, "asked for", _others(others, cpu_seconds(work, machine)), machine.source)
 
 

@@ -9,7 +9,7 @@ one's way out. Blocks that stay on the GPUs take no link; they are computed whil
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock._gpu_machine import Gpu, Machine
@@ -29,6 +29,7 @@ _THREAD_NNZ_FAR = 0.5e9
 _FAR = 4 * MIB  # bytes of x
 _ENCODE_NNZ = 60e6  # nonzeros a second that a thread packs
 _REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
+_MOST_PANELS = 64
 _LANE = 20e-6  # seconds until the host thread of one more GPU runs
 _PARTS = {"raw": 3, "packed": 4, "ell_g": 3}  # copies a block
 
@@ -100,11 +101,26 @@ def natural_block(total: int) -> int:
     return min(max(total // 64, MIB), 32 * MIB)
 
 
+def usable_bytes(budget: int, free: int) -> int:
+    """What a plan may hold on a GPU with so many bytes free (schedule/stream_plan.cpp)."""
+    usable = budget or max(free - _RESERVE, 0)
+    return min(usable, max(free - _RESERVE // 8, 0)) if free else usable
+
+
+def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
+    """Ranges of columns whose part of x takes half of a GPU's memory. MemoryError where they would be too many."""
+    count = -(-cols * entry // max(usable // 2, 1))
+    if count > _MOST_PANELS:
+        raise MemoryError(
+            f"x takes {cols * entry} bytes, a GPU may hold {usable}: that is {count} ranges of columns, each with "
+            f"{8 * rows} bytes of row offsets, and at most {_MOST_PANELS} are sensible. Allow more device_memory"
+        )
+    return max(count, 1)
+
+
 def _room(work: Work, how: Setting, gpu: Gpu, total: int) -> tuple[int, int]:
     """(bytes of blocks that one GPU keeps, bytes of a slot or 0 where everything stays)."""
-    usable = how.budget or max(gpu.memory - _RESERVE, 0)
-    if gpu.memory:
-        usable = min(usable, max(gpu.memory - _RESERVE // 8, 0))
+    usable = usable_bytes(how.budget, gpu.memory)
     left = (usable - work.cols * work.entry) * 8 // (8 + work.entry)  # y's part beside the blocks
     if how.keep and left >= total / how.gpus + MIB:
         return left, 0
@@ -229,6 +245,35 @@ def predict(
         streamed=streamed,
         blocks=blocks,
         block=slot,
+    )
+
+
+def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
+    """A product by ranges of columns (_panels.py), for an x that does not fit. Throws DoesNotFit."""
+    usable = min(usable_bytes(how.budget, g.memory) for g in machine.gpus[: how.gpus])
+    try:
+        count = panels_of(work.rows, work.cols, work.entry, usable)
+    except MemoryError as error:
+        raise DoesNotFit(str(error)) from None
+    offsets = 8 * (work.rows + 1)
+    part = replace(
+        work,
+        cols=-(-work.cols // count),
+        nnz=-(-work.nnz // count),
+        raw_bytes=(work.raw_bytes - offsets) // count + offsets,
+        place="pinned",
+    )
+    one = predict(part, machine, replace(how, codec="raw", keep=False))
+    grown = [
+        use(u["resource"], count * u["bytes"], count * u["seconds"]) for u in one.uses
+    ]  # y comes and goes with each range, on the other direction of the link
+    return replace(
+        one,
+        seconds=count * one.seconds,
+        setup=2 * work.raw_bytes / machine.host_copy + count * part.raw_bytes / _REGISTER,
+        uses=grown,
+        streamed=count * one.streamed,
+        blocks=count * one.blocks,
     )
 
 

@@ -120,6 +120,6 @@ def empty(shape: int | tuple[int, ...], dtype: Any = np.float64, place: Any = pi
         raise ValueError(
             f"empty: NumPy cannot reach {where!r}: use CuPy or PyTorch for vectors on a GPU"
         )
-    return (
-        _core.empty_bytes(math.prod(dims) * dtype.itemsize, where.memory).view(dtype).reshape(dims)
-    )
+    size = math.prod(dims) * dtype.itemsize
+    raw = _core.pinned_bytes(size) if where.memory == "pinned" else _core.managed_bytes(size)
+    return raw.view(dtype).reshape(dims)

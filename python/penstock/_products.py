@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,13 +96,27 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return _core.reused_bytes(size).view(dtype).reshape(shape)
 
 
+def _empty_pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """As `_empty`, where GPUs write at the link's speed; in ordinary memory where pages cannot be locked."""
+    try:
+        raw = _core.pinned_bytes(math.prod(shape) * dtype.itemsize)
+    except (MemoryError, RuntimeError):
+        return _empty(shape, dtype)
+    return raw.view(dtype).reshape(shape)
+
+
 def _result(
-    shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    out: Any,
+    beta: Any,
+    x: np.ndarray,
+    empty: Callable[[tuple[int, ...], np.dtype], np.ndarray],
 ) -> np.ndarray:
     if out is None:
         if beta is not None:
             raise ValueError("beta is given without out: there is nothing to add to")
-        return _empty(shape, dtype)
+        return empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out is {got}: give an array of {dtype} and shape {shape}")
@@ -142,8 +157,10 @@ def _run(
     semiring: str,
     transposed: bool,
     call: Any,
+    empty: Callable[[tuple[int, ...], np.dtype], np.ndarray] = _empty,
 ) -> Any:
-    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants."""
+    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants. `empty`
+    makes the result where `out` is None."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -160,7 +177,7 @@ def _run(
         xs = np.ascontiguousarray(xs) if boolean else xs
     elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):
         xs = np.array(xs, dtype, order="F" if abs(xs.strides[0]) < abs(xs.strides[1]) else "C")
-    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
+    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x, empty)
     ys = y.view(np.uint8) if boolean else y
     if x.ndim == 2 and x.shape[1] == 1 and y.flags.c_contiguous:  # a vector, and its kernels
         xs, ys = np.ascontiguousarray(xs[:, 0]), ys.reshape(-1)
@@ -189,10 +206,24 @@ def dot(
 
         return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
 
+    found: list[tuple[Any, str]] = []
+
+    def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        if len(shape) == 1:
+            found.append(_plan(a, dtype.itemsize, how, algorithm))
+            plan = found[0][0]
+            if (
+                plan is not None
+                and max(plan.request.devices) >= 0
+                and shape[0] * dtype.itemsize >= _LARGE
+            ):
+                return _empty_pinned(shape, dtype)
+        return _empty(shape, dtype)
+
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
         if x.ndim == 2:
             return _columns(a, x, y, how, algorithm, semiring, alpha, beta, traced)
-        plan, note = _plan(a, x.itemsize, how, algorithm)
+        plan, note = found[0] if found else _plan(a, x.itemsize, how, algorithm)
         if plan is not None:
             from penstock import _streaming
 
@@ -209,7 +240,7 @@ def dot(
             event["fallback"] = note
         return event
 
-    return _run(a, x, out, alpha, beta, semiring, False, call)
+    return _run(a, x, out, alpha, beta, semiring, False, call, empty)
 
 
 def _lowered(a: csr_array, how: Any) -> Any:

@@ -17,7 +17,8 @@ from penstock._convert import result_dtype
 from penstock._explain import human_bytes
 from penstock._gpu_choice import PREPARED, decide, predicted, setting_of, work_of
 from penstock._gpu_machine import this_machine
-from penstock._gpu_plan import DoesNotFit, Prediction, Setting, best, settings
+from penstock._gpu_plan import DoesNotFit, Prediction, Setting, best, settings, usable_bytes
+from penstock._panels import PanelPlan, needs_panels
 from penstock._schedules import InCore, Schedule, Streamed, as_schedule, gpu_count, options
 
 if TYPE_CHECKING:
@@ -181,7 +182,9 @@ def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setti
 
 
 def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
-    room = _room(want.budget, gpu) - (work.rows + work.cols) * work.entry
+    room = (
+        usable_bytes(want.budget, _core.gpu_memory(gpu)[0]) - (work.rows + work.cols) * work.entry
+    )
     for codec in ("raw", "packed") if want.codec == "auto" else (want.codec,):
         if 0 < work.bytes(codec) <= room:
             return replace(want, codec=codec)
@@ -192,11 +195,6 @@ def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
         f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {max(room, 0)}: "
         "use Streamed, which keeps what fits and moves the rest, or allow more device_memory"
     )
-
-
-def _room(budget: int, gpu: int) -> int:
-    free = _core.gpu_memory(gpu)[0]
-    return min(budget, free) if budget else free
 
 
 def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[str]) -> Any:
@@ -221,6 +219,16 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
         "cpu": cpu,
     }
 
+    free = min((_core.gpu_memory(g)[0] for g in devices if g >= 0), default=0)
+    small = needs_panels(a.shape[1], entry, how.slots, how.budget, free) if on_gpu else 0
+    if small and how.codec == "raw" and not request.everything:
+        plan = PanelPlan(a, devices, how, small, **arguments)
+        notes.append(
+            f"x of {a.shape[1] * entry} bytes does not fit: the matrix was copied in {plan.facts()['panels']} ranges "
+            "of columns"
+        )
+        return plan
+
     def attempt(memory: int, pin: bool) -> Any:
         return _core.stream_plan(source, devices, device_memory=memory, pin=pin, **arguments)
 
@@ -232,7 +240,7 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
             notes.append(f"pages are not locked, copies are slower: {error}")
             return plan
         # Another process may have taken memory between the question and the allocation.
-        share = min((_room(how.budget, g) for g in devices if g >= 0), default=0) // 2
+        share = (min(how.budget, free) if how.budget else free) // 2
         if not share:
             raise
         try:
@@ -289,7 +297,8 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 f"{facts['kept_bytes']}: use Streamed, which moves them, or allow more device_memory"
             )
         stays = facts["kept_bytes"], facts["block_bytes"]
-        foretold = predicted(a, replace(how, codec=codec), entry, "host", stays)
+        made = replace(how, codec=codec)
+        foretold = predicted(a, made, entry, "host", stays, "panels" in facts)
         plan = Plan(core, request, entry, codec, facts, foretold, notes)
         plans[key] = plan
         return plan

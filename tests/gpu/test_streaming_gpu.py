@@ -282,13 +282,25 @@ def test_a_full_gpu_recovers():
     assert t[0]["kept_bytes"] > 0
 
 
+@pytest.mark.parametrize("place", ["host", "cupy"])
+def test_an_x_that_does_not_fit_goes_in_ranges(place):
+    case = Case("power_law", "float64")
+    A, x, old = as_matrix(case), case.vector("float64"), case.vector("float64", case.rows, 3)
+    there, y = x, old.copy()
+    if place == "cupy":
+        cupy = pytest.importorskip("cupy")
+        there, y = cupy.asarray(x), cupy.asarray(old)
+    with ps.options(device_memory=8 * case.cols), ps.trace() as t:
+        A.dot(there, out=y, alpha=-1.5, beta=0.25, schedule=ps.Streamed(gpus=1))
+    got = y if place == "host" else y.get()
+    agrees(got, *case.product(x, "plus_times", -1.5, 0.25, old))
+    assert "ranges of columns" in t[0]["notes"][0]
+
+
 def test_budgets_that_hold_nothing_say_so():
     case = Case("power_law", "float64")
     A, x = as_matrix(case), case.vector("float64")
-    with (
-        ps.options(device_memory=8 * case.cols),
-        pytest.raises(MemoryError, match=r"x takes \d+ of them"),
-    ):
+    with ps.options(device_memory=2000), pytest.raises(MemoryError, match=r"x takes \d+ bytes"):
         A.dot(x, schedule=ps.Streamed(gpus=1))
     with ps.options(device_memory=A.nbytes - 1), pytest.raises(MemoryError, match="Streamed"):
         A.to(ps.device(0))

@@ -61,6 +61,7 @@ def fake_gpus(monkeypatch):
         return FakePlan(plan, {"gpus": gpus, "kept_bytes": kept, "streamed_bytes": travel})
 
     monkeypatch.setattr(_core, "stream_plan", stream_plan)
+    monkeypatch.setattr(_core, "lock_in_place", lambda a: a)
     monkeypatch.setattr(_core, "device_count", lambda: fake.count)
     monkeypatch.setattr(_core, "why_no_gpu", lambda: "")
     monkeypatch.setattr(_core, "gpu_memory", lambda gpu: (fake.free, fake.free))

@@ -284,7 +284,7 @@ def test_explain_of_schedules(graph, fake_gpus):  # noqa: F811
     )
     assert graph.explain(schedule=ps.InCore(gpu=0)).schedule == "in_core"
     assert graph.explain(schedule=ps.Streamed(gpus=[-1])).binding.startswith("host")
-    with ps.options(device_memory=1000), pytest.raises(MemoryError, match="x takes 32768"):
+    with ps.options(device_memory=100), pytest.raises(MemoryError, match="x takes 32768"):
         graph.explain(schedule=ps.Streamed(gpus=1))
 
 

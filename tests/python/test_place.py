@@ -64,9 +64,6 @@ def test_empty_without_cuda():
 def test_empty():
     y = ps.empty((3, 4), np.float32, place=ps.host)
     assert y.shape == (3, 4) and y.dtype == np.float32 and y.flags.writeable
-    raw = _core.empty_bytes(24, "host")
-    raw[:] = 7
-    assert raw.dtype == np.uint8 and raw.sum() == 24 * 7
     for shape, dtype, place, error in [
         (-1, float, "host", ValueError),
         (3, object, "host", TypeError),
@@ -76,4 +73,4 @@ def test_empty():
         with pytest.raises(error):
             ps.empty(shape, dtype, place=place)
     with pytest.raises(ValueError, match="give a number from 0"):
-        _core.empty_bytes(-1, "host")
+        _core.managed_bytes(-1)

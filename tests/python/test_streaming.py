@@ -182,6 +182,47 @@ def test_threads_make_one_plan(fake_gpus):  # noqa: F811
     assert len(fake_gpus.made) == 1
 
 
+# An x that does not fit
+
+
+@pytest.mark.parametrize("semiring", ["plus_times", "min_plus", "max_times", "or_and"])
+@pytest.mark.parametrize("dtype", [float, bool, np.complex128])
+def test_ranges_of_columns(fake_gpus, semiring, dtype):  # noqa: F811
+    if dtype is np.complex128 and semiring != "plus_times":
+        pytest.skip("complex numbers have no order, and count as themselves in or_and")
+    A = matrix(dtype)
+    x = (
+        np.random.default_rng(1)
+        .integers(0, 6, 12_000)
+        .astype(dtype if dtype is not bool else float)
+    )
+    old = np.random.default_rng(2).integers(0, 6, 2000).astype(x.dtype)
+    old = old > 3 if semiring == "or_and" else old
+    scale = True if semiring == "or_and" else 2
+    ways = {"semiring": semiring, "alpha": scale, "beta": scale}
+    wanted, updated = A.dot(x, semiring=semiring), A.dot(x, out=old.copy(), **ways)
+    entry = 1 if semiring == "or_and" else x.itemsize
+    how = ps.Streamed(gpus=1)
+    with ps.options(device_memory=int(8000 * entry) + 6000), ps.trace() as t:
+        np.testing.assert_array_equal(A.dot(x, schedule=how, semiring=semiring), wanted)
+        np.testing.assert_array_equal(A.dot(x, out=old, schedule=how, **ways), updated)
+        assert _streaming.existing(A, entry).facts["panels"] >= 2
+    assert "ranges of columns" in t[0]["notes"][0] and t[0]["tiles"] >= 2
+    assert t[0]["copied_bytes"] >= A.nnz * 4
+
+
+def test_ranges_of_columns_are_explained(A, x, fake_gpus):  # noqa: F811
+    with ps.options(device_memory=80_000):
+        plan = A.explain(schedule=ps.Streamed(gpus=1))
+        whole = A.explain(schedule=ps.Streamed(gpus=[-1]))
+        assert plan.schedule == "streamed" and plan.seconds > 0 < whole.seconds
+        for how in (ps.Streamed(gpus=1, codec="ell_g"), ps.InCore(gpu=0)):
+            with pytest.raises(MemoryError, match="x takes|has room for"):
+                A.explain(schedule=how)
+    with ps.options(device_memory=1000), pytest.raises(MemoryError, match="ranges of columns"):
+        A.dot(x, schedule=ps.Streamed(gpus=1))
+
+
 # In core on a GPU
 
 

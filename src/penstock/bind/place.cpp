@@ -82,16 +82,12 @@ Matrix lock_in_place(const Matrix& m) {
 }
 
 /// Uninitialised bytes that NumPy may write.
-nb::object empty_bytes(std::int64_t bytes, const std::string& memory) {
+nb::object managed_bytes(std::int64_t bytes) {
   require(bytes >= 0, "empty: " + std::to_string(bytes) + " bytes; give a number from 0");
-  const auto place = place_named(memory, 0);
-  if (!can_read(Where{}, place))
-    throw Error(Errc::not_accessible, "empty: NumPy cannot reach " + memory + " memory: use CuPy or PyTorch for vectors "
-                                      "on a GPU");
   Array<std::byte> a;
   {
     const nb::gil_scoped_release release;
-    a = allocate<std::byte>(bytes, place);
+    a = allocate<std::byte>(bytes, {Memory::managed});
   }
   auto* owner = new std::shared_ptr<void>(a.owner);
   const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
@@ -116,8 +112,7 @@ void place(nb::module_& m) {
         "A copy of the matrix, all arrays in \"host\", \"pinned\", \"managed\" or \"device\" memory (of GPU `gpu`).");
   m.def("lock_in_place", lock_in_place, nb::arg("a"),
         "The matrix in pinned memory, its large arrays being the same bytes as before: their pages are locked.");
-  m.def("empty_bytes", empty_bytes, nb::arg("bytes"), nb::arg("memory"),
-        "Uninitialised bytes in \"host\", \"pinned\" or \"managed\" memory, as a NumPy array of uint8.");
+  m.def("managed_bytes", managed_bytes, nb::arg("bytes"), "Uninitialised managed memory as a NumPy array of bytes.");
   m.def("ordinal", [](const Matrix& a) {
     return std::visit([](const auto& c) { return static_cast<int>(c.indices.place.ordinal); }, a.any);
   }, nb::arg("a"), "The GPU that holds the matrix's entries, where its place is \"device\" or \"managed\".");
