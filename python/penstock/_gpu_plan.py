@@ -31,7 +31,7 @@ _ENCODE_NNZ = 60e6  # nonzeros a second that a thread packs
 _REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
 _MOST_PANELS = 64
 _LANE = 20e-6  # seconds until the host thread of one more GPU runs
-_PARTS = {"raw": 3, "packed": 4, "ell_g": 3}  # copies a block
+_PARTS = {"raw": 3, "packed": 1, "ell_g": 3}  # copies a block
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _setup(work: Work, machine: Machine, how: Setting, kept: int) -> float:
     """Seconds before the first product: packing, locking pages, and moving what stays."""
     seconds = kept / machine.together(how.gpus, "up")
     if how.codec == "packed" and not work.is_packed:
-        seconds += work.nnz / (_ENCODE_NNZ * machine.threads)
+        seconds += work.nnz / (_ENCODE_NNZ * machine.threads) + work.packed_bytes / _REGISTER
     elif how.codec == "raw" and work.place == "host":
         seconds += work.raw_bytes / _REGISTER
     elif how.codec == "raw" and work.place == "mapped":

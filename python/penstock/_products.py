@@ -12,6 +12,7 @@ from penstock import _core
 from penstock._convert import as_array, as_type, checked, result_dtype
 from penstock._explain import Explanation, active
 from penstock._gpu_choice import LEAST_NNZ
+from penstock._place import Place
 from penstock._schedules import InCore, Streamed, ZeroCopy, as_schedule, options
 
 if TYPE_CHECKING:
@@ -223,6 +224,10 @@ def dot(
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
         if x.ndim == 2:
             return _columns(a, x, y, how, algorithm, semiring, alpha, beta, traced)
+        if isinstance(how, InCore) and how.kernel == "cusparse":
+            return _by_cusparse(
+                _core.product, a, x, y, how, algorithm, semiring, alpha, beta, traced
+            )
         plan, note = found[0] if found else _plan(a, x.itemsize, how, algorithm)
         if plan is not None:
             from penstock import _streaming
@@ -286,6 +291,20 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
         return None, f"computed on the CPU: {error}"
 
 
+def _by_cusparse(
+    core: Any, a: csr_array, x: Any, y: Any, how: InCore, algorithm: str, *rest: Any
+) -> Any:
+    """By NVIDIA's library, on a copy of the matrix that stays on the GPU until A.release()."""
+    how._check()
+    if algorithm != "auto":
+        raise ValueError(f"algorithm '{algorithm}' is for the CPU: leave it at auto for {how}")
+    moved = a._derived.get("on_gpu") if a.place != "device" else (how.gpu, a)
+    if moved is None or moved[0] != how.gpu:
+        moved = a._derived["on_gpu"] = how.gpu, a.to(Place("device", how.gpu))
+    semiring, alpha, beta, traced = rest
+    return core(moved[1]._core, x, y, how._lower(), "cusparse", semiring, alpha, beta, 0, traced)
+
+
 def _require_plain(a: csr_array, how: Any) -> None:
     """Options that only plans know, where there can be no plan."""
     if isinstance(how, InCore) and how.kernel not in ("auto", "merge_path"):
@@ -310,6 +329,9 @@ def _columns(
     beta: Any,
     traced: bool,
 ) -> Any:
+    if isinstance(how, InCore) and how.kernel == "cusparse":
+        core = _core.product_columns
+        return _by_cusparse(core, a, x, y, how, algorithm, semiring, alpha, beta, traced)
     chosen = getattr(how, "codec", "auto"), getattr(how, "kernel", "auto")
     if chosen[0] not in ("auto", "raw") or chosen[1] not in ("auto", "merge_path"):
         raise ValueError(

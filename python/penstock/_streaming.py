@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from penstock import _core
 from penstock._convert import result_dtype
 from penstock._explain import human_bytes
-from penstock._gpu_choice import PREPARED, decide, predicted, setting_of, work_of
+from penstock._gpu_choice import (
+    PREPARED,
+    decide,
+    estimate_packed,
+    predicted,
+    setting_of,
+    work_of,
+)
 from penstock._gpu_machine import this_machine
 from penstock._gpu_plan import DoesNotFit, Prediction, Setting, best, settings, usable_bytes
 from penstock._panels import PanelPlan, needs_panels
@@ -24,7 +31,9 @@ from penstock._schedules import InCore, Schedule, Streamed, as_schedule, gpu_cou
 if TYPE_CHECKING:
     from penstock._csr import csr_array
 
+_PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
+_MADE = ("stream_plans", "packed", "packed_nnz", "ell_g", "on_gpu", "products", "gpu_choice")
 _READABLE = ("host", "mapped", "pinned")
 _first = threading.Lock()
 
@@ -76,7 +85,7 @@ def _plans(a: csr_array) -> tuple[OrderedDict[tuple[Request, int], Plan], thread
 
 def release(a: csr_array) -> None:
     """See `csr_array.release`."""
-    for name in ("stream_plans", "packed", "ell_g", "packed_estimate", "products", "gpu_choice"):
+    for name in _MADE:
         a._derived.pop(name, None)
 
 
@@ -137,15 +146,30 @@ def planned(setting: Setting) -> Request:
 # Making a plan
 
 
-def _packed(a: csr_array) -> Any:
-    if not a._derived.get("packed"):
-        a._derived["packed"] = _core.pack(a._core)
+def _block_nnz(a: csr_array, how: Setting, entry: int, free: int) -> int:
+    """Nonzeros of a packed block, so that the ring's slots hold at least one; several travel together in a larger slot."""
+    slots = [b for b in (how.block, how.ring // how.slots) if b]
+    if free:
+        left = usable_bytes(how.budget, free) - a.shape[1] * entry
+        slots.append(left * 8 // (8 + entry) // (2 * how.slots))
+    if not slots:
+        return _PACKED_NNZ
+    most = min(slots) / (1.25 * estimate_packed(a) / a.nnz + 1e-9)
+    return min(max(1 << max(int(most), 1).bit_length() - 1, 1024), _PACKED_NNZ)
+
+
+def _packed(a: csr_array, block_nnz: int) -> Any:
+    """Packed once; again where a smaller budget needs smaller blocks."""
+    if not a._derived.get("packed") or a._derived.get("packed_nnz", _PACKED_NNZ) > block_nnz:
+        a._derived["packed"] = _core.pack(a._core, block_nnz=block_nnz)
+        a._derived["packed_nnz"] = block_nnz
     return a._derived["packed"]
 
 
-def _source(a: csr_array, codec: str) -> Any:
+def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
+    codec = how.codec
     if codec == "packed":
-        return _packed(a)
+        return _packed(a, _block_nnz(a, how, entry, free))
     if codec == "ell_g":
         if "ell_g" not in a._derived:
             a._derived["ell_g"] = _core.to_ell_g(a._core)
@@ -198,8 +222,9 @@ def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
 
 
 def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[str]) -> Any:
-    source = _source(a, how.codec)
     on_gpu = max(request.devices) >= 0
+    free = min((_core.gpu_memory(g)[0] for g in request.devices if g >= 0), default=0)
+    source = _source(a, how, entry, free)
     block = how.block
     if how.ring:
         block = min(block or how.ring, how.ring // how.slots // 128 * 128)
@@ -208,7 +233,7 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
                 f"Streamed: a ring of {how.ring} bytes does not hold {how.slots} slots of 640 bytes: allow more bytes, "
                 "or use fewer slots"
             )
-    pin = on_gpu and how.codec != "packed" and a.place == "host"
+    pin = on_gpu and getattr(source, "place", a.place) == "host"
     devices = list(request.devices)
     cpu = how.cpu and -1 not in devices
     arguments = {
@@ -219,7 +244,6 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
         "cpu": cpu,
     }
 
-    free = min((_core.gpu_memory(g)[0] for g in devices if g >= 0), default=0)
     small = needs_panels(a.shape[1], entry, how.slots, how.budget, free) if on_gpu else 0
     if small and how.codec == "raw" and not request.everything:
         plan = PanelPlan(a, devices, how, small, **arguments)
