@@ -15,6 +15,7 @@ from penstock import _core
 from penstock._core import NotCompiledError, PlacementError
 from penstock._csr import csr_array
 from penstock._explain import show_config, trace
+from penstock._place import device, empty, host, managed, pinned
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
@@ -57,15 +58,20 @@ __all__ = [
     "ZeroCopy",
     "csgraph",
     "csr_array",
+    "device",
+    "empty",
     "from_edge_index",
     "from_edges",
     "generate",
+    "host",
     "linalg",
     "load",
     "machine",
+    "managed",
     "num_threads",
     "open",
     "options",
+    "pinned",
     "reorder",
     "save",
     "set_num_threads",

@@ -354,6 +354,25 @@ def test_multiply_says_what_it_did(file):
         assert words in result.stdout
 
 
+def test_multiply_explains_what_it_considered(file):
+    result = run("multiply", file, "--device-memory", "4KiB", "--gpus", "0", "--explain")
+    assert result.exit_code == 0
+    for words in ("schedule: streamed", "exceed", "binds", "considered:", "in_core on the CPU"):
+        assert words in result.stdout
+    assert ps.options.gpus is None
+
+
+def test_multiply_by_gpus_that_are_not_there(file):
+    absent = str(ps._core.device_count() + 1)
+    assert "usable here" in refused(run("multiply", file, "--gpus", absent))
+    assert "--schedule streamed" in refused(run("multiply", file, "--codec", "packed"))
+    assert "--schedule streamed" in refused(run("multiply", file, "--no-keep", "--gpus", "0"))
+    assert "codec='zip'" in refused(
+        run("multiply", file, "--schedule", "streamed", "--codec", "zip")
+    )
+    assert "--gpus" in refused(run("multiply", file, "--transpose", "--gpus", "1"))
+
+
 def test_multiply_fails_where_wrong(file, monkeypatch):
     monkeypatch.setattr("penstock.csr_array.dot", lambda self, x, *, out=None, **_: _zeros(self, x))
     result = run("multiply", file, "--verify", "--json")
