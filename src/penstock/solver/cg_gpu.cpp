@@ -19,8 +19,7 @@ namespace {
 // Queued ahead: enough to hide a wait of some 50 us, since what was queued behind the last iteration still multiplies.
 constexpr std::int64_t kMostAhead = 8;
 constexpr double kHidden = 100e-6, kLong = 1e-3;  // seconds; above kLong nothing is queued ahead
-constexpr std::int64_t kSlots =
-    kMostAhead + 1;  // of news: one for each iteration under way, and one for norms
+constexpr std::int64_t kSlots = kMostAhead + 1;   // of news, for the iterations under way; one more has norms
 
 Place news_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
 
