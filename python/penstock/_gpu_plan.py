@@ -121,19 +121,22 @@ def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
 def _room(work: Work, how: Setting, gpu: Gpu, total: int) -> tuple[int, int]:
     """(bytes of blocks that one GPU keeps, bytes of a slot or 0 where everything stays)."""
     usable = usable_bytes(how.budget, gpu.memory)
-    left = (usable - work.cols * work.entry) * 8 // (8 + work.entry)  # y's part beside the blocks
-    if how.keep and left >= total / how.gpus + MIB:
-        return left, 0
+    left = usable - work.cols * work.entry
+    each = 1 + work.rows * work.entry / total  # a block's bytes, and those of its rows of y
+    if how.keep and left / each >= total / how.gpus + total / 64 + MIB / 16:
+        return int(left / each), 0
     slot = how.block or natural_block(total)
     if how.ring:
         slot = min(slot, how.ring // how.slots)
-    slot = min(slot, left // (2 if how.keep and not how.block else 1) // how.slots // 128 * 128)
+    with_y = 8 + work.entry
+    fits = left // (2 if how.keep and not how.block else 1) // how.slots * 8 // with_y // 128 * 128
+    slot = min(slot, fits)
     if slot < 640:
         raise DoesNotFit(
             f"a GPU may hold {usable} bytes, x takes {work.cols * work.entry} of them, and {how.slots} slots need at "
-            f"least {how.slots * 640 * (8 + work.entry) // 8}"
+            f"least {how.slots * 640 * with_y // 8}"
         )
-    return (max(left - how.slots * slot, 0) if how.keep else 0), slot
+    return (max(int((left - how.slots * slot) / each), 0) if how.keep else 0), slot
 
 
 def _both_ways(up: float, down: float, gpu: Gpu) -> float:

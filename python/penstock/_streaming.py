@@ -147,7 +147,7 @@ def planned(setting: Setting) -> Request:
 
 
 def _block_nnz(a: csr_array, how: Setting, entry: int, free: int) -> int:
-    """Nonzeros of a packed block, so that the ring's slots hold at least one; several travel together in a larger slot."""
+    """Nonzeros of a packed block, so that a slot of the ring holds one; several share a larger slot."""
     slots = [b for b in (how.block, how.ring // how.slots) if b]
     if free:
         left = usable_bytes(how.budget, free) - a.shape[1] * entry
