@@ -189,13 +189,11 @@ def predict(
     vectors_travel = work.vectors != "device"
     x = work.cols * work.entry if vectors_travel else 0
     y = work.rows * work.entry if vectors_travel else 0
-    x_up = (
-        x if n > 1 and gpu.peer else x * n
-    )  # a part over each link and on from GPU to GPU, or whole over each
+    # A part over each link and on from GPU to GPU, or whole over each.
+    x_up = x if n > 1 and gpu.peer else x * n
     link_up, link_down = machine.together(n, "up"), machine.together(n, "down")
-    copies = (
-        blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
-    )  # the next copy is queued: most latency is hidden
+    # The next copy is queued: most of the latency is hidden.
+    copies = blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
 
     # The CPU's share: it takes blocks from the same counter, at what host memory leaves it.
     helped = 0.0
@@ -213,10 +211,8 @@ def predict(
     if x_up < x * n:
         x_seconds += x * (n - 1) / n / gpu.peer
     up = travels / link_up + copies
-    share = Gpu(
-        gpu.up * link_up / (gpu.up * n), gpu.down * link_down / (gpu.down * n),
-        min(gpu.up_both, link_up / n), min(gpu.down_both, link_down / n),
-    )  # fmt: skip
+    both_up, both_down = min(gpu.up_both, link_up / n), min(gpu.down_both, link_down / n)
+    share = Gpu(link_up / n, link_down / n, both_up, both_down)
     link = x_seconds + max(_both_ways(travels / n, y / n, share) + copies, up)
     moved = total * nnz_gpu / max(work.nnz, 1) + (work.rows + work.cols) * work.entry
     kernels = _kernel_seconds(nnz_gpu / n, moved / n, how.codec, gpu) + gpu.launch
@@ -267,9 +263,7 @@ def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
         place="pinned",
     )
     one = predict(part, machine, replace(how, codec="raw", keep=False))
-    grown = [
-        use(u["resource"], count * u["bytes"], count * u["seconds"]) for u in one.uses
-    ]  # y comes and goes with each range, on the other direction of the link
+    grown = [use(u["resource"], count * u["bytes"], count * u["seconds"]) for u in one.uses]
     return replace(
         one,
         seconds=count * one.seconds,
