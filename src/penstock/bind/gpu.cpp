@@ -3,32 +3,13 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/gpu_timing.hpp"
 #include "penstock/bind/semiring_name.hpp"
-#include "penstock/core/device.hpp"
-#include "penstock/core/error.hpp"
-#include "penstock/core/parallel.hpp"
 
 namespace penstock::bind {
 namespace {
 
 using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-/// Seconds of each of `repeats` runs of `work`, after one that is not counted.
-template <class F>
-std::vector<double> time_runs(Stream stream, int repeats, F&& work) {
-  require(stream.where.is_gpu() && repeats >= 1, "timing on a GPU: give gpu >= 0 and repeats >= 1");
-  const OwnedEvent begin(stream.where, true), end(stream.where, true);
-  std::vector<double> seconds;
-  for (int i = 0; i <= repeats; ++i) {
-    record(begin, stream);
-    work();
-    record(end, stream);
-    synchronize(end);
-    if (i > 0) seconds.push_back(penstock::seconds(begin, end));
-    poll_interrupt();
-  }
-  return seconds;
-}
 
 template <class S, class V>
 bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu, nb::tuple& result) {
@@ -36,10 +17,7 @@ bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, in
   const auto* a = std::get_if<Csr<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   require(std::int64_t(x.shape(0)) == a->cols, "time_spmv_gpu: x must have as many entries as the matrix has columns");
-  for (const Place place : {a->indptr.place, a->indices.place, is_pattern<V> ? a->indices.place : a->values.place})
-    if (!can_read(Where{gpu}, place))
-      throw Error(Errc::not_accessible, "time_spmv_gpu: the matrix is in " + std::string(name(place.memory)) +
-                                            " memory, which GPU " + std::to_string(gpu) + " cannot read: use to_place");
+  readable_by(gpu, *a, "time_spmv_gpu");
   const auto y = allocate<T>(a->rows);
   std::vector<double> seconds;
   {

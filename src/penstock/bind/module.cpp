@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::coo(m);
+  penstock::bind::encode(m);
   penstock::bind::generate(m);
   penstock::bind::generate_gpu(m);
   penstock::bind::text(m);
@@ -16,11 +17,14 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_paths(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
+  penstock::bind::gpu_columns(m);
+  penstock::bind::cusparse_products(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_op(m);
   penstock::bind::probe(m);
 }
