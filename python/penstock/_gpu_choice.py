@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,20 +192,19 @@ def give_up(a: csr_array) -> None:
 
 
 def predicted(
-    a: csr_array,
-    how: Setting,
-    entry: int,
-    vectors: str,
-    stays: tuple[int, int] | None = None,
-    panels: bool = False,
+    a: csr_array, how: Setting, entry: int, vectors: str, facts: dict[str, Any]
 ) -> Prediction | None:
-    """The model's word on a plan; None where it has none (no GPU takes part)."""
+    """The model's word on a plan that exists; None where it has none (no GPU takes part)."""
     if how.gpus < 1 or a.nnz == 0:
         return None
+    place = "mapped" if facts.get("bounced") else "pinned"
     try:
-        work, machine = work_of(a, entry, vectors, 1), this_machine(gpu_count())
-        if panels:
+        work, machine = (
+            replace(work_of(a, entry, vectors, 1), place=place),
+            this_machine(gpu_count()),
+        )
+        if "panels" in facts:
             return predict_panels(work, machine, how)
-        return predict(work, machine, how, stays)
+        return predict(work, machine, how, (facts["kept_bytes"], facts["block_bytes"]))
     except DoesNotFit:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
@@ -68,10 +69,11 @@ def explain_on_gpu(
     """None where no GPU would take part."""
     if how is None:
         plan = _made(a, entry)
-        if plan is not None and plan.prediction is not None:
+        foretold = None if plan is None else plan.foretold[vectors]
+        if foretold is not None:
             source = this_machine(gpu_count()).source
             others = _others([], _cpu(a, entry, vectors))
-            return _of(a, plan.prediction, f"a plan exists: {plan}", others, source)
+            return _of(a, foretold, f"a plan exists: {plan}", others, source)
         choice = decide(a, entry, vectors, max(a._derived.get("products", 0), 1), measure=True)
         if choice is None or choice.gpu is None:
             return None
@@ -79,6 +81,8 @@ def explain_on_gpu(
         return _of(a, choice.gpu, choice.reason, others, choice.machine.source)
     from penstock._streaming import request_for
 
+    if isinstance(how, InCore) and how.kernel == "cusparse":
+        how = replace(how, kernel="merge_path")  # the same bytes
     request = request_for(a, how, entry)
     if request is None or max(request.devices) < 0:
         return None

@@ -121,19 +121,22 @@ def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
 def _room(work: Work, how: Setting, gpu: Gpu, total: int) -> tuple[int, int]:
     """(bytes of blocks that one GPU keeps, bytes of a slot or 0 where everything stays)."""
     usable = usable_bytes(how.budget, gpu.memory)
-    left = (usable - work.cols * work.entry) * 8 // (8 + work.entry)  # y's part beside the blocks
-    if how.keep and left >= total / how.gpus + MIB:
-        return left, 0
+    left = usable - work.cols * work.entry
+    each = 1 + work.rows * work.entry / total  # a block's bytes, and those of its rows of y
+    if how.keep and left / each >= total / how.gpus + total / 64 + MIB / 16:
+        return int(left / each), 0
     slot = how.block or natural_block(total)
     if how.ring:
         slot = min(slot, how.ring // how.slots)
-    slot = min(slot, left // (2 if how.keep and not how.block else 1) // how.slots // 128 * 128)
+    with_y = 8 + work.entry
+    fits = left // (2 if how.keep and not how.block else 1) // how.slots * 8 // with_y // 128 * 128
+    slot = min(slot, fits)
     if slot < 640:
         raise DoesNotFit(
             f"a GPU may hold {usable} bytes, x takes {work.cols * work.entry} of them, and {how.slots} slots need at "
-            f"least {how.slots * 640 * (8 + work.entry) // 8}"
+            f"least {how.slots * 640 * with_y // 8}"
         )
-    return (max(left - how.slots * slot, 0) if how.keep else 0), slot
+    return (max(int((left - how.slots * slot) / each), 0) if how.keep else 0), slot
 
 
 def _both_ways(up: float, down: float, gpu: Gpu) -> float:
@@ -186,13 +189,11 @@ def predict(
     vectors_travel = work.vectors != "device"
     x = work.cols * work.entry if vectors_travel else 0
     y = work.rows * work.entry if vectors_travel else 0
-    x_up = (
-        x if n > 1 and gpu.peer else x * n
-    )  # a part over each link and on from GPU to GPU, or whole over each
+    # A part over each link and on from GPU to GPU, or whole over each.
+    x_up = x if n > 1 and gpu.peer else x * n
     link_up, link_down = machine.together(n, "up"), machine.together(n, "down")
-    copies = (
-        blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
-    )  # the next copy is queued: most latency is hidden
+    # The next copy is queued: most of the latency is hidden.
+    copies = blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
 
     # The CPU's share: it takes blocks from the same counter, at what host memory leaves it.
     helped = 0.0
@@ -210,10 +211,8 @@ def predict(
     if x_up < x * n:
         x_seconds += x * (n - 1) / n / gpu.peer
     up = travels / link_up + copies
-    share = Gpu(
-        gpu.up * link_up / (gpu.up * n), gpu.down * link_down / (gpu.down * n),
-        min(gpu.up_both, link_up / n), min(gpu.down_both, link_down / n),
-    )  # fmt: skip
+    both_up, both_down = min(gpu.up_both, link_up / n), min(gpu.down_both, link_down / n)
+    share = Gpu(link_up / n, link_down / n, both_up, both_down)
     link = x_seconds + max(_both_ways(travels / n, y / n, share) + copies, up)
     moved = total * nnz_gpu / max(work.nnz, 1) + (work.rows + work.cols) * work.entry
     kernels = _kernel_seconds(nnz_gpu / n, moved / n, how.codec, gpu) + gpu.launch
@@ -264,9 +263,7 @@ def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
         place="pinned",
     )
     one = predict(part, machine, replace(how, codec="raw", keep=False))
-    grown = [
-        use(u["resource"], count * u["bytes"], count * u["seconds"]) for u in one.uses
-    ]  # y comes and goes with each range, on the other direction of the link
+    grown = [use(u["resource"], count * u["bytes"], count * u["seconds"]) for u in one.uses]
     return replace(
         one,
         seconds=count * one.seconds,

@@ -73,24 +73,22 @@ def as_place(where: Any) -> Place:
 def move(a: csr_array, where: Any) -> csr_array:
     """See `csr_array.to`."""
     place = as_place(where)
-    here = Place(a.place, _core.ordinal(a._core)) if a.place == "device" else None
-    if place in (here, Place(a.place)) and a.place != "device":
-        return a
-    if place == here:
+    ordinal = _core.ordinal(a._core)  # 0 for the host's memories
+    if place == Place(a.place, ordinal):
         return a
     if place.memory == "pinned" and a.place == "host" and a.nbytes >= _LOCKED:
         return type(a)._wrap(_core.lock_in_place(a._core))
+    if place.memory == "device" and options.gpus is not None and place.ordinal >= options.gpus:
+        raise _core.PlacementError(
+            f"{place!r} may not be used: options.gpus={options.gpus} (PENSTOCK_GPUS) allows the first so many"
+        )
     limit = options.device_memory
     if place.memory == "device" and limit is not None and a.nbytes > limit:
         raise MemoryError(
             f"the matrix takes {a.nbytes} bytes, options.device_memory allows {limit} on {place!r}: keep it in host "
             "memory and use Streamed, or allow more"
         )
-    gpu = (
-        _core.ordinal(a._core)
-        if a.place == "device" and place.memory != "device"
-        else place.ordinal
-    )
+    gpu = ordinal if a.place == "device" and place.memory != "device" else place.ordinal
     return type(a)._wrap(_core.to_place(a._core, place.memory, gpu))
 
 

@@ -63,10 +63,10 @@ def on_gpu(x: Any) -> bool:
     return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
 
 
-def check_maps(maps: list[tuple[str, Any]]) -> None:
+def require_whole(a: csr_array) -> None:
     """Touching the pages of a mapped file that was truncated kills the process: its size is asked before each product.
     Nothing helps against a file that is cut during one."""
-    for path, mapping in maps:
+    for path, mapping in a._derived.get("maps", ()):
         if mapping.size() < len(mapping):
             raise ValueError(
                 f"{path} has {mapping.size()} bytes now, {len(mapping)} were mapped: the file was truncated. Write the "
@@ -162,6 +162,7 @@ def _run(
 ) -> Any:
     """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants. `empty`
     makes the result where `out` is None."""
+    require_whole(a)
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -199,8 +200,6 @@ def dot(
     algorithm: str,
     semiring: str,
 ) -> Any:
-    if a._derived and "maps" in a._derived:
-        check_maps(a._derived["maps"])
     how = None if schedule is None else as_schedule(schedule)
     if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
         from penstock._device_vectors import dot_on_gpu

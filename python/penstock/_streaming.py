@@ -59,8 +59,13 @@ class Plan:
     entry: int
     codec: str
     facts: dict[str, Any]
-    prediction: Prediction | None
     notes: list[str]
+    foretold: dict[str, Prediction | None]  # by where x is
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """Of a product with vectors in ordinary memory."""
+        return self.foretold["host"]
 
     def __str__(self) -> str:
         f = self.facts
@@ -105,7 +110,7 @@ def existing(a: csr_array, entry: int) -> Plan | None:
 
 def _is_made(a: csr_array, request: Request, entry: int) -> bool:
     known = a._derived.get("stream_plans")
-    return known is not None and (request, entry) in known[0]
+    return known is not None and any(r == request and e >= entry for r, e in list(known[0]))
 
 
 # From schedules to requests
@@ -147,7 +152,7 @@ def planned(setting: Setting) -> Request:
 
 
 def _block_nnz(a: csr_array, how: Setting, entry: int, free: int) -> int:
-    """Nonzeros of a packed block, so that the ring's slots hold at least one; several travel together in a larger slot."""
+    """Nonzeros of a packed block, so that a slot of the ring holds one; several share a larger slot."""
     slots = [b for b in (how.block, how.ring // how.slots) if b]
     if free:
         left = usable_bytes(how.budget, free) - a.shape[1] * entry
@@ -298,9 +303,10 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
     plans, lock = _plans(a)
     key = (request, entry)
     with lock:
-        if key in plans:
-            plans.move_to_end(key)
-            return plans[key]
+        for known in plans:
+            if known[0] == request and known[1] >= entry:  # made for vectors as wide, or wider
+                plans.move_to_end(known)
+                return plans[known]
         notes: list[str] = []
         how = _resolve(a, request, entry, products)
         for other in [k for k in plans if request.setting.budget and _shared(k[0], request)]:
@@ -320,10 +326,9 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 f"InCore(gpu={request.devices[0]}): {facts['streamed_bytes']} bytes of the matrix do not fit beside "
                 f"{facts['kept_bytes']}: use Streamed, which moves them, or allow more device_memory"
             )
-        stays = facts["kept_bytes"], facts["block_bytes"]
         made = replace(how, codec=codec)
-        foretold = predicted(a, made, entry, "host", stays, "panels" in facts)
-        plan = Plan(core, request, entry, codec, facts, foretold, notes)
+        foretold = {w: predicted(a, made, entry, w, facts) for w in ("host", "pinned", "device")}
+        plan = Plan(core, request, entry, codec, facts, notes, foretold)
         plans[key] = plan
         return plan
 
@@ -356,8 +361,9 @@ def multiply(
     if event is not None:
         event["codec"] = plan.codec
         event["kept_bytes"] = plan.facts["kept_bytes"]
-        if plan.prediction is not None:
-            event["predicted_seconds"] = plan.prediction.seconds
+        foretold = plan.foretold.get(_core.memory_of(x))
+        if foretold is not None:
+            event["predicted_seconds"] = foretold.seconds
         if plan.notes:
             event["notes"] = list(plan.notes)
     return event

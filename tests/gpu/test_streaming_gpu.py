@@ -12,10 +12,9 @@ import penstock as ps
 from penstock import _core, _streaming
 
 pytestmark = pytest.mark.gpu
+FORMS = _core.stream_plan.__doc__ or ""  # the forms of a matrix that plans take
 CODECS = [
-    c
-    for c, f in [("raw", ""), ("packed", "pack"), ("ell_g", "to_ell_g")]
-    if not f or hasattr(_core, f)
+    c for c, form in [("raw", "Matrix"), ("packed", "Packed"), ("ell_g", "EllG")] if form in FORMS
 ]
 # Of the matrix and its vectors: everything fits, a half, hardly a ring.
 BUDGETS = {"none": None, "half": 0.5, "tight": 0.0}

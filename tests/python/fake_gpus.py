@@ -8,9 +8,11 @@ from penstock import _core, _gpu_choice, _gpu_explain, _streaming
 NEEDS_PLANS = pytest.mark.skipif(
     not hasattr(_core, "stream_plan"), reason="this build has no stream plans"
 )
-NEEDS_PACKED = pytest.mark.skipif(
-    not hasattr(_core, "pack"), reason="this build has no packed matrices"
-)
+FORMS = (
+    getattr(getattr(_core, "stream_plan", None), "__doc__", None) or ""
+)  # of matrices: signatures
+NEEDS_PACKED = pytest.mark.skipif("Packed" not in FORMS, reason="no plans for packed matrices yet")
+NEEDS_ELL_G = pytest.mark.skipif("EllG" not in FORMS, reason="no plans for ELL-G yet")
 
 
 def h200s(count: int, free: int = 140 << 30, threads: int = 16) -> Machine:

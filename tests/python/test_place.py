@@ -47,6 +47,12 @@ def test_a_budget_refuses_what_does_not_fit():
         A.to(ps.device(0))
 
 
+def test_gpus_that_are_turned_off():
+    A = ps.csr_array(np.eye(5))
+    with ps.options(gpus=1), pytest.raises(ps.PlacementError, match="options.gpus=1"):
+        A.to(ps.device(1))
+
+
 @no_cuda
 @pytest.mark.parametrize("place", [ps.pinned, ps.managed, ps.device(0), "pinned"])
 def test_without_cuda(place):

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from fake_gpus import NEEDS_PACKED, NEEDS_PLANS, fake_gpus  # noqa: F401
+from fake_gpus import NEEDS_ELL_G, NEEDS_PACKED, NEEDS_PLANS, fake_gpus  # noqa: F401
 
 import penstock as ps
 from penstock import _core, _streaming
@@ -16,10 +16,7 @@ pytestmark = NEEDS_PLANS
 CODECS = [
     "raw",
     pytest.param("packed", marks=NEEDS_PACKED),
-    pytest.param(
-        "ell_g",
-        marks=pytest.mark.skipif(not hasattr(_core, "to_ell_g"), reason="this build has no ELL-G"),
-    ),
+    pytest.param("ell_g", marks=NEEDS_ELL_G),
 ]
 
 

@@ -178,7 +178,7 @@ def multiply(
         if semiring == "max_times":
             x = np.abs(x)  # it is a semiring over numbers from 0
         plan = None if transpose else a.explain(x, schedule=how)
-        if gpus:
+        if gpus and schedule in (None, "streamed"):
             a.prepare(schedule=how, products=repeats)
 
         def product(y: np.ndarray | None) -> np.ndarray:

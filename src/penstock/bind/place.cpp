@@ -116,6 +116,10 @@ void place(nb::module_& m) {
   m.def("ordinal", [](const Matrix& a) {
     return std::visit([](const auto& c) { return static_cast<int>(c.indices.place.ordinal); }, a.any);
   }, nb::arg("a"), "The GPU that holds the matrix's entries, where its place is \"device\" or \"managed\".");
+  m.def("memory_of", [](const nb::ndarray<nb::ro>& x) {
+    const auto place = place_of(x.data());
+    return std::string(name(place.memory == Memory::managed ? Memory::pinned : place.memory));
+  }, nb::arg("x"), "\"host\", \"pinned\" or \"device\": where the bytes of a vector are, for the planner.");
   m.def("gpu_memory", [](int gpu) {
     const nb::gil_scoped_release release;
     const auto info = gpu_info(gpu);
