@@ -170,7 +170,7 @@ def weight(step: Step) -> float:
 def affordable(run: Run, source: inputs.Source) -> bool:
     if source.kind != "bter":
         return True
-    needed, allowed = inputs.bter_seconds(source.scale), _BTER_SHARE * run.left()
+    needed, allowed = inputs.bter_seconds(source.scale), _BTER_SHARE * max(run.left(), 0.0)
     if needed > allowed:
         why = f"generating it takes about {needed:.0f} s, {allowed:.0f} s of --minutes are allowed"
         run.report.skip(source.name, why)
