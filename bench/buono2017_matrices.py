@@ -1,8 +1,7 @@
-"""The matrices of bench/buono2017.py, their values and vectors, and a product in NumPy to hold results against."""
+"""The matrices of bench/buono2017.py, with their values, one at a time."""
 
 from __future__ import annotations
 
-import concurrent.futures
 import gc
 import os
 import time
@@ -12,20 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from buono2017_reference import Reference, random_numbers
 
 import penstock as ps
 from penstock import _core
 
-_GRAPH, _PACKED = (
-    32 * 12.0,
-    4.0,
-)  # bytes a vertex of R-MAT and BTER; of a file unpacked, a packed byte
-_CHUNK = 1 << 22  # entries that one thread works on at a time
+_GRAPH = 32 * 12.0  # bytes a vertex of R-MAT and BTER
+_PACKED = 4.0  # bytes of a file for each that it has packed
 _WORTH_IT = 1.3  # a generator's time grows a little faster than the graph
-_SMALLER, _LEAST = (
-    5,
-    10,
-)  # scales between a graph and the one whose time foretells it; the least of those
+_SMALLER = 5  # scales between a graph and the one whose time foretells it,
+_LEAST = 10  # which has at least this scale
 
 
 @dataclass(frozen=True)
@@ -39,10 +34,6 @@ class Source:
     scale: int
     size: float
     make: Callable[[], Any]
-
-
-def _threads() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
 
 def rmat(scale: int, gpu: int | None) -> Source:
@@ -108,21 +99,6 @@ def _read(path: Path, least: int) -> Any:
     if a.dtype.kind == "c" or a.nnz < max(least, 1):
         raise Unfit(f"complex values, or fewer than {max(least, 1)} nonzeros: {a.dtype}, {a.nnz}")
     return a
-
-
-def random_numbers(n: int, seed: int, dtype: Any = np.float64) -> np.ndarray:
-    """In [0.5, 1.5), the same for any number of threads. Positive: a sum that misses one entry of 10^10 shows it."""
-    out = np.empty(n, dtype)
-
-    def fill(first: int) -> None:
-        rng = np.random.default_rng([seed, first // _CHUNK])
-        part = out[first : first + _CHUNK]
-        rng.random(out=part, dtype=out.dtype)
-        part += 0.5
-
-    with _threads() as pool:
-        list(pool.map(fill, range(0, n, _CHUNK)))
-    return out
 
 
 def as_pattern(a: Any) -> Any:
@@ -195,61 +171,3 @@ class Shelf:
 def available() -> int:
     """Bytes of host memory free now."""
     return int(_core.topology()["available_bytes"])
-
-
-class Reference:
-    """y = A x in float64 by NumPy alone, every row, and the check of a result against it.
-
-    The bound is that of any order of summation, 2 (n + 2) eps |A| |x| for a row of n terms (Higham 2002, section
-    3.1), once for the result and once for the reference."""
-
-    def __init__(self, a: Any, x: np.ndarray) -> None:
-        self._indptr, self._indices = a.indptr, a.indices
-        self._values = None if a.dtype == np.bool_ else a.data
-        self._x, self._dtype = x.astype(np.float64, copy=False), x.dtype
-        self._y = np.zeros(a.shape[0])
-        signed = self._values is not None and a.nnz and (self._values.min() < 0 or x.min() < 0)
-        self._size = np.zeros(a.shape[0]) if signed else self._y
-        cuts = self._cuts()
-        begin = time.perf_counter()
-        with _threads() as pool:
-            list(pool.map(self._rows, cuts[:-1], cuts[1:]))
-        self.seconds = time.perf_counter() - begin
-
-    def _cuts(self) -> list[int]:
-        """Rows that begin chunks: of whole rows, about _CHUNK entries each."""
-        rows, nnz = len(self._indptr) - 1, int(self._indptr[-1])
-        wanted = np.arange(0, nnz, _CHUNK)
-        inner = np.searchsorted(self._indptr, wanted, side="left")
-        return sorted({0, rows, *inner.tolist()} - {rows + 1})
-
-    def _rows(self, first: int, last: int) -> None:
-        begin, end = int(self._indptr[first]), int(self._indptr[last])
-        if begin == end:
-            return
-        terms = np.take(self._x, self._indices[begin:end])
-        if self._values is not None:
-            terms *= self._values[begin:end]
-        starts = np.asarray(self._indptr[first:last])
-        full = np.flatnonzero(np.diff(self._indptr[first : last + 1]))
-        self._y[first + full] = np.add.reduceat(terms, starts[full] - begin)
-        if self._size is not self._y:
-            np.abs(terms, out=terms)
-            self._size[first + full] = np.add.reduceat(terms, starts[full] - begin)
-
-    def check(self, y: np.ndarray) -> float:
-        """The largest error over its bound, NaN where y has one."""
-        if y.shape != self._y.shape or y.dtype != self._dtype:
-            raise ValueError(f"result is {y.dtype}{y.shape}, not {self._dtype}{self._y.shape}")
-
-        def worst_of(first: int) -> float:
-            part = slice(first, first + _CHUNK)
-            terms = np.diff(self._indptr[first : first + len(y[part]) + 1]) + 2
-            bound = 2 * terms * np.finfo(self._dtype).eps * self._size[part]
-            error = np.abs(y[part].astype(np.float64) - self._y[part])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                excess = np.where(error == 0, 0.0, error / bound)  # NaN stays
-            return float(np.max(excess, initial=0.0))
-
-        with _threads() as pool:
-            return float(np.max([0.0, *pool.map(worst_of, range(0, len(y), _CHUNK))]))

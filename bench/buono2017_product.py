@@ -12,6 +12,7 @@ from typing import Any
 import buono2017_matrices as matrices
 import harness
 import numpy as np
+from buono2017_reference import random_numbers
 from buono2017_runs import Run
 
 import penstock as ps
@@ -65,7 +66,7 @@ class Product:
         self.run, self.a, self.name = run, a, name
         dtype = np.dtype(np.float64) if a.dtype == np.bool_ else a.dtype
         self.x, self.y = vector(run, a.shape[1], dtype), vector(run, a.shape[0], dtype)
-        self.x[:] = matrices.random_numbers(a.shape[1], 5, dtype)
+        self.x[:] = random_numbers(a.shape[1], 5, dtype)
         self.reference = run.shelf.reference(a, self.x)
         self._packed: Any = None  # once for all plans of this matrix
 

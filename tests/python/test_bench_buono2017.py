@@ -248,7 +248,7 @@ def test_fewer_turns(bench: ModuleType) -> None:
 
 @pytest.mark.parametrize("kind", ["pattern", "float32", "float64", "signed"])
 def test_the_reference(bench: ModuleType, kind: str) -> None:
-    import buono2017_matrices as matrices
+    import buono2017_reference as numpy_side
 
     rng = np.random.default_rng(1)
     s = sp.random_array((4000, 300), density=0.02, format="csr", rng=rng)
@@ -258,8 +258,8 @@ def test_the_reference(bench: ModuleType, kind: str) -> None:
     )
     if kind == "signed":
         a = ps.csr_array((rng.standard_normal(s.nnz), s.indices, s.indptr), shape=s.shape)
-    x = matrices.random_numbers(300, 5, np.float32 if kind == "float32" else np.float64)
-    reference, y = matrices.Reference(a, x), a @ x
+    x = numpy_side.random_numbers(300, 5, np.float32 if kind == "float32" else np.float64)
+    reference, y = numpy_side.Reference(a, x), a @ x
     assert (lengths == 0).any() and reference.check(y) <= 1
     for row in (0, 1777, 3999, int(np.argmax(lengths)), int(np.flatnonzero(lengths == 0)[0])):
         for value in (y[row] + 1e-3, np.nan):
@@ -273,12 +273,12 @@ def test_the_reference(bench: ModuleType, kind: str) -> None:
 def test_random_numbers_do_not_depend_on_threads(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import buono2017_matrices as matrices
+    import buono2017_reference as numpy_side
 
-    monkeypatch.setattr(matrices, "_CHUNK", 100)
-    many = matrices.random_numbers(1234, 3)
+    monkeypatch.setattr(numpy_side, "_CHUNK", 100)
+    many = numpy_side.random_numbers(1234, 3)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
-    assert np.array_equal(many, matrices.random_numbers(1234, 3))
+    assert np.array_equal(many, numpy_side.random_numbers(1234, 3))
     assert 0.5 <= many.min() < many.max() < 1.5 and len(np.unique(many)) == 1234
 
 
