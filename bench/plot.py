@@ -20,7 +20,7 @@ from report import ROOT, SCHEMA
 
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show
-RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gb_per_s": "GB/s"}
+RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gedges_per_s": "G edges/s", "gb_per_s": "GB/s"}
 
 
 def reports(folder: Path) -> dict[str, dict[str, Any]]:

@@ -70,6 +70,14 @@ std::vector<double> time_copy_gpu(std::int64_t bytes, const std::string& to, con
 }  // namespace
 
 void gpu(nb::module_& m) {
+  m.def("gpu_info", [](int gpu) {
+    const auto info = gpu_info(gpu);
+    nb::dict d;
+    d["name"] = info.name, d["bus"] = info.bus, d["driver"] = info.driver, d["runtime"] = info.runtime;
+    d["memory_bytes"] = info.memory_bytes, d["free_bytes"] = info.free_bytes, d["cache_bytes"] = info.cache_bytes;
+    d["multiprocessors"] = info.multiprocessors;
+    return d;
+  }, nb::arg("gpu"), "What a GPU and its driver say of themselves; sizes in bytes.");
   m.def("time_spmv_gpu", time_spmv_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
         nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("planned") = true,
         "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it. `planned`: "

@@ -5,7 +5,9 @@ NB_MODULE(_core, m) {
   penstock::bind::core(m);
   penstock::bind::csr(m);
   penstock::bind::coo(m);
+  penstock::bind::encode(m);
   penstock::bind::generate(m);
+  penstock::bind::generate_gpu(m);
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
@@ -22,5 +24,8 @@ NB_MODULE(_core, m) {
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
+  penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_op(m);
+  penstock::bind::probe(m);
 }

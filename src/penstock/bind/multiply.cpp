@@ -26,6 +26,16 @@ nb::dict as_dict(const Trace& t) {
   d["ring_bytes"] = t.ring_bytes;
   d["seconds"] = t.seconds;
   d["copy_seconds"] = t.copy_seconds;
+  d["kept_bytes"] = t.kept_bytes;
+  if (t.devices.empty()) return d;
+  nb::list devices;
+  for (const auto& one : t.devices) {
+    nb::dict e;
+    e["gpu"] = one.gpu, e["tiles"] = one.tiles, e["kept_tiles"] = one.kept_tiles, e["copied_bytes"] = one.copied_bytes;
+    e["kernel_seconds"] = one.kernel_seconds, e["wait_seconds"] = one.wait_seconds, e["seconds"] = one.seconds;
+    devices.append(e);
+  }
+  d["devices"] = devices;
   return d;
 }
 

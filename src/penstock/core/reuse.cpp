@@ -17,6 +17,7 @@ constexpr std::size_t kMostBlocks = 8;
 struct Block {
   std::shared_ptr<void> memory;
   std::int64_t bytes = 0;
+  Place place = {};
 };
 
 /// Lives until the process ends: blocks may come back while other objects are destroyed. Whoever finds it locked goes without,
@@ -39,7 +40,8 @@ std::int64_t most_bytes() {
 
 void keep(Block block) noexcept {
   if (block.bytes > most_bytes()) return;
-  madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
+  if (block.place.memory == Memory::host)
+    madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
   std::vector<Block> gone;  // freed after the lock is
   try {
     const std::unique_lock guard(cache().lock, std::try_to_lock);
@@ -56,12 +58,12 @@ void keep(Block block) noexcept {
 }
 
 /// The newest kept block that holds `bytes` and wastes less than a quarter.
-Block take(std::int64_t bytes) {
+Block take(std::int64_t bytes, Place place) {
   const std::unique_lock guard(cache().lock, std::try_to_lock);
   if (!guard) return {};
   auto& c = cache();
   for (auto i = c.blocks.size(); i-- > 0;)
-    if (c.blocks[i].bytes >= bytes && c.blocks[i].bytes / 5 * 4 <= bytes) {
+    if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes && c.blocks[i].bytes / 5 * 4 <= bytes) {
       auto found = std::move(c.blocks[i]);
       c.blocks.erase(c.blocks.begin() + static_cast<std::ptrdiff_t>(i));
       c.bytes -= found.bytes;
@@ -72,12 +74,12 @@ Block take(std::int64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<void> reuse_bytes(std::int64_t bytes) {
-  if (bytes < kSmallest) return allocate_bytes(bytes, {});
-  constexpr std::int64_t kPage = 2 << 20;
-  const auto size = (bytes + kPage - 1) / kPage * kPage;  // whole pages, so that madvise takes no neighbour's
-  auto block = take(size);
-  if (!block.memory) block = {allocate_bytes(size, {}), size};
+std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place) {
+  if (bytes < kSmallest && place.memory == Memory::host) return allocate_bytes(bytes, place);
+  const std::int64_t page = bytes < kSmallest ? 64 << 10 : 2 << 20;
+  const auto size = (bytes + page - 1) / page * page;  // whole pages, so that madvise takes no neighbour's
+  auto block = take(size, place);
+  if (!block.memory) block = {allocate_bytes(size, place), size, place};
   void* p = block.memory.get();
   return {p, [block = std::move(block)](void*) mutable { keep(std::move(block)); }};
 }

@@ -30,7 +30,7 @@ struct Trace {
   std::int64_t kept_bytes = 0;    // of the matrix, that were on the devices before
   double seconds = 0;             // the whole call
   double copy_seconds = 0;        // the driver's time in copies: issue only on a GPU, all of it on the CPU
-  std::vector<DeviceTrace> devices;  // of a plan's product
+  std::vector<DeviceTrace> devices = {};  // of a plan's product
 };
 
 /// Adds the time of its own life to `*total`; does nothing when that is null.

@@ -45,14 +45,20 @@ __device__ T sum_lanes(T sum, int lanes) {
   return sum;
 }
 
-/// Blocks of kThreads threads on a stream of the current GPU.
+/// Blocks of kThreads threads on a stream of the current GPU, `blocks` times `layers` (at most 65535) of them.
 template <class... Params, class... Args>
-void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
+void launch_layers(void (*kernel)(Params...), std::int64_t blocks, unsigned layers, Stream stream,
+                   Args... args) {
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.gridDim = dim3(static_cast<unsigned>(blocks), layers);
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream.handle);
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+}
+
+template <class... Params, class... Args>
+void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
+  launch_layers(kernel, blocks, 1, stream, args...);
 }
 
 inline constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }

@@ -51,7 +51,8 @@ class CsrBlocks {
     parts[0] = {piece >= 0 ? piece_ptr_.data() + 2 * piece : a_.indptr.data + b.first_row, 0,
                 (b.rows + 1) * std::int64_t(sizeof(Offset))};
     parts[1] = {a_.indices.data + b.first_nnz, at.indices, b.nnz * std::int64_t(sizeof(Index))};
-    if constexpr (!is_pattern<V>) parts[2] = {a_.values.data + b.first_nnz, at.values, b.nnz * value_bytes<V>};
+    if constexpr (!is_pattern<V>)
+      parts[2] = {a_.values.data + b.first_nnz, at.values, b.nnz * value_bytes<V>};
     return parts;
   }
 
@@ -71,9 +72,11 @@ class CsrBlocks {
   }
 
  private:
-  static constexpr std::int64_t kLargest = std::int64_t(1) << 30;  // a kept block: few launches, and none too large
+  static constexpr std::int64_t kLargest = std::int64_t(1)
+                                           << 30;  // a kept block: few launches, and none too large
   static constexpr std::int64_t kSmallest = 4096;
-  static constexpr std::int64_t kRowAlign = 4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
+  static constexpr std::int64_t kRowAlign =
+      4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
   static constexpr std::int64_t kPadding = 512;
 
   struct Layout {
@@ -95,7 +98,8 @@ class CsrBlocks {
     const auto cut = shape(bytes);
     const auto rows = std::ssize(offsets) - 1;
     const auto cost = [&](std::int64_t end) {
-      return (offsets[std::size_t(end)] - offsets[std::size_t(row)]) * cut.nnz_cost + (end - row) * cut.row_cost;
+      return (offsets[std::size_t(end)] - offsets[std::size_t(row)]) * cut.nnz_cost +
+             (end - row) * cut.row_cost;
     };
     std::int64_t low = row, high = rows;  // the largest end that fits
     while (low < high) {
@@ -111,7 +115,7 @@ class CsrBlocks {
 
   Csr<V> a_;
   std::vector<RowBlock> blocks_;
-  std::vector<Offset> piece_ptr_;          // of each piece: where it begins and ends
+  std::vector<Offset> piece_ptr_;           // of each piece: where it begins and ends
   std::vector<std::int64_t> piece_number_;  // of each block, or -1
 };
 static_assert(BlockSource<CsrBlocks<double>>);

@@ -1,0 +1,161 @@
+// Plans that multiply one matrix again and again on GPUs whose memory it may exceed.
+#include "penstock/bind/stream.hpp"
+
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/format/column_panels.hpp"
+#include "penstock/schedule/csr_blocks.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
+using AnyResult = nb::ndarray<nb::ndim<1>, nb::c_contig>;
+
+template <class V>
+AnyPlan plan_of(const Csr<V>& a, StreamSettings settings, bool pin) {
+  AnyPlan out{.codec = "raw"};
+  bool gpu = false, pinned = true;
+  for (const auto where : settings.devices) gpu |= where.is_gpu();
+  const auto ready = [&](const auto& array) {
+    if (!gpu || array.size == 0 || place_of(array.data).memory != Memory::host) return;
+    if (pin && array.place.memory == Memory::host) out.keeps.push_back(lock_pages(array.data, array.bytes()));
+    else pinned = false;
+  };
+  for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) {
+    check(Streamed{.devices = settings.devices}, place);
+    check(InCore{}, place);
+  }
+  ready(a.indptr), ready(a.indices), ready(a.values);
+  settings.bounce = !pinned;
+  auto source = std::make_shared<std::shared_ptr<const CsrBlocks<V>>>();
+  const auto cut = [&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
+    *source = std::make_shared<const CsrBlocks<V>>(a, slot_bytes, kept);
+    return list_of(*source, gpu ? "merge_path" : "balanced");
+  };
+  out.plan = std::make_shared<StreamPlan>(cut, StreamPlan::Shape{a.rows, a.cols, a.bytes()}, settings);
+  out.product = [source = *source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
+                                   const nb::object& beta) {
+    std::optional<BlockProduct> found;
+#define X(S, W)                                                                                             \
+  if constexpr (std::same_as<W, V>)                                                                         \
+    if (try_product_of<S, V>(source, semiring, type, alpha, beta, found)) return found;
+    PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+    return found;
+  };
+  return out;
+}
+
+StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_bytes, int slots, std::int64_t device_memory,
+                           bool keep, std::int64_t entry_bytes, bool cpu) {
+  StreamSettings s{.devices = {},
+                   .slot_bytes = block_bytes,
+                   .slots = slots,
+                   .device_memory = device_memory,
+                   .keep = keep,
+                   .entry_bytes = entry_bytes};
+  for (const int gpu : gpus) s.devices.push_back(Where{gpu});
+  if (cpu) s.devices.push_back(Where{});
+  return s;
+}
+
+/// Where the bytes of an array are. Work that its library has queued on the GPU's default stream is waited for.
+template <class A>
+VectorAt at(const A& a) {
+  auto* data = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(a.data())));
+  if (a.device_type() == nb::device::cpu::value) {
+    const auto place = place_of(data);
+    return {data, {place.memory == Memory::pinned ? Memory::pinned : Memory::host}};
+  }
+  const auto place = place_of(data);
+  if (place.memory == Memory::device) synchronize(Stream{nullptr, Where{place.ordinal}});
+  if (place.memory == Memory::managed) return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
+  return {data, place};
+}
+
+nb::object multiply_plan(AnyPlan& p, const AnyVector& x, const AnyResult& y, const std::string& semiring,
+                         const nb::object& alpha, const nb::object& beta, bool traced) {
+  const auto& list = p.plan->list();
+  require(std::int64_t(x.shape(0)) == list.cols, "multiply: x has " + std::to_string(x.shape(0)) +
+                                                     " entries, the matrix has " + std::to_string(list.cols) + " columns");
+  require(std::int64_t(y.shape(0)) == list.rows, "multiply: y has " + std::to_string(y.shape(0)) +
+                                                     " entries, the matrix has " + std::to_string(list.rows) + " rows");
+  require(x.dtype() == y.dtype(), "multiply: x and y differ in type");
+  const auto product = p.product(semiring, x.dtype(), alpha, beta);
+  if (!product) no_kernel(semiring);
+  Trace trace;
+  {
+    const nb::gil_scoped_release release;
+    p.plan->multiply(*product, at(x), at(y), traced ? &trace : nullptr);
+  }
+  if (!traced) return nb::none();
+  auto event = nb::cast<nb::dict>(as_event(trace, true));
+  event["codec"] = p.codec;
+  return event;
+}
+
+nb::dict facts(const AnyPlan& p) {
+  const auto& plan = *p.plan;
+  nb::dict d;
+  nb::list gpus, bytes;
+  std::int64_t kept = 0, kept_blocks = 0, ring = 0, vectors = 0;
+  for (const auto& lane : plan.lanes()) {
+    gpus.append(lane->where().gpu), bytes.append(lane->device_bytes());
+    kept += lane->kept_bytes(), ring += lane->ring_bytes();
+    kept_blocks += lane->shape().kept_last - lane->shape().kept_first;
+    if (lane->where().is_gpu()) vectors += lane->device_bytes() - lane->kept_bytes() - lane->ring_bytes();
+  }
+  d["codec"] = p.codec, d["gpus"] = gpus, d["kernel"] = plan.list().kernel;
+  d["blocks"] = std::ssize(plan.list().blocks), d["kept_blocks"] = kept_blocks;
+  d["kept_bytes"] = kept, d["streamed_bytes"] = plan.streamed_bytes();
+  d["ring_bytes"] = ring, d["vector_bytes"] = vectors, d["device_bytes"] = bytes;
+  d["block_bytes"] = plan.lanes().front()->shape().slot_bytes, d["slots"] = plan.lanes().front()->shape().slots;
+  d["bounced"] = plan.settings().bounce, d["entry_bytes"] = plan.settings().entry_bytes;
+  return d;
+}
+
+}  // namespace
+
+void stream(nb::module_& m) {
+  nb::class_<AnyPlan>(m, "StreamPlan")
+      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y"), nb::arg("semiring") = "plus_times",
+           nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("traced") = true,
+           "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
+      .def("facts", facts);
+  m.def("stream_plan", [](const Matrix& a, const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
+                          std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
+    const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
+    const nb::gil_scoped_release release;
+    return std::visit([&](const auto& csr) { return plan_of(csr, settings, pin); }, a.any);
+  }, nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("device_memory") = 0,
+        nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
+        "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
+        "0 what is free. pin locks host arrays in place.", nb::keep_alive<0, 1>());
+  m.def("column_panels", [](const Matrix& a, std::int64_t width) {
+    const nb::gil_scoped_release release;
+    return std::visit([&](const auto& csr) {
+      for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
+      std::vector<Matrix> out;
+      for (auto& panel : column_panels(csr, width)) out.emplace_back(std::move(panel));
+      return out;
+    }, a.any);
+  }, nb::arg("a"), nb::arg("width"), "The matrix in ranges of `width` columns, copied.");
+  m.def("pinned_bytes", [](std::int64_t bytes) {
+    std::shared_ptr<void> owner;
+    {
+      const nb::gil_scoped_release release;
+      owner = reuse_bytes(bytes, {Memory::pinned});
+    }
+    auto* keep = new std::shared_ptr<void>(owner);
+    return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+        owner.get(), {static_cast<std::size_t>(bytes)},
+        nb::capsule(keep, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); }));
+  }, nb::arg("bytes"), "Pinned host memory as a NumPy array of bytes; what is freed is used again.");
+}
+
+}  // namespace penstock::bind

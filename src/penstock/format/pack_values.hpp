@@ -1,0 +1,133 @@
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/format/packed.hpp"
+
+namespace penstock {
+
+/// The bits of a value, compared as they are: NaNs with another payload and -0.0 are values of their own.
+struct ValueBits {
+  std::uint64_t low = 0, high = 0;
+  auto operator<=>(const ValueBits&) const = default;
+  std::uint64_t hash() const {
+    const auto mixed = (low ^ (high * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
+    return mixed ^ mixed >> 32;
+  }
+};
+template <class V>
+ValueBits bits_of(const V& v) {
+  ValueBits b;
+  std::memcpy(static_cast<void*>(&b), &v, sizeof(V));
+  return b;
+}
+
+/// Up to 256 different values and their numbers.
+class Dictionary {
+ public:
+  static constexpr std::size_t kMost = 256;
+
+  /// The number of a value, which is added where it is new; -1 where there is no room.
+  int add(const ValueBits& v) {
+    for (auto i = v.hash() % kCells;; i = (i + 1) % kCells) {
+      const int code = cells_[i];
+      if (code >= 0 && entries_[static_cast<std::size_t>(code)] == v) return code;
+      if (code >= 0) continue;
+      if (entries_.size() == kMost) return -1;
+      entries_.push_back(v);
+      return cells_[i] = static_cast<std::int16_t>(entries_.size() - 1);
+    }
+  }
+  const std::vector<ValueBits>& entries() const { return entries_; }
+
+ private:
+  static constexpr std::size_t kCells = 1024;
+  std::array<std::int16_t, kCells> cells_ = [] {
+    std::array<std::int16_t, kCells> none;
+    none.fill(-1);
+    return none;
+  }();
+  std::vector<ValueBits> entries_;
+};
+
+/// Whether U holds v with every bit.
+template <class U, class V>
+bool holds(V v) {
+  if constexpr (std::same_as<U, float>) {
+    constexpr auto kMost = static_cast<V>(std::numeric_limits<float>::max());
+    const bool finite = v - v == V(0);
+    if (finite && (v > kMost || v < -kMost)) return false;
+  } else if (!(v >= static_cast<V>(std::numeric_limits<U>::min()) &&
+               v <= static_cast<V>(std::numeric_limits<U>::max()))) {
+    return false;
+  }
+  return bits_of(static_cast<V>(static_cast<U>(v))) == bits_of(v);
+}
+
+/// How the values of a whole matrix are packed.
+struct ValueCode {
+  ValueKind kind = ValueKind::none;
+  Dictionary dictionary;  // its entries in ascending order of their bits
+};
+
+/// Reads all values, in parallel; stops early where nothing short can hold them.
+template <class V>
+ValueCode choose_code(const Array<const V>& values, int threads);
+
+/// Writes `count` values, and the dictionary where the kind has one, both to zeroed memory.
+template <class V>
+void write_values(const ValueCode& code, const V* from, std::int64_t count, std::byte* to, V* dictionary);
+
+/// Values [0, count) back.
+template <class V>
+void read_values(const PackedView& block, std::int64_t first, std::int64_t count, V* to) {
+  const auto& h = block.header();
+  const auto convert = [&]<class U>(const U* from) {
+    for (std::int64_t k = 0; k < count; ++k) to[k] = static_cast<V>(from[first + k]);
+  };
+  switch (h.kind) {
+    case ValueKind::none: return;
+    case ValueKind::constant:
+      for (std::int64_t k = 0; k < count; ++k) to[k] = *block.dictionary<V>();
+      return;
+    case ValueKind::dictionary4: {
+      const auto* codes = block.values<std::uint8_t>();
+      for (auto k = first; k < first + count; ++k)
+        to[k - first] = block.dictionary<V>()[codes[k / 2] >> (k % 2 * 4) & 15];
+      return;
+    }
+    case ValueKind::dictionary8:
+      for (std::int64_t k = 0; k < count; ++k)
+        to[k] = block.dictionary<V>()[block.values<std::uint8_t>()[first + k]];
+      return;
+    case ValueKind::raw: std::memcpy(to, block.values<V>() + first, std::size_t(count) * sizeof(V)); return;
+    case ValueKind::int8:
+    case ValueKind::int16:
+    case ValueKind::float32: break;
+  }
+  if constexpr (std::is_arithmetic_v<V>) {
+    if (h.kind == ValueKind::int8) convert(block.values<std::int8_t>());
+    if (h.kind == ValueKind::int16) convert(block.values<std::int16_t>());
+    if (h.kind == ValueKind::float32) convert(block.values<float>());
+  }
+}
+
+/// f(i) once for every i in [0, n), on at most `threads` threads; 0: on all.
+template <class F>
+void parallel_up_to(int threads, std::int64_t n, F&& f) {
+  if (threads <= 0) return parallel_for(n, f);
+  std::atomic<std::int64_t> next = 0;
+  parallel_for(std::min<std::int64_t>(threads, n), [&](std::int64_t) {
+    for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+      f(i);
+      poll_interrupt();
+    }
+  });
+}
+
+}  // namespace penstock
