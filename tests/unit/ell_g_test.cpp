@@ -17,7 +17,8 @@ void round_trip() {
     ASSERT_EQ(b.nnz(), a.nnz());
     ASSERT_TRUE(std::equal(a.indptr.data, a.indptr.data + a.rows + 1, b.indptr.data));
     ASSERT_TRUE(std::equal(a.indices.data, a.indices.data + a.nnz(), b.indices.data));
-    if constexpr (!is_pattern<V>) ASSERT_TRUE(std::equal(a.values.data, a.values.data + a.nnz(), b.values.data));
+    if constexpr (!is_pattern<V>)
+      ASSERT_TRUE(std::equal(a.values.data, a.values.data + a.nnz(), b.values.data));
   }
 }
 
@@ -70,7 +71,8 @@ void multiplies() {
           copied += part.bytes;
         }
         ASSERT_EQ(copied, blocks.bytes(i));
-        blocks.template multiply<S>(i, slot.data, x.data(), y.data() + blocks.block(i).first_row, scale, Stream{});
+        blocks.template multiply<S>(i, slot.data, x.data(), y.data() + blocks.block(i).first_row, scale,
+                                    Stream{});
       }
       ASSERT_EQ(y, expected);
     }

@@ -17,8 +17,8 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
 }
 
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream,
-          [[maybe_unused]] const SpmvGpuPlan& plan) {
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream, [[maybe_unused]] const SpmvGpuPlan& plan) {
   if (!stream.where.is_gpu()) return cpu::spmv<S, V>(a, x, y, scale);
   if constexpr (have_cuda) gpu::spmv<S, V>(a, x, y, scale, stream, plan);
   else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
@@ -33,9 +33,9 @@ SpmvGpuPlan plan_spmv([[maybe_unused]] const CsrView<V>& a, [[maybe_unused]] std
 }
 
 std::int64_t rows_of_tile(std::int64_t rows, Offset nnz, Offset longest, std::int64_t tile_items) {
-  constexpr Offset kShort = 64;             // a warp's lanes share a row of this length evenly
-  constexpr std::int64_t kOnePass = 255;    // rows that 256 threads finish at once
-  constexpr double kLeastFilled = 0.6;      // of a tile
+  constexpr Offset kShort = 64;           // a warp's lanes share a row of this length evenly
+  constexpr std::int64_t kOnePass = 255;  // rows that 256 threads finish at once
+  constexpr double kLeastFilled = 0.6;    // of a tile
   if (longest == 0 || longest > kShort) return 0;
   auto fit = tile_items / longest;
   if (fit > kOnePass && fit < kOnePass * 4 / 3) fit = kOnePass;

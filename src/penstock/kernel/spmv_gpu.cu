@@ -208,16 +208,17 @@ struct Tiles {
 };
 
 template <class D, class W>
-void run(const CsrView<W>& a, const typename D::value_type* x, typename D::value_type* y, const Scale<D>& scale,
-         const Tiles<typename D::value_type>& t, Stream stream) {
+void run(const CsrView<W>& a, const typename D::value_type* x, typename D::value_type* y,
+         const Scale<D>& scale, const Tiles<typename D::value_type>& t, Stream stream) {
   require(t.count <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
                                      " rows and nonzeros are too many for one launch: use Streamed");
   if (t.rows_per_tile > 0)
-    return launch(multiply_tiles<D, W, true>, t.count, stream, a, x, y, scale, nullptr, t.rows_per_tile, nullptr,
-                  nullptr);
+    return launch(multiply_tiles<D, W, true>, t.count, stream, a, x, y, scale, nullptr, t.rows_per_tile,
+                  nullptr, nullptr);
   launch(multiply_tiles<D, W, false>, t.count, stream, a, x, y, scale, t.first_rows, 0, t.heads, t.tails);
   if (t.count > 1)
-    launch(join_rows<D>, blocks_for(t.count), stream, a.indptr, y, scale, t.first_rows, t.heads, t.tails, t.count);
+    launch(join_rows<D>, blocks_for(t.count), stream, a.indptr, y, scale, t.first_rows, t.heads, t.tails,
+           t.count);
 }
 
 template <class V>
@@ -246,19 +247,21 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   const UseDevice use(stream.where);
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (tiles == 1)
-    return run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {1, a.rows, nullptr, nullptr, nullptr}, stream);
+    return run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {1, a.rows, nullptr, nullptr, nullptr},
+                  stream);
   const auto first_row_bytes = (tiles + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)) / 16 * 16 + 16;
   const auto scratch =
       allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
   auto* first_rows = static_cast<std::int64_t*>(scratch.get());
   auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + first_row_bytes);
   launch(find_tiles, blocks_for(tiles + 1), stream, a.indptr, a.rows, tiles, kTile, first_rows);
-  run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {tiles, 0, first_rows, heads, heads + tiles}, stream);
+  run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {tiles, 0, first_rows, heads, heads + tiles},
+         stream);
 }
 
 template <Semiring S, class V>
-void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream,
-          const SpmvGpuPlan& plan) {
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream, const SpmvGpuPlan& plan) {
   using D = on_device<S>;
   using T = typename D::value_type;
   if (a.rows == 0) return;
@@ -282,7 +285,8 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
   const auto found = allocate<unsigned long long>(1, here);
   unsigned long long longest = 0;
   copy_async(found.data, &longest, sizeof longest, stream);
-  launch(find_longest, std::min<std::int64_t>(blocks_for(a.rows), 1024), stream, a.indptr, a.rows, found.data);
+  launch(find_longest, std::min<std::int64_t>(blocks_for(a.rows), 1024), stream, a.indptr, a.rows,
+         found.data);
   copy_async(&longest, found.data, sizeof longest, stream);
   synchronize(stream);
   plan.longest = static_cast<Offset>(longest);
@@ -296,14 +300,15 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
   const auto first_rows = allocate<std::int64_t>(plan.tiles + 1, here);
   plan.first_rows = first_rows;
   plan.cells = allocate<std::byte>(2 * plan.tiles * entry_bytes, here);
-  launch(find_tiles, blocks_for(plan.tiles + 1), stream, a.indptr, a.rows, plan.tiles, int(tile), first_rows.data);
+  launch(find_tiles, blocks_for(plan.tiles + 1), stream, a.indptr, a.rows, plan.tiles, int(tile),
+         first_rows.data);
   synchronize(stream);
   return plan;
 }
 
-#define X(S, V)                                                                                           \
-  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);           \
-  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream,            \
+#define X(S, V)                                                                                 \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream); \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream,  \
                            const SpmvGpuPlan&);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
