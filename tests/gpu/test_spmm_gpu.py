@@ -105,7 +105,9 @@ def test_hubs_are_shared_by_blocks():
     check(case, x, y)
 
 
-@pytest.mark.parametrize("shape", ["one_row_has_everything", "power_law", "mostly_empty", "no_rows"])
+@pytest.mark.parametrize(
+    "shape", ["one_row_has_everything", "power_law", "mostly_empty", "no_rows"]
+)
 @pytest.mark.parametrize(
     "place, how",
     [

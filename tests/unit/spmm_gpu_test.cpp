@@ -36,7 +36,7 @@ TEST(SpmmGpu, DriverStreamsStridedColumns) {
 
 TEST(SpmmGpu, ChunksFitWhatIsFree) {
   EXPECT_EQ(chunk_columns(128, 100, 1 << 20, 0), 128);
-  EXPECT_EQ(chunk_columns(128, 10'000, 1'000'000, 0), 64);       // 90 fit: two whole panels
+  EXPECT_EQ(chunk_columns(128, 10'000, 1'000'000, 0), 64);        // 90 fit: two whole panels
   EXPECT_EQ(chunk_columns(128, 10'000, 1'000'000, 700'000), 20);  // less than a panel: what fits
   EXPECT_EQ(chunk_columns(128, 10'000, 1'000, 0), 1);             // the allocation will say what is missing
   EXPECT_EQ(chunk_columns(3, 0, 1'000, 0), 3);
@@ -57,7 +57,8 @@ TEST(SpmmGpu, SampleTellsSkewedFromEven) {
 }
 
 TEST(SpmmGpu, ScratchGrowsWithTheMatrix) {
-  const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4), large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);
+  const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4),
+             large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);
   EXPECT_GT(small, 0);
   EXPECT_LT(large, std::int64_t(3) << 30);
   EXPECT_GT(large, small);

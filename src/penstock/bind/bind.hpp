@@ -27,6 +27,7 @@ void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
 void gpu_columns(nb::module_&);
 void cusparse_products(nb::module_&);
+void ell_g(nb::module_&);
 void structure(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);

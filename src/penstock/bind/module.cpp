@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   penstock::bind::gpu(m);
   penstock::bind::gpu_columns(m);
   penstock::bind::cusparse_products(m);
+  penstock::bind::ell_g(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);

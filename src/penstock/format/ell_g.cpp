@@ -13,7 +13,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kRowsAlign = 256;  // of blocks: whole thread blocks
-constexpr std::int64_t kStrip = 1024;     // rows that a thread converts: its column-major lines stay in its cache
+constexpr std::int64_t kStrip =
+    1024;  // rows that a thread converts: its column-major lines stay in its cache
 
 std::int64_t widest_row(std::span<const Offset> indptr, std::int64_t first, std::int64_t last) {
   Offset widest = 0;
@@ -28,8 +29,7 @@ void cut(EllG<V>& out, std::span<const Offset> indptr, const EllOptions& options
   std::vector<std::int64_t> widths(static_cast<std::size_t>(strips));
   parallel_ranges(strips, 64, [&](std::int64_t first, std::int64_t last) {
     for (auto s = first; s < last; ++s)
-      widths[std::size_t(s)] =
-          widest_row(indptr, s * kRowsAlign, std::min(out.rows, (s + 1) * kRowsAlign));
+      widths[std::size_t(s)] = widest_row(indptr, s * kRowsAlign, std::min(out.rows, (s + 1) * kRowsAlign));
   });
   const auto widest = widths.empty() ? 0 : *std::max_element(widths.begin(), widths.end());
   const auto row_bytes = std::int64_t(sizeof(Index)) * (widest + 1) + widest * value_bytes<V>;
@@ -56,7 +56,10 @@ void check_size(const EllG<V>& out, std::int64_t csr_bytes, double most) {
   }
   constexpr double kSmall = 1 << 20;  // what padding to warps and lines takes is no matter there
   if (bytes <= std::max(most * double(csr_bytes), kSmall)) return;
-  const auto mib = [](double n) { return std::to_string(static_cast<std::int64_t>(n / (1 << 20))) + " MiB"; };
+  const auto mib = [](double n) {
+    auto text = std::to_string(n / (1 << 20));
+    return text.substr(0, text.find('.') + 2) + " MiB";
+  };
   throw Error(Errc::invalid_argument,
               "ELL-G: the longest row has " + std::to_string(widest) + " entries where the mean is " +
                   std::to_string(out.nnz / std::max<std::int64_t>(out.rows, 1)) + ", so that it would take " +
@@ -102,12 +105,14 @@ double EllG<V>::padding() const {
 template <class V>
 EllG<V> to_ell_g(const Csr<V>& a, const EllOptions& options) {
   require(options.block_bytes > 0 && options.most_bytes > 0, "to_ell_g: give a block and a limit above 0");
-  EllG<V> out{.rows = a.rows, .cols = a.cols, .nnz = a.nnz(), .block_rows = kRowsAlign, .blocks = {}, .bytes = {}};
+  EllG<V> out{
+      .rows = a.rows, .cols = a.cols, .nnz = a.nnz(), .block_rows = kRowsAlign, .blocks = {}, .bytes = {}};
   cut(out, a.indptr.span(), options);
   check_size(out, a.bytes(), options.most_bytes);
-  const auto total = out.blocks.empty() ? 0
-                                        : out.blocks.back().offset +
-                                              EllLayout<V>(out.blocks.back().rows, out.blocks.back().width).bytes;
+  const auto total =
+      out.blocks.empty()
+          ? 0
+          : out.blocks.back().offset + EllLayout<V>(out.blocks.back().rows, out.blocks.back().width).bytes;
   // 64-byte alignment is what allocate() promises: the blocks begin at a multiple of 128 all the same.
   auto room = allocate<std::byte>(total + 128);
   auto* first = room.data + (128 - reinterpret_cast<std::uintptr_t>(room.data) % 128) % 128;
@@ -155,10 +160,10 @@ EllG<V> copy_to(const EllG<V>& a, Place place) {
   return out;
 }
 
-#define X(V)                                                    \
-  template struct EllG<V>;                                      \
-  template EllG<V> to_ell_g(const Csr<V>&, const EllOptions&);  \
-  template Csr<V> to_csr(const EllG<V>&);                       \
+#define X(V)                                                   \
+  template struct EllG<V>;                                     \
+  template EllG<V> to_ell_g(const Csr<V>&, const EllOptions&); \
+  template Csr<V> to_csr(const EllG<V>&);                      \
   template EllG<V> copy_to(const EllG<V>&, Place);
 X(One)
 X(float)

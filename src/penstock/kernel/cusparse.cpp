@@ -9,6 +9,7 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/spmm_gpu.hpp"
 
 namespace penstock::cusparse {
 namespace {
@@ -44,7 +45,7 @@ struct Library {
   Status (*create_columns)(Dense*, std::int64_t, std::int64_t, std::int64_t, void*, int, int) = nullptr;
   Status (*destroy_columns)(Dense) = nullptr;
   Status (*set_columns)(Dense, void*) = nullptr;
-  VectorCall *spmv = nullptr, *spmv_size = nullptr, *spmv_prepare = nullptr;    // _size: the last is a size_t*
+  VectorCall *spmv = nullptr, *spmv_size = nullptr, *spmv_prepare = nullptr;   // _size: the last is a size_t*
   ColumnsCall *spmm = nullptr, *spmm_size = nullptr, *spmm_prepare = nullptr;  // _prepare may be absent
 };
 
@@ -53,7 +54,8 @@ Library library_memory;
 std::atomic<const Library*> loaded = nullptr;
 
 constexpr std::string_view kRemedy =
-    "install it (pip install nvidia-cusparse, or a CUDA toolkit with its lib64 in LD_LIBRARY_PATH), or leave the kernel at "
+    "install it (pip install nvidia-cusparse, or a CUDA toolkit with its lib64 in LD_LIBRARY_PATH), or leave "
+    "the kernel at "
     "auto";
 
 template <class F>
@@ -75,8 +77,7 @@ Library open(const std::string& path) {
     if (const char* error = dlerror(); why.empty() && error) why = error;
   }
   if (!l.opened)
-    throw Error(Errc::not_accessible,
-                "cuSPARSE cannot be opened (" + why + "): " + std::string(kRemedy));
+    throw Error(Errc::not_accessible, "cuSPARSE cannot be opened (" + why + "): " + std::string(kRemedy));
   find(l, l.create, "cusparseCreate");
   find(l, l.destroy, "cusparseDestroy");
   find(l, l.get_version, "cusparseGetVersion");
@@ -109,7 +110,9 @@ void check(Status status, const char* what) {
   if (status == 0) return;
   const auto text = std::string("cuSPARSE: ") + what + " gives " + library().error_string(status);
   // 2: no memory, 10: no such combination of types and algorithm
-  throw Error(status == 2 ? Errc::out_of_memory : status == 10 ? Errc::invalid_argument : Errc::cuda,
+  throw Error(status == 2    ? Errc::out_of_memory
+              : status == 10 ? Errc::invalid_argument
+                             : Errc::cuda,
               text + (status == 10 ? ": choose another algorithm, or leave the kernel at auto" : ""));
 }
 
@@ -118,7 +121,8 @@ void check(Status status, const char* what) {
 void load(const std::string& path) {
   if constexpr (!have_cuda)
     throw Error(Errc::not_compiled,
-                "cuSPARSE: this build has no CUDA. Install a CUDA toolkit (or the wheels of penstock[cuda]) and build "
+                "cuSPARSE: this build has no CUDA. Install a CUDA toolkit (or the wheels of penstock[cuda]) "
+                "and build "
                 "again, or leave the kernel at auto");
   const std::lock_guard guard(loading);
   if (loaded.load()) return;
@@ -174,9 +178,11 @@ template <class T>
 Product<T>::Product(const Csr<T>& a, Where where) : a_(a), where_(where) {
   const auto& l = library();
   require(where.is_gpu(), "cuSPARSE computes on a GPU: give InCore(gpu=0)");
-  require(a.nnz() <= std::numeric_limits<std::int32_t>::max() && a.rows <= std::numeric_limits<std::int32_t>::max(),
+  require(a.nnz() <= std::numeric_limits<std::int32_t>::max() &&
+              a.rows <= std::numeric_limits<std::int32_t>::max(),
           "cuSPARSE: " + std::to_string(a.nnz()) + " nonzeros and " + std::to_string(a.rows) +
-              " rows do not fit its 32-bit offsets, and offsets of 64 bits ask for columns of 64: leave the kernel at "
+              " rows do not fit its 32-bit offsets, and offsets of 64 bits ask for columns of 64: leave the "
+              "kernel at "
               "auto, which has no such limit");
   for (const auto place : {a.indices.place, a.values.place})
     if (!can_read(where, place))
@@ -192,7 +198,13 @@ Product<T>::Product(const Csr<T>& a, Where where) : a_(a), where_(where) {
   parallel_ranges(a.indptr.size, 1 << 18, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) narrow.data[i] = static_cast<std::int32_t>(wide.data[i]);
   });
-  offsets_ = allocate<std::int32_t>(a.indptr.size, {Memory::device, static_cast<std::int16_t>(where.gpu)});
+  const Place here{Memory::device, static_cast<std::int16_t>(where.gpu)};
+  if (a.nnz() == 0) {  // the library's own kernels then multiply, and read these
+    const auto own = allocate<Offset>(a.indptr.size, here);
+    copy_async(own.data, wide.data, wide.bytes(), stream);
+    a_.indptr = own;
+  }
+  offsets_ = allocate<std::int32_t>(a.indptr.size, here);
   copy_async(offsets_.data, narrow.data, narrow.bytes(), stream);
   synchronize(stream);
   check(l.create(&handle_), "cusparseCreate");
@@ -205,8 +217,8 @@ Product<T>::~Product() {
 }
 
 template <class T>
-auto Product<T>::kept(bool columns, int algorithm, std::int64_t width, std::int64_t x_step, std::int64_t y_step)
-    -> Kept& {
+auto Product<T>::kept(bool columns, int algorithm, std::int64_t width, std::int64_t x_step,
+                      std::int64_t y_step) -> Kept& {
   for (auto& k : kept_)
     if (k->columns == columns && k->algorithm == algorithm && k->width == width && k->x_step == x_step &&
         k->y_step == y_step)
@@ -225,6 +237,7 @@ auto Product<T>::kept(bool columns, int algorithm, std::int64_t width, std::int6
 template <class T>
 void Product<T>::spmv(const T* x, T* y, Scale<PlusTimes<T>> scale, int algorithm, Stream stream) {
   if (a_.rows == 0) return;
+  if (a_.nnz() == 0) return penstock::spmv<PlusTimes<T>, T>(a_.view(), x, y, scale, stream);
   require(reinterpret_cast<std::uintptr_t>(y) % 16 == 0,
           "cuSPARSE: y must begin at a multiple of 16 bytes: copy it, or leave the kernel at auto");
   const std::lock_guard guard(lock_);
@@ -238,7 +251,9 @@ void Product<T>::spmv(const T* x, T* y, Scale<PlusTimes<T>> scale, int algorithm
   check(l.set_vector(k.x, from), "cusparseDnVecSetValues");
   check(l.set_vector(k.y, y), "cusparseDnVecSetValues");
   const auto call = [&](VectorCall* f, void* last, const char* what) {
-    check(f(handle_, kOperationNone, &scale.alpha, k.matrix, k.x, &scale.beta, k.y, kType<T>, algorithm, last), what);
+    check(
+        f(handle_, kOperationNone, &scale.alpha, k.matrix, k.x, &scale.beta, k.y, kType<T>, algorithm, last),
+        what);
   };
   if (!k.ready) {
     std::size_t bytes = 0;
@@ -251,10 +266,12 @@ void Product<T>::spmv(const T* x, T* y, Scale<PlusTimes<T>> scale, int algorithm
 }
 
 template <class T>
-void Product<T>::spmm(DenseView<const T> x, DenseView<T> y, Scale<PlusTimes<T>> scale, int algorithm, Stream stream) {
+void Product<T>::spmm(DenseView<const T> x, DenseView<T> y, Scale<PlusTimes<T>> scale, int algorithm,
+                      Stream stream) {
   if (a_.rows == 0 || x.cols == 0) return;
   require(x.row_major() && y.row_major() && x.rows == a_.cols && y.rows == a_.rows && x.cols == y.cols,
           "cuSPARSE: X and Y are row-major, with as many rows as the matrix has columns and rows");
+  if (a_.nnz() == 0) return spmm_on<PlusTimes<T>, T>(a_.view(), x, y, scale, stream);
   require(reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0,
           "cuSPARSE: Y must begin at a multiple of 16 bytes: copy it, or leave the kernel at auto");
   const std::lock_guard guard(lock_);
@@ -264,14 +281,16 @@ void Product<T>::spmm(DenseView<const T> x, DenseView<T> y, Scale<PlusTimes<T>> 
   auto& k = kept(true, algorithm, x.cols, x.row_step, y.row_step);
   auto* from = const_cast<T*>(x.data);
   if (!k.x)
-    check(l.create_columns(&k.x, x.rows, x.cols, x.row_step, from, kType<T>, kOrderRow), "cusparseCreateDnMat");
+    check(l.create_columns(&k.x, x.rows, x.cols, x.row_step, from, kType<T>, kOrderRow),
+          "cusparseCreateDnMat");
   if (!k.y)
-    check(l.create_columns(&k.y, y.rows, y.cols, y.row_step, y.data, kType<T>, kOrderRow), "cusparseCreateDnMat");
+    check(l.create_columns(&k.y, y.rows, y.cols, y.row_step, y.data, kType<T>, kOrderRow),
+          "cusparseCreateDnMat");
   check(l.set_columns(k.x, from), "cusparseDnMatSetValues");
   check(l.set_columns(k.y, y.data), "cusparseDnMatSetValues");
   const auto call = [&](ColumnsCall* f, void* last, const char* what) {
-    check(f(handle_, kOperationNone, kOperationNone, &scale.alpha, k.matrix, k.x, &scale.beta, k.y, kType<T>, algorithm,
-            last),
+    check(f(handle_, kOperationNone, kOperationNone, &scale.alpha, k.matrix, k.x, &scale.beta, k.y, kType<T>,
+            algorithm, last),
           what);
   };
   if (!k.ready) {

@@ -45,7 +45,7 @@ SpmmGpuPlan spmm_plan([[maybe_unused]] const CsrView<V>& a, Stream stream) {
   else throw Error(Errc::not_compiled, "spmm on a GPU: this build has no CUDA");
 }
 
-#define X(S, V)                                                                                         \
+#define X(S, V)                                                                                     \
   template void spmm_on<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, \
                               Scale<S>, Stream, const SpmmGpuOptions&);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -79,8 +79,7 @@ struct RowSum {
 #pragma unroll
     for (int i = 0; i < Sh::kReps; ++i)
 #pragma unroll
-      for (int j = 0; j < Sh::kVec; ++j)
-        part[i].v[j] = S::add(part[i].v[j], S::mul(value, x.part[i].v[j]));
+      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], S::mul(value, x.part[i].v[j]));
   }
   /// A row's columns of this lane; those from `cols` on are not touched.
   __device__ void load(const T* row, int lane, int cols) {
@@ -118,7 +117,8 @@ struct Panel {
   T* y;
   std::int64_t x_step, y_step;
   int cols;
-  T *heads, *tails;  // of each block: the part of its first row, if that began earlier; of a row that goes on after it
+  T *heads,
+      *tails;  // of each block: the part of its first row, if that began earlier; of a row that goes on after it
 };
 
 /// The cut into groups: unit u begins after first_rows[u] rows; a group takes `step` units, `items` items in all.
@@ -137,7 +137,9 @@ struct Cut {
 template <class T, class Sh>
 inline constexpr int kLaneBytes = Sh::kVec * Sh::kReps * int(sizeof(T));
 template <class T, class Sh>
-inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4 ? 4 : kLaneBytes<T, Sh> <= 16 ? 3 : 2;
+inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
+                               : kLaneBytes<T, Sh> <= 16 ? 3
+                                                         : 2;
 template <class T, class Sh>
 inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
 
@@ -154,7 +156,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   T* const tails = heads + Sh::kGroups * Sh::kColumns;
 
   const int lane = int(threadIdx.x) % kLanes, local = int(threadIdx.x) / kLanes;
-  const unsigned mask = kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
+  const unsigned mask =
+      kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
   Index* const columns = some_columns + local * kLanes;
   V* const values = reinterpret_cast<V*>(value_bytes_of) + (is_pattern<V> ? 0 : local * kLanes);
 
@@ -427,8 +430,8 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const auto* plan = options.plan;
   const int unit = plan ? plan->items : unit_items(total, machine.multiprocessors);
   const auto units = (total + unit - 1) / unit;
-  const bool narrow = (plan ? plan->skewed : options.skewed) &&
-                      a.cols * x.cols * std::int64_t(sizeof(T)) > machine.cache;
+  const bool narrow =
+      (plan ? plan->skewed : options.skewed) && a.cols * x.cols * std::int64_t(sizeof(T)) > machine.cache;
   const std::int64_t widest = options.panel > 0 ? options.panel : narrow ? kNarrowPanel : 128;
   const auto choice_at = [&](std::int64_t j) {
     return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
@@ -464,6 +467,6 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
 
 }  // namespace penstock::gpu
 
-#define PENSTOCK_SPMM(S, V)                                                                              \
+#define PENSTOCK_SPMM(S, V)                                                                                \
   template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>, \
                            Stream, const SpmmGpuOptions&);

@@ -9,12 +9,10 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kStrip = 64;        // rows whose sums stay in registers and first-level cache
+constexpr std::int64_t kStrip = 64;       // rows whose sums stay in registers and first-level cache
 constexpr std::int64_t kTaskRows = 4096;  // rows that a thread claims
 
-[[noreturn]] void no_cuda() {
-  throw Error(Errc::not_compiled, "ELL-G on a GPU: this build has no CUDA");
-}
+[[noreturn]] void no_cuda() { throw Error(Errc::not_compiled, "ELL-G on a GPU: this build has no CUDA"); }
 
 }  // namespace
 
@@ -66,7 +64,8 @@ void spmv_ell_g(const EllG<V>& a, [[maybe_unused]] const Array<const EllBlock>& 
     const auto& b = a.blocks[std::size_t(task / tasks)];
     const auto first = task % tasks * kTaskRows, last = std::min(b.rows, first + kTaskRows);
     if (first < last)
-      cpu::spmv_ell_g<S, V>({b.rows, b.width, a.bytes.data + b.offset}, first, last, x, y + b.first_row, scale);
+      cpu::spmv_ell_g<S, V>({b.rows, b.width, a.bytes.data + b.offset}, first, last, x, y + b.first_row,
+                            scale);
   });
 }
 
@@ -80,11 +79,11 @@ Array<const EllBlock> ell_table(const EllG<V>& a, Stream stream) {
   return table;
 }
 
-#define X(S, V)                                                                                         \
-  template void cpu::spmv_ell_g<S, V>(EllView<V>, std::int64_t, std::int64_t, const S::value_type*,     \
-                                      S::value_type*, Scale<S>);                                        \
-  template void spmv_ell_g<S, V>(EllView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);   \
-  template void spmv_ell_g<S, V>(const EllG<V>&, const Array<const EllBlock>&, const S::value_type*,    \
+#define X(S, V)                                                                                       \
+  template void cpu::spmv_ell_g<S, V>(EllView<V>, std::int64_t, std::int64_t, const S::value_type*,   \
+                                      S::value_type*, Scale<S>);                                      \
+  template void spmv_ell_g<S, V>(EllView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream); \
+  template void spmv_ell_g<S, V>(const EllG<V>&, const Array<const EllBlock>&, const S::value_type*,  \
                                  S::value_type*, Scale<S>, Stream);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X

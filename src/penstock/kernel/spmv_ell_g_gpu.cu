@@ -16,7 +16,8 @@ constexpr int kAhead = 4;
 /// Row `i` of a block of `stride` padded rows.
 template <class S, class V>
 __device__ void multiply_row(const std::byte* bytes, std::int64_t columns_at, std::int64_t values_at,
-                             std::int64_t stride, std::int64_t i, const typename S::value_type* __restrict__ x,
+                             std::int64_t stride, std::int64_t i,
+                             const typename S::value_type* __restrict__ x,
                              typename S::value_type* __restrict__ y, const Scale<S>& scale) {
   using T = typename S::value_type;
   const int length = read_once(reinterpret_cast<const Index*>(bytes) + i);
@@ -60,16 +61,16 @@ __global__ void __launch_bounds__(kThreads)
 template <class S, class V>
 __global__ void __launch_bounds__(kThreads)
     multiply_all(const std::byte* __restrict__ bytes, const EllBlock* __restrict__ table,
-                 std::int64_t block_rows, std::int64_t rows,
-                 const typename S::value_type* __restrict__ x, typename S::value_type* __restrict__ y,
-                 Scale<S> scale) {
+                 std::int64_t block_rows, std::int64_t rows, const typename S::value_type* __restrict__ x,
+                 typename S::value_type* __restrict__ y, Scale<S> scale) {
   const auto row = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (row >= rows) return;
-  const EllBlock& b = table[std::int64_t(blockIdx.x) * kThreads / block_rows];  // of all the thread block's rows
+  const EllBlock& b =
+      table[std::int64_t(blockIdx.x) * kThreads / block_rows];  // of all the thread block's rows
   const auto stride = (b.rows + 31) / 32 * 32;
   const auto columns_at = stride * std::int64_t(sizeof(Index));
-  multiply_row<S, V>(bytes + b.offset, columns_at, columns_at * (1 + b.width), stride, row - b.first_row, x, y + row,
-                     scale);
+  multiply_row<S, V>(bytes + b.offset, columns_at, columns_at * (1 + b.width), stride, row - b.first_row, x,
+                     y + row, scale);
 }
 
 }  // namespace
@@ -82,8 +83,8 @@ void spmv_ell_g(EllView<V> a, const typename S::value_type* x, typename S::value
   const UseDevice use(stream.where);
   const auto at = a.layout();
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
-  launch(multiply_block<D, on_device<V>>, blocks_for(a.rows), stream, a.bytes, at.columns, at.values, at.stride,
-         a.rows, for_kernel(x), for_kernel(y), how);
+  launch(multiply_block<D, on_device<V>>, blocks_for(a.rows), stream, a.bytes, at.columns, at.values,
+         at.stride, a.rows, for_kernel(x), for_kernel(y), how);
 }
 
 template <Semiring S, class V>
@@ -98,9 +99,9 @@ void spmv_ell_g(const EllG<V>& a, const EllBlock* table, const typename S::value
          for_kernel(x), for_kernel(y), how);
 }
 
-#define X(S, V)                                                                                              \
-  template void spmv_ell_g<S, V>(EllView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);        \
-  template void spmv_ell_g<S, V>(const EllG<V>&, const EllBlock*, const S::value_type*, S::value_type*,      \
+#define X(S, V)                                                                                         \
+  template void spmv_ell_g<S, V>(EllView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);   \
+  template void spmv_ell_g<S, V>(const EllG<V>&, const EllBlock*, const S::value_type*, S::value_type*, \
                                  Scale<S>, Stream);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X

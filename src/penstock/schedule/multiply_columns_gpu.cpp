@@ -268,7 +268,7 @@ void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_typ
   });
 }
 
-#define X(S, V)                                                                       \
+#define X(S, V)                                                                           \
   template void multiply_columns_gpu<S, V>(const Csr<V>&, DenseView<const S::value_type>, \
                                            DenseView<S::value_type>, const Schedule&, Scale<S>, Trace&);
 PENSTOCK_FOR_EACH_SPMV(X)
