@@ -166,7 +166,10 @@ def save(
     """Writes a matrix: the native store (`.penstock`), or the format that the suffix or `format` names; `.gz` packs it.
 
     The file appears whole or not at all, and what it replaces stays until then. Options: `base` of edge lists,
-    `compressed` of .npz, `directed` of GAPBS graphs. Raises ValueError where a format cannot hold the matrix.
+    `compressed` of .npz, `directed` of GAPBS graphs, `packed` of the native store: True adds the packed form, in which
+    columns take few bits and values the shortest type that holds them exactly, so that less travels to GPUs; "only"
+    leaves the CSR arrays out, which `open` then unpacks into memory. Raises ValueError where a format cannot hold the
+    matrix.
     """
     row = find_format(path, format)
     if row.write is None:

@@ -5,6 +5,7 @@
       indptr.npy     int64, rows + 1   (binsparse: pointers_to_1)
       indices.npy    int32, nnz        (indices_1)
       data.npy       the values, nnz; of a pattern one byte that stands for all (binsparse: iso[bint8])
+      packed.npy, packed_directory.npy   where asked for: the packed form, beside the arrays or instead of them
 
 Any NumPy reads the arrays. Opening looks at the header, the sizes and a sample of the entries, so it takes the same
 milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1.
@@ -21,12 +22,14 @@ from typing import Any
 import numpy as np
 
 from penstock._csr import csr_array
+from penstock._io import _packed
 from penstock._io._atomic import atomic_folder
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._npy import STEP, map_array, write_array
 
 HEADER = "header.json"
 VERSION = 1
+PACKED_ONLY_VERSION = 2  # of stores without the CSR arrays: libraries before it say so
 LARGEST_HEADER = 1 << 20
 VALUES = {
     "float32": "float32",
@@ -81,10 +84,11 @@ class _Description:
         self._require(isinstance(ours, dict), "'penstock' is not an object")
         version = ours.get("version", VERSION)
         self._require(_number(version), f"version {version!r:.40} is not a number")
-        if version > VERSION:
+        if version > PACKED_ONLY_VERSION:
             raise broken(
                 self.path,
-                f"is of version {version}, this library reads up to {VERSION}: update penstock",
+                f"is of version {version}, this library reads up to {PACKED_ONLY_VERSION}: "
+                "update penstock",
             )
         self._require(
             matrix.get("format") == "CSR", f"format {matrix.get('format')!r:.40} is not 'CSR'"
@@ -110,6 +114,11 @@ class _Description:
         checksums = ours.get("crc32", {})
         self._require(isinstance(checksums, dict), "crc32 is not an object")
         self.crc32 = checksums
+        packed = ours.get("packed")
+        self._require(packed is None or isinstance(packed, dict), "'packed' is not an object")
+        self.packed = packed is not None
+        self.arrays = version < PACKED_ONLY_VERSION
+        self._require(self.packed or self.arrays, "it names no arrays")
 
     def _require(self, good: bool, problem: str) -> None:
         if not good:
@@ -139,6 +148,19 @@ def open_store(folder: Any, *, validate: bool = False) -> csr_array:
     if not os.path.isfile(os.path.join(folder, HEADER)):
         raise broken(folder, f"has no {HEADER}: it is not a penstock store")
     said = _Description(folder)
+    packed = None
+    if said.packed:
+        shape, every = (said.rows, said.cols), validate or not said.arrays
+        packed = _packed.open_packed(folder, shape, said.nnz, said.dtype, every)
+        if every:
+            _check_sums(folder, said, _packed.arrays_of(packed))
+    a = _open_arrays(folder, said, validate) if said.arrays else csr_array._wrap(packed.unpack())
+    if packed is not None:
+        a._derived["packed"] = packed
+    return a
+
+
+def _open_arrays(folder: str, said: _Description, validate: bool) -> csr_array:
     indptr = _array(folder, "indptr", said.rows + 1, np.int64)
     indices = _array(folder, "indices", said.nnz, np.int32)
     values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)
@@ -184,10 +206,15 @@ def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | 
 def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     """The whole store in memory, every index and checksum looked at."""
     a = open_store(folder, validate=True)
-    values = None if a.dtype == np.bool_ else np.array(a.data)
-    return csr_array._from_parts(
-        *a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap"
-    )
+    packed = a._derived.get("packed")
+    if a.place == "mapped":
+        values = None if a.dtype == np.bool_ else np.array(a.data)
+        a = csr_array._from_parts(
+            *a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap"
+        )
+    if packed is not None:
+        a._derived["packed"] = _packed.in_memory(packed)
+    return a
 
 
 def require_replaceable(folder: str) -> None:
@@ -201,13 +228,22 @@ def require_replaceable(folder: str) -> None:
             )
 
 
-def save_store(folder: Any, a: csr_array) -> None:
-    """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory."""
+def save_store(folder: Any, a: csr_array, *, packed: bool | str = False) -> None:
+    """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory.
+
+    `packed`: True writes the packed form beside the arrays, "only" instead of them.
+    """
+    if packed not in (False, True, "only"):
+        raise ValueError(f"packed={packed!r}: give True, False or 'only'")
     folder = os.fspath(folder)
     require_replaceable(folder)
-    pattern = a.dtype == np.bool_
-    values = np.ones(1, np.uint8) if pattern else a.data
-    arrays = {"indptr": a.indptr, "indices": a.indices, "data": values}
+    arrays: dict[str, np.ndarray] = {}
+    if packed != "only":
+        values = np.ones(1, np.uint8) if a.dtype == np.bool_ else a.data
+        arrays = {"indptr": a.indptr, "indices": a.indices, "data": values}
+    form = _packed.packed_form(a) if packed else None
+    if form is not None:
+        arrays |= _packed.arrays_of(form)
     crc32 = {}
     with atomic_folder(folder) as part:
         for name, array in arrays.items():
@@ -216,14 +252,23 @@ def save_store(folder: Any, a: csr_array) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(_describe(a, crc32), text, indent=2)
+            json.dump(_describe(a, crc32, form), text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())
 
 
-def _describe(a: csr_array, crc32: dict[str, int]) -> dict[str, Any]:
+def _describe(a: csr_array, crc32: dict[str, int], packed: Any = None) -> dict[str, Any]:
     values = next(name for name, dtype in VALUES.items() if dtype == a.dtype.name)
+    names = {"pointers_to_1": "indptr", "indices_1": "indices", "values": "data"}
+    files = {what: f"{name}.npy" for what, name in names.items() if name in crc32}
+    ours: dict[str, Any] = {
+        "version": VERSION if "indptr" in crc32 else PACKED_ONLY_VERSION,
+        "files": files | {name: f"{name}.npy" for name in _packed.FILES if name in crc32},
+        "crc32": crc32,
+    }
+    if packed is not None:
+        ours["packed"] = _packed.note(packed)
     return {
         "binsparse": {
             "version": "0.1",
@@ -232,13 +277,5 @@ def _describe(a: csr_array, crc32: dict[str, int]) -> dict[str, Any]:
             "number_of_stored_values": a.nnz,
             "data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": values},
         },
-        "penstock": {
-            "version": VERSION,
-            "files": {
-                "pointers_to_1": "indptr.npy",
-                "indices_1": "indices.npy",
-                "values": "data.npy",
-            },
-            "crc32": crc32,
-        },
+        "penstock": ours,
     }

@@ -59,6 +59,10 @@ def convert(
     duplicates: Annotated[
         str | None, typer.Option(help="Edge lists and DIMACS: sum, min, max or keep.")
     ] = None,
+    packed: Annotated[
+        bool,
+        typer.Option("--packed", help="Stores: the packed form too, which streams to GPUs."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
     json: ui.Json = False,
 ) -> None:
@@ -78,6 +82,7 @@ def convert(
             a = a.astype(target)
         step.next(f"writing {out.name}")
         begin = time.perf_counter()
-        a.save(out, **({} if output_format is None else {"format": output_format}))
+        to: dict[str, Any] = {} if output_format is None else {"format": output_format}
+        a.save(out, **to, **({"packed": True} if packed else {}))
         wrote = time.perf_counter() - begin
     report("read", str(source), out, a, {"read": read - start, "written": wrote}, json)

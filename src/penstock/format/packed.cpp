@@ -213,7 +213,7 @@ AnyPacked packed_from(std::span<const std::int64_t> d, Array<const std::byte> by
   if (d[4] < 0 || d[4] > 4 || d[5] < 0 || d[5] > int(ValueKind::raw) ||
       !kind_suits(static_cast<ValueKind>(d[5]), int(d[4])))
     wrong("the values are of an unknown kind");
-  require(reinterpret_cast<std::uintptr_t>(bytes.data) % 16 == 0,
+  require(bytes.size == 0 || reinterpret_cast<std::uintptr_t>(bytes.data) % 16 == 0,
           "packed bytes must be aligned to 16 bytes: copy them");
   auto list = std::make_shared<std::vector<PackedBlock>>();
   for (auto f = d.subspan(std::size_t(kDirectoryFields)); !f.empty();
