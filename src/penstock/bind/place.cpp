@@ -14,7 +14,6 @@ namespace penstock::bind {
 namespace {
 
 constexpr std::int64_t kPiece = 256 << 20;     // Ctrl-C is heard between pieces of a copy
-constexpr std::int64_t kLeastLocked = 1 << 20;  // smaller arrays share pages with their neighbours: they are copied
 
 Place place_named(const std::string& memory, int gpu) {
   require(gpu >= 0 && gpu <= 0x7fff, "to_place: gpu = " + std::to_string(gpu) + "; give a number from 0");

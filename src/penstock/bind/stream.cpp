@@ -5,11 +5,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "penstock/bind/ell_g.hpp"
 #include "penstock/bind/encode.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/format/column_panels.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
+#include "penstock/schedule/ell_blocks.hpp"
 #include "penstock/schedule/packed_blocks.hpp"
 
 namespace penstock::bind {
@@ -27,8 +29,9 @@ class Pages {
   template <class T>
   void add(const Array<T>& array) {
     if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return;
-    if (lock_ && array.place.memory == Memory::host) locks.push_back(lock_pages(array.data, array.bytes()));
-    else pinned_ = false;
+    if (lock_ && array.place.memory == Memory::host)
+      if (auto lock = lock_pages(array.data, array.bytes())) return locks.push_back(std::move(lock));
+    pinned_ = false;
   }
   bool on_gpu() const { return gpu_; }
   bool bounce() const { return !pinned_; }
@@ -83,6 +86,14 @@ AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
   pages.add(a.bytes);
   return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(a, slot, kept); },
                                        {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
+}
+
+template <class V>
+AnyPlan plan_of(const EllG<V>& a, const StreamSettings& settings, bool pin) {
+  Pages pages(settings, pin);
+  pages.add(a.bytes);
+  return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(a); },
+                                    {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g", "ell_g");
 }
 
 StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_bytes, int slots, std::int64_t device_memory,
@@ -176,6 +187,7 @@ void stream(nb::module_& m) {
       .def("facts", facts);
   def_stream_plan<Matrix>(m);
   def_stream_plan<PackedMatrix>(m);
+  def_stream_plan<EllGMatrix>(m);
   m.def("column_panels", [](const Matrix& a, std::int64_t width) {
     const nb::gil_scoped_release release;
     return std::visit([&](const auto& csr) {

@@ -27,10 +27,14 @@ struct Array {
 /// Throws Error{out_of_memory} naming the size, or Error{not_compiled} where the place needs an absent module.
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 
+/// Below this, an array shares its pages with others: locking them would lock parts of those, and copies of memory that
+/// is locked in part fail. From here on the C library maps every array alone.
+inline constexpr std::int64_t kLeastLocked = 32 << 20;
+
 /// Locks pages that exist already (a NumPy array's, a mapped file's) so that GPUs copy from them at full speed and
-/// read them in place; unlocked when the last copy of the result goes. Memory that is locked already is left as it is. A
-/// range counts its users: locking the same one twice locks once. Throws Error{out_of_memory} with the remedy where the
-/// system refuses. The bytes themselves must outlive the result.
+/// read them in place; unlocked when the last copy of the result goes. A range counts its users: locking the same one
+/// twice locks once. Null, and nothing done, below kLeastLocked and for memory that is locked already. Throws
+/// Error{out_of_memory} with the remedy where the system refuses. The bytes themselves must outlive the result.
 std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);
 
 /// Gives the whole pages within host memory that nobody will read again back to the system; the block stays allocated.

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "penstock/core/array.hpp"
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
@@ -40,7 +41,7 @@ struct Range {
   std::size_t bytes = 0;
   std::weak_ptr<void> lock;
 };
-std::mutex ranges_lock;
+std::recursive_mutex ranges_lock;  // the last user of a range may let go of it in here
 std::map<std::uintptr_t, Range>& ranges() {
   static std::map<std::uintptr_t, Range> all;
   return all;
@@ -75,7 +76,7 @@ std::shared_ptr<void> allocate_pinned(std::int64_t n) {
 }
 
 std::shared_ptr<void> lock_pages(const void* p, std::int64_t n) {
-  if (n <= 0) return {};
+  if (n < kLeastLocked) return {};
   const auto begin = reinterpret_cast<std::uintptr_t>(p) / kPage * kPage;
   const auto end =
       (reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(n) + kPage - 1) / kPage * kPage;

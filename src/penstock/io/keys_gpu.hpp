@@ -15,6 +15,9 @@ struct KeyWindow {
   KeyRange range;
   std::int64_t first = 0, last = 0;
   std::int64_t blocks = 0;  // thread blocks that fill the GPU
+  // Counted by the host: libstdc++'s std::bit_width, called in a kernel, counts other bits.
+  int column_bits = shape.column_bits();
+  int granule_shift = penstock::granule_shift(range);
 };
 
 /// Appends keys in no order from keys[*held] on, and adds their number to *held; what is beyond `limit` is counted

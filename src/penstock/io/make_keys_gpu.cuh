@@ -30,7 +30,7 @@ __device__ Edges staged(const Edges& edges, AliasCell* shared) {
 /// Calls take(slot, key) for the keys in the window that this thread's edges of a round give; slot is constant.
 template <class Edges, class Take>
 __device__ void draw(const Edges& edge, const KeyWindow& window, std::int64_t round, Take&& take) {
-  const int bits = window.shape.column_bits();
+  const int bits = window.column_bits;
   const auto offer = [&](int slot, std::int64_t row, std::int64_t column) {
     const auto key = (std::uint64_t(row) << bits | std::uint64_t(column)) - window.range.first;
     if (key < window.range.size()) take(slot, key);  // a key before the range wraps around, and is too large
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   for (int g = int(threadIdx.x); g < kGranules; g += kThreads) here[g] = 0;
   const auto edge = staged(edges, cells);
   __syncthreads();
-  const int shift = granule_shift(window.range);
+  const int shift = window.granule_shift;
   for (auto round = window.first + blockIdx.x * kRound; round < window.last; round += gridDim.x * kRound)
     draw(edge, window, round, [&](int, std::uint64_t key) { atomicAdd(&here[key >> shift], 1u); });
   __syncthreads();

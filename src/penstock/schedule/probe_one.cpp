@@ -36,7 +36,7 @@ CopyCurve curve(Bench& b, int streams, Clock::time_point deadline, F&& copy) {
   CopyCurve found;
   for_sizes(transfer_sizes(b.bytes), deadline, [&](std::int64_t bytes) {
     const auto part = bytes / streams;
-    const int copies = bytes > kSmall ? 1 : 8;  // small ones in a row, as the blocks of a ring come
+    const int copies = bytes > kSmall ? 1 : 2;  // small ones one behind the other, as the blocks of a ring come
     const double took = median_turn(deadline, [&] {
       b.start(streams);
       for (int s = 0; s < streams; ++s) {
