@@ -24,6 +24,7 @@ _SLOW = (
 )
 _SLOW_TURNS = 3
 _MAX_CALLS = 10_000
+_FEWEST = 3  # turns, where Settings.seconds asks for fewer
 
 
 @dataclass
@@ -64,6 +65,7 @@ class Settings:
     repeats: int = 7
     turn_seconds: float = 0.05
     warm_turns: bool = True  # the untimed call in each turn; off where one call takes seconds
+    seconds: float | None = None  # of a case: where it would take longer, fewer turns, but three
 
     def __post_init__(self) -> None:
         if self.repeats < 1 or not self.turn_seconds >= 0:
@@ -147,17 +149,24 @@ def measure(case: Case, everybody: Iterable[Contestant], settings: Settings) -> 
     results: dict[str, Any] = {}
     admitted = _admit(case, everybody, results)
     calls, once = {}, {}
+    around = 0.0  # seconds of a turn of everybody
     for name, who in admitted.items():
+        start = time.perf_counter()
         once[name] = _turn(who, 1, warm=settings.warm_turns)
+        around += time.perf_counter() - start
         wanted = settings.turn_seconds / max(once[name] * who.units, 1e-9)
         calls[name] = 1 if who.before or who.timed else min(max(1, math.ceil(wanted)), _MAX_CALLS)
+        around += (calls[name] - 1) * once[name] * who.units
     seconds: dict[str, list[float]] = {name: [] for name in admitted}
     whole = {name: once[name] * who.units for name, who in admitted.items()}
     patience = max(_SLOW * min(whole.values(), default=0.0), 1.0)
+    turns = settings.repeats
+    if settings.seconds is not None and around * turns > settings.seconds:
+        turns = min(turns, max(_FEWEST, int(settings.seconds / around)))
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for repeat in range(settings.repeats):
+        for repeat in range(turns):
             for name, who in admitted.items():
                 slow = who.role == "rival" and whole[name] > patience
                 if not slow or repeat < _SLOW_TURNS:
@@ -181,6 +190,7 @@ def measure(case: Case, everybody: Iterable[Contestant], settings: Settings) -> 
         "work": case.work,
         "traffic": case.traffic,
         "load": load,
+        "turns": turns,
     }
     return entry | {"results": results} | compare(results)
 

@@ -218,9 +218,9 @@ def write(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, lis
 
 def importing(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, list[Contestant]]]:
     def start(code: str) -> Callable[[], int]:
-        return lambda: subprocess.run(
-            [sys.executable, "-c", code], check=True, timeout=60
-        ).returncode
+        return lambda: (
+            subprocess.run([sys.executable, "-c", code], check=True, timeout=60).returncode
+        )
 
     everybody = [
         Contestant("penstock", start("import penstock"), "ours"),

@@ -1,36 +1,100 @@
-"""Large matrices made in seconds by NumPy, for bench/spmv_gpu.py."""
+"""The matrices of the benchmarks on GPUs, and how their products are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import penstock as ps
 
-def power_law(rng, rows, mean):
-    """Pareto row lengths and skewed columns: hubs both ways, as R-MAT has, without its sort."""
-    lengths = np.minimum(rng.pareto(1.2, rows) * mean / 5, rows / 8).astype(np.int64)
-    columns = rng.permutation(rows).astype(np.int32)  # scrambles which columns are the popular ones
-    return (
-        lengths,
-        rows,
-        lambda n: columns[(rng.random(n, np.float32) ** 3 * (rows - 1)).astype(np.int32)],
-    )
+DEFAULT = "rmat20,rmat21,rmat22,rmat23,rmat24,uniform4M,laplacian256"
+TOY = "rmat10,uniform2k,laplacian12"
+_UNITS = {"k": 1000, "M": 1_000_000}
+_SUFFIXES = (".mtx", ".mtx.gz", ".penstock")
 
 
-def uniform(rng, rows, mean):
-    return np.full(rows, mean, np.int64), rows, lambda n: rng.integers(0, rows, n, dtype=np.int32)
+def make(name: str) -> ps.csr_array:
+    """rmatSCALE (16 edges a vertex, undirected, scrambled), uniformN (20 a row), laplacianEDGE (3-D)."""
+    if name.startswith("rmat"):
+        return ps.generate.rmat(int(name[4:]), edge_factor=16, seed=1)
+    if name.startswith("uniform"):
+        unit = _UNITS.get(name[-1], 1)
+        rows = int(name[7:].rstrip("kM")) * unit
+        return ps.generate.uniform(rows, nnz_per_row=20, seed=2)
+    if name.startswith("laplacian"):
+        return ps.generate.laplacian((int(name[9:]),) * 3)
+    raise SystemExit(f"matrix {name!r} is neither a file nor rmatSCALE, uniformN or laplacianEDGE")
 
 
-def laplacian(edge):
-    """Seven-point stencil on a cube, columns sorted in each row."""
-    i = np.arange(edge**3, dtype=np.int32).reshape(edge, edge, edge)
-    keep = np.ones((7, edge, edge, edge), bool)
-    keep[0, 0], keep[1, :, 0], keep[2, :, :, 0] = False, False, False
-    keep[4, :, :, -1], keep[5, :, -1], keep[6, -1] = False, False, False
-    steps = [-edge * edge, -edge, -1, 0, 1, edge, edge * edge]
-    mask = np.moveaxis(keep, 0, -1)
-    columns = np.stack([i + s for s in steps], -1)[mask]
-    return mask.sum(-1, dtype=np.int64).ravel(), edge**3, lambda n: columns
+def select(
+    names: str, data: Path | None, skip: Callable[[str, str], None]
+) -> Iterator[tuple[str, ps.csr_array]]:
+    """The named matrices, then every matrix file of the folder `data`."""
+    for name in filter(None, names.split(",")):
+        yield name, ps.load(name) if Path(name).exists() else make(name)
+    files = sorted(data.iterdir()) if data else []
+    for path in files:
+        if not path.name.endswith(_SUFFIXES):
+            continue
+        try:
+            matrix = ps.load(path)
+        except (ValueError, NotImplementedError) as e:
+            skip(path.name, str(e).replace(str(path.parent), ""))
+            continue
+        if matrix.dtype.kind == "c":
+            skip(path.name, "complex values")
+        else:
+            yield path.name.split(".")[0], matrix
 
 
-def arrays(shape):
-    lengths, cols, columns = shape
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return cols, indptr, columns(int(indptr[-1]))
+def as_core(matrix: ps.csr_array, dtype: str | None, seed: int = 3) -> Any:
+    """The matrix with values of `dtype` (those of a pattern random in [0.5, 1.5)), or as a pattern."""
+    a = matrix._core
+    values = None
+    if dtype is not None:
+        values = a.values
+        if values is None:
+            values = np.random.default_rng(seed).random(a.nnz) + 0.5
+        values = np.asarray(values).astype(dtype)
+    rows, cols = matrix.shape
+    return ps._core.Matrix.from_arrays(rows, cols, a.indptr, a.indices, values, every_index=False)
+
+
+def product_check(a: Any, x: np.ndarray) -> Callable[[np.ndarray], float]:
+    """Against the CPU's product in float64: x, or three columns of X. The bound is that of any order of summation,
+    2 (n + 2) eps |A| |x| for n terms (Higham 2002, section 3.1)."""
+    wide = as_wide(a)
+    several = x.ndim == 2
+    some = sorted({0, x.shape[1] // 2, x.shape[1] - 1}) if several else [0]
+    terms = np.diff(a.indptr)
+    pairs = []
+    for j in some:
+        column = np.ascontiguousarray(x[:, j] if several else x, np.float64)
+        pairs.append((wide.dot(column), abs_of(wide).dot(np.abs(column))))
+    eps = np.finfo(x.dtype).eps
+
+    def check(y: np.ndarray) -> float:
+        worst = 0.0
+        for j, (expected, size) in zip(some, pairs, strict=True):
+            got = (y[:, j] if several else y).astype(np.float64)
+            error = np.abs(got - expected)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                excess = np.where(error == 0, 0.0, error / (2 * (terms + 2) * eps * size))
+            worst = max(worst, float(np.max(excess, initial=0.0)))  # NaN stays: wrong
+            if np.isnan(excess).any():
+                return float("nan")
+        return worst
+
+    return check
+
+
+def as_wide(a: Any) -> ps.csr_array:
+    values = np.ones(a.nnz) if a.values is None else np.asarray(a.values, np.float64)
+    return ps.csr_array((values, a.indices, a.indptr), shape=a.shape)
+
+
+def abs_of(a: ps.csr_array) -> ps.csr_array:
+    return ps.csr_array((np.abs(a._core.values), a._core.indices, a._core.indptr), shape=a.shape)

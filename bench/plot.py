@@ -15,12 +15,14 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import buono2017_plot
 from plot_ratios import figure, geometric_mean, ratios, save
 from report import ROOT, SCHEMA
 
+PAGES = {"buono2017": buono2017_plot}  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show
-RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gb_per_s": "GB/s"}
+RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gedges_per_s": "G edges/s", "gb_per_s": "GB/s"}
 
 
 def reports(folder: Path) -> dict[str, dict[str, Any]]:
@@ -75,6 +77,20 @@ def table(name: str, data: dict[str, Any]) -> list[str]:
     return [*lines, f"| geometric mean |{blanks} {' | '.join(average)} |"]
 
 
+def gpu_line(machine: dict[str, Any]) -> list[str]:
+    """The GPUs and their links, where the machine's probe knows any."""
+    found = machine.get("gpus_measured") or []
+    if not found:
+        return []
+    links = [
+        f"{rate['h2d'] / 1e9:.0f} GB/s from the host to {n}"
+        for n, rate in machine["together"].items()
+    ]
+    return [
+        f"- GPUs: {len(found)} {found[0]['name']}, driver {found[0]['driver']}; {', '.join(links)}."
+    ]
+
+
 def source(data: dict[str, Any]) -> list[str]:
     """Machine, commit and command."""
     m, commit = data["machine"], data.get("commit") or "unknown"
@@ -82,12 +98,14 @@ def source(data: dict[str, Any]) -> list[str]:
     versions = ", ".join(
         f"{n} {v}" for n, v in sorted(m["versions"].items()) if n not in ("penstock", "numpy")
     )
+    turns = data["settings"].get("repeats", 1)
+    turns = min([c["turns"] for c in data["cases"] if "turns" in c], default=turns)
     dirty = " with changes" if data.get("dirty") else ""
     return [
         f"- Machine: {m['cpu']}, {m['cpus']} CPUs, {m['threads']} threads, {gib:.0f} GiB, {m['os']}; "
         f"memory read at {m['host_read'] / 1e9:.1f} GB/s.",
-        f"- Commit `{commit[:12]}`{dirty}, {data['date'][:10]}, at least "
-        f"{data['settings'].get('repeats', 1)} turns each; {versions}.",
+        *gpu_line(m),
+        f"- Commit `{commit[:12]}`{dirty}, {data['date'][:10]}, at least {turns} turns each; {versions}.",
         f"- Command: `{shlex.join(data['command'])}`",
     ]
 
@@ -105,6 +123,9 @@ def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[st
     lines = [f"### {name}", "", *source(data), ""]
     if data["quick"]:
         lines += ["This was a run on toy inputs: it measures nothing.", ""]
+    if data["benchmark"] in PAGES:
+        pictures = figures.relative_to(page.parent).as_posix()
+        return [*lines, *PAGES[data["benchmark"]].body(name, data, pictures)]
     for figure_name in groups(name, data):
         picture = (figures / f"{figure_name}.svg").relative_to(page.parent)
         lines += [f"![Ratios of {figure_name}]({picture.as_posix()})", ""]
@@ -157,6 +178,10 @@ def main() -> int:
         return int(before != after)
     for name, data in found.items():
         if f"<!-- results {data['benchmark']} -->" not in before:
+            continue
+        if data["benchmark"] in PAGES:
+            for path in PAGES[data["benchmark"]].save_all(data, figures, name):
+                print(f"{path.name}: {path.stat().st_size / 1024:.0f} KB")
             continue
         for figure_name, cases in groups(name, data).items():
             picture = figure(figure_name, cases, _ours(data), SECOND.get(data["benchmark"]))

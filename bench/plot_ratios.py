@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,21 +39,39 @@ def ratios(case: dict[str, Any], ours: str) -> dict[str, float]:
     }
 
 
-def figure(title: str, cases: list[dict[str, Any]], ours: str, second: str | None) -> bytes:
-    """An SVG. `second` is another contestant of ours, drawn as a tick against the same best rival."""
+def drawing(
+    title: str, size: tuple[float, float], draw: Callable[[Any], None], columns: int = 4
+) -> bytes:
+    """An SVG of one pair of axes, `size` in inches, that `draw` fills; a legend of so many columns below
+    names what it labels."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter
 
-    shown = [case for case in cases if ratios(case, ours)]
-    people = rivals_of(shown)
-    height = _HEAD + _ROW * (len(shown) + 1 + (len(people) + 2) // 4)
     settings = {"svg.hashsalt": "penstock", "svg.fonttype": "none", "font.size": 8}
     with matplotlib.rc_context(settings):
-        picture = Figure(figsize=(8, height), layout="constrained")
+        picture = Figure(figsize=size, layout="constrained")
         FigureCanvasSVG(picture)
         axes = picture.subplots()
+        draw(axes)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        picture.suptitle(title, fontsize=9)
+        picture.legend(loc="outside lower center", ncols=columns, frameon=False)
+        out = io.BytesIO()
+        picture.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    # trailing blanks differ between versions of matplotlib
+    lines = (line.rstrip() for line in out.getvalue().decode().splitlines())
+    return ("\n".join(lines) + "\n").encode()
+
+
+def figure(title: str, cases: list[dict[str, Any]], ours: str, second: str | None) -> bytes:
+    """An SVG. `second` is another contestant of ours, drawn as a tick against the same best rival."""
+    shown = [case for case in cases if ratios(case, ours)]
+    people = rivals_of(shown)
+
+    def draw(axes: Any) -> None:
         _bars(axes, shown, ours)
         for k, name in enumerate(people):
             found = [(ratios(case, ours).get(name), y) for y, case in enumerate(shown)]
@@ -65,22 +84,15 @@ def figure(title: str, cases: list[dict[str, Any]], ours: str, second: str | Non
             _second(axes, shown, second)
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        axes.xaxis.set_minor_formatter(lambda x, _: "")
         axes.set_yticks(range(len(shown)), [case["case"] for case in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(f"time of a rival / time of {ours}: right of 1, {ours} is faster")
         axes.grid(axis="x", color="#dddddd", linewidth=0.5)
-        axes.set_axisbelow(True)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        picture.suptitle(title, fontsize=9)
-        picture.legend(loc="outside lower center", ncols=4, frameon=False)
-        out = io.BytesIO()
-        picture.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    # trailing blanks differ between versions of matplotlib
-    lines = (line.rstrip() for line in out.getvalue().decode().splitlines())
-    return ("\n".join(lines) + "\n").encode()
+
+    height = _HEAD + _ROW * (len(shown) + 1 + (len(people) + 2) // 4)
+    return drawing(title, (8, height), draw)
 
 
 def _bars(axes: Any, cases: list[dict[str, Any]], ours: str) -> None:

@@ -74,8 +74,14 @@ def fingerprint(threads: int) -> dict[str, Any]:
     versions["penstock"] = ps.__version__
     release = ".".join(platform.release().split(".")[:2])  # the rest may name a provider or a host
     system = f"{platform.system()} {release} {platform.machine()}"
+    machine = ps.machine()
+    gpus = [
+        {k: v for k, v in gpu.items() if k != "bus" and not k.endswith("_curve")}
+        for gpu in machine["gpus_measured"]
+    ]
     return {
-        **ps.machine(),
+        **machine,
+        "gpus_measured": gpus,
         "threads": threads,
         "os": system,
         "build": _core.config(),

@@ -15,12 +15,14 @@ from penstock import _core
 from penstock._core import NotCompiledError, PlacementError
 from penstock._csr import csr_array
 from penstock._explain import show_config, trace
+from penstock._place import device, empty, host, managed, pinned
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
     from penstock import csgraph, generate, linalg, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
+    from penstock._probe import machine
     from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._structure import tril, triu
     from penstock._torch import from_edge_index
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
 set_num_threads = _core.set_num_threads
-machine = _core.machine
 
 # Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
 _lazy = {
     "load": "penstock._io",
     "open": "penstock._io",
     "save": "penstock._io",
+    "machine": "penstock._probe",
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
@@ -56,15 +58,20 @@ __all__ = [
     "ZeroCopy",
     "csgraph",
     "csr_array",
+    "device",
+    "empty",
     "from_edge_index",
     "from_edges",
     "generate",
+    "host",
     "linalg",
     "load",
     "machine",
+    "managed",
     "num_threads",
     "open",
     "options",
+    "pinned",
     "reorder",
     "save",
     "set_num_threads",

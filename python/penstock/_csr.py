@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core, _products
+from penstock import _core, _place, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
 from penstock._explain import human_bytes
 from penstock._structure import Structure
@@ -181,15 +181,17 @@ class csr_array(Structure):
 
         Parameters
         ----------
-        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__` on the CPU.
+        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch): (cols,).
             Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
             contiguous are fastest; columns cost a copy of x into rows.
         out : array of the result's shape and type, optional
             Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose
-            strides are not negative.
+            strides are not negative. May be an array on a GPU, where y then stays.
         alpha, beta : numbers of the semiring, optional
         schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
-            The planner chooses where it is None: in core, or streamed above `options.device_memory`.
+            The planner chooses where it is None: the plan that `prepare` or an earlier product made; on GPUs where the
+            predicted time, getting ready included, is less than the CPU's; in core on the CPU; or streamed above
+            `options.device_memory`. `explain` tells.
         algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
             How the CPU walks the matrix (buono-2017 compares the first three). All but balanced build a second
             copy of the entries at the first call and keep it; "auto" is what `prepare` chose, or balanced.
@@ -235,26 +237,71 @@ class csr_array(Structure):
 
     def explain(self, x: Any = None, schedule: Any = None) -> Any:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it;
-        x may have several columns. The first call measures the bandwidths, for about half a second. For a sparse x,
-        `spgemm_estimate(A, x)`."""
+        x may have several columns. The first call measures the CPU's, for about half a second; those of GPUs come from
+        `penstock probe`. For a sparse x, `spgemm_estimate(A, x)`.
+
+        Returns an Explanation, whose text has the schedule, the reason, bytes and seconds of each resource, the one
+        that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
+        """
         if x is None:
             return _products.explain(self, result_dtype(self.dtype), 1, schedule)
         if _products.is_sparse(x):
             from penstock._spgemm import spgemm_estimate
 
             return spgemm_estimate(self, x)
+        if _products.on_gpu(x):
+            return _products.explain(self, result_dtype(self.dtype), 1, schedule, "device")
         x = as_array(x)
         columns = x.shape[1] if x.ndim == 2 else 1
         return _products.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
 
-    def prepare(self, algorithm: str = "auto") -> str:
-        """Spends time and memory now so that later products in core on the CPU are faster, by a second copy of the
-        entries in another order. Returns the algorithm that `algorithm="auto"` stands for from now on:
+    def prepare(
+        self, algorithm: str = "auto", *, schedule: Any = None, products: int | None = None
+    ) -> str:
+        """Spends time and memory now so that later products are faster.
 
-        "stencil" where rows repeat the row above, moved by one (PDEs, bands: no gathers, no indices, no values where
-        they are constant), "blocked" for other matrices that exceed the caches, "balanced" (no plan) for small ones.
+        Parameters
+        ----------
+        algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
+            For products in core on the CPU: a second copy of the entries in another order. "auto" is "stencil" where
+            rows repeat the row above, moved by one (PDEs, bands: no gathers, no indices, no values where they are
+            constant), "blocked" for other matrices that exceed the caches, "balanced" (no plan) for small ones.
+        schedule : Streamed or InCore, optional
+            Makes this schedule's plan: pages are locked, entries packed where that pays, and what fits is moved to
+            the GPUs and stays there. `A @ x` uses the plan from then on, and allocates, locks and packs nothing.
+            `Streamed(gpus=[-1])` makes one for the CPU.
+        products : int, optional
+            How many products will follow, over which the planner spreads the time to get ready; 100 where a schedule
+            is given. Without a schedule, GPUs are prepared where that pays over so many products, and the CPU
+            otherwise.
+
+        Returns what was prepared: the algorithm's name, or the plan in words. Raises MemoryError, with the numbers and
+        the remedy, for a plan that does not fit; `release` frees what was made.
         """
-        return _core.prepare(self._core, algorithm)
+        if schedule is None and products is None:
+            return _core.prepare(self._core, algorithm)
+        from penstock import _streaming
+
+        if products is not None and (isinstance(products, bool) or products < 1):
+            raise ValueError(f"products={products!r}: give how many will follow, at least 1")
+        return _streaming.prepare(self, algorithm, schedule, products)
+
+    def to(self, place: Any) -> csr_array:
+        """The matrix in another memory: `ps.host`, `ps.pinned`, `ps.managed` or `ps.device(n)`, or such a name.
+
+        "pinned" is in place where the arrays are in ordinary host memory and take 32 MB or more: their pages are
+        locked, no byte is copied, and unlocked when the result is gone; smaller ones and mapped files are copied.
+        Raises MemoryError with the numbers where it does not fit (a matrix too large for a GPU is for Streamed), and
+        NotCompiledError without CUDA.
+        """
+        return _place.move(self, place)
+
+    def release(self) -> None:
+        """Frees what products have built to go faster on GPUs: plans with their GPU memory and locked pages, and
+        packed copies. The next product that needs them makes them again."""
+        from penstock import _streaming
+
+        _streaming.release(self)
 
     # Other operations
 

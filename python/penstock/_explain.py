@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import _core
@@ -55,7 +55,14 @@ def human_bytes(n: float) -> str:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A plan in words and numbers: predicted bytes and seconds per resource, and which one binds."""
+    """A plan in words and numbers: predicted bytes and seconds per resource, and which one binds.
+
+    schedule, reason : what would be done, and why
+    seconds : of one product; first_call_seconds: once before it, for packing, locking pages and moving what stays
+    binding : the resource that takes longest; uses: a dictionary of bytes, bandwidth and seconds for each
+    alternatives : what else was considered: dictionaries of schedule, seconds and first_call_seconds
+    figures : where the bandwidths come from
+    """
 
     schedule: str
     reason: str
@@ -63,6 +70,9 @@ class Explanation:
     binding: str
     uses: list[dict[str, Any]]
     flops: int
+    first_call_seconds: float = 0.0
+    alternatives: list[dict[str, Any]] = field(default_factory=list)
+    figures: str = ""
 
     def __str__(self) -> str:
         rate = self.flops / self.seconds / 1e9 if self.seconds else 0.0
@@ -75,9 +85,22 @@ class Explanation:
             f" = {u['seconds'] * 1e3:.3g} ms"
             for u in self.uses
         ]
+        if self.first_call_seconds:
+            lines.append(f"before the first product: {self.first_call_seconds * 1e3:.3g} ms")
+        if self.alternatives:
+            lines.append("considered:")
+            lines += [f"  {_words(other)}" for other in self.alternatives]
+        if self.figures:
+            lines.append(f"bandwidths: {self.figures}")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _words(other: dict[str, Any]) -> str:
+    first = other["first_call_seconds"]
+    once = f", and {first * 1e3:.3g} ms once" if first else ""
+    return f"{other['schedule']}: {other['seconds'] * 1e3:.3g} ms{once}"
 
 
 def show_config() -> str:

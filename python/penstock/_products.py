@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array, as_type, checked, result_dtype
 from penstock._explain import Explanation, active
-from penstock._schedules import as_schedule, options
+from penstock._gpu_choice import LEAST_NNZ
+from penstock._place import Place
+from penstock._schedules import InCore, Streamed, ZeroCopy, as_schedule, options
 
 if TYPE_CHECKING:
     from penstock._csr import csr_array
@@ -54,6 +57,23 @@ def from_left(transposed: Any, x: Any) -> np.ndarray:
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 
 
+def on_gpu(x: Any) -> bool:
+    """Whether an array of any library (CuPy, PyTorch, JAX) is in a GPU's memory, by DLPack's word."""
+    device = getattr(x, "__dlpack_device__", None)
+    return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
+
+
+def require_whole(a: csr_array) -> None:
+    """Touching the pages of a mapped file that was truncated kills the process: its size is asked before each product.
+    Nothing helps against a file that is cut during one."""
+    for path, mapping in a._derived.get("maps", ()):
+        if mapping.size() < len(mapping):
+            raise ValueError(
+                f"{path} has {mapping.size()} bytes now, {len(mapping)} were mapped: the file was truncated. Write the "
+                "store again and open it anew"
+            )
+
+
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
     if semiring not in SEMIRINGS:
         raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
@@ -77,13 +97,27 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return _core.reused_bytes(size).view(dtype).reshape(shape)
 
 
+def _empty_pinned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """As `_empty`, where GPUs write at the link's speed; in ordinary memory where pages cannot be locked."""
+    try:
+        raw = _core.pinned_bytes(math.prod(shape) * dtype.itemsize)
+    except (MemoryError, RuntimeError):
+        return _empty(shape, dtype)
+    return raw.view(dtype).reshape(shape)
+
+
 def _result(
-    shape: tuple[int, ...], dtype: np.dtype, out: Any, beta: Any, x: np.ndarray
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    out: Any,
+    beta: Any,
+    x: np.ndarray,
+    empty: Callable[[tuple[int, ...], np.dtype], np.ndarray],
 ) -> np.ndarray:
     if out is None:
         if beta is not None:
             raise ValueError("beta is given without out: there is nothing to add to")
-        return _empty(shape, dtype)
+        return empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out is {got}: give an array of {dtype} and shape {shape}")
@@ -124,8 +158,11 @@ def _run(
     semiring: str,
     transposed: bool,
     call: Any,
+    empty: Callable[[tuple[int, ...], np.dtype], np.ndarray] = _empty,
 ) -> Any:
-    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants."""
+    """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants. `empty`
+    makes the result where `out` is None."""
+    require_whole(a)
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -142,7 +179,7 @@ def _run(
         xs = np.ascontiguousarray(xs) if boolean else xs
     elif not boolean and (xs.dtype != dtype or not _strides_fit(xs)):
         xs = np.array(xs, dtype, order="F" if abs(xs.strides[0]) < abs(xs.strides[1]) else "C")
-    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x)
+    y = _result((rows, *x.shape[1:]), np.dtype(bool) if boolean else dtype, out, beta, x, empty)
     ys = y.view(np.uint8) if boolean else y
     if x.ndim == 2 and x.shape[1] == 1 and y.flags.c_contiguous:  # a vector, and its kernels
         xs, ys = np.ascontiguousarray(xs[:, 0]), ys.reshape(-1)
@@ -162,28 +199,160 @@ def dot(
     schedule: Any,
     algorithm: str,
     semiring: str,
-) -> np.ndarray:
-    how = None if schedule is None else as_schedule(schedule)._lower()
+) -> Any:
+    how = None if schedule is None else as_schedule(schedule)
+    if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
+        from penstock._device_vectors import dot_on_gpu
+
+        return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
+
+    found: list[tuple[Any, str]] = []
+
+    def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        if len(shape) == 1:
+            found.append(_plan(a, dtype.itemsize, how, algorithm))
+            plan = found[0][0]
+            if (
+                plan is not None
+                and max(plan.request.devices) >= 0
+                and shape[0] * dtype.itemsize >= _LARGE
+            ):
+                return _empty_pinned(shape, dtype)
+        return _empty(shape, dtype)
 
     def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
+        if x.ndim == 2:
+            return _columns(a, x, y, how, algorithm, semiring, alpha, beta, traced)
+        if isinstance(how, InCore) and how.kernel == "cusparse":
+            return _by_cusparse(
+                _core.product, a, x, y, how, algorithm, semiring, alpha, beta, traced
+            )
+        plan, note = found[0] if found else _plan(a, x.itemsize, how, algorithm)
+        if plan is not None:
+            from penstock import _streaming
+
+            try:
+                return _streaming.multiply(a, plan, x, y, semiring, alpha, beta, traced)
+            except _core.NotCompiledError as error:
+                if plan.request.setting.codec not in ("auto", "raw") or plan.codec != "raw":
+                    raise
+                note = str(error)
         limit = options.device_memory or 0
-        core = _core.product if x.ndim == 1 else _core.product_columns
-        return core(a._core, x, y, how, algorithm, semiring, alpha, beta, limit, traced)
+        args = (algorithm, semiring, alpha, beta, limit, traced)
+        event = _core.product(a._core, x, y, _lowered(a, how), *args)
+        if event is not None and note:
+            event["fallback"] = note
+        return event
 
-    return _run(a, x, out, alpha, beta, semiring, False, call)
-
-
-def _lower(a: csr_array, entry_bytes: int, schedule: Any) -> Any:
-    if schedule is None:
-        return _core.choose(a._core, entry_bytes, options.device_memory or 0)
-    return as_schedule(schedule)._lower()
+    return _run(a, x, out, alpha, beta, semiring, False, call, empty)
 
 
-def explain(a: csr_array, dtype: np.dtype, columns: int, schedule: Any) -> Explanation:
-    width = dtype.itemsize * columns
-    how = _lower(a, width, schedule)
-    plan = _core.price(a._core, how, width, options.device_memory or 0)
-    return Explanation(**plan, flops=2 * a.nnz * columns)
+def _lowered(a: csr_array, how: Any) -> Any:
+    """For the core; None lets it choose between the CPU's two ways."""
+    if how is not None:
+        return how._lower()
+    return _core.in_core(_core.ordinal(a._core)) if a.place == "device" else None
+
+
+def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]:
+    """(the plan of this product or None, why there is none where one was wanted)."""
+    if how is None:
+        if algorithm != "auto":
+            return None, ""
+        limit = options.device_memory
+        if "stream_plans" not in a._derived and (
+            a.nnz < LEAST_NNZ and (limit is None or a.nbytes <= limit)
+        ):
+            return None, ""  # small: the GPUs are not even asked for
+    elif isinstance(how, ZeroCopy) or (isinstance(how, InCore) and how.gpu < 0):
+        return None, ""
+    from penstock import _gpu_choice, _streaming
+
+    if how is not None:
+        request = _streaming.request_for(a, how, entry)
+        if request is None:
+            _require_plain(a, how)
+            return None, ""
+        if algorithm != "auto":
+            raise ValueError(
+                f"algorithm '{algorithm}' needs the matrix in core on the CPU: leave it at auto for {how}"
+            )
+        return _streaming.plan_for(a, request, entry), ""
+    plan = _streaming.existing(a, entry)
+    setting = None if plan is not None else _gpu_choice.automatic(a, entry)
+    if setting is None:
+        return plan, ""
+    try:
+        done = a._derived.get("products", 1)
+        return _streaming.plan_for(a, _streaming.planned(setting), entry, done), ""
+    except (MemoryError, RuntimeError) as error:
+        _gpu_choice.give_up(a)
+        return None, f"computed on the CPU: {error}"
+
+
+def _by_cusparse(
+    core: Any, a: csr_array, x: Any, y: Any, how: InCore, algorithm: str, *rest: Any
+) -> Any:
+    """By NVIDIA's library, on a copy of the matrix that stays on the GPU until A.release()."""
+    how._check()
+    if algorithm != "auto":
+        raise ValueError(f"algorithm '{algorithm}' is for the CPU: leave it at auto for {how}")
+    moved = a._derived.get("on_gpu") if a.place != "device" else (how.gpu, a)
+    if moved is None or moved[0] != how.gpu:
+        moved = a._derived["on_gpu"] = how.gpu, a.to(Place("device", how.gpu))
+    semiring, alpha, beta, traced = rest
+    return core(moved[1]._core, x, y, how._lower(), "cusparse", semiring, alpha, beta, 0, traced)
+
+
+def _require_plain(a: csr_array, how: Any) -> None:
+    """Options that only plans know, where there can be no plan."""
+    if isinstance(how, InCore) and how.kernel not in ("auto", "merge_path"):
+        raise ValueError(
+            f"{how} needs the matrix in host memory, it is in {a.place} memory: use A.to(ps.host), or kernel='auto'"
+        )
+    if isinstance(how, Streamed) and how.codec not in ("auto", "raw") and a.nnz:
+        raise _core.PlacementError(
+            f"Streamed(codec={how.codec!r}) reads the matrix in host memory, it is in {a.place} memory: use "
+            "A.to(ps.host)"
+        )
+
+
+def _columns(
+    a: csr_array,
+    x: np.ndarray,
+    y: np.ndarray,
+    how: Any,
+    algorithm: str,
+    semiring: str,
+    alpha: Any,
+    beta: Any,
+    traced: bool,
+) -> Any:
+    if isinstance(how, InCore) and how.kernel == "cusparse":
+        core = _core.product_columns
+        return _by_cusparse(core, a, x, y, how, algorithm, semiring, alpha, beta, traced)
+    chosen = getattr(how, "codec", "auto"), getattr(how, "kernel", "auto")
+    if chosen[0] not in ("auto", "raw") or chosen[1] not in ("auto", "merge_path"):
+        raise ValueError(
+            f"{how}: several columns are multiplied from the CSR arrays: leave codec and kernel at auto, or multiply a "
+            "column at a time"
+        )
+    limit = options.device_memory or 0
+    args = (algorithm, semiring, alpha, beta, limit, traced)
+    return _core.product_columns(a._core, x, y, _lowered(a, how), *args)
+
+
+def explain(
+    a: csr_array, dtype: np.dtype, columns: int, schedule: Any, vectors: str = "host"
+) -> Explanation:
+    from penstock._gpu_explain import explain_on_cpu, explain_on_gpu
+
+    how = None if schedule is None else as_schedule(schedule)
+    if columns == 1:
+        told = explain_on_gpu(a, dtype.itemsize, how, vectors)
+        if told is not None:
+            return told
+    return explain_on_cpu(a, dtype.itemsize * columns, columns, how)
 
 
 def form(a: csr_array) -> csr_array:

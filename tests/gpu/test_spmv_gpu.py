@@ -258,3 +258,32 @@ def test_more_than_2_31_nonzeros():
         assert (y[sample] == expected).all()
         assert y[-1] == last
         assert not np.isnan(y).any()
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("vector", ["float32", "float64"])
+def test_planned_products(shape, vector):
+    case = Case(shape, vector)
+    x = case.vector(vector)
+    placed = _core.to_place(case.matrix, "device")
+    expected, tolerance = case.product(x, "plus_times")
+    for planned in (True, False):
+        _, y = _core.time_spmv_gpu(placed, x, repeats=1, planned=planned)
+        agrees(y, expected, tolerance)
+
+
+@pytest.mark.parametrize("length", [1, 3, 7, 8, 27, 31, 33, 63, 64, 65])
+@pytest.mark.parametrize("vector", ["float32", "float64", "complex128"])
+def test_tiles_of_whole_rows(length, vector):
+    rows, cols = 4097, 1013
+    rng = np.random.default_rng(length)
+    lengths = np.maximum(length - (rng.random(rows) < 0.1), 0)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, cols, indptr[-1], dtype=np.int32)
+    matrix = _core.Matrix.from_arrays(rows, cols, indptr, indices, None)
+    x = rng.integers(0, 9, cols).astype(vector)  # sums are exact
+    _, y = _core.time_spmv_gpu(_core.to_place(matrix, "device"), x, repeats=1)
+    sums = np.concatenate([[0], np.cumsum(x[indices])])
+    expected = (sums[indptr[1:]] - sums[indptr[:-1]]).astype(vector)
+    assert (y == expected).all(), f"row {np.flatnonzero(y != expected)[0]} differs"

@@ -282,6 +282,15 @@ def test_generate_names_bad_arguments(tmp_path):
     assert not out.exists()
 
 
+def test_generate_on_a_gpu_that_does_not_exist(tmp_path):
+    out = tmp_path / "g.penstock"
+    for kind, size in (("rmat", "--scale"), ("uniform", "--rows")):
+        result = run("generate", kind, size, "30", "--gpu", "32767", out)
+        assert result.exit_code == 1
+        assert "GPU 32767" in result.stderr
+    assert not out.exists()
+
+
 # Multiply
 
 
@@ -343,6 +352,25 @@ def test_multiply_says_what_it_did(file):
     assert result.exit_code == 0
     for words in ("GFLOP/s", "predicted", "right: error", "schedule: in_core"):
         assert words in result.stdout
+
+
+def test_multiply_explains_what_it_considered(file):
+    result = run("multiply", file, "--device-memory", "4KiB", "--gpus", "0", "--explain")
+    assert result.exit_code == 0
+    for words in ("schedule: streamed", "exceed", "binds", "considered:", "in_core on the CPU"):
+        assert words in result.stdout
+    assert ps.options.gpus is None
+
+
+def test_multiply_by_gpus_that_are_not_there(file):
+    absent = str(ps._core.device_count() + 1)
+    assert "usable here" in refused(run("multiply", file, "--gpus", absent))
+    assert "--schedule streamed" in refused(run("multiply", file, "--codec", "packed"))
+    assert "--schedule streamed" in refused(run("multiply", file, "--no-keep", "--gpus", "0"))
+    assert "codec='zip'" in refused(
+        run("multiply", file, "--schedule", "streamed", "--codec", "zip")
+    )
+    assert "--gpus" in refused(run("multiply", file, "--transpose", "--gpus", "1"))
 
 
 def test_multiply_fails_where_wrong(file, monkeypatch):

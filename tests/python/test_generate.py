@@ -1,6 +1,7 @@
 """Generators: the matrices they promise, and the same ones for any number of threads."""
 
 import doctest
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -85,6 +86,52 @@ def test_values_are_uniform(kind):
     assert v.max() <= 1
     tenths = np.histogram(v, bins=10, range=(0, 1))[0] / len(v)
     assert np.abs(tenths - 0.1).max() < 0.006
+
+
+# On a GPU: what can be said without one (tests/gpu/test_generate_gpu.py has the rest)
+
+
+ON_GPU = {
+    "rmat": lambda **how: generate.rmat(**{"scale": 5} | how),
+    "uniform": lambda **how: generate.uniform(**{"rows": 50} | how),
+}
+
+
+@pytest.mark.parametrize("kind", ON_GPU)
+def test_a_gpu_that_does_not_exist(kind):
+    expected = ps.PlacementError if _core.config()["cuda"] else ps.NotCompiledError
+    for device in (32_767, SimpleNamespace(memory="device", ordinal=32_767)):
+        with pytest.raises(expected, match=r"GPU|`device`"):
+            ON_GPU[kind](device=device)
+
+
+@pytest.mark.parametrize("kind", ON_GPU)
+def test_what_is_not_a_gpu(kind):
+    host = SimpleNamespace(memory="host", ordinal=0)
+    unnumbered = SimpleNamespace(memory="device", ordinal=None)
+    for device in (host, unnumbered, True, False, "cuda:0", 0.0, []):
+        with pytest.raises(TypeError, match="is not a GPU: give ps.device"):
+            ON_GPU[kind](device=device)
+    for device in (-1, 2**15, 2**70):
+        with pytest.raises(ValueError, match="numbered from 0"):
+            ON_GPU[kind](device=device)
+
+
+@pytest.mark.parametrize("kind", ON_GPU)
+def test_gpus_that_are_turned_off(kind, monkeypatch):
+    for allowed, device in ((0, 0), (2, 2)):
+        monkeypatch.setattr(ps.options, "gpus", allowed, raising=False)
+        with pytest.raises(ps.PlacementError, match=f"options.gpus allows {allowed} GPUs"):
+            ON_GPU[kind](device=device)
+
+
+def test_bad_arguments_are_named_before_the_gpu():
+    for how in ({"scale": 0}, {"scale": 31}, {"a": 0.9, "b": 0.9}, {"edge_factor": -1}):
+        with pytest.raises(ValueError, match="is not between|exceeds 1"):
+            ON_GPU["rmat"](device=32_767, **how)
+    for how in ({"rows": 0}, {"cols": 2**31}, {"nnz_per_row": 51}):
+        with pytest.raises(ValueError, match="is not between"):
+            ON_GPU["uniform"](device=32_767, **how)
 
 
 # R-MAT

@@ -29,6 +29,11 @@ ps.set_num_threads(ps.num_threads())
 ps.load("a.mtx").save("b.penstock")
 C: ps.csr_array = ps.open("b.penstock", validate=True)
 G = ps.generate.rmat(8, undirected=False)
+E: ps.csr_array = A.to(ps.host)
+told: str = A.prepare(schedule=ps.Streamed(gpus=[-1], codec="raw", keep=False), products=10)
+v: np.ndarray = ps.empty(3, place=ps.host)
+print(ps.device(0).ordinal, ps.InCore(gpu=0, kernel="packed"), A.explain().alternatives, ps.options(gpus=0))
+A.release()
 """
 
 BAD = """

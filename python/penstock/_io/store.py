@@ -14,6 +14,7 @@ milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import zlib
 from typing import Any
@@ -170,9 +171,21 @@ def _open_arrays(folder: str, said: _Description, validate: bool) -> csr_array:
         )
     except ValueError as error:
         raise broken(folder, f"{error}: {REMEDY}") from error
+    a._derived["maps"] = _maps(folder, {"indptr": indptr, "indices": indices, "data": values})
     if validate:
         _check_sums(folder, said, {"indptr": indptr, "indices": indices, "data": values})
     return a
+
+
+def _maps(folder: str, arrays: dict[str, np.ndarray | None]) -> list[tuple[str, mmap.mmap]]:
+    """The files behind the arrays, for products to see whether they are still whole."""
+    maps = []
+    for name, array in arrays.items():
+        base = None if array is None else array.base
+        base = base.obj if isinstance(base, memoryview) else base
+        if isinstance(base, mmap.mmap):
+            maps.append((os.path.join(folder, f"{name}.npy"), base))
+    return maps
 
 
 def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | None]) -> None:

@@ -18,6 +18,7 @@ from penstock.cli import (
     generate,
     info,
     multiply,
+    probe,
     search,
     solve,
     spgemm,
@@ -107,4 +108,5 @@ app.command("pagerank")(centrality.pagerank)
 app.command("triangles")(centrality.triangles)
 app.command("core")(centrality.core)
 app.command("betweenness")(centrality.betweenness)
+app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)

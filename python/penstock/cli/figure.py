@@ -62,7 +62,6 @@ def _distribution(axes: Any, s: Any) -> None:
 
 
 def save_plot(s: Any, name: str, path: Path) -> None:
-    """Written to a temporary name and renamed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -72,6 +71,11 @@ def save_plot(s: Any, name: str, path: Path) -> None:
     figure.colorbar(_spy(left, s), ax=left, shrink=0.85)
     _distribution(right, s)
     figure.suptitle(f"{name}: {s.rows:,} x {s.cols:,}, {s.nnz:,} nonzeros, {s.dtype}")
+    write(figure, path)
+
+
+def write(figure: Any, path: Path) -> None:
+    """Written to a temporary name and renamed."""
     partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         figure.savefig(partial)

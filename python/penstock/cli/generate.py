@@ -30,6 +30,17 @@ Scramble = Annotated[
     bool, typer.Option("--scramble/--no-scramble", help="Shuffle the vertex numbers.")
 ]
 
+Gpu = Annotated[
+    int | None, typer.Option(min=0, help="Make it on this GPU: the same matrix. [default: the CPU]")
+]
+
+
+def _on_host(a: Any, gpu: int | None) -> Any:
+    """The matrix where files are written from."""
+    from penstock import _core
+
+    return a if gpu is None else type(a)._wrap(_core.to_place(a._core, "host", gpu))
+
 
 def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
     check_output(out, force)
@@ -70,6 +81,7 @@ def rmat(
     scramble: Scramble = True,
     dtype: Dtype = "pattern",
     seed: Seed = 0,
+    gpu: Gpu = None,
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
@@ -84,9 +96,11 @@ def rmat(
         "self_loops": self_loops,
         "scramble": scramble,
         "seed": seed,
+        "device": gpu,
     }
     kind = value_type(dtype)
-    _write("rmat", out, force, json, lambda: generate.rmat(scale, edge_factor, dtype=kind, **how))
+    make = lambda: _on_host(generate.rmat(scale, edge_factor, dtype=kind, **how), gpu)  # noqa: E731
+    _write("rmat", out, force, json, make)
 
 
 @app.command()
@@ -129,6 +143,7 @@ def uniform(
     nnz_per_row: Annotated[float, typer.Option(help="On average, before duplicates merge.")] = 16,
     dtype: Dtype = "float64",
     seed: Seed = 0,
+    gpu: Gpu = None,
     force: Force = False,
     json: ui.Json = False,
 ) -> None:
@@ -136,13 +151,9 @@ def uniform(
     from penstock import generate
 
     kind = value_type(dtype)
-    _write(
-        "uniform",
-        out,
-        force,
-        json,
-        lambda: generate.uniform(rows, cols, nnz_per_row, dtype=kind, seed=seed),
-    )
+    how = {"dtype": kind, "seed": seed, "device": gpu}
+    make = lambda: _on_host(generate.uniform(rows, cols, nnz_per_row, **how), gpu)  # noqa: E731
+    _write("uniform", out, force, json, make)
 
 
 @app.command("advection-diffusion")

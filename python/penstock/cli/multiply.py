@@ -18,29 +18,44 @@ from penstock.cli.files import check_output, describe, read_matrix, summary
 from penstock.cli.measure import Measured, flops, measure, random_vector
 
 
-def _schedule(name: str | None, block: str | None, slots: int | None) -> Any:
+def _schedule(
+    name: str | None,
+    block: str | None,
+    slots: int | None,
+    gpus: int | None,
+    codec: str | None,
+    keep: bool | None,
+) -> Any:
     """None lets the planner choose."""
     import penstock as ps
     from penstock._schedules import as_schedule, parse_bytes
 
-    if name != "streamed" and (block is not None or slots is not None):
-        raise ui.InputError("--block and --slots shape a ring: add --schedule streamed")
+    if name is None and gpus:
+        name = "streamed"  # GPUs that are asked for are used
+    ring = {"--block": block, "--slots": slots, "--codec": codec, "--keep": keep}
+    given = [option for option, value in ring.items() if value is not None]
+    if name != "streamed" and given:
+        raise ui.InputError(
+            f"{', '.join(given)}: of a matrix that streams: add --schedule streamed, or --gpus"
+        )
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
-        return ps.Streamed(block=size, **({} if slots is None else {"slots": slots}))
+        asked = {"slots": slots, "codec": codec, "keep": keep, "gpus": gpus or None}
+        return ps.Streamed(block=size, **{k: v for k, v in asked.items() if v is not None})
     return None if name is None else as_schedule(name)
 
 
 @contextlib.contextmanager
-def _limits(device_memory: str | None, threads: int | None) -> Iterator[None]:
+def _limits(device_memory: str | None, threads: int | None, gpus: int | None) -> Iterator[None]:
     """The settings of the process, as they were when done."""
     import penstock as ps
     from penstock._schedules import parse_bytes
 
     before, n = ps.options.device_memory, ps.num_threads()
     wanted = before if device_memory is None else parse_bytes(device_memory, "--device-memory")
+    allowed = ps.options.gpus if gpus is None else gpus
     try:
-        with ps.options(device_memory=wanted):
+        with ps.options(device_memory=wanted, gpus=allowed):
             ps.set_num_threads(threads or n)
             yield
     finally:
@@ -63,8 +78,13 @@ def _facts(m: Measured, plan: Any, check: Any, work: int) -> dict[str, str]:
         "time": f"{ui.seconds(m.seconds)} (median of {m.repeats}, best {ui.seconds(m.best)})",
         "rate": f"{work / m.seconds / 1e9:.3g} GFLOP/s, {m.rate / 1e9:.3g} GB/s "
         f"over {ui.size(t['kernel_bytes'])}",
-        "of memory": f"{m.fraction:.0%} of the {m.bandwidth / 1e9:.1f} GB/s measured for reading",
     }
+    if any(d["gpu"] >= 0 for d in t.get("devices", [])):
+        rows["link"] = f"{ui.size(t['link_bytes'])}, {t['link_bytes'] / m.seconds / 1e9:.3g} GB/s"
+        rows["kept"] = f"{ui.size(t['kept_bytes'])} on the GPUs, {t['codec']}"
+    else:
+        of = f"{m.bandwidth / 1e9:.1f} GB/s measured for reading"
+        rows["of memory"] = f"{m.fraction:.0%} of the {of}"
     if t["copied_bytes"]:
         rows["copied"] = (
             f"{ui.size(t['copied_bytes'])} through a ring of {ui.size(t['ring_bytes'])}"
@@ -98,6 +118,17 @@ def multiply(
     ] = None,
     block: Annotated[str | None, typer.Option(metavar="SIZE", help="Bytes of a ring slot.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots of the ring.")] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(min=0, help="Stream over so many GPUs; 0 uses none. [default: the planner's]"),
+    ] = None,
+    codec: Annotated[
+        str | None, typer.Option(help="How entries travel: auto, raw, packed or ell_g.")
+    ] = None,
+    keep: Annotated[
+        bool | None,
+        typer.Option("--keep/--no-keep", help="Keep on the GPUs what fits.", show_default=False),
+    ] = None,
     algorithm: Annotated[str, typer.Option(help="auto, balanced, blocked or binned.")] = "auto",
     semiring: Annotated[
         str, typer.Option(help="plus_times, min_plus, max_times or or_and.")
@@ -126,17 +157,19 @@ def multiply(
     """Time y = A x and say what it moved and how it compares with the prediction."""
     from penstock._convert import result_dtype
 
-    if transpose and (schedule not in (None, "in_core") or algorithm != "auto" or device_memory):
+    elsewhere = schedule not in (None, "in_core") or device_memory or gpus
+    if transpose and (elsewhere or algorithm != "auto"):
         raise ui.InputError(
-            "--transpose multiplies in core on the CPU: leave out --schedule and --algorithm"
+            "--transpose multiplies in core on the CPU: leave out --schedule, --gpus and --algorithm"
         )
     if out is not None:
         if out.suffix != ".npy":
             raise ui.InputError(f"--out {out}: the name must end in .npy")
         check_output(out, force)
-    target, how = value_type(dtype), _schedule(schedule, block, slots)
+    target = value_type(dtype)
+    how = _schedule(schedule, block, slots, gpus, codec, keep)
     check = None
-    with ui.progress(3 if verify else 2, quiet=json) as step, _limits(device_memory, threads):
+    with ui.progress(3 if verify else 2, quiet=json) as step, _limits(device_memory, threads, gpus):
         step.next(f"reading {file.name}")
         a = read_matrix(file)
         if target is not None:
@@ -145,6 +178,8 @@ def multiply(
         if semiring == "max_times":
             x = np.abs(x)  # it is a semiring over numbers from 0
         plan = None if transpose else a.explain(x, schedule=how)
+        if gpus and schedule in (None, "streamed"):
+            a.prepare(schedule=how, products=repeats)
 
         def product(y: np.ndarray | None) -> np.ndarray:
             if transpose:

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
+from penstock._gpu_vectors import place_of, plan_for_gpus, plan_like
 from penstock.csgraph._graph import as_graph, incoming
 from penstock.csgraph.shortest_paths import pattern, weights_of
 
@@ -54,7 +55,8 @@ def pagerank(
     Returns
     -------
     ranks : float64 array of shape (n,), of sum 1.
-    info : dict, where asked for, of "iterations" (int), "change" (float, of the last step) and "converged" (bool).
+    info : dict, where asked for, of "iterations" (int), "change" (float, of the last step), "converged" (bool) and
+        "vectors" (whose memory they were in: "cpu" or "gpu 0").
 
     The same bits for any number of threads. Over a pattern (or with `weighted=False`) steps are done in float32 as long
     as they change the ranks by more than 1e-5, which moves the result by some 1e-7 in all; the rest is float64.
@@ -65,6 +67,10 @@ def pagerank(
     The power method (Page et al. 1999, section 2), by products with A^T; over undirected patterns on
     which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan
     (see `csr_array.prepare`) and the weights out of each vertex are made at the first call and kept with A.
+
+    Where A lies on a GPU, or has a plan for GPUs (`A.prepare(schedule=ps.Streamed())`), products and vectors are there,
+    and A^T gets a plan like A's: ranks come to the host once. They agree with the CPU's to rounding. The CPU forms A^T,
+    once; it does all where GPUs with a plan have no room for A^T's rings and the vectors (50 bytes a vertex).
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 4, ([0, 1, 2, 2], [1, 2, 0, 1])), shape=(3, 3))
@@ -77,16 +83,20 @@ def pagerank(
     steps = operator.index(max_iter)
     if steps < 0:
         raise ValueError(f"max_iter={max_iter} must be zero or more")
-    edges = _edges(graph, weighted)
-    personal = _distribution(personalization, n, "personalization")
-    sink = _distribution(dangling, n, "dangling")
-    start = _distribution(nstart, n, "nstart")
-    into, out, symmetric = _into(edges)
-    ranks, iterations, change, converged = _core.pagerank(
-        into._core, out, personal, sink, start, alpha, tol, steps, symmetric
+    given = (
+        _distribution(personalization, n, "personalization"),
+        _distribution(dangling, n, "dangling"),
+        _distribution(nstart, n, "nstart"),
     )
+    result, vectors = _run(graph, weighted, (*given, alpha, tol, steps))
+    ranks, iterations, change, converged = result
     if return_info:
-        return ranks, {"iterations": iterations, "change": change, "converged": converged}
+        return ranks, {
+            "iterations": iterations,
+            "change": change,
+            "converged": converged,
+            "vectors": vectors,
+        }
     if not converged:
         raise RuntimeError(
             f"pagerank: after max_iter={steps} steps the ranks still change by {change:.3g}, tol is {tol:g}: "
@@ -128,6 +138,57 @@ def verify_pagerank(
     )
 
 
+def _run(graph: csr_array, weighted: bool, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+    """The core's result, and where its vectors were."""
+    if graph.place == "device":
+        core, out, symmetric = _on_gpu(graph, weighted)
+        return _on_device(_core.device_op, core, core.dtype, out, arguments, symmetric)
+    edges = _edges(graph, weighted)
+    into, out, symmetric = _into(edges)
+    plan = plan_for_gpus(graph, 8)
+    if plan is not None:
+        steps = max(arguments[-1], 1)
+        try:
+            if not (symmetric and edges is graph):
+                plan = plan_like(into, plan, 8, steps)
+            return _on_device(_core.plan_op, plan.core, into.dtype, out, arguments, symmetric)
+        except MemoryError:
+            pass  # the GPUs have no room: the CPU has
+    if edges._derived.setdefault("pagerank_plan", False) is False:
+        edges._derived["pagerank_plan"] = into.prepare()
+    return _core.pagerank(into._core, out, *arguments, symmetric), "cpu"
+
+
+def _on_device(
+    make: Any,
+    incoming: Any,
+    dtype: Any,
+    out: np.ndarray,
+    arguments: tuple[Any, ...],
+    symmetric: bool,
+) -> tuple[Any, str]:
+    """`make` is the core's maker of operators from `incoming`: the edges by their ends, or a plan of theirs."""
+    op = make(incoming, "float64")
+    single = make(incoming, "float32") if np.dtype(dtype) == np.bool_ else None
+    return _core.pagerank_on_device(single, op, out, *arguments, symmetric), place_of(op)
+
+
+def _on_gpu(graph: csr_array, weighted: bool) -> tuple[Any, np.ndarray, bool]:
+    """As `_into`, of a graph that lies on a GPU: the edges by their ends, there, too. The CPU forms them, once."""
+    name = f"pagerank_gpu_{'weighted' if weighted else 'pattern'}"
+    known = graph._derived.get(name)
+    if known is None:
+        host = csr_array._wrap(_core.to_place(graph._core, "host"))
+        edges = _edges(host, weighted)
+        into, out, symmetric = _into(edges)
+        core = graph._core  # its own transpose
+        if not (symmetric and edges is host):
+            gpu = _core.device_op(core, "float64").gpu
+            core = _core.to_place(into._core, "device", gpu)
+        graph._derived[name] = known = core, out, symmetric
+    return cast("tuple[Any, np.ndarray, bool]", known)
+
+
 def _edges(graph: csr_array, weighted: bool) -> csr_array:
     if not weighted:
         return pattern(graph)
@@ -141,7 +202,7 @@ def _edges(graph: csr_array, weighted: bool) -> csr_array:
 
 
 def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
-    """The edges by their ends, prepared for products; the weights out of each vertex; whether A is symmetric."""
+    """The edges by their ends; the weights out of each vertex; whether A is symmetric."""
     known = edges._derived.get("pagerank")
     if known is None:
         into = incoming(edges) if edges.dtype == np.bool_ else edges.T.formed()
@@ -150,7 +211,6 @@ def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
             into = csr_array._from_parts(
                 *edges.shape, edges.indptr, edges.indices, None, validate="cheap"
             )
-        into.prepare()
         edges._derived["pagerank"] = known = into, _core.out_weights(edges._core), symmetric
     return cast("tuple[csr_array, np.ndarray, bool]", known)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock._gpu_vectors import place_of
+
 # Numbers below 0: SciPy uses -10 and -11 for bicgstab's two; the others are ours.
 BREAKDOWNS = {
     "not_positive": -1,
@@ -36,6 +38,8 @@ class SolveInfo(int):
     vector_bytes, matrix_bytes : int
         Bytes that passes over vectors moved in all, and that the matrix costs each product: both as counted from the
         algorithm, at least.
+    vectors : str
+        Whose memory the vectors were in: "cpu", or "gpu 0".
     columns : tuple of SolveInfo
         With several right-hand sides, one for each; empty otherwise.
     """
@@ -48,6 +52,7 @@ class SolveInfo(int):
     seconds: float
     vector_bytes: int
     matrix_bytes: int
+    vectors: str
     columns: tuple[SolveInfo, ...]
 
     @property
@@ -72,15 +77,17 @@ def _restore(number: int, state: dict[str, Any]) -> SolveInfo:
     return info
 
 
-def make_info(result: dict[str, Any], matrix_bytes: int) -> SolveInfo:
-    """From what the core returns. A solve that ends without converging after no iteration counts as one."""
+def make_info(result: dict[str, Any], op: Any) -> SolveInfo:
+    """From what the core returns for the operator `op`. A solve that ends without converging after no iteration counts
+    as one."""
     stop = result["stop"]
     unfinished = max(1, result["iterations"])
     info = SolveInfo(0 if stop == "converged" else BREAKDOWNS.get(stop, unfinished))
     for name in ("reason", "iterations", "residual", "target", "seconds", "vector_bytes"):
         setattr(info, name, result[name])
     info.residuals = np.asarray(result["residuals"], dtype=np.float64)
-    info.matrix_bytes = matrix_bytes
+    info.matrix_bytes = op.matrix_bytes
+    info.vectors = place_of(op) if result.get("vectors_on_device") else "cpu"
     info.columns = ()
     return info
 

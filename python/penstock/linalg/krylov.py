@@ -10,6 +10,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._convert import as_array, as_type
+from penstock._csr import csr_array
+from penstock._gpu_vectors import device_operator
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
 
@@ -103,7 +105,8 @@ def _solve(
         x = _vector(x0, n, dtype, "x0", many).copy()
         if x.shape != rhs.shape:
             raise ValueError(f"x0 has shape {np.shape(x0)}, b has {b_array.shape}: give the same")
-    op = as_op(a, dtype, prepare)
+    on_device = device_operator(a, dtype) if isinstance(a, csr_array) else None
+    op = as_op(a, dtype, prepare) if on_device is None else on_device
     m = _preconditioner(M, a, n, dtype)
     x[..., ~rhs.any(axis=0)] = 0  # of a zero right-hand side, whatever x0: as in SciPy
 
@@ -115,10 +118,12 @@ def _solve(
         "starts_at_zero": not x.any(),
         "callback": None if callback is None else call,
     }
-    if rhs.ndim == 1:
-        result: Any = _core.solve(method, op, m, rhs, x, settings)
-        return x, make_info(result, op.matrix_bytes)
-    return x, _solve_columns(op, m, rhs, x, settings)
+    if rhs.ndim == 2:
+        return x, _solve_columns(op, m, rhs, x, settings)
+    if on_device is None:
+        return x, make_info(_core.solve(method, op, m, rhs, x, settings), op)
+    (result,) = _core.solve_on_device(method, op, m, rhs, x, 1, settings)
+    return x, make_info(result, op)
 
 
 def _solve_columns(
@@ -138,9 +143,13 @@ def _solve_columns(
     call = settings["callback"]
     if call is not None:
         settings = {**settings, "callback": bring_back}
-    results = _core.solve_many(op, m, np.ascontiguousarray(rhs.T).reshape(-1), columns, k, settings)
+    b = np.ascontiguousarray(rhs.T).reshape(-1)
+    if isinstance(op, _core.DeviceOp):
+        results = _core.solve_on_device("cg", op, m, b, columns, k, settings)
+    else:
+        results = _core.solve_many(op, m, b, columns, k, settings)
     x[:] = columns.reshape(k, -1).T
-    return join([make_info(r, op.matrix_bytes) for r in results])
+    return join([make_info(r, op) for r in results])
 
 
 def cg(
@@ -190,6 +199,11 @@ def cg(
 
     The result has the same bits for any number of threads.
 
+    Where A lies on a GPU, or has a plan for GPUs (`A.prepare(schedule=ps.Streamed())`), all vectors stay on the GPU as
+    long as M is None or Jacobi: b goes there once, x comes back once, or after each iteration for a callback. With
+    another M, which the CPU applies, and where the GPU's memory does not hold five vectors (six with Jacobi), they are
+    in host memory and only the products are the GPU's. `info.vectors` says which it was.
+
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((30, 30))
     >>> x, info = ps.linalg.cg(A, np.ones(900), rtol=1e-8, M="ic0")
@@ -237,7 +251,8 @@ def bicgstab(
     """Solves A x = b for a general A by stabilised biconjugate gradients (van der Vorst 1992).
 
     Parameters and results as for `cg`, with one right-hand side; A and M need not be symmetric. M is applied from the
-    right. An iteration takes two products. info is -10 where rho, -11 where omega vanishes: gmres then helps.
+    right. An iteration takes two products. info is -10 where rho, -11 where omega vanishes: gmres then helps. Vectors
+    are in host memory; where A lies on a GPU or has a plan for GPUs, products are theirs.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.array([[4.0, 1.0], [-2.0, 3.0]]))

@@ -61,6 +61,8 @@ def _entries(A: Any, name: str) -> csr_array:
             f"{name} needs the entries of A, and a {type(a).__name__} does not give them: pass the matrix itself"
         )
     require_square(a)
+    if a.place == "device":  # the CPU makes and applies factors
+        return csr_array._wrap(_core.to_place(a._core, "host"))
     return a
 
 
@@ -199,6 +201,7 @@ class Chebyshev(Preconditioner):
         a = as_matrix(A)
         n = require_square(a)
         if isinstance(a, csr_array):
+            a = _entries(a, "Chebyshev")
             kind = _type(a, dtype)
             _require_positive(a.diagonal())
             op = matrix_op(_for(a, kind), kind, True)

@@ -15,6 +15,7 @@ void csr(nb::module_&);
 void coo(nb::module_&);
 void encode(nb::module_&);
 void generate(nb::module_&);
+void generate_gpu(nb::module_&);
 void text(nb::module_&);
 void multiply(nb::module_&);
 void spgemm(nb::module_&);
@@ -24,12 +25,17 @@ void graph_counts(nb::module_&);
 void graph_paths(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
+void gpu_columns(nb::module_&);
+void cusparse_products(nb::module_&);
+void ell_g(nb::module_&);
 void structure(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
 void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
+void device_op(nb::module_&);
+void probe(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -3,43 +3,23 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/gpu_timing.hpp"
 #include "penstock/bind/semiring_name.hpp"
-#include "penstock/core/device.hpp"
-#include "penstock/core/error.hpp"
-#include "penstock/core/parallel.hpp"
+#include "penstock/kernel/spmv_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
 
 using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Seconds of each of `repeats` runs of `work`, after one that is not counted.
-template <class F>
-std::vector<double> time_runs(Stream stream, int repeats, F&& work) {
-  require(stream.where.is_gpu() && repeats >= 1, "timing on a GPU: give gpu >= 0 and repeats >= 1");
-  const OwnedEvent begin(stream.where, true), end(stream.where, true);
-  std::vector<double> seconds;
-  for (int i = 0; i <= repeats; ++i) {
-    record(begin, stream);
-    work();
-    record(end, stream);
-    synchronize(end);
-    if (i > 0) seconds.push_back(penstock::seconds(begin, end));
-    poll_interrupt();
-  }
-  return seconds;
-}
-
 template <class S, class V>
-bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu, nb::tuple& result) {
+bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu, bool planned,
+              nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   require(std::int64_t(x.shape(0)) == a->cols, "time_spmv_gpu: x must have as many entries as the matrix has columns");
-  for (const Place place : {a->indptr.place, a->indices.place, is_pattern<V> ? a->indices.place : a->values.place})
-    if (!can_read(Where{gpu}, place))
-      throw Error(Errc::not_accessible, "time_spmv_gpu: the matrix is in " + std::string(name(place.memory)) +
-                                            " memory, which GPU " + std::to_string(gpu) + " cannot read: use to_place");
+  readable_by(gpu, *a, "time_spmv_gpu");
   const auto y = allocate<T>(a->rows);
   std::vector<double> seconds;
   {
@@ -48,7 +28,11 @@ bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, in
     const auto device_x = allocate<T>(a->cols, here), device_y = allocate<T>(a->rows, here);
     const OwnedStream stream(Where{gpu});
     copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    seconds = time_runs(stream, repeats, [&] { spmv<S, V>(a->view(), device_x.data, device_y.data, {}, stream); });
+    const auto plan = planned ? plan_spmv(a->view(), sizeof(T), stream) : SpmvGpuPlan{};
+    seconds = time_runs(stream, repeats, [&] {
+      if (planned) spmv<S, V>(a->view(), device_x.data, device_y.data, {}, stream, plan);
+      else spmv<S, V>(a->view(), device_x.data, device_y.data, {}, stream);
+    });
     copy_async(y.data, device_y.data, y.bytes(), stream);
     synchronize(stream);
   }
@@ -56,10 +40,11 @@ bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, in
   return true;
 }
 
-nb::tuple time_spmv_gpu(const Matrix& a, const AnyVector& x, const std::string& semiring, int repeats, int gpu) {
+nb::tuple time_spmv_gpu(const Matrix& a, const AnyVector& x, const std::string& semiring, int repeats, int gpu,
+                        bool planned) {
   nb::tuple result;
 #define X(S, V) \
-  if (try_time<S, V>(a, x, semiring, repeats, gpu, result)) return result;
+  if (try_time<S, V>(a, x, semiring, repeats, gpu, planned, result)) return result;
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types");
@@ -94,8 +79,9 @@ void gpu(nb::module_& m) {
     return d;
   }, nb::arg("gpu"), "What a GPU and its driver say of themselves; sizes in bytes.");
   m.def("time_spmv_gpu", time_spmv_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
-        nb::arg("repeats") = 7, nb::arg("gpu") = 0,
-        "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it.");
+        nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("planned") = true,
+        "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it. `planned`: "
+        "with the row starts found before, as a matrix that is multiplied again and again has them.");
   m.def("time_copy_gpu", time_copy_gpu, nb::arg("bytes"), nb::arg("to"), nb::arg("source"), nb::arg("repeats") = 7,
         nb::arg("gpu") = 0, "Seconds of each copy between \"host\", \"pinned\" and \"device\" memory.");
 }

@@ -3,8 +3,10 @@
 
 #include <optional>
 
+#include "penstock/bind/device_op.hpp"
 #include "penstock/bind/graph.hpp"
-#include "penstock/graph/pagerank.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/graph/pagerank_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -29,6 +31,21 @@ nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Ve
   });
 }
 
+nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const ReadArray<double>& out,
+                    const Vector& personalization, const Vector& dangling, const Vector& start, double alpha, double tol,
+                    std::int64_t max_iter, bool symmetric) {
+  const auto* full = std::get_if<DeviceOp<double>>(&in.op);
+  const auto* quick = single ? std::get_if<DeviceOp<float>>(&single->op) : nullptr;
+  require(full && (quick || !single), "pagerank_on_device: `incoming` is in float64, `single` in float32");
+  PageRankResult r;
+  {
+    const nb::gil_scoped_release release;
+    r = pagerank_gpu(quick, *full, bind::span_of(out), {span_of(personalization), span_of(dangling), span_of(start)},
+                     {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
+  }
+  return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
+}
+
 }  // namespace
 
 void graph_ranks(nb::module_& m) {
@@ -45,6 +62,10 @@ void graph_ranks(nb::module_& m) {
   m.def("pagerank", bound_pagerank, nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(),
         nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
         "(ranks, iterations, change, converged)");
+  m.def("pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
+        nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"),
+        nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
+        "As pagerank, with the vectors where `incoming` multiplies.");
   m.def("pagerank_verify", [](const Matrix& m, const ReadArray<double>& ranks, const Vector& personalization,
                               const Vector& dangling, double alpha, double tol) {
     with_real(m, [&](const auto& a) {

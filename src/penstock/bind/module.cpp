@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   penstock::bind::coo(m);
   penstock::bind::encode(m);
   penstock::bind::generate(m);
+  penstock::bind::generate_gpu(m);
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
@@ -16,10 +17,15 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_paths(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
+  penstock::bind::gpu_columns(m);
+  penstock::bind::cusparse_products(m);
+  penstock::bind::ell_g(m);
   penstock::bind::structure(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_op(m);
+  penstock::bind::probe(m);
 }

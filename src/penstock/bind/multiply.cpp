@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "penstock/bind/cusparse.hpp"
 #include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/multiply.hpp"
@@ -87,6 +88,8 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
 nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
                    const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
                    const nb::object& beta, std::int64_t device_memory, bool traced) {
+  if (algorithm == "cusparse")
+    return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
   const auto how = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
   const auto wish = wished(algorithm, how);

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include "penstock/bind/cusparse.hpp"
 #include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
@@ -36,6 +37,8 @@ bool try_columns(const Matrix& m, const AnyColumns& x, const nb::object& y, std:
 nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::object& y, std::optional<AnySchedule> asked,
                            const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
                            const nb::object& beta, std::int64_t device_memory, bool traced) {
+  if (algorithm == "cusparse")
+    return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
   const auto bytes = static_cast<std::int64_t>(x.itemsize() * x.shape(1));
   const auto how = asked ? *asked : planned(a, bytes, device_memory);

@@ -1,4 +1,5 @@
-// Moving a matrix to another memory.
+// Where a matrix and its vectors are: moving them, locking their pages, and what the GPUs say.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -12,9 +13,10 @@
 namespace penstock::bind {
 namespace {
 
-constexpr std::int64_t kPiece = 256 << 20;  // Ctrl-C is heard between pieces of a copy
+constexpr std::int64_t kPiece = 256 << 20;     // Ctrl-C is heard between pieces of a copy
+constexpr std::int64_t kLeastLocked = 1 << 20;  // smaller arrays share pages with their neighbours: they are copied
 
-Place place_of(const std::string& memory, int gpu) {
+Place place_named(const std::string& memory, int gpu) {
   require(gpu >= 0 && gpu <= 0x7fff, "to_place: gpu = " + std::to_string(gpu) + "; give a number from 0");
   constexpr std::array kOwn{Memory::host, Memory::pinned, Memory::managed, Memory::device};
   const auto* found = std::find_if(kOwn.begin(), kOwn.end(), [&](Memory m) { return name(m) == memory; });
@@ -41,7 +43,7 @@ Array<const T> copy_of(const Array<const T>& a, Place place, Stream stream) {
 }
 
 Matrix to_place(const Matrix& m, const std::string& memory, int gpu) {
-  const auto place = place_of(memory, gpu);
+  const auto place = place_named(memory, gpu);
   const nb::gil_scoped_release release;
   return std::visit([&]<class V>(const Csr<V>& a) -> Matrix {
     const bool on_cpu = can_read(Where{}, place) && can_read(Where{}, a.indptr.place) &&
@@ -53,11 +55,77 @@ Matrix to_place(const Matrix& m, const std::string& memory, int gpu) {
   }, m.any);
 }
 
+/// The same bytes with their pages locked; a pinned copy where the array is small, in a file, or shares a page with one
+/// that another range has locked: then not every byte of it would be.
+template <class T>
+Array<const T> locked(const Array<const T>& a) {
+  if (a.place.memory == Memory::pinned) return a;
+  std::shared_ptr<void> lock;
+  if (a.place.memory == Memory::host && a.bytes() >= kLeastLocked) lock = lock_pages(a.data, a.bytes());
+  if (!lock) return copy_of(a, {Memory::pinned}, Stream{});
+  // The second of a pair goes first: pages are unlocked before their owner frees them.
+  auto both = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(a.owner, std::move(lock));
+  return {a.data, a.size, {Memory::pinned}, std::move(both)};
+}
+
+Matrix lock_in_place(const Matrix& m) {
+  const nb::gil_scoped_release release;
+  return std::visit([&]<class V>(const Csr<V>& a) -> Matrix {
+    for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
+      if (!can_read(Where{}, place))
+        throw Error(Errc::not_accessible, "lock_in_place: the matrix is in " + std::string(name(place.memory)) +
+                                              " memory: move it to the host first");
+    Csr<V> out{a.rows, a.cols, locked(a.indptr), locked(a.indices), {}};
+    if constexpr (!is_pattern<V>) out.values = locked(a.values);
+    return {out};
+  }, m.any);
+}
+
+/// Uninitialised bytes that NumPy may write.
+nb::object managed_bytes(std::int64_t bytes) {
+  require(bytes >= 0, "empty: " + std::to_string(bytes) + " bytes; give a number from 0");
+  Array<std::byte> a;
+  {
+    const nb::gil_scoped_release release;
+    a = allocate<std::byte>(bytes, {Memory::managed});
+  }
+  auto* owner = new std::shared_ptr<void>(a.owner);
+  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  auto* first = reinterpret_cast<std::uint8_t*>(a.data);
+  return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(first, {static_cast<std::size_t>(bytes)}, keep));
+}
+
+std::string why_no_gpu() {
+  if (device_count() > 0) return "";
+  try {
+    gpu_info(0);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no GPU can be used here";
+}
+
 }  // namespace
 
 void place(nb::module_& m) {
   m.def("to_place", to_place, nb::arg("a"), nb::arg("memory"), nb::arg("gpu") = 0,
         "A copy of the matrix, all arrays in \"host\", \"pinned\", \"managed\" or \"device\" memory (of GPU `gpu`).");
+  m.def("lock_in_place", lock_in_place, nb::arg("a"),
+        "The matrix in pinned memory, its large arrays being the same bytes as before: their pages are locked.");
+  m.def("managed_bytes", managed_bytes, nb::arg("bytes"), "Uninitialised managed memory as a NumPy array of bytes.");
+  m.def("ordinal", [](const Matrix& a) {
+    return std::visit([](const auto& c) { return static_cast<int>(c.indices.place.ordinal); }, a.any);
+  }, nb::arg("a"), "The GPU that holds the matrix's entries, where its place is \"device\" or \"managed\".");
+  m.def("memory_of", [](const nb::ndarray<nb::ro>& x) {
+    const auto place = place_of(x.data());
+    return std::string(name(place.memory == Memory::managed ? Memory::pinned : place.memory));
+  }, nb::arg("x"), "\"host\", \"pinned\" or \"device\": where the bytes of a vector are, for the planner.");
+  m.def("gpu_memory", [](int gpu) {
+    const nb::gil_scoped_release release;
+    const auto info = gpu_info(gpu);
+    return std::pair(info.free_bytes, info.memory_bytes);
+  }, nb::arg("gpu"), "(free, total) bytes of a GPU's memory, now.");
+  m.def("why_no_gpu", why_no_gpu, "Why no GPU can be used, with the remedy; \"\" where one can.");
 }
 
 }  // namespace penstock::bind

@@ -2,10 +2,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "penstock/bind/device_op.hpp"
 #include "penstock/bind/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 #include "penstock/schedule/planner.hpp"
+#include "penstock/solver/cg_gpu.hpp"
 #include "penstock/solver/matrix_op.hpp"
 #include "penstock/solver/solve.hpp"
 
@@ -102,32 +104,77 @@ SolveOptions options_of(const nb::dict& d) {
 }
 
 template <class T>
-nb::object run(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m, const nb::object& b,
-               const nb::object& x, const SolveOptions& o) {
-  const auto from = nb::cast<ReadArray<T>>(b);
-  const auto to = nb::cast<WriteArray<T>>(x);
-  const std::span bs(from.data(), from.shape(0));
-  const std::span xs(to.data(), to.shape(0));
-  SolveResult result;
-  {
-    const nb::gil_scoped_release release;
-    if (method == "cg") result = cg<T>(a, m, bs, xs, o);
-    else if (method == "pipecg") result = pipelined_cg<T>(a, m, bs, xs, o);
-    else if (method == "bicgstab") result = bicgstab<T>(a, m, bs, xs, o);
-    else if (method == "gmres") result = gmres<T>(a, m, bs, xs, o);
-    else throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
-  }
-  return as_dict(result);
+SolveResult run(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
+                std::span<T> x, const SolveOptions& o) {
+  if (method == "cg") return cg<T>(a, m, b, x, o);
+  if (method == "pipecg") return pipelined_cg<T>(a, m, b, x, o);
+  if (method == "bicgstab") return bicgstab<T>(a, m, b, x, o);
+  if (method == "gmres") return gmres<T>(a, m, b, x, o);
+  throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
+}
+
+template <class T>
+const LinearOp<T>* preconditioner_of(const AnyOp* m) {
+  const auto* op = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
+  require(!m || op, "A and M differ in type");
+  return op;
 }
 
 nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
                  const nb::dict& options) {
   const auto o = options_of(options);
   return std::visit([&]<class T>(const LinearOp<T>& op) {
-    const auto* preconditioner = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
-    require(!m || preconditioner, "A and M differ in type");
-    return run<T>(method, op, preconditioner, b, x, o);
+    const auto* preconditioner = preconditioner_of<T>(m);
+    const auto from = nb::cast<ReadArray<T>>(b);
+    const auto to = nb::cast<WriteArray<T>>(x);
+    SolveResult result;
+    {
+      const nb::gil_scoped_release release;
+      result = run<T>(method, op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, o);
+    }
+    return as_dict(result);
   }, a.op);
+}
+
+/// The vectors are with the device where the method and M allow it and its memory holds them; else on the host.
+nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const AnyOp* m, const nb::object& b,
+                         const nb::object& x, std::int64_t count, const nb::dict& options) {
+  const auto o = options_of(options);
+  std::vector<SolveResult> results;
+  bool on_device = true;
+  std::visit([&]<class T>(const DeviceOp<T>& op) {
+    const auto* preconditioner = preconditioner_of<T>(m);
+    const auto from = nb::cast<ReadArray<T>>(b);
+    const auto to = nb::cast<WriteArray<T>>(x);
+    const std::span<const T> bs(from.data(), from.shape(0));
+    const std::span<T> xs(to.data(), to.shape(0));
+    const nb::gil_scoped_release release;
+    require(count >= 1 && std::ssize(bs) == count * op.rows && bs.size() == xs.size(), "solve: b and x need the rows of A");
+    const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner) && (op.where.is_gpu() || !op.apply_host);
+    if (count > 1 && (!fits || o.callback)) {  // together: the callback hears of all columns at once
+      require(method == "cg", "several right-hand sides: by cg alone");
+      on_device = false;
+      results = cg_many<T>(with_host_vectors(op), preconditioner, bs, xs, count, o);
+      return;
+    }
+    const auto n = static_cast<std::size_t>(op.rows);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      std::optional<SolveResult> result;
+      if (fits) result = cg_gpu<T>(op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
+      if (!result) {
+        on_device = false;
+        result = run<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
+      }
+      results.push_back(std::move(*result));
+    }
+  }, a.op);
+  nb::list out;
+  for (const auto& r : results) {
+    auto d = as_dict(r);
+    d["vectors_on_device"] = on_device;
+    out.append(d);
+  }
+  return out;
 }
 
 nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x, std::int64_t count,
@@ -135,8 +182,7 @@ nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const n
   const auto o = options_of(options);
   std::vector<SolveResult> results;
   std::visit([&]<class T>(const LinearOp<T>& op) {
-    const auto* preconditioner = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
-    require(!m || preconditioner, "A and M differ in type");
+    const auto* preconditioner = preconditioner_of<T>(m);
     const auto from = nb::cast<ReadArray<T>>(b);
     const auto to = nb::cast<WriteArray<T>>(x);
     const nb::gil_scoped_release release;
@@ -173,6 +219,8 @@ void solver(nb::module_& m) {
   m.def("function_op", bound_function_op, nb::arg("rows"), nb::arg("dtype"), nb::arg("function"));
   m.def("solve", solve, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
         nb::arg("options"));
+  m.def("solve_on_device", solve_on_device, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"),
+        nb::arg("x"), nb::arg("count"), nb::arg("options"), "A result for each of `count` right-hand sides.");
   m.def("solve_many", solve_many, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"), nb::arg("count"),
         nb::arg("options"));
 }

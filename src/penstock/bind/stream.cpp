@@ -5,10 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "penstock/bind/encode.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/format/column_panels.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
+#include "penstock/schedule/packed_blocks.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -16,39 +18,71 @@ namespace {
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
 using AnyResult = nb::ndarray<nb::ndim<1>, nb::c_contig>;
 
-template <class V>
-AnyPlan plan_of(const Csr<V>& a, StreamSettings settings, bool pin) {
-  AnyPlan out{.codec = "raw"};
-  bool gpu = false, pinned = true;
-  for (const auto where : settings.devices) gpu |= where.is_gpu();
-  const auto ready = [&](const auto& array) {
-    if (!gpu || array.size == 0 || place_of(array.data).memory != Memory::host) return;
-    if (pin && array.place.memory == Memory::host) out.keeps.push_back(lock_pages(array.data, array.bytes()));
-    else pinned = false;
-  };
-  for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) {
-    check(Streamed{.devices = settings.devices}, place);
-    check(InCore{}, place);
+/// Pages of host memory that a plan reads: locked where asked, and whether all of them are.
+class Pages {
+ public:
+  Pages(const StreamSettings& settings, bool lock) : lock_(lock) {
+    for (const auto where : settings.devices) gpu_ |= where.is_gpu();
   }
-  ready(a.indptr), ready(a.indices), ready(a.values);
-  settings.bounce = !pinned;
-  auto source = std::make_shared<std::shared_ptr<const CsrBlocks<V>>>();
-  const auto cut = [&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
-    *source = std::make_shared<const CsrBlocks<V>>(a, slot_bytes, kept);
-    return list_of(*source, gpu ? "merge_path" : "balanced");
-  };
-  out.plan = std::make_shared<StreamPlan>(cut, StreamPlan::Shape{a.rows, a.cols, a.bytes()}, settings);
-  out.product = [source = *source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
-                                   const nb::object& beta) {
+  template <class T>
+  void add(const Array<T>& array) {
+    if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return;
+    if (lock_ && array.place.memory == Memory::host) locks.push_back(lock_pages(array.data, array.bytes()));
+    else pinned_ = false;
+  }
+  bool on_gpu() const { return gpu_; }
+  bool bounce() const { return !pinned_; }
+  std::vector<std::shared_ptr<void>> locks;
+
+ private:
+  bool lock_, gpu_ = false, pinned_ = true;
+};
+
+/// A plan over the blocks that `cut(slot_bytes, kept)` makes of a matrix with values of type V.
+template <class V, class Source>
+AnyPlan plan_with(std::function<Source(std::int64_t, std::span<const std::int64_t>)> cut, StreamPlan::Shape shape,
+                  StreamSettings settings, Pages pages, std::string codec, std::string kernel) {
+  settings.bounce = pages.bounce();
+  std::shared_ptr<const Source> source;
+  AnyPlan out;
+  out.codec = std::move(codec);
+  out.keeps = std::move(pages.locks);
+  out.plan = std::make_shared<StreamPlan>([&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
+    source = std::make_shared<const Source>(cut(slot_bytes, kept));
+    return list_of(source, kernel);
+  }, shape, settings);
+  out.product = [source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
+                         const nb::object& beta) {
     std::optional<BlockProduct> found;
-#define X(S, W)                                                                                             \
-  if constexpr (std::same_as<W, V>)                                                                         \
+#define X(S, W)                           \
+  if constexpr (std::same_as<W, V>)       \
     if (try_product_of<S, V>(source, semiring, type, alpha, beta, found)) return found;
     PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
     return found;
   };
   return out;
+}
+
+template <class V>
+AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
+  for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) {
+    check(Streamed{.devices = settings.devices}, place);
+    check(InCore{}, place);
+  }
+  Pages pages(settings, pin);
+  pages.add(a.indptr), pages.add(a.indices), pages.add(a.values);
+  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(a, slot, kept); },
+                                    {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
+                                    pages.on_gpu() ? "merge_path" : "balanced");
+}
+
+template <class V>
+AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
+  Pages pages(settings, pin);
+  pages.add(a.bytes);
+  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(a, slot, kept); },
+                                       {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
 }
 
 StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_bytes, int slots, std::int64_t device_memory,
@@ -119,6 +153,19 @@ nb::dict facts(const AnyPlan& p) {
   return d;
 }
 
+template <class Any>
+void def_stream_plan(nb::module_& m) {
+  m.def("stream_plan", [](const Any& a, const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
+                          std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
+    const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
+    const nb::gil_scoped_release release;
+    return std::visit([&](const auto& one) { return plan_of(one, settings, pin); }, a.any);
+  }, nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("device_memory") = 0,
+        nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
+        "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
+        "0 what is free. pin locks host arrays in place.", nb::keep_alive<0, 1>());
+}
+
 }  // namespace
 
 void stream(nb::module_& m) {
@@ -127,15 +174,8 @@ void stream(nb::module_& m) {
            nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("traced") = true,
            "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
       .def("facts", facts);
-  m.def("stream_plan", [](const Matrix& a, const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
-                          std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
-    const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
-    const nb::gil_scoped_release release;
-    return std::visit([&](const auto& csr) { return plan_of(csr, settings, pin); }, a.any);
-  }, nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("device_memory") = 0,
-        nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
-        "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
-        "0 what is free. pin locks host arrays in place.", nb::keep_alive<0, 1>());
+  def_stream_plan<Matrix>(m);
+  def_stream_plan<PackedMatrix>(m);
   m.def("column_panels", [](const Matrix& a, std::int64_t width) {
     const nb::gil_scoped_release release;
     return std::visit([&](const auto& csr) {

@@ -27,6 +27,10 @@ GpuInfo gpu_info([[maybe_unused]] int gpu) {
   if constexpr (have_cuda) return cuda::gpu_info(gpu);
   else no_cuda("GPU " + std::to_string(gpu));
 }
+std::string gpu_identity([[maybe_unused]] int gpu) {
+  if constexpr (have_cuda) return cuda::gpu_identity(gpu);
+  else no_cuda("GPU " + std::to_string(gpu));
+}
 bool enable_peer([[maybe_unused]] Where who, [[maybe_unused]] Where whose) {
   if (!who.is_gpu() || !whose.is_gpu()) return false;
   if constexpr (have_cuda) return cuda::enable_peer(who.gpu, whose.gpu);

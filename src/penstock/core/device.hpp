@@ -29,6 +29,10 @@ struct GpuInfo {
 };
 GpuInfo gpu_info(int gpu);
 
+/// Name and bus of a GPU, "NVIDIA H200 0000:19:00.0", without starting a context on it as gpu_info does:
+/// milliseconds, and none of its memory.
+std::string gpu_identity(int gpu);
+
 /// Lets copies and kernels of one GPU reach the memory of another directly; false where the machine cannot. Cheap
 /// after the first call for a pair.
 bool enable_peer(Where who, Where whose);

@@ -96,6 +96,14 @@ GpuInfo gpu_info(int gpu) {
           .multiprocessors = prop.multiProcessorCount};
 }
 
+std::string gpu_identity(int gpu) {  // no UseDevice: making a GPU current starts a context on it
+  cudaDeviceProp prop{};
+  check(cudaGetDeviceProperties(&prop, gpu));
+  char bus[32] = {};
+  check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu));
+  return std::string(prop.name) + " " + bus;
+}
+
 bool enable_peer(int who, int whose) {
   static std::mutex lock;
   static std::array<std::array<signed char, kMaxGpus>, kMaxGpus> known{};  // 0 unknown, 1 yes, -1 no

@@ -75,13 +75,14 @@ std::shared_ptr<void> allocate_pinned(std::int64_t n) {
 }
 
 std::shared_ptr<void> lock_pages(const void* p, std::int64_t n) {
-  if (n <= 0 || place_of(p).memory != Memory::host) return {};
+  if (n <= 0) return {};
   const auto begin = reinterpret_cast<std::uintptr_t>(p) / kPage * kPage;
   const auto end =
       (reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(n) + kPage - 1) / kPage * kPage;
   const std::lock_guard guard(ranges_lock);
   if (const auto found = ranges().find(begin); found != ranges().end())
     if (auto lock = found->second.lock.lock(); lock && found->second.bytes >= end - begin) return lock;
+  if (place_of(p).memory != Memory::host) return {};  // somebody else's lock
   auto* first = reinterpret_cast<void*>(begin);
   if (const auto state = enlist(first, end - begin); state != cudaSuccess) {
     cudaGetLastError();

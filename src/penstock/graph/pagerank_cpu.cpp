@@ -9,30 +9,23 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
+#include <concepts>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/pagerank_control.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kBlock = 16 << 10;
-/// The change at which steps become double: 30 times what rounding to float32 may add to a step on a graph of hubs.
-constexpr double kSingle = 1e-5;
-constexpr std::int64_t kLook = 2;  // steps before their rate is looked at
-constexpr double kGain =
-    0.1;  // by which acceleration must be better: R-MAT graphs converge at 0.4 without it
 
 struct Sums {
   double change = 0, dangling = 0;
 };
-
-/// The rate of the Chebyshev iteration where eigenvalues are real and within alpha of 0.
-double chebyshev_rate(double alpha) { return alpha > 0 ? (1 - std::sqrt(1 - alpha * alpha)) / alpha : 0; }
 
 class Iteration {
  public:
@@ -41,6 +34,7 @@ class Iteration {
         personal_(vectors.personalization),
         dangling_(vectors.dangling.empty() ? vectors.personalization : vectors.dangling),
         options_(options),
+        control_(vectors, options),
         n_(std::ssize(out)),
         uniform_(1.0 / static_cast<double>(n_)),
         ranks_(allocate<double>(n_)) {
@@ -64,32 +58,22 @@ class Iteration {
       }
       parts[static_cast<std::size_t>(first / kBlock)] = sum;
     });
-    double dangling = std::accumulate(parts.begin(), parts.end(), 0.0), used = 0, omega = 1;
-    std::int64_t steps = 0;
-    for (bool done = false; !done && iterations_ < options_.max_iter; ++iterations_, ++steps) {
+    double dangling = std::accumulate(parts.begin(), parts.end(), 0.0), used = 0;
+    control_.enter(until);
+    while (control_.more()) {
       multiply(now.data, y.data);
       used = dangling;
-      if (accelerating_ && steps > 0)
-        omega = 1 / (1 - options_.alpha * options_.alpha * (omega > 1 ? omega / 4 : 0.5));
-      const auto sums = update<T>({y.data, out.data, now.data, other.data, static_cast<T>(omega)}, used);
-      const double ratio = sums.change / change_;
-      dangling = sums.dangling, change_ = sums.change;
+      const auto omega = static_cast<T>(control_.omega());
+      const auto sums = update<T>({y.data, out.data, now.data, other.data, omega}, used);
+      dangling = sums.dangling;
       std::swap(now, other);
-      done = change_ < until;
-      if (options_.symmetric && !personal_.data() && !dangling_.data() && iterations_ >= kLook &&
-          ratio > chebyshev_rate(options_.alpha) + kGain)
-        accelerating_ = true;
+      control_.took(sums.change);
     }
-    if (steps > 0) take(y.data, used);
+    if (control_.steps() > 0) take(y.data, used);
   }
 
-  PageRankResult result() {
-    return {
-        .ranks = ranks_, .iterations = iterations_, .change = change_, .converged = change_ < options_.tol};
-  }
-  bool precise() const { return options_.tol < kSingle; }
-  /// Extrapolation may undershoot; a rank below zero is put to zero, and needs another step.
-  bool clipped() const { return clipped_; }
+  PageRankResult result() { return control_.result(ranks_); }
+  RankControl& control() { return control_; }
 
  private:
   /// Vectors of one phase: ranks over out weights, now and one step before, which becomes the next.
@@ -165,7 +149,7 @@ class Iteration {
     parallel_ranges(n_, kBlock, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) ranks_.data[v] /= all;
     });
-    clipped_ = below;
+    control_.clipped(below);
   }
   double at(std::span<const double> p, std::int64_t v) const {
     return p.empty() ? uniform_ : p[static_cast<std::size_t>(v)];
@@ -174,22 +158,11 @@ class Iteration {
   const double* out_;
   std::span<const double> personal_, dangling_;
   PageRankOptions options_;
+  RankControl control_;
   std::int64_t n_;
   double uniform_;
   Array<double> ranks_;
-  std::int64_t iterations_ = 0;
-  double change_ = std::numeric_limits<double>::infinity();
-  bool accelerating_ = false, clipped_ = false;
 };
-
-void check(std::int64_t rows, std::int64_t cols, std::int64_t out, const PageRankVectors& vectors,
-           const PageRankOptions& options) {
-  require(rows == cols && out == rows, "pagerank needs a square matrix");
-  require(options.alpha >= 0 && options.alpha <= 1, "pagerank: alpha must be between 0 and 1");
-  for (const auto& v : {vectors.personalization, vectors.dangling, vectors.start})
-    require(v.empty() || std::ssize(v) == rows, "pagerank: a vector has " + std::to_string(v.size()) +
-                                                    " entries for " + std::to_string(rows) + " vertices");
-}
 
 }  // namespace
 
@@ -216,17 +189,15 @@ Array<double> out_weights(const Csr<V>& a) {
 template <class V>
 PageRankResult pagerank(const Csr<V>& in, SpmvPlans<V>& plans, std::span<const double> out,
                         const PageRankVectors& vectors, const PageRankOptions& options) {
-  check(in.rows, in.cols, std::ssize(out), vectors, options);
+  check_pagerank(in.rows, in.cols, std::ssize(out), vectors, options);
   if (in.rows == 0) return {.ranks = allocate<double>(0), .converged = true};
   Iteration iteration(out, vectors, options);
   const auto multiply = [&]<class T>(const T* x, T* y) {
     plans.template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, in.view(), x, y, {});
   };
-  // Weights may leave the range of float32. A good start for a precise result would only be blurred.
-  const bool single = is_pattern<V> && !(iteration.precise() && !vectors.start.empty());
-  if constexpr (is_pattern<V>)
-    if (single) iteration.run<float>(std::max(kSingle, options.tol), multiply);
-  if (!single || iteration.precise() || iteration.clipped()) iteration.run<double>(options.tol, multiply);
+  iteration.control().phases(is_pattern<V>, !vectors.start.empty(), [&]<class T>(double until) {
+    if constexpr (is_pattern<V> || std::same_as<T, double>) iteration.run<T>(until, multiply);
+  });
   return iteration.result();
 }
 

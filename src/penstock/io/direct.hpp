@@ -52,22 +52,17 @@ Csr<V> fill_rows(std::int64_t rows, std::int64_t cols, Count&& count, Write&& wr
   return {rows, cols, indptr, indices, values};
 }
 
-/// The pattern with values uniform in (0, 1]: a hash of (seed, row, column), or of the unordered pair when
-/// `symmetric`, so both directions of an undirected edge weigh the same.
+/// The pattern with the values of EntryValues.
 template <class V>
 Csr<V> with_uniform_values(const Csr<One>& a, std::uint64_t seed, bool symmetric) {
   if constexpr (is_pattern<V>) return a;
   else {
     auto values = allocate<V>(a.nnz());
-    const Random random(seed, 0x7a1);
+    const EntryValues value(seed, symmetric);
     parallel_ranges(a.rows, 1 << 12, [&](std::int64_t first, std::int64_t last) {
       for (auto r = first; r < last; ++r)
-        for (auto k = a.indptr.data[r]; k < a.indptr.data[r + 1]; ++k) {
-          const std::int64_t c = a.indices.data[k];
-          const auto low = symmetric ? std::min(r, c) : r, high = symmetric ? std::max(r, c) : c;
-          values.data[k] =
-              unit<V>(random(static_cast<std::uint64_t>(low) << 32 | static_cast<std::uint64_t>(high)));
-        }
+        for (auto k = a.indptr.data[r]; k < a.indptr.data[r + 1]; ++k)
+          values.data[k] = value.template of<V>(r, a.indices.data[k]);
     });
     return {a.rows, a.cols, a.indptr, a.indices, values};
   }

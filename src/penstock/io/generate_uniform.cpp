@@ -7,36 +7,39 @@
 #include "penstock/format/assemble.hpp"
 #include "penstock/io/direct.hpp"
 #include "penstock/io/generate_check.hpp"
-#include "penstock/io/random.hpp"
+#include "penstock/io/uniform_edges.hpp"
 
 namespace penstock {
 namespace {
 
 struct UniformSource {
-  std::int64_t rows, cols, entries;
-  Random random;
+  UniformEdges edge;
 
-  std::int64_t units() const { return entries; }
+  std::int64_t units() const { return edge.units(); }
   std::int64_t max_per_unit() const { return 1; }
   template <class Emit>
   void visit(std::int64_t first, std::int64_t last, Emit&& emit) const {
     for (auto e = first; e < last; ++e) {
-      const auto counter = static_cast<std::uint64_t>(e) * 2;
-      emit(below(random(counter), rows), below(random(counter + 1), cols), One{});
+      const auto [row, column] = edge(e);
+      emit(row, column, One{});
     }
   }
 };
 
 }  // namespace
 
-Csr<One> generate_uniform(const UniformOptions& o) {
+UniformEdges::UniformEdges(const UniformOptions& o) : rows_(o.rows), cols_(o.cols), random_(o.seed, 2) {
   require_extent("rows", o.rows);
   require_extent("cols", o.cols);
   require_between("nnz_per_row", o.nnz_per_row, 0, static_cast<double>(o.cols),
                   "a row has at most `cols` entries");
-  const auto entries = static_cast<std::int64_t>(o.nnz_per_row * static_cast<double>(o.rows));
-  require_memory("this uniform matrix", o.rows, entries);
-  return assemble<One>(o.rows, o.cols, UniformSource{o.rows, o.cols, entries, Random(o.seed, 2)});
+  entries_ = static_cast<std::int64_t>(o.nnz_per_row * static_cast<double>(o.rows));
+}
+
+Csr<One> generate_uniform(const UniformOptions& o) {
+  const UniformSource source{UniformEdges(o)};
+  require_memory("this uniform matrix", o.rows, source.units());
+  return assemble<One>(o.rows, o.cols, source);
 }
 
 Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets) {

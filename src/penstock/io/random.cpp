@@ -1,21 +1,8 @@
 #include "penstock/io/random.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace penstock {
-
-Scramble::Scramble(std::uint64_t seed, std::int64_t n, bool on) : on_(on), n_(static_cast<std::uint64_t>(n)) {
-  const int bits = std::max(1, static_cast<int>(std::bit_width(n_ == 0 ? 0 : n_ - 1)));
-  mask_ = (std::uint64_t{1} << bits) - 1;
-  shift_ = std::max(1, bits / 2);
-  const Random random(seed, 0x5c7a);
-  for (std::uint64_t i = 0; auto& round : rounds_) {
-    round = {random(i) | 1, random(i + 1)};
-    i += 2;
-  }
-}
 
 AliasTable::AliasTable(std::span<const double> weights) : cells_(weights.size()) {
   const auto n = weights.size();

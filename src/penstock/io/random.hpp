@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -6,7 +7,8 @@
 
 // Random numbers by counter: the i-th number of a stream is a hash of (seed, stream, i), so any thread can
 // make any part of a matrix and all agree. The hash is the output function of SplitMix64 (Steele, Lea, Flood
-// 2014) over its own sequence of states.
+// 2014) over its own sequence of states. What draws is constexpr and holds no memory of its own: GPUs call the
+// same functions, and make the same matrices.
 namespace penstock {
 
 constexpr std::uint64_t mix64(std::uint64_t x) {
@@ -49,8 +51,18 @@ constexpr std::uint64_t threshold(double p) {
 /// A seeded bijection of [0, n): rounds of multiply and shift modulo a power of two, walked until inside.
 class Scramble {
  public:
-  Scramble(std::uint64_t seed, std::int64_t n, bool on);
-  std::int64_t operator()(std::int64_t i) const {
+  constexpr Scramble(std::uint64_t seed, std::int64_t n, bool on)
+      : on_(on), n_(static_cast<std::uint64_t>(n)) {
+    const int bits = std::max(1, static_cast<int>(std::bit_width(n_ == 0 ? 0 : n_ - 1)));
+    mask_ = (std::uint64_t{1} << bits) - 1;
+    shift_ = std::max(1, bits / 2);
+    const Random random(seed, 0x5c7a);
+    for (std::uint64_t i = 0; auto& round : rounds_) {
+      round = {random(i) | 1, random(i + 1)};
+      i += 2;
+    }
+  }
+  constexpr std::int64_t operator()(std::int64_t i) const {
     if (!on_) return i;
     auto x = static_cast<std::uint64_t>(i);
     do {
@@ -67,28 +79,55 @@ class Scramble {
     std::uint64_t odd, add;
   };
   bool on_;
-  std::uint64_t n_, mask_;
-  int shift_;
-  Round rounds_[3];
+  std::uint64_t n_, mask_ = 0;
+  int shift_ = 1;
+  Round rounds_[3] = {};
+};
+
+struct alignas(8) AliasCell {
+  std::uint32_t threshold, other;
+};
+
+/// The cells of an AliasTable, wherever they lie.
+struct AliasView {
+  const AliasCell* cells;
+  std::int64_t size;
+  constexpr std::int64_t operator()(std::uint64_t bits) const {
+    const auto i = below(bits, size);
+    const auto cell = cells[i];
+    // A mask, not a branch: nobody can predict this one, and it would cost more than the rest.
+    const auto keep = -static_cast<std::int64_t>(static_cast<std::uint32_t>(bits) < cell.threshold);
+    return (i & keep) | (static_cast<std::int64_t>(cell.other) & ~keep);
+  }
 };
 
 /// Draws i with probability weights[i] / sum in constant time (Walker 1977, built as Vose 1991), to 32 bits.
 class AliasTable {
  public:
   explicit AliasTable(std::span<const double> weights);
-  std::int64_t operator()(std::uint64_t bits) const {
-    const auto i = below(bits, static_cast<std::int64_t>(cells_.size()));
-    const auto& cell = cells_[static_cast<std::size_t>(i)];
-    // A mask, not a branch: nobody can predict this one, and it would cost more than the rest.
-    const auto keep = -static_cast<std::int64_t>(static_cast<std::uint32_t>(bits) < cell.threshold);
-    return (i & keep) | (static_cast<std::int64_t>(cell.other) & ~keep);
+  AliasView view() const { return {cells_.data(), static_cast<std::int64_t>(cells_.size())}; }
+  std::int64_t operator()(std::uint64_t bits) const { return view()(bits); }
+
+ private:
+  std::vector<AliasCell> cells_;
+};
+
+/// The value of an entry: uniform in (0, 1], a hash of (seed, row, column), or of the unordered pair when
+/// `symmetric`, so both directions of an undirected edge weigh the same.
+class EntryValues {
+ public:
+  constexpr EntryValues(std::uint64_t seed, bool symmetric) : random_(seed, 0x7a1), symmetric_(symmetric) {}
+  template <class V>
+  constexpr V of(std::int64_t row, std::int64_t column) const {
+    const bool swap = symmetric_ && row > column;
+    const auto first = static_cast<std::uint64_t>(swap ? column : row);
+    const auto second = static_cast<std::uint64_t>(swap ? row : column);
+    return unit<V>(random_(first << 32 | second));
   }
 
  private:
-  struct Cell {
-    std::uint32_t threshold, other;
-  };
-  std::vector<Cell> cells_;
+  Random random_;
+  bool symmetric_;
 };
 
 }  // namespace penstock

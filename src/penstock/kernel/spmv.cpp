@@ -1,7 +1,10 @@
 #include "penstock/kernel/spmv.hpp"
 
+#include <algorithm>
+
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv_gpu.hpp"
 
 namespace penstock {
 
@@ -13,8 +16,46 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
 }
 
-#define X(S, V) template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream, [[maybe_unused]] const SpmvGpuPlan& plan) {
+  if (!stream.where.is_gpu()) return cpu::spmv<S, V>(a, x, y, scale);
+  if constexpr (have_cuda) gpu::spmv<S, V>(a, x, y, scale, stream, plan);
+  else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
+}
+
+template <class V>
+SpmvGpuPlan plan_spmv([[maybe_unused]] const CsrView<V>& a, [[maybe_unused]] std::int64_t entry_bytes,
+                      Stream stream) {
+  if (!stream.where.is_gpu()) return {};
+  if constexpr (have_cuda) return gpu::plan_spmv(a, entry_bytes, stream);
+  else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
+}
+
+std::int64_t rows_of_tile(std::int64_t rows, Offset nnz, Offset longest, std::int64_t tile_items) {
+  constexpr Offset kShort = 64;           // a warp's lanes share a row of this length evenly
+  constexpr std::int64_t kOnePass = 255;  // rows that 256 threads finish at once
+  constexpr double kLeastFilled = 0.6;    // of a tile
+  if (longest == 0 || longest > kShort) return 0;
+  auto fit = tile_items / longest;
+  if (fit > kOnePass && fit < kOnePass * 4 / 3) fit = kOnePass;
+  fit = std::min(fit, std::max<std::int64_t>(rows, 1));
+  const auto mean = static_cast<double>(nnz) / static_cast<double>(rows);
+  return mean * static_cast<double>(fit) >= kLeastFilled * static_cast<double>(tile_items) ? fit : 0;
+}
+
+#define X(S, V)                                                                                 \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream); \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream,  \
+                           const SpmvGpuPlan&);
 PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+#define X(V) template SpmvGpuPlan plan_spmv(const CsrView<V>&, std::int64_t, Stream);
+X(One)
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
 #undef X
 
 }  // namespace penstock

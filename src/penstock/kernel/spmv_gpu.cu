@@ -6,13 +6,17 @@
 // rows from there with as many lanes a row as leave no thread idle. A row cut by a tile's edge leaves its parts in the
 // tiles' `head` and `tail` cells, and a last pass adds them in order. There are no atomics and the cut depends on the
 // shape alone, so the result is the same bits in every run.
+//
+// Where no row is long a plan lets a tile be a fixed number of whole rows instead: nothing is searched, cut or joined.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <string>
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/complex_gpu.cuh"
-#include "penstock/kernel/launch_gpu.cuh"
+#include "penstock/kernel/merge_path_gpu.cuh"
+#include "penstock/kernel/spmv_gpu.hpp"
 
 namespace penstock::gpu {
 namespace {
@@ -33,48 +37,56 @@ struct TileShape {
   static constexpr int kTile = kSpan - kLine;              // merged items of a tile
 };
 
-/// first_rows[t] = how many rows end before item t * tile of the merged list, for t in [0, tiles].
-__global__ void find_tiles(const Offset* __restrict__ indptr, std::int64_t rows, std::int64_t tiles, int tile,
-                           std::int64_t* __restrict__ first_rows) {
-  const auto t = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
-  if (t > tiles) return;
-  const auto base = indptr[0];
-  const auto nnz = indptr[rows] - base;
-  const auto item = t * tile < rows + nnz ? t * tile : rows + nnz;
-  auto low = item > nnz ? item - nnz : 0, high = item < rows ? item : rows;
-  while (low < high) {  // row r's end is item number indptr[r + 1] - base + r
-    const auto mid = (low + high) / 2;
-    if (indptr[mid + 1] - base + mid < item) low = mid + 1;
-    else high = mid;
+/// The longest row. A maximum does not depend on the order in which it is taken.
+__global__ void find_longest(const Offset* __restrict__ indptr, std::int64_t rows,
+                             unsigned long long* __restrict__ longest) {
+  unsigned long long mine = 0;
+  const auto step = std::int64_t(gridDim.x) * kThreads;
+  for (auto r = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; r < rows; r += step) {
+    const auto length = static_cast<unsigned long long>(indptr[r + 1] - indptr[r]);
+    if (length > mine) mine = length;
   }
-  first_rows[t] = low;
+  for (int d = 16; d > 0; d /= 2) {
+    const auto other = shuffle_down(mine, d, 32);
+    if (other > mine) mine = other;
+  }
+  if (threadIdx.x % 32 == 0) atomicMax(longest, mine);
 }
 
-template <class S, class V>
+/// `first_rows` is null where a tile is `rows_per_tile` whole rows.
+template <class S, class V, bool whole_rows>
 __global__ void __launch_bounds__(kThreads)
     multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x,
                    typename S::value_type* __restrict__ y, Scale<S> scale,
-                   const std::int64_t* __restrict__ first_rows, typename S::value_type* __restrict__ heads,
-                   typename S::value_type* __restrict__ tails) {
+                   const std::int64_t* __restrict__ first_rows, std::int64_t rows_per_tile,
+                   typename S::value_type* __restrict__ heads, typename S::value_type* __restrict__ tails) {
   using T = typename S::value_type;
   constexpr int kBatch = TileShape<T>::kBatch, kSpan = TileShape<T>::kSpan, kTile = TileShape<T>::kTile;
   __shared__ T products[kTile];
   __shared__ std::uint16_t
       ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
   const std::int64_t tile = blockIdx.x;
-  const auto base = a.indptr[0];
-  const auto total = a.rows + a.count;
-  const auto item = tile * kTile;
-  const auto row0 = first_rows ? first_rows[tile] : 0;
-  const int rows = int((first_rows ? first_rows[tile + 1] : a.rows) - row0);
-  const int size = int(total - item < kTile ? total - item : kTile);
-  const int count = size - rows;        // nonzeros of this tile
-  const auto k0 = base + item - row0;   // the first of them, as indptr counts
-  const auto first = k0 - a.first_nnz;  // and in indices and values
+  std::int64_t row0;
+  Offset k0;        // the tile's first nonzero, as indptr counts
+  int rows, count;  // that end here; nonzeros
+  if constexpr (whole_rows) {
+    row0 = tile * rows_per_tile;
+    rows = int(a.rows - row0 < rows_per_tile ? a.rows - row0 : rows_per_tile);
+    k0 = a.indptr[row0];
+    count = int(a.indptr[row0 + rows] - k0);
+  } else {
+    const auto total = a.rows + a.count;
+    const auto item = tile * kTile;
+    row0 = first_rows[tile];
+    rows = int(first_rows[tile + 1] - row0);
+    count = int(total - item < kTile ? total - item : kTile) - rows;
+    k0 = a.indptr[0] + item - row0;
+  }
+  const auto first = k0 - a.first_nnz;  // in indices and values
 
   // Asked for before the nonzeros and used after them.
   const auto my_end = int(threadIdx.x) < rows ? a.indptr[row0 + threadIdx.x + 1] : 0;
-  const auto first_begin = rows > 0 ? a.indptr[row0] : k0;
+  const auto first_begin = !whole_rows && rows > 0 ? a.indptr[row0] : k0;
 
   const int skew = int(reinterpret_cast<std::uintptr_t>(a.indices + first) / sizeof(Index) % kLine);
 #pragma unroll
@@ -109,7 +121,7 @@ __global__ void __launch_bounds__(kThreads)
   const bool cut = first_begin < k0;  // the first row began in an earlier tile
   const auto finish = [&](int r, T sum) {
     if (r == rows) {
-      if (tails) tails[tile] = sum;
+      if constexpr (!whole_rows) tails[tile] = sum;
     } else if (r == 0 && cut) {
       heads[tile] = sum;
     } else {
@@ -183,6 +195,43 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+constexpr std::int64_t tile_items(std::int64_t entry_bytes) {
+  return entry_bytes > 4 ? TileShape<double>::kTile : TileShape<float>::kTile;
+}
+
+/// Where a product's tiles begin and the parts of its cut rows go.
+template <class T>
+struct Tiles {
+  std::int64_t count, rows_per_tile;
+  const std::int64_t* first_rows;
+  T *heads, *tails;
+};
+
+template <class D, class W>
+void run(const CsrView<W>& a, const typename D::value_type* x, typename D::value_type* y,
+         const Scale<D>& scale, const Tiles<typename D::value_type>& t, Stream stream) {
+  require(t.count <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
+                                     " rows and nonzeros are too many for one launch: use Streamed");
+  if (t.rows_per_tile > 0)
+    return launch(multiply_tiles<D, W, true>, t.count, stream, a, x, y, scale, nullptr, t.rows_per_tile,
+                  nullptr, nullptr);
+  launch(multiply_tiles<D, W, false>, t.count, stream, a, x, y, scale, t.first_rows, 0, t.heads, t.tails);
+  if (t.count > 1)
+    launch(join_rows<D>, blocks_for(t.count), stream, a.indptr, y, scale, t.first_rows, t.heads, t.tails,
+           t.count);
+}
+
+template <class V>
+CsrView<on_device<V>> device_view(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices,
+          .values = for_kernel(a.values),
+          .count = a.count};
+}
+
 }  // namespace
 
 template <Semiring S, class V>
@@ -190,41 +239,85 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
           Stream stream) {
   using D = on_device<S>;
   using T = typename D::value_type;
-  using W = on_device<V>;
   if (a.rows == 0) return;
   require(a.count >= 0,
           "spmv on a GPU: the view does not state its count of nonzeros, and the host cannot read it");
   constexpr int kTile = TileShape<T>::kTile;
   const auto tiles = (a.rows + a.count + kTile - 1) / kTile;
-  require(tiles <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
-                                   " rows and nonzeros are too many for one launch: use Streamed");
   const UseDevice use(stream.where);
-  const CsrView<W> view{.rows = a.rows,
-                        .cols = a.cols,
-                        .first_nnz = a.first_nnz,
-                        .indptr = a.indptr,
-                        .indices = a.indices,
-                        .values = for_kernel(a.values),
-                        .count = a.count};
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (tiles == 1)
-    return launch(multiply_tiles<D, W>, 1, stream, view, for_kernel(x), for_kernel(y), how, nullptr, nullptr,
-                  nullptr);
+    return run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {1, a.rows, nullptr, nullptr, nullptr},
+                  stream);
   const auto first_row_bytes = (tiles + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)) / 16 * 16 + 16;
   const auto scratch =
       allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
   auto* first_rows = static_cast<std::int64_t*>(scratch.get());
   auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + first_row_bytes);
-  auto* tails = heads + tiles;
   launch(find_tiles, blocks_for(tiles + 1), stream, a.indptr, a.rows, tiles, kTile, first_rows);
-  launch(multiply_tiles<D, W>, tiles, stream, view, for_kernel(x), for_kernel(y), how, first_rows, heads,
-         tails);
-  launch(join_rows<D>, blocks_for(tiles), stream, a.indptr, for_kernel(y), how, first_rows, heads, tails,
-         tiles);
+  run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {tiles, 0, first_rows, heads, heads + tiles},
+         stream);
 }
 
-#define X(S, V) template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream);
+template <Semiring S, class V>
+void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+          Stream stream, const SpmvGpuPlan& plan) {
+  using D = on_device<S>;
+  using T = typename D::value_type;
+  if (a.rows == 0) return;
+  require(plan.entry_bytes == std::int64_t(sizeof(T)) && a.count >= 0,
+          "spmv on a GPU: the plan is for entries of " + std::to_string(plan.entry_bytes) + " bytes, x has " +
+              std::to_string(sizeof(T)));
+  const UseDevice use(stream.where);
+  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  auto* heads = reinterpret_cast<T*>(plan.cells.data);
+  run<D>(device_view(a), for_kernel(x), for_kernel(y), how,
+         {plan.tiles, plan.rows_per_tile, plan.first_rows.data, heads, heads + plan.tiles}, stream);
+}
+
+template <class V>
+SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stream) {
+  SpmvGpuPlan plan{.entry_bytes = entry_bytes};
+  if (a.rows == 0) return plan;
+  require(a.count >= 0 && entry_bytes > 0, "plan_spmv: the view states its count of nonzeros");
+  const UseDevice use(stream.where);
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  const auto found = allocate<unsigned long long>(1, here);
+  unsigned long long longest = 0;
+  copy_async(found.data, &longest, sizeof longest, stream);
+  launch(find_longest, std::min<std::int64_t>(blocks_for(a.rows), 1024), stream, a.indptr, a.rows,
+         found.data);
+  copy_async(&longest, found.data, sizeof longest, stream);
+  synchronize(stream);
+  plan.longest = static_cast<Offset>(longest);
+  const auto tile = tile_items(entry_bytes);
+  plan.rows_per_tile = rows_of_tile(a.rows, a.count, plan.longest, tile);
+  if (plan.rows_per_tile > 0) {
+    plan.tiles = (a.rows + plan.rows_per_tile - 1) / plan.rows_per_tile;
+    return plan;
+  }
+  plan.tiles = (a.rows + a.count + tile - 1) / tile;
+  const auto first_rows = allocate<std::int64_t>(plan.tiles + 1, here);
+  plan.first_rows = first_rows;
+  plan.cells = allocate<std::byte>(2 * plan.tiles * entry_bytes, here);
+  launch(find_tiles, blocks_for(plan.tiles + 1), stream, a.indptr, a.rows, plan.tiles, int(tile),
+         first_rows.data);
+  synchronize(stream);
+  return plan;
+}
+
+#define X(S, V)                                                                                 \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream); \
+  template void spmv<S, V>(CsrView<V>, const S::value_type*, S::value_type*, Scale<S>, Stream,  \
+                           const SpmvGpuPlan&);
 PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+#define X(V) template SpmvGpuPlan plan_spmv(const CsrView<V>&, std::int64_t, Stream);
+X(One)
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
 #undef X
 
 }  // namespace penstock::gpu

@@ -76,6 +76,14 @@ std::int64_t SpmvPlans<V>::bytes() const {
 }
 
 template <class V>
+std::shared_ptr<void> SpmvPlans<V>::kept(int gpu, const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard guard(lock_);
+  auto& one = kept_[gpu];
+  if (!one) one = make();
+  return one;
+}
+
+template <class V>
 SpmvAlgorithm SpmvPlans<V>::chosen() const {
   const std::lock_guard guard(lock_);
   return chosen_;

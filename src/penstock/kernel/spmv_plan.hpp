@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -46,6 +48,9 @@ class SpmvPlans {
   std::int64_t bytes() const;  // held by the plans
   SpmvAlgorithm chosen() const;
 
+  /// What another library keeps of the matrix on a GPU, made when first asked for.
+  std::shared_ptr<void> kept(int gpu, const std::function<std::shared_ptr<void>()>& make);
+
  private:
   void build(const CsrView<V>& a, SpmvAlgorithm how);
   mutable std::mutex lock_;
@@ -53,6 +58,7 @@ class SpmvPlans {
   std::shared_ptr<const BlockedPlan<V>> blocked_;
   std::shared_ptr<const BinnedPlan<V>> binned_;
   std::shared_ptr<const StencilPlan<V>> stencil_;
+  std::map<int, std::shared_ptr<void>> kept_;  // of each GPU
 };
 
 }  // namespace penstock

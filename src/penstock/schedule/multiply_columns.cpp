@@ -7,6 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/schedule/multiply_columns_gpu.hpp"
 #include "penstock/schedule/ring.hpp"
 
 namespace penstock {
@@ -90,17 +91,12 @@ template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
                       DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale,
                       Trace* trace) {
-  using T = typename S::value_type;
   Trace local;
   Trace& t = trace ? *trace : local;
   begin<S>(a, x, y, how, scale, t);
-  if (!all_on_host(how))
-    return by_columns<S>(x, y, !(scale.beta == S::zero()), t,
-                         [&](std::span<const T> xj, std::span<T> yj, Trace& one) {
-                           multiply<S, V>(a, xj, yj, how, scale, &one);
-                         });
   const ScopedTimer timer(&t.seconds);
   if (x.cols == 0) return;
+  if (!all_on_host(how)) return multiply_columns_gpu<S, V>(a, x, y, how, scale, t);
   if (const auto* s = std::get_if<Streamed>(&how)) return stream<S, V>(a, x, y, *s, scale, t);
   spmm<S, V>(a.view(), x, y, scale);
   t.tiles = 1;

@@ -5,8 +5,8 @@
 namespace penstock {
 
 /// Y = alpha A X + beta Y over S for several columns, X and Y in host memory in any layout, not overlapping. On the CPU the
-/// matrix is read, or streamed, once for all columns (in core: for a panel of them). A GPU computes a column at a time, and
-/// the trace adds up. Throws as `multiply` does.
+/// matrix is read, or streamed, once for all columns (in core: for a panel of them). On a GPU X goes up once and every tile
+/// is multiplied with all of it; columns go in chunks where X and Y do not fit the GPU's free memory. Throws as `multiply` does.
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
                       DenseView<typename S::value_type> y, const Schedule& how = InCore{},

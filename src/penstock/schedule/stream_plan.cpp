@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kLeastSlot = 640;       // padding and a few nonzeros
-constexpr std::int64_t kReserve = 512 * kMiB;  // left free for scratch and for others, where no budget is set
+constexpr std::int64_t kReserve = 512 * kMiB;  // left free for scratch and for others, where no budget is set,
+constexpr std::int64_t kVectors = 6;           // and for so many vectors: a solver's live beside the plan
 constexpr std::int64_t kChunk =
     8 * kMiB;  // of a staged vector: the CPU fills one while the link takes another
 constexpr std::int64_t kSmallCopy = 64 << 10;  // the runtime stages pageable copies up to here by itself
@@ -46,7 +47,8 @@ struct Sizes {
 Room room_on(int gpu, const StreamSettings& s, const Sizes& sizes, double share) {
   Room room;
   const auto free = gpu_info(gpu).free_bytes;
-  room.usable = s.device_memory > 0 ? s.device_memory : std::max<std::int64_t>(free - kReserve, 0);
+  const auto others = kReserve + kVectors * sizes.x_bytes;
+  room.usable = s.device_memory > 0 ? s.device_memory : std::max(free - others, free / 2);
   room.usable = std::min(room.usable, std::max<std::int64_t>(free - kReserve / 8, 0));
   const auto lanes_here = std::count(s.devices.begin(), s.devices.end(), Where{gpu});
   room.usable = static_cast<std::int64_t>(static_cast<double>(room.usable) * share) / lanes_here;

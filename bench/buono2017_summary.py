@@ -1,0 +1,130 @@
+"""What bench/buono2017.py says at its end: its tables, the goals, met or missed, and what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from buono2017_tables import Report, good, of_part, tables
+from report import show_table
+
+Target = dict[str, Any]
+
+
+def _target(what: str, goal: float, got: list[tuple[str, float]], most: bool = False) -> Target:
+    """`got`: (where, number) of every row that counts; the worst decides. `most`: the goal is an upper bound."""
+    worst = (max if most else min)(got, key=lambda pair: pair[1], default=None)
+    met = None if worst is None else worst[1] <= goal if most else worst[1] >= goal
+    return {"what": what, "goal": goal, "most": most, "rows": len(got), "met": met,
+            "where": worst and worst[0], "got": worst and worst[1]}  # fmt: skip
+
+
+def _streamed(data: Report, gpus: int) -> list[tuple[str, float]]:
+    """Matrix bytes / time, of the probed links, of float64 R-MAT streamed raw."""
+    link = data["probe"]["together"].get(str(gpus), {}).get("h2d")
+    if not link:
+        return []
+    found = []
+    for case in of_part(data, "scaling") + of_part(data, "suite"):
+        raw = "streamed_raw" if case["part"] == "suite" else str(gpus)
+        r = good(case, raw)
+        same = case["gpus"] == gpus if case["part"] == "suite" else case["codec"] == "raw"
+        if same and r and case["dtype"] == "float64" and case["matrix"].startswith("R-MAT"):
+            found.append((case["case"], case["matrix_bytes"] / r["median"] / link))
+    return found
+
+
+def _packed(data: Report, gpus: int) -> list[tuple[str, float]]:
+    """GFLOP/s of R-MAT 26, a pattern, packed."""
+    found = [
+        (c["case"], good(c, "streamed_packed")) for c in of_part(data, "suite") if c["gpus"] == gpus
+    ]
+    found += [
+        (c["case"], good(c, str(gpus))) for c in of_part(data, "scaling") if c["codec"] == "packed"
+    ]
+    return [(name, r["gflops"]) for name, r in found if r and name.startswith("rmat26 pattern")]
+
+
+def _device_bound(data: Report) -> list[tuple[str, float]]:
+    return [(c["case"], r["fraction_of_memory"]) for c in of_part(data, "incore")
+            if c["source"].startswith("laplacian") and (r := good(c, "penstock"))]  # fmt: skip
+
+
+def targets(data: Report) -> list[Target]:
+    """On a host that plays the device, or at toy sizes, these mean nothing: they are listed as not measured."""
+    if data["quick"] or data["settings"]["on_host"]:
+        data = {**data, "cases": []}
+    suite26 = [c for c in of_part(data, "codec") if c["case"].startswith("rmat26 pattern")]
+    predicted = [(f"{c['case']}: {name}", max(p, 1 / p))
+                 for c in data["cases"] if c["part"] not in ("codec", "profile") for name, r in c["results"].items()
+                 if (p := r.get("predicted_over_measured")) and not name.startswith("cpu_")]  # fmt: skip
+    models, half = (
+        of_part(data, "model"),
+        [(c["case"], good(c, "half_fits")) for c in of_part(data, "resident")],
+    )
+    device = [
+        (c["case"], good(c, "packed"))
+        for c in of_part(data, "resident")
+        if c["vectors"] == "device"
+    ]
+    planner = [(c["case"], c["planner_over_best"]) for c in models if c.get("planner_over_best")]
+    return [
+        _target("streamed raw, float64, one GPU: of the probed link", 0.95, _streamed(data, 1)),
+        _target("streamed raw, float64, four GPUs: of the probed links", 0.95, _streamed(data, 4)),
+        _target("streamed raw, float64, eight GPUs: of the probed links", 0.95, _streamed(data, 8)),
+        _target("packed R-MAT 26: bytes a nonzero", 2.4,
+                [(c["case"], c["bytes_per_nonzero"]) for c in suite26], most=True),
+        _target("packed R-MAT 26: speed over 4-byte columns", 1.55,
+                [(c["case"], c["speedup"]) for c in suite26 if c["speedup"]]),
+        _target("packed R-MAT 26, one GPU: GFLOP/s", 40, _packed(data, 1)),
+        _target("packed R-MAT 26, one GPU, vectors on it: GFLOP/s", 46,
+                [(n, r["gflops"]) for n, r in device if r and n.startswith("rmat26 pattern")]),
+        _target("packed R-MAT 26, four GPUs: GFLOP/s", 120, _packed(data, 4)),
+        _target("half fits: time over that of the bytes that travel", 1.05,
+                [(name, r["over_bound"]) for name, r in half if r.get("over_bound")], most=True),
+        _target("in core: speed over cuSPARSE", 1.0,
+                [(c["case"], c["ratios"]["penstock"]) for c in of_part(data, "incore") if "penstock" in c["ratios"]]),
+        _target("in core, 3-D stencil: of the device memory's bandwidth", 0.85, _device_bound(data)),
+        _target("predicted time against measured, either way", 1.15, predicted, most=True),
+        _target("planner's choice over the best tried", 1.10, planner, most=True),
+    ]  # fmt: skip
+
+
+def lines(found: list[Target]) -> list[list[str]]:
+    """Rows of a table: goal, worst row, verdict."""
+    rows = []
+    for t in found:
+        sign, verdict = (
+            "<=" if t["most"] else ">=",
+            {None: "not measured", True: "met", False: "missed"},
+        )
+        got = "-" if t["got"] is None else f"{t['got']:.3g}"
+        rows.append(
+            [
+                t["what"],
+                f"{sign} {t['goal']:g}",
+                got,
+                verdict[t["met"]],
+                t["where"] or "-",
+                f"{t['rows']}",
+            ]
+        )
+    return rows
+
+
+TARGET_HEADER = ["goal", "wanted", "worst row", "", "which", "rows"]
+
+
+def show(data: Report) -> None:
+    if data["settings"]["on_host"]:
+        print(
+            "\nNo GPU here: the host was a device of its own. These rows test the program, and measure nothing."
+        )
+    for title, header, rows in tables(data):
+        print()
+        show_table(title, header, rows)
+    print()
+    show_table("Goals", TARGET_HEADER, lines(data["targets"]))
+    parts = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in data["part_seconds"].items())
+    print(f"\n{data['seconds']:.0f} s in all, generating included: {parts}")
+    if data["skipped"]:
+        print(f'{len(data["skipped"])} left out; the file lists them under "skipped"')

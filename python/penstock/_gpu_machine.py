@@ -1,0 +1,119 @@
+"""What the planner knows of the machine: bandwidths of links, GPUs and host memory, from the probe's cached figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock import _core
+
+# Where nothing was measured: a PCIe 4 x16 link and a GPU of 1 TB/s, so that a GPU is not promised too much.
+_LINK = 24e9
+_LATENCY = 10e-6
+_PAGEABLE = 6e9
+_DEVICE_READ = 1e12
+_HOST_READ = 20e9  # of a host that was not measured, bytes per second
+_ASSUMED = "not measured: run `penstock probe` (assumed: PCIe 4 x16, device memory of 1 TB/s)"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU and its link to the host. Bandwidths in bytes per second, latency in seconds a copy."""
+
+    up: float = _LINK  # pinned host memory to device
+    down: float = _LINK
+    up_both: float = _LINK * 0.85  # while the other direction is busy, too
+    down_both: float = _LINK * 0.85
+    latency: float = _LATENCY
+    pageable: float = _PAGEABLE
+    device_read: float = _DEVICE_READ
+    peer: float = 0.0  # copies from another GPU; 0 where there is no direct way
+    memory: int = 0  # bytes free
+    launch: float = 10e-6  # of a kernel, from the call until it is synchronised
+
+
+@dataclass(frozen=True)
+class Machine:
+    """GPUs, what several of them reach together, and the CPU."""
+
+    gpus: tuple[Gpu, ...] = ()
+    up: Mapping[int, float] = field(default_factory=dict)  # number of GPUs: bytes per second in all
+    down: Mapping[int, float] = field(default_factory=dict)
+    host_read: float = _HOST_READ
+    host_copy: float = _HOST_READ  # bytes read plus bytes written
+    threads: int = 1
+    source: str = _ASSUMED
+
+    def together(self, count: int, direction: str) -> float:
+        """What `count` GPUs reach at once, host memory permitting: measured, or interpolated between what was."""
+        known: Mapping[int, float] = getattr(self, direction)
+        alone = sum(sorted((getattr(g, direction) for g in self.gpus), reverse=True)[:count])
+        if not known:
+            return alone
+        if count in known:
+            return known[count]
+        below = max((n for n in known if n < count), default=None)
+        above = min((n for n in known if n > count), default=None)
+        if below is None or above is None:  # beyond what was measured nothing is gained for sure
+            return known[below] if below is not None else min(alone, known[above or count])
+        part = (count - below) / (above - below)
+        return known[below] + part * (known[above] - known[below])
+
+
+def _rate(fit: Any, otherwise: float) -> float:
+    return float(fit["bytes_per_s"]) if fit else otherwise
+
+
+def _gpu(d: dict[str, Any], memory: int) -> Gpu:
+    up, down = _rate(d.get("h2d"), _LINK), _rate(d.get("d2h"), _LINK)
+    both = d.get("duplex") or {}
+    peer = d.get("peer") or {}
+    return Gpu(
+        up=up,
+        down=down,
+        up_both=float(both.get("h2d_bytes_per_s") or 0.85 * up),
+        down_both=float(both.get("d2h_bytes_per_s") or 0.85 * down),
+        latency=float((d.get("h2d") or {}).get("latency_s") or _LATENCY),
+        pageable=_rate(d.get("pageable_h2d"), _PAGEABLE),
+        device_read=float(d.get("device_read") or _DEVICE_READ),
+        peer=float(peer.get("copy") or 0.0),
+        memory=memory,
+        launch=float(d.get("launch_s") or 10e-6),
+    )
+
+
+def from_probe(probed: dict[str, Any], memory: list[int], threads: int) -> Machine:
+    """`probed`: what `_probe.measured()` returns; `memory`: free bytes of each GPU that may be used."""
+    host = probed.get("host") or {}
+    gpus = tuple(_gpu(d, memory[d["gpu"]]) for d in probed["gpus"] if d["gpu"] < len(memory))
+    sums = {int(n): d for n, d in probed.get("together", {}).items()}
+    return Machine(
+        gpus=gpus,
+        up={n: float(d["h2d"]) for n, d in sums.items() if d.get("h2d")},
+        down={n: float(d["d2h"]) for n, d in sums.items() if d.get("d2h")},
+        host_read=float(host.get("read") or _HOST_READ),
+        host_copy=float(host.get("copy") or _HOST_READ),
+        threads=threads,
+        source=f"measured by `penstock probe` on {probed.get('measured_at', 'an unknown day')}",
+    )
+
+
+def this_machine(gpus: int, measure_host: bool = False) -> Machine:
+    """The machine with its first `gpus` GPUs, from cached figures; nothing is measured but, where asked, the host's
+    memory (half a second, once a process)."""
+    try:
+        from penstock._probe import measured
+    except ImportError:
+        probed = None
+    else:
+        probed = measured()
+    memory = [_core.gpu_memory(gpu)[0] for gpu in range(gpus)]
+    threads = _core.num_threads()
+    if probed is not None and len(probed["gpus"]) >= gpus:
+        return from_probe(probed, memory, threads)
+    machine = Machine(gpus=tuple(Gpu(memory=free) for free in memory), threads=threads)
+    if measure_host:
+        host = _core.machine()
+        machine = replace(machine, host_read=host["host_read"], host_copy=host["host_copy"])
+    return machine

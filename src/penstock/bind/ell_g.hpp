@@ -1,0 +1,14 @@
+#pragma once
+#include <variant>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/format/ell_g.hpp"
+
+namespace penstock::bind {
+
+/// An ELL-G matrix as Python holds it.
+struct EllGMatrix {
+  std::variant<EllG<One>, EllG<float>, EllG<double>, EllG<Complex64>, EllG<Complex128>> any;
+};
+
+}  // namespace penstock::bind

@@ -1,0 +1,132 @@
+// Kernels that only read, to measure what a memory and its link give. A thread keeps one sum, a block adds
+// its threads' sums in shared memory and then once to the result: a thousand atomic adds beside a gigabyte of
+// reads.
+#include <algorithm>
+
+#include "penstock/kernel/launch_gpu.cuh"
+#include "penstock/kernel/read_probe.hpp"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kBlocksEach = 8;  // of 256 threads on a multiprocessor: as many as fit
+constexpr int kBatch = 4;       // 16-byte loads in flight a thread: 128 KB a multiprocessor
+
+/// Every thread of the block must call.
+__device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
+  __shared__ std::uint32_t total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  for (int d = 16; d > 0; d /= 2) mine += __shfl_down_sync(kAll, mine, d);
+  if (threadIdx.x % 32 == 0) atomicAdd(&total, mine);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(sum, total);
+}
+
+/// One list a thread, one entry at a time: unrolling would ask for a whole sector's entries together, which a
+/// thread that works on each entry does not.
+__global__ void __launch_bounds__(kThreads, kBlocksEach)
+    read_by_threads(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
+  const auto list = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  std::uint32_t mine = 0;
+  if (list < count) {
+    const auto* entries = data + shape.first(list);
+#pragma unroll 1
+    for (std::int64_t k = 0; k < shape.entries; ++k) mine += entries[k];
+  }
+  add_up(mine, sum);
+}
+
+/// One list a warp, the warps side by side through the array.
+__global__ void __launch_bounds__(kThreads, kBlocksEach)
+    read_by_warps(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
+  const int lane = int(threadIdx.x) % 32;
+  const auto warps = std::int64_t(gridDim.x) * (kThreads / 32);
+  std::uint32_t mine = 0;
+  for (auto list = (std::int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32; list < count; list += warps) {
+    const auto begin = shape.first(list), end = shape.first(list + 1);
+    const auto from = shape.from_line ? begin / 32 * 32 : begin;
+#pragma unroll 4
+    for (auto k = from + lane; k < end; k += 32)
+      if (k >= begin) mine += data[k];
+  }
+  add_up(mine, sum);
+}
+
+__global__ void __launch_bounds__(kThreads, kBlocksEach)
+    read_all(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum) {
+  const auto id = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const auto threads = std::int64_t(gridDim.x) * kThreads, vectors = words / 4;
+  const auto* from = reinterpret_cast<const uint4*>(data);
+  std::uint32_t mine = 0;
+  auto i = id;
+  for (; i + (kBatch - 1) * threads < vectors; i += kBatch * threads) {
+    uint4 v[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) v[j] = __ldcs(from + i + j * threads);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) mine += v[j].x + v[j].y + v[j].z + v[j].w;
+  }
+  for (; i < vectors; i += threads) {
+    const auto v = __ldcs(from + i);
+    mine += v.x + v.y + v.z + v.w;
+  }
+  if (id < words % 4) mine += data[vectors * 4 + id];
+  add_up(mine, sum);
+}
+
+__global__ void __launch_bounds__(kThreads, kBlocksEach)
+    copy_all(std::uint32_t* to, const std::uint32_t* from, std::int64_t words) {
+  const auto id = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const auto threads = std::int64_t(gridDim.x) * kThreads, vectors = words / 4;
+  const auto* source = reinterpret_cast<const uint4*>(from);
+  auto* target = reinterpret_cast<uint4*>(to);
+  auto i = id;
+  for (; i + (kBatch - 1) * threads < vectors; i += kBatch * threads) {
+    uint4 v[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) v[j] = __ldcs(source + i + j * threads);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) __stcs(target + i + j * threads, v[j]);
+  }
+  for (; i < vectors; i += threads) __stcs(target + i, __ldcs(source + i));
+  if (id < words % 4) to[vectors * 4 + id] = from[vectors * 4 + id];
+}
+
+__global__ void nothing() {}
+
+/// Enough blocks to fill the GPU, and none without work.
+std::int64_t full_grid(std::int64_t threads, Stream stream) {
+  int processors = 0;
+  cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, stream.where.gpu));
+  return std::clamp<std::int64_t>(blocks_for(threads), 1, std::int64_t(processors) * kBlocksEach);
+}
+
+}  // namespace
+
+void read_lists(const std::uint32_t* data, std::int64_t words, ReadPattern pattern, std::uint32_t* sum,
+                Stream stream) {
+  const UseDevice use(stream.where);
+  const auto shape = list_shape(pattern);
+  const auto count = shape.count(words);
+  if (pattern == ReadPattern::strided)
+    launch(read_by_threads, blocks_for(count), stream, data, count, shape, sum);
+  else launch(read_by_warps, full_grid(count * 32, stream), stream, data, count, shape, sum);
+}
+
+void read_stream(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(read_all, full_grid((words + 3) / 4, stream), stream, data, words, sum);
+}
+
+void copy_stream(std::uint32_t* to, const std::uint32_t* from, std::int64_t words, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(copy_all, full_grid((words + 3) / 4, stream), stream, to, from, words);
+}
+
+void launch_nothing(Stream stream) {
+  const UseDevice use(stream.where);
+  launch(nothing, 1, stream);
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,60 @@
+// What SpMM on a GPU needs beside its kernels, and those for float32 (spmm_gpu.cuh).
+#include "penstock/kernel/spmm_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kSample = 4096;  // columns looked at
+
+__global__ void sample_columns(const Index* __restrict__ indices, Offset count, Index* __restrict__ sample) {
+  const auto i = int(blockIdx.x) * kThreads + int(threadIdx.x);
+  if (i < kSample) sample[i] = indices[count / kSample * i + count % kSample * i / kSample];
+}
+
+int attribute(cudaDeviceAttr what, Where where) {
+  int value = 0;
+  cuda::check(cudaDeviceGetAttribute(&value, what, where.gpu));
+  return value;
+}
+
+}  // namespace
+
+GpuSize size_of(Where where) {
+  return {attribute(cudaDevAttrMultiProcessorCount, where), attribute(cudaDevAttrL2CacheSize, where)};
+}
+
+template <class V>
+SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
+  SpmmGpuPlan plan;
+  const UseDevice use(stream.where);
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  const auto total = a.rows + a.count;
+  plan.items = unit_items(total, size_of(stream.where).multiprocessors);
+  const auto units = (total + plan.items - 1) / plan.items;
+  const auto first_rows = allocate<std::int64_t>(units + 1, here);
+  plan.first_rows = first_rows;
+  launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, plan.items, first_rows.data);
+  if (a.count >= kSample) {
+    const auto sample = allocate<Index>(kSample, here);
+    const auto seen = allocate<Index>(kSample);
+    launch(sample_columns, blocks_for(kSample), stream, a.indices, a.count, sample.data);
+    copy_async(seen.data, sample.data, sample.bytes(), stream);
+    synchronize(stream);
+    plan.skewed = repeats_columns(seen.data, kSample, a.cols);
+  }
+  synchronize(stream);
+  return plan;
+}
+
+#define X(V) template SpmmGpuPlan plan_spmm(const CsrView<V>&, Stream);
+X(One)
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
+#undef X
+
+PENSTOCK_SPMM(PlusTimes<float>, One)
+PENSTOCK_SPMM(PlusTimes<float>, float)
+
+}  // namespace penstock::gpu

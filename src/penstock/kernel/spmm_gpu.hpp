@@ -1,0 +1,52 @@
+#pragma once
+#include "penstock/core/array.hpp"
+#include "penstock/kernel/spmm.hpp"
+
+namespace penstock {
+
+/// What a matrix needs once, so that products with several columns on a GPU start at once: whoever multiplies again and
+/// again keeps it beside the matrix. Reading it is safe from any number of streams of its GPU.
+struct SpmmGpuPlan {
+  int items = 0;                         // rows and nonzeros of one group of threads
+  Array<const std::int64_t> first_rows;  // of every group, on the GPU
+  bool skewed = false;                   // few columns take many of the entries, as in social and web graphs
+};
+
+/// How one product walks X: `panel` columns at a time (0: by the matrix and the size of the cache).
+struct SpmmGpuOptions {
+  const SpmmGpuPlan* plan = nullptr;  // null: the rows are found again, in scratch memory
+  bool skewed = false;                // instead of the plan's word, where there is no plan
+  int panel = 0;
+};
+
+/// Bytes of device memory that one product takes for sums of rows that several blocks share.
+std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::int64_t columns,
+                                    std::int64_t entry_bytes);
+
+/// Whether a sample of column indices repeats far more often than equally popular columns would.
+bool repeats_columns(const Index* sample, std::int64_t count, std::int64_t cols);
+
+namespace gpu {
+
+/// Y = alpha A X + beta Y on `stream.where`, A read once a panel of columns. X has a.cols rows, Y a.rows, both row-major with
+/// any row step, readable and writable by the GPU; a.count must be stated. Same bits in every run.
+template <Semiring S, class V>
+void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+          Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});
+
+/// Cuts the rows and samples the columns; waits for the stream. The matrix must be readable by the GPU.
+template <class V>
+SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream);
+
+}  // namespace gpu
+
+/// On any stream: the CPU's is spmm_tile. Throws Error{not_compiled} for a GPU in a build without CUDA.
+template <Semiring S, class V>
+void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+             Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});
+
+/// gpu::plan_spmm, and an empty plan for the CPU.
+template <class V>
+SpmmGpuPlan spmm_plan(const CsrView<V>& a, Stream stream);
+
+}  // namespace penstock

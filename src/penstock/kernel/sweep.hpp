@@ -1,0 +1,111 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+
+// Passes over vectors that live where a stream computes. A pass reads kIn vectors and writes kOut of them, entry by entry,
+// takes kSums sums on the way, and ends by `finish(sums)`, which one thread calls when all is added up: scalars that follow
+// from sums stay with the vectors, and the next pass finds them there without the host. Everything in a pass is
+// constexpr: the CPU runs the same text that nvcc compiles.
+//
+// Sums are taken in parts of a fixed order that depends on n alone: the same bits in every run.
+//
+//   using In, Out                        types of what is read and written (a vector of another type is another pass)
+//   static constexpr int kIn, kOut, kSums
+//   const In* in[kIn]; Out* out[max(1, kOut)];   an output may be one of the inputs
+//   bool wanted() const                  false: the pass does nothing, finish included
+//   auto scalars() const                 what operator() needs, read once a thread
+//   void operator()(scalars, const In* v, Out* o, double* sums) const     one entry
+//   void finish(const double* sums) const                                 where kSums > 0
+namespace penstock {
+
+inline constexpr int kMostSums = 2;
+/// Blocks of a GPU's pass: eight for each multiprocessor of an H100 or H200. Fixed, so that sums have the same bits on all.
+inline constexpr int kSweepBlocks = 1056;
+
+struct NoScalars {};
+
+inline Place device_place(Where where) {
+  if (!where.is_gpu()) return {};
+  return {Memory::device, static_cast<std::int16_t>(where.gpu)};
+}
+
+/// Where a GPU's blocks leave their parts of a sum. One for each stream of passes.
+class SumParts {
+ public:
+  explicit SumParts(Stream stream) {
+    if (!stream.where.is_gpu()) return;
+    memory_ = allocate<double>(kMostSums * kSweepBlocks + 1, device_place(stream.where));
+    const double zero = 0;
+    copy_async(memory_.data + kMostSums * kSweepBlocks, &zero, sizeof zero, stream);
+    synchronize(stream);  // `zero` ends here
+  }
+  double* parts() const { return memory_.data; }
+  /// Blocks that have arrived: zero between passes.
+  unsigned* arrived() const { return reinterpret_cast<unsigned*>(memory_.data + kMostSums * kSweepBlocks); }
+
+ private:
+  Array<double> memory_;
+};
+
+namespace gpu {
+template <class P>
+void sweep(std::int64_t n, const P& pass, double* parts, unsigned* arrived, Stream stream);
+}
+
+namespace cpu {
+template <class P>
+void sweep(std::int64_t n, const P& pass) {
+  if (!pass.wanted()) return;
+  constexpr std::int64_t kBlock = 16 << 10;
+  constexpr auto kSums = static_cast<std::size_t>(std::max(P::kSums, 1));
+  const auto scalars = pass.scalars();
+  std::vector<double> parts(static_cast<std::size_t>((n + kBlock - 1) / kBlock) * kSums);
+  parallel_ranges(n, kBlock, [&](std::int64_t first, std::int64_t last) {
+    double sums[kSums] = {};
+    for (auto i = first; i < last; ++i) {
+      typename P::In v[P::kIn];
+      typename P::Out o[std::max(P::kOut, 1)];
+      for (int a = 0; a < P::kIn; ++a) v[a] = pass.in[a][i];
+      pass(scalars, v, o, sums);
+      for (int a = 0; a < P::kOut; ++a) pass.out[a][i] = o[a];
+    }
+    std::copy_n(sums, kSums, parts.data() + static_cast<std::size_t>(first / kBlock) * kSums);
+  });
+  double sums[kSums] = {};
+  for (std::size_t i = 0; i < parts.size(); ++i) sums[i % kSums] += parts[i];
+  if constexpr (P::kSums > 0) pass.finish(sums);
+}
+}  // namespace cpu
+
+/// One pass over vectors of n entries, ordered on the stream. Vectors begin at multiples of 16 bytes.
+template <class P>
+void sweep(std::int64_t n, const P& pass, const SumParts& sums, Stream stream) {
+  static_assert(P::kSums <= kMostSums);
+  if (!stream.where.is_gpu()) return cpu::sweep(n, pass);
+  if constexpr (have_cuda) gpu::sweep<P>(n, pass, sums.parts(), sums.arrived(), stream);
+  else throw Error(Errc::not_compiled, "vectors on a GPU: this build has no CUDA");
+}
+
+/// Vectors of n entries that live with a device, and begin at multiples of 256 bytes.
+template <class T>
+class DeviceVectors {
+ public:
+  DeviceVectors() = default;
+  DeviceVectors(std::int64_t n, int vectors, Where where)
+      : stride_((n + 63) / 64 * 64),
+        memory_(allocate<T>(std::max<std::int64_t>(1, stride_ * vectors), device_place(where))) {}
+  T* operator[](int i) const { return memory_.data + i * stride_; }
+
+ private:
+  std::int64_t stride_ = 0;
+  Array<T> memory_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,277 @@
+#include "penstock/schedule/multiply_columns_gpu.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/schedule/ring.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kRowsAtOnce = 4096;
+
+template <class From, class To>
+void copy_rows(DenseView<From> from, DenseView<To> to) {
+  parallel_ranges(from.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i)
+      for (std::int64_t j = 0; j < from.cols; ++j)
+        to.data[i * to.row_step + j * to.col_step] = from.data[i * from.row_step + j * from.col_step];
+  });
+}
+
+/// A chunk of X and Y in host memory, row after row without gaps: the user's own where it is so, else copies.
+template <Semiring S>
+class HostColumns {
+ public:
+  using T = typename S::value_type;
+  HostColumns(DenseView<const T> x, DenseView<T> y, bool reads_y) : x(x), y(y), users_(y) {
+    if (!dense(x)) {
+      x_memory_ = allocate<T>(x.rows * x.cols);
+      const DenseView<T> copy{x_memory_.data, x.rows, x.cols, x.cols, 1};
+      copy_rows(x, copy);
+      this->x = {copy.data, x.rows, x.cols, x.cols, 1};
+    }
+    if (dense(y)) return;
+    y_memory_ = allocate<T>(y.rows * y.cols);
+    this->y = {y_memory_.data, y.rows, y.cols, y.cols, 1};
+    if (reads_y) copy_rows(y, this->y);
+  }
+  void finish() {
+    if (y.data != users_.data) copy_rows(y, users_);
+  }
+
+  DenseView<const T> x;
+  DenseView<T> y;
+
+ private:
+  template <class U>
+  static bool dense(const DenseView<U>& v) {
+    return v.row_major() && (v.row_step == v.cols || v.rows <= 1);
+  }
+  DenseView<T> users_;
+  Array<T> x_memory_, y_memory_;
+};
+
+/// The same on one GPU; the row after Y's last is the cell of a piece.
+template <Semiring S>
+class DeviceColumns {
+ public:
+  using T = typename S::value_type;
+  DeviceColumns(const HostColumns<S>& host, Stream stream, Trace& trace)
+      : host_(host), stream_(stream), trace_(trace) {
+    const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+    const auto cols = host.x.cols;
+    x_ = allocate<T>(host.x.rows * cols, here);
+    y_ = allocate<T>((host.y.rows + 1) * cols, here);
+    x = {x_.data, host.x.rows, cols, cols, 1};
+    y = {y_.data, host.y.rows + 1, cols, cols, 1};
+    copy(x_.data, host.x.data, host.x.rows * cols);
+  }
+  ~DeviceColumns() { drain(stream_); }  // results on their way to host memory land before this is freed
+  DeviceColumns(const DeviceColumns&) = delete;
+  DeviceColumns& operator=(const DeviceColumns&) = delete;
+
+  void take_rows(std::int64_t first, std::int64_t count) {
+    copy(y.data + first * y.cols, host_.y.data + first * y.cols, count * y.cols);
+  }
+  void bring_back_rows(std::int64_t first, std::int64_t count) {
+    copy(host_.y.data + first * y.cols, y.data + first * y.cols, count * y.cols);
+  }
+  void bring_back_cell(T* to) { copy(to, y.data + host_.y.rows * y.cols, y.cols); }
+
+  DenseView<const T> x;
+  DenseView<T> y;
+
+ private:
+  void copy(T* to, const T* from, std::int64_t count) {
+    copy_async(to, from, count * std::int64_t(sizeof(T)), stream_);
+    trace_.link_bytes += count * std::int64_t(sizeof(T));
+  }
+  const HostColumns<S>& host_;
+  Stream stream_;
+  Trace& trace_;
+  Array<T> x_, y_;
+};
+
+template <class V>
+Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  if (a.indptr.place == here) return a;
+  Csr<V> out = a;
+  const auto offsets = allocate<Offset>(a.indptr.size, here);
+  copy_async(offsets.data, a.indptr.data, a.indptr.bytes(), stream);
+  trace.link_bytes += a.indptr.bytes();
+  out.indptr = offsets;
+  return out;
+}
+
+/// The whole matrix is where the GPU reads it.
+template <Semiring S, class V>
+void multiply_resident(const Csr<V>& a, const SpmmGpuPlan& plan, const HostColumns<S>& host, Scale<S> scale,
+                       Stream stream, Trace& trace) {
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  if (a.indices.place != here) trace.link_bytes += a.indices.bytes();
+  if (a.values.place != here) trace.link_bytes += a.values.bytes();
+  DeviceColumns<S> device(host, stream, trace);
+  if (!(scale.beta == S::zero())) device.take_rows(0, a.rows);
+  auto y = device.y;
+  y.rows = a.rows;
+  spmm_on<S, V>(a.view(), device.x, y, scale, stream, {.plan = &plan});
+  device.bring_back_rows(0, a.rows);
+  synchronize(stream);
+  ++trace.tiles;
+}
+
+/// One ring's share of the blocks.
+template <Semiring S, class V>
+void multiply_ring(Ring<V>& ring, bool skewed, HostColumns<S>& host, PieceRows<S>& pieces, Scale<S> scale,
+                   Stream stream, Trace& trace) {
+  std::optional<DeviceColumns<S>> device;
+  if (stream.where.is_gpu()) device.emplace(host, stream, trace);
+  while (auto tile = ring.acquire(stream)) {
+    poll_interrupt();
+    const auto& b = tile->block;
+    if (!device && b.piece) {
+      spmm_tile<S, V>(tile->view, host.x, pieces.cell(tile->number), {});
+    } else if (!device) {
+      spmm_tile<S, V>(tile->view, host.x, host.y.from_row(b.first_row), scale);
+    } else if (b.piece) {
+      auto cell = device->y.from_row(host.y.rows);
+      spmm_on<S, V>(tile->view, device->x, cell, Scale<S>{}, stream, {.skewed = skewed});
+      device->bring_back_cell(pieces.cell(tile->number).data);
+    } else {
+      if (!(scale.beta == S::zero())) device->take_rows(b.first_row, b.rows);
+      auto y = device->y.from_row(b.first_row);
+      y.rows = b.rows;
+      spmm_on<S, V>(tile->view, device->x, y, scale, stream, {.skewed = skewed});
+      device->bring_back_rows(b.first_row, b.rows);
+    }
+    ring.release(*tile, stream);
+    ++trace.tiles;
+  }
+  synchronize(stream);
+}
+
+template <class V>
+bool is_skewed(const Csr<V>& a) {
+  constexpr std::int64_t kSample = 4096;
+  if (a.nnz() < kSample) return false;
+  const ReadsAlone few(a.indices);
+  std::vector<Index> sample;
+  const auto at = [&](std::int64_t i) { return a.indices.data + a.nnz() / kSample * i; };
+  for (std::int64_t i = 0; i < kSample; ++i) few.announce(at(i));
+  for (std::int64_t i = 0; i < kSample; ++i) sample.push_back(*at(i));
+  return repeats_columns(sample.data(), kSample, a.cols);
+}
+
+/// All rings of all devices over one chunk of columns.
+template <Semiring S, class V>
+void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks, bool skewed, HostColumns<S>& host,
+                       const Streamed& how, Scale<S> scale, Trace& trace) {
+  PieceRows<S> pieces(blocks, host.x.cols);
+  std::atomic<std::int64_t> next = 0;
+  std::mutex lock;
+  std::exception_ptr error;
+  const auto one = [&](Where where) {
+    Trace mine;
+    {
+      const OwnedStream stream(where);
+      Ring<V> ring(a, blocks, next, where, how.slots, &mine);
+      multiply_ring<S, V>(ring, skewed, host, pieces, scale, stream, mine);
+    }
+    const std::lock_guard guard(lock);
+    trace.tiles += mine.tiles, trace.copied_bytes += mine.copied_bytes, trace.link_bytes += mine.link_bytes;
+    trace.ring_bytes += mine.ring_bytes, trace.copy_seconds += mine.copy_seconds;
+  };
+  const auto drive = [&](Where where) {
+    try {
+      if (where.is_gpu()) one(where);
+      else parallel_for(host_rings(how), [&](std::int64_t) { one(where); });
+    } catch (...) {
+      next = std::ssize(blocks);  // the other devices stop after the tiles that they hold
+      const std::lock_guard guard(lock);
+      if (!error) error = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;  // one host thread a device, the caller's for the first
+    for (std::size_t i = 1; i < how.devices.size(); ++i) others.emplace_back(drive, how.devices[i]);
+    drive(how.devices.front());
+  }
+  if (error) std::rethrow_exception(error);
+  pieces.finish(host.y, scale);
+}
+
+/// The smallest chunk that any of the GPUs asks for.
+template <Semiring S, class V>
+std::int64_t chunk_of(const Csr<V>& a, std::int64_t columns, std::span<const Where> devices,
+                      std::int64_t other_bytes) {
+  const auto entry = std::int64_t(sizeof(typename S::value_type));
+  auto chunk = columns;
+  for (const auto where : devices) {
+    if (!where.is_gpu()) continue;
+    const auto sharers = std::count(devices.begin(), devices.end(), where);
+    const auto free = gpu_info(where.gpu).free_bytes / sharers;
+    const auto other = other_bytes + spmm_gpu_scratch_bytes(a.rows, a.nnz(), columns, entry);
+    chunk = std::min(chunk, chunk_columns(columns, (a.cols + a.rows + 1) * entry, free, other));
+  }
+  return chunk;
+}
+
+}  // namespace
+
+std::int64_t chunk_columns(std::int64_t columns, std::int64_t bytes_per_column, std::int64_t free_bytes,
+                           std::int64_t other_bytes) {
+  const auto left = free_bytes / 10 * 9 - other_bytes;
+  const auto fit = std::clamp<std::int64_t>(left / std::max<std::int64_t>(bytes_per_column, 1), 1, columns);
+  return fit < columns && fit >= 32 ? fit / 32 * 32 : fit;
+}
+
+template <Semiring S, class V>
+void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_type> x,
+                          DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale,
+                          Trace& trace) {
+  trace.kernel = "merge_path";
+  const bool reads_y = !(scale.beta == S::zero());
+  const auto each_chunk = [&](std::int64_t chunk, auto&& multiply) {
+    for (std::int64_t j = 0; j < x.cols; j += chunk) {
+      poll_interrupt();
+      const auto count = std::min(chunk, x.cols - j);
+      HostColumns<S> host(x.columns(j, count), y.columns(j, count), reads_y);
+      multiply(host);
+      host.finish();
+    }
+  };
+  if (const auto* s = std::get_if<Streamed>(&how)) {
+    const auto blocks = streamed_blocks(a, *s);
+    const auto chunk = chunk_of<S>(a, x.cols, s->devices, slot_bytes(*s) * s->slots);
+    const bool skewed = is_skewed(a);
+    each_chunk(chunk, [&](HostColumns<S>& host) {
+      trace.ring_bytes = 0;  // the next chunk's rings replace these
+      multiply_streamed<S, V>(a, blocks, skewed, host, *s, scale, trace);
+    });
+    return;
+  }
+  const OwnedStream stream(first_device(how));
+  const auto placed = with_offsets_on(stream, a, trace);
+  const auto plan = spmm_plan(placed.view(), stream);
+  const Where devices[] = {first_device(how)};
+  each_chunk(chunk_of<S>(a, x.cols, devices, 0), [&](const HostColumns<S>& host) {
+    multiply_resident<S, V>(placed, plan, host, scale, stream, trace);
+  });
+}
+
+#define X(S, V)                                                                           \
+  template void multiply_columns_gpu<S, V>(const Csr<V>&, DenseView<const S::value_type>, \
+                                           DenseView<S::value_type>, const Schedule&, Scale<S>, Trace&);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+
+}  // namespace penstock

@@ -1,0 +1,77 @@
+#include "penstock/schedule/probe_bench.hpp"
+
+namespace penstock::probing {
+namespace {
+
+Place device_place(Where where) {
+  return where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(where.gpu)} : Place{};
+}
+
+}  // namespace
+
+Bench::Bench(Where device, std::int64_t size)
+    : where(device),
+      bytes(size),
+      pinned(allocate<std::byte>(size, {where.is_gpu() ? Memory::pinned : Memory::host})),
+      target(allocate<std::byte>(size, device_place(where))),
+      source(allocate<std::byte>(size, device_place(where))),
+      sum(allocate<std::uint32_t>(1, device_place(where))),
+      first(where),
+      second(where),
+      begin_(where, true),
+      first_end_(where, true),
+      second_end_(where, true) {
+  auto* words = reinterpret_cast<std::uint32_t*>(pinned.data);
+  parallel_ranges(bytes / 4, 1 << 18, [&](std::int64_t from, std::int64_t to) {
+    for (auto i = from; i < to; ++i) words[i] = static_cast<std::uint32_t>(i) * 2654435761u;
+  });
+  copy_async(target.data, pinned.data, bytes, first);
+  copy_async(source.data, pinned.data, bytes, first);
+  copy_async(sum.data, pinned.data, sum.bytes(), first);  // the first word is 0
+  synchronize(first);
+}
+
+Bench::~Bench() {
+  drain(first);
+  drain(second);
+}
+
+void Bench::start(int streams) {
+  record(begin_, first);
+  if (streams > 1) wait(second, begin_);  // a call, which the smallest transfers would feel
+  host_begin_ = Clock::now();
+}
+
+void Bench::stop(int stream) {
+  record(stream == 0 ? first_end_ : second_end_, stream == 0 ? first : second);
+  host_took_[static_cast<std::size_t>(stream)] = -seconds_until(host_begin_);
+}
+
+double Bench::after(int stream) {
+  const Event end = stream == 0 ? first_end_ : second_end_;
+  synchronize(end);
+  const double took = where.is_gpu() ? seconds(begin_, end) : host_took_[static_cast<std::size_t>(stream)];
+  return std::max(took, 1e-9);  // a clock may not have moved on
+}
+
+void copy_up(Bench& b, std::int64_t offset, std::int64_t bytes, Stream stream) {
+  copy_async(b.target.data + offset, b.pinned.data + offset, bytes, stream);
+}
+
+void copy_down(Bench& b, std::int64_t offset, std::int64_t bytes, Stream stream) {
+  copy_async(b.pinned.data + offset, b.source.data + offset, bytes, stream);
+}
+
+void copy_both(Bench& b, std::int64_t bytes) {
+  const bool apart = 2 * bytes <= b.bytes;
+  const auto piece = apart ? bytes : (bytes + 1) / 2;  // in halves, one direction a half ahead of the other
+  for (std::int64_t done = 0; done < bytes; done += piece) {
+    const auto size = std::min(piece, bytes - done);
+    copy_up(b, done, size, b.first);
+    if (apart) copy_down(b, b.bytes - bytes, bytes, b.second);
+    else if (done == 0) copy_down(b, piece, bytes - piece, b.second);
+    else copy_down(b, 0, piece, b.second);
+  }
+}
+
+}  // namespace penstock::probing

@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+
+#include "penstock/schedule/device_op.hpp"
+#include "penstock/solver/solve.hpp"
+
+namespace penstock {
+
+/// Whether cg_gpu takes this M: none, or a diagonal one.
+template <class T>
+bool keeps_vectors_on_device(const LinearOp<T>* m) {
+  return !m || m->diagonal.size == m->rows;
+}
+
+/// Device memory that cg_gpu takes for its vectors, in bytes.
+std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diagonal);
+
+/// Conjugate gradients as `cg`, with all vectors where A computes: b goes there once, x comes back once (and after each
+/// iteration where there is a callback). M is none or a diagonal one: keeps_vectors_on_device(m). b and x are in host
+/// memory. The same bits in every run. Nothing, and x as it was, where the device's memory does not hold the vectors.
+template <class T>
+std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
+                                  std::span<T> x, const SolveOptions& options);
+
+/// The operator for methods whose vectors are in host memory: products are done by `a`.
+template <class T>
+LinearOp<T> with_host_vectors(const DeviceOp<T>& a);
+
+}  // namespace penstock

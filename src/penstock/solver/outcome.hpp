@@ -1,0 +1,128 @@
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/solver/solve.hpp"
+
+namespace penstock {
+
+/// What all methods share, wherever their vectors are: the target, the history, the reasons, and when a recurrence that no
+/// longer agrees with b - A x is given up.
+class Outcome {
+ public:
+  /// `entry_bytes`: of a vector's entry.
+  Outcome(const SolveOptions& o, std::size_t entry_bytes) : o_(o), entry_bytes_(entry_bytes) {}
+
+  /// From b . b, and whether b has entries that are not zero although b . b vanishes.
+  void aim(double bb, bool tiny) {
+    result_.target = std::max(o_.rtol * std::sqrt(bb), o_.atol);
+    if (!std::isfinite(bb) || (tiny && bb < kLeastSquares)) not_finite();
+  }
+  /// Squares below 1e-308 vanish, and a residual of nothing would pass for a solution.
+  static constexpr double kLeastSquares = 1e-290;
+
+  double target() const { return result_.target; }
+
+  /// The norm of the first residual. The solve may end here.
+  void start(double norm) {
+    result_.residuals.assign(1, norm), result_.residual = norm;
+    if (ended_) return;
+    if (!std::isfinite(norm)) not_finite();
+    else if (small(norm)) end(Stop::converged, "converged");
+  }
+  /// After an iteration, with x current.
+  void step(double norm) {
+    poll_interrupt();
+    result_.residuals.push_back(norm), result_.residual = norm;
+    ++result_.iterations;
+    if (o_.callback) o_.callback(result_.iterations, norm);
+  }
+  /// x is current where it was not: for callbacks that want it (iteration 0 marks them).
+  void cycle() {
+    if (o_.callback) o_.callback(0, result_.residual);
+  }
+  /// The residual as it truly is, in place of the recurrence's.
+  void correct(double norm) { result_.residuals.back() = result_.residual = norm; }
+  double norm() const { return result_.residual; }
+  bool small(double norm) const { return norm <= result_.target; }
+  std::int64_t left() const { return o_.max_iterations - result_.iterations; }
+  bool more() const { return left() > 0; }
+  bool calls_back() const { return static_cast<bool>(o_.callback); }
+
+  /// The recurrence says that it is done, b - A x has this norm. True: it is done, or nothing more can be had, and the
+  /// solve ends. False: the method starts anew from b - A x.
+  bool settles(double norm) {
+    correct(norm);
+    if (small(norm)) return end(Stop::converged, "converged"), true;
+    // Rounding: what the recurrence lost is bounded by the largest x on the way. A restart regains some of it.
+    stale_ = norm < 0.5 * last_check_ ? 0 : stale_ + 1;
+    last_check_ = std::min(last_check_, norm);
+    if (stale_ < 3) return false;
+    end(Stop::stagnated, "stagnated: the recurrence reached the tolerance, b - A x stays at " + number(norm) +
+                             ", above " + number(target()) +
+                             ": rounding allows no more; a larger rtol, float64 or a preconditioner helps");
+    return true;
+  }
+
+  void end(Stop stop, std::string reason) {
+    result_.stop = stop, result_.reason = std::move(reason), ended_ = true;
+  }
+  bool ended() const { return ended_; }
+
+  // Breakdowns that several methods share.
+  void not_positive(double pap) {
+    end(Stop::not_positive, "breakdown: p.Ap = " + number(pap) +
+                                " <= 0: the matrix is not positive definite; use bicgstab or gmres");
+  }
+  void bad_preconditioner(double rmr) {
+    end(Stop::bad_preconditioner,
+        "breakdown: r.Mr = " + number(rmr) + " <= 0: the preconditioner is not positive definite");
+  }
+  void not_finite() {
+    end(Stop::not_finite,
+        "breakdown: an inner product is not a finite number, or b's vanishes: the matrix, M or b exceed the "
+        "range of " +
+            std::string(entry_bytes_ == 4 ? "float32; use float64" : "float64; scale them"));
+  }
+
+  /// The result. The residual that it reports is the true one: residual() gives norm(b - A x) and is called where the last
+  /// one may be a recurrence's. A method that broke down may have reached the target before.
+  template <class Residual>
+  SolveResult close(Residual&& residual) {
+    if (!ended_)
+      end(Stop::max_iterations, "maxiter: " + std::to_string(result_.iterations) +
+                                    " iterations left the residual at " + number(result_.residual) +
+                                    ", above " + number(target()));
+    if (result_.stop != Stop::converged && result_.stop != Stop::stagnated) {
+      const double norm = residual();
+      if (small(norm) && result_.stop != Stop::not_finite) end(Stop::converged, "converged");
+      result_.residual = norm;
+    }
+    result_.seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    return std::move(result_);
+  }
+
+  static std::string number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", v);
+    return text;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const SolveOptions& o_;
+  std::size_t entry_bytes_;
+  SolveResult result_;
+  bool ended_ = false;
+  int stale_ = 0;
+  double last_check_ = std::numeric_limits<double>::infinity();
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+// The driver of SpMM on GPUs, run on host devices, and the planning around its kernels.
+#include <gtest/gtest.h>
+
+#include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/schedule/multiply_columns_gpu.hpp"
+#include "support.hpp"
+
+namespace penstock {
+namespace {
+
+TEST(SpmmGpu, DriverStreamsStridedColumns) {
+  for (const auto shape : test::kShapes)
+    for (const bool reads_y : {false, true}) {
+      const auto a = test::matrix_of<double>(61, test::indptr_of(shape, 300, 4));
+      constexpr std::int64_t k = 5, step = 7;
+      const auto x = test::vector_of<double>(a.cols * step, 2);
+      auto y = test::vector_of<double>(a.rows * step, 3);
+      const auto before = y;
+      const Scale<PlusTimes<double>> scale{2.0, reads_y ? -1.0 : 0.0};
+      Trace trace;
+      multiply_columns_gpu<PlusTimes<double>, double>(
+          a, {x.data() + 1, a.cols, k, step, 1}, {y.data() + 1, a.rows, k, step, 1},
+          Streamed{.devices = {Where{}, Where{}}, .block_bytes = 700, .slots = 2}, scale, trace);
+      for (std::int64_t j = 0; j < k; ++j) {
+        std::vector<double> xj, yj;
+        for (std::int64_t i = 0; i < a.cols; ++i) xj.push_back(x[std::size_t(i * step + 1 + j)]);
+        for (std::int64_t i = 0; i < a.rows; ++i) yj.push_back(before[std::size_t(i * step + 1 + j)]);
+        test::reference<PlusTimes<double>>(a, xj, yj, scale);
+        for (std::int64_t i = 0; i < a.rows; ++i)
+          ASSERT_EQ(y[std::size_t(i * step + 1 + j)], yj[std::size_t(i)]) << "row " << i << " column " << j;
+      }
+      for (std::int64_t i = 0; i < a.rows; ++i)  // what lies between the rows is the user's
+        ASSERT_EQ(y[std::size_t(i * step + 6)], before[std::size_t(i * step + 6)]);
+    }
+}
+
+TEST(SpmmGpu, ChunksFitWhatIsFree) {
+  EXPECT_EQ(chunk_columns(128, 100, 1 << 20, 0), 128);
+  EXPECT_EQ(chunk_columns(128, 10'000, 1'000'000, 0), 64);        // 90 fit: two whole panels
+  EXPECT_EQ(chunk_columns(128, 10'000, 1'000'000, 700'000), 20);  // less than a panel: what fits
+  EXPECT_EQ(chunk_columns(128, 10'000, 1'000, 0), 1);             // the allocation will say what is missing
+  EXPECT_EQ(chunk_columns(3, 0, 1'000, 0), 3);
+}
+
+TEST(SpmmGpu, SampleTellsSkewedFromEven) {
+  std::mt19937 random(3);
+  std::vector<Index> even, skewed;
+  for (int i = 0; i < 4096; ++i) {
+    even.push_back(static_cast<Index>(random() % 1'000'000));
+    Index column = 0;
+    for (int bit = 0; bit < 20; ++bit) column = 2 * column + (random() % 100 < 24);
+    skewed.push_back(column);  // as R-MAT of scale 20 draws them
+  }
+  EXPECT_FALSE(repeats_columns(even.data(), 4096, 1'000'000));
+  EXPECT_TRUE(repeats_columns(skewed.data(), 4096, 1 << 20));
+  EXPECT_FALSE(repeats_columns(even.data(), 0, 5));
+}
+
+TEST(SpmmGpu, ScratchGrowsWithTheMatrix) {
+  const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4),
+             large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);
+  EXPECT_GT(small, 0);
+  EXPECT_LT(large, std::int64_t(3) << 30);
+  EXPECT_GT(large, small);
+}
+
+}  // namespace
+}  // namespace penstock

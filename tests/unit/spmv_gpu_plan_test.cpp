@@ -1,0 +1,32 @@
+// Which matrices a GPU multiplies in tiles of whole rows.
+#include <gtest/gtest.h>
+
+#include "penstock/kernel/spmv_gpu.hpp"
+
+namespace penstock {
+namespace {
+
+TEST(SpmvGpuPlan, WholeRowsWhereNoneIsLong) {
+  constexpr std::int64_t tile = 1760;
+  EXPECT_EQ(rows_of_tile(1'000'000, 6'900'000, 7, tile), 251);  // a stencil: a row a thread
+  EXPECT_EQ(rows_of_tile(1'000'000, 6'900'000, 7, 2016), 255);  // 288 would need a second pass
+  EXPECT_EQ(rows_of_tile(1'000'000, 26'000'000, 27, tile), 65);
+  EXPECT_EQ(rows_of_tile(1'000'000, 64'000'000, 64, tile), 27);
+}
+
+TEST(SpmvGpuPlan, MergePathElsewhere) {
+  constexpr std::int64_t tile = 1760;
+  EXPECT_EQ(rows_of_tile(1000, 0, 0, tile), 0);                 // nothing but empty rows
+  EXPECT_EQ(rows_of_tile(1'000'000, 65'000'000, 65, tile), 0);  // long rows
+  EXPECT_EQ(rows_of_tile(1'000'000, 10'000'000, 60, tile), 0);  // uneven: tiles would be a sixth full
+  EXPECT_EQ(rows_of_tile(10, 70, 7, tile), 0);                  // one tile does, however it is cut
+  for (const Offset longest : {1, 2, 5, 33, 64})
+    for (const std::int64_t rows : {100, 3000, 1'000'000}) {
+      const auto fit = rows_of_tile(rows, rows * longest, longest, tile);
+      EXPECT_LE(fit * longest, tile);
+      EXPECT_LE(fit, rows);
+    }
+}
+
+}  // namespace
+}  // namespace penstock
