@@ -34,9 +34,10 @@ void expect_same(const Csr<V>& a, const Csr<V>& b) {
   ASSERT_EQ(std::memcmp(a.indptr.data, b.indptr.data, std::size_t(a.indptr.bytes())), 0);
   ASSERT_TRUE(a.nnz() == 0 ||
               std::memcmp(a.indices.data, b.indices.data, std::size_t(a.indices.bytes())) == 0);
-  if constexpr (!is_pattern<V>)
+  if constexpr (!is_pattern<V>) {
     ASSERT_TRUE(a.nnz() == 0 ||
                 std::memcmp(a.values.data, b.values.data, std::size_t(a.values.bytes())) == 0);
+  }
 }
 
 template <class V>
@@ -185,7 +186,9 @@ TEST(PackedBlocks, FillSlotsButNotMore) {
     for (std::int64_t i = 0; i < source.count(); ++i) {
       EXPECT_LE(source.bytes(i), slot);
       EXPECT_EQ(source.bytes(i) % 128, 0);
-      if (i + 1 < source.count()) EXPECT_GT(source.bytes(i) + largest, slot);
+      if (i + 1 < source.count()) {
+        EXPECT_GT(source.bytes(i) + largest, slot);
+      }
       sum += source.bytes(i);
     }
     EXPECT_EQ(sum, all);

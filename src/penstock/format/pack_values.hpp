@@ -15,9 +15,9 @@ namespace penstock {
 struct ValueBits {
   std::uint64_t low = 0, high = 0;
   auto operator<=>(const ValueBits&) const = default;
-  std::uint64_t hash() const {
-    const auto mixed = (low ^ (high * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
-    return mixed ^ mixed >> 32;
+  /// 10 bits, from the top of the product: the low bits of small numbers as doubles are all 0.
+  std::size_t hash() const {
+    return static_cast<std::size_t>((low ^ high * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 54);
   }
 };
 template <class V>
@@ -31,10 +31,11 @@ ValueBits bits_of(const V& v) {
 class Dictionary {
  public:
   static constexpr std::size_t kMost = 256;
+  Dictionary() { cells_.fill(-1); }
 
   /// The number of a value, which is added where it is new; -1 where there is no room.
   int add(const ValueBits& v) {
-    for (auto i = v.hash() % kCells;; i = (i + 1) % kCells) {
+    for (auto i = v.hash();; i = (i + 1) % kCells) {
       const int code = cells_[i];
       if (code >= 0 && entries_[static_cast<std::size_t>(code)] == v) return code;
       if (code >= 0) continue;
@@ -47,11 +48,7 @@ class Dictionary {
 
  private:
   static constexpr std::size_t kCells = 1024;
-  std::array<std::int16_t, kCells> cells_ = [] {
-    std::array<std::int16_t, kCells> none;
-    none.fill(-1);
-    return none;
-  }();
+  std::array<std::int16_t, kCells> cells_;  // -1: free
   std::vector<ValueBits> entries_;
 };
 
