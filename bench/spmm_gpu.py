@@ -5,7 +5,7 @@ python bench/spmm_gpu.py --matrices rmat22 --columns 128 --dtypes float32 --pane
 python bench/spmm_gpu.py --matrices "" --data FOLDER        # every *.mtx and *.penstock there
 python bench/spmm_gpu.py --quick                            # toy inputs
 
-Kernel times by the GPU's clock. `penstock` has its plan (row starts, whether columns are skewed), as cuSPARSE
+Kernel times by the GPU's clock. `penstock` has its plan (row starts), as cuSPARSE
 has its preprocessing; `penstock_pN` takes N columns in one pass over A (--panels), 0 being the library's
 choice. `of copy` is the time of a device copy of as many bytes as must move at least, over ours.
 """

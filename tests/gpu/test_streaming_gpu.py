@@ -51,6 +51,13 @@ def test_codecs_shapes_and_budgets(codec, share, shape):
     case = Case(shape, "float64")
     x, old = case.vector("float64"), case.vector("float64", case.rows, 3)
     A, how = as_matrix(case), ps.Streamed(gpus=1, codec=codec)
+    if codec == "ell_g":
+        try:
+            _core.to_ell_g(case.matrix)
+        except ValueError:
+            with pytest.raises(ValueError, match="longest row"):
+                A.dot(x, schedule=how)
+            return
     with ps.options(device_memory=budget(case, BUDGETS[share])), ps.trace() as t:
         if codec != "raw" and share == "tight":
             try:
@@ -112,8 +119,8 @@ def test_every_instance(codec, semiring, values, vector):
     given = x.astype(bool) if semiring == "or_and" else x
     try:
         y = A.dot(given, semiring=semiring, schedule=ps.Streamed(gpus=1, codec=codec))
-    except ps.NotCompiledError:
-        if codec == "raw":
+    except (ps.NotCompiledError, ValueError):
+        if codec != "ell_g":  # which takes no matrix of a few long rows
             raise
         return
     agrees(y.astype(x.dtype), *case.product(x, semiring))

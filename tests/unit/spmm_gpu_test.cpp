@@ -42,20 +42,6 @@ TEST(SpmmGpu, ChunksFitWhatIsFree) {
   EXPECT_EQ(chunk_columns(3, 0, 1'000, 0), 3);
 }
 
-TEST(SpmmGpu, SampleTellsSkewedFromEven) {
-  std::mt19937 random(3);
-  std::vector<Index> even, skewed;
-  for (int i = 0; i < 4096; ++i) {
-    even.push_back(static_cast<Index>(random() % 1'000'000));
-    Index column = 0;
-    for (int bit = 0; bit < 20; ++bit) column = 2 * column + (random() % 100 < 24);
-    skewed.push_back(column);  // as R-MAT of scale 20 draws them
-  }
-  EXPECT_FALSE(repeats_columns(even.data(), 4096, 1'000'000));
-  EXPECT_TRUE(repeats_columns(skewed.data(), 4096, 1 << 20));
-  EXPECT_FALSE(repeats_columns(even.data(), 0, 5));
-}
-
 TEST(SpmmGpu, ScratchGrowsWithTheMatrix) {
   const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4),
              large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);

@@ -226,6 +226,10 @@ auto Product<T>::kept(bool columns, int algorithm, std::int64_t width, std::int6
   constexpr std::size_t kMost = 8;
   if (kept_.size() == kMost) kept_.erase(kept_.begin());
   auto made = std::make_unique<Kept>(columns, algorithm, width, x_step, y_step);
+  require(a_.rows > 0 && a_.cols > 0 ? a_.nnz() / a_.rows <= a_.cols : true,
+          "cuSPARSE takes no matrix with more entries than places, this one has " + std::to_string(a_.nnz()) +
+              " in " + std::to_string(a_.rows) + " x " + std::to_string(a_.cols) +
+              ": add up its duplicates, or leave the kernel at auto");
   check(library().create_csr(&made->matrix, a_.rows, a_.cols, a_.nnz(), offsets_.data,
                              const_cast<Index*>(a_.indices.data), const_cast<T*>(a_.values.data), kIndex32,
                              kIndex32, kBaseZero, kType<T>),

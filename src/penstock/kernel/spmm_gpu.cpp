@@ -17,19 +17,6 @@ std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::in
   return 2 * blocks * std::clamp<std::int64_t>((columns + 31) / 32 * 32, 32, 128) * entry_bytes + 8 * units;
 }
 
-bool repeats_columns(const Index* sample, std::int64_t count, std::int64_t cols) {
-  std::vector<Index> sorted(sample, sample + count);
-  std::sort(sorted.begin(), sorted.end());
-  double pairs = 0;
-  for (std::size_t i = 0, run = 0; i < sorted.size(); ++i) {
-    run = i > 0 && sorted[i] == sorted[i - 1] ? run + 1 : 0;
-    pairs += static_cast<double>(run);
-  }
-  const auto n = static_cast<double>(count);
-  const double expected = n * n / (2 * static_cast<double>(std::max<std::int64_t>(cols, 1)));
-  return pairs > 4 * expected + 16;  // R-MAT 24: 160 pairs of a sample of 4096, and 0.5 expected
-}
-
 template <Semiring S, class V>
 void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
              Scale<S> scale, Stream stream, [[maybe_unused]] const SpmmGpuOptions& options) {

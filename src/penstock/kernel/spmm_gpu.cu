@@ -4,13 +4,6 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kSample = 4096;  // columns looked at
-
-__global__ void sample_columns(const Index* __restrict__ indices, Offset count, Index* __restrict__ sample) {
-  const auto i = int(blockIdx.x) * kThreads + int(threadIdx.x);
-  if (i < kSample) sample[i] = indices[count / kSample * i + count % kSample * i / kSample];
-}
-
 int attribute(cudaDeviceAttr what, Where where) {
   int value = 0;
   cuda::check(cudaDeviceGetAttribute(&value, what, where.gpu));
@@ -34,14 +27,6 @@ SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
   const auto first_rows = allocate<std::int64_t>(units + 1, here);
   plan.first_rows = first_rows;
   launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, plan.items, first_rows.data);
-  if (a.count >= kSample) {
-    const auto sample = allocate<Index>(kSample, here);
-    const auto seen = allocate<Index>(kSample);
-    launch(sample_columns, blocks_for(kSample), stream, a.indices, a.count, sample.data);
-    copy_async(seen.data, sample.data, sample.bytes(), stream);
-    synchronize(stream);
-    plan.skewed = repeats_columns(seen.data, kSample, a.cols);
-  }
   synchronize(stream);
   return plan;
 }

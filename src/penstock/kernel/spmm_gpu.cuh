@@ -15,8 +15,7 @@
 // leave no gaps. A row that groups of one block share is joined in shared memory, one that blocks share by a last pass
 // over their cells: no atomics, and sums are added in the order of the matrix, so every run gives the same bits.
 //
-// Columns go in panels, each a pass over A. A wide panel reads A least; where few columns of A are popular, a narrow one
-// keeps more of the popular rows of X in the cache.
+// Columns go in panels, each a pass over A.
 namespace penstock::gpu {
 
 struct GpuSize {
@@ -256,9 +255,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   }
 }
 
-// Of X in one pass over A where few columns are popular: 128 bytes of float32, 256 of float64. On R-MAT 24 the popular rows
-// that stay in 50 MB of cache then serve about 0.62 of the entries, and 0.45 where a pass takes all of 128 columns.
-constexpr std::int64_t kNarrowPanel = 32;
+// Of each row of X in one pass over A: 64 columns of float64, 128 of float32. R-MAT 22 with 128 columns on an H200: panels of
+// 32, 64 and 128 columns gave 1123, 1723 and 1456 GFLOP/s in float64, 1591, 3082 and 3456 in float32.
+constexpr std::int64_t kPanelBytes = 512;
 constexpr int kSerialParts = 32;  // a row of so many blocks or fewer is joined by one group
 
 /// The group's sum of cells [from, to), one after another; the loads of eight are under way together.
@@ -430,9 +429,7 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const auto* plan = options.plan;
   const int unit = plan ? plan->items : unit_items(total, machine.multiprocessors);
   const auto units = (total + unit - 1) / unit;
-  const bool narrow =
-      (plan ? plan->skewed : options.skewed) && a.cols * x.cols * std::int64_t(sizeof(T)) > machine.cache;
-  const std::int64_t widest = options.panel > 0 ? options.panel : narrow ? kNarrowPanel : 128;
+  const std::int64_t widest = options.panel > 0 ? options.panel : kPanelBytes / std::int64_t(sizeof(T));
   const auto choice_at = [&](std::int64_t j) {
     return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
   };

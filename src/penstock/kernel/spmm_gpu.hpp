@@ -9,22 +9,17 @@ namespace penstock {
 struct SpmmGpuPlan {
   int items = 0;                         // rows and nonzeros of one group of threads
   Array<const std::int64_t> first_rows;  // of every group, on the GPU
-  bool skewed = false;                   // few columns take many of the entries, as in social and web graphs
 };
 
-/// How one product walks X: `panel` columns at a time (0: by the matrix and the size of the cache).
+/// How one product walks X: `panel` columns at a time (0: 512 bytes of each row).
 struct SpmmGpuOptions {
   const SpmmGpuPlan* plan = nullptr;  // null: the rows are found again, in scratch memory
-  bool skewed = false;                // instead of the plan's word, where there is no plan
   int panel = 0;
 };
 
 /// Bytes of device memory that one product takes for sums of rows that several blocks share.
 std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::int64_t columns,
                                     std::int64_t entry_bytes);
-
-/// Whether a sample of column indices repeats far more often than equally popular columns would.
-bool repeats_columns(const Index* sample, std::int64_t count, std::int64_t cols);
 
 namespace gpu {
 
@@ -34,7 +29,7 @@ template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});
 
-/// Cuts the rows and samples the columns; waits for the stream. The matrix must be readable by the GPU.
+/// Cuts the rows; waits for the stream. The matrix must be readable by the GPU.
 template <class V>
 SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream);
 

@@ -324,10 +324,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class S>
-__global__ void __launch_bounds__(32)
+__global__ void __launch_bounds__(kThreads)
     join_packed_cells(const typename S::value_type* __restrict__ cells, std::int64_t count,
                       typename S::value_type* y, Scale<S> scale) {
-  if (threadIdx.x >= 32) return;
+  if (threadIdx.x >= 32) return;  // one warp adds them all
   auto sum = S::zero();
   for (std::int64_t i = threadIdx.x; i < count; i += 32) sum = S::add(sum, cells[i]);
   sum = sum_lanes<S>(sum, 32);

@@ -131,8 +131,8 @@ void multiply_resident(const Csr<V>& a, const SpmmGpuPlan& plan, const HostColum
 
 /// One ring's share of the blocks.
 template <Semiring S, class V>
-void multiply_ring(Ring<V>& ring, bool skewed, HostColumns<S>& host, PieceRows<S>& pieces, Scale<S> scale,
-                   Stream stream, Trace& trace) {
+void multiply_ring(Ring<V>& ring, HostColumns<S>& host, PieceRows<S>& pieces, Scale<S> scale, Stream stream,
+                   Trace& trace) {
   std::optional<DeviceColumns<S>> device;
   if (stream.where.is_gpu()) device.emplace(host, stream, trace);
   while (auto tile = ring.acquire(stream)) {
@@ -144,13 +144,13 @@ void multiply_ring(Ring<V>& ring, bool skewed, HostColumns<S>& host, PieceRows<S
       spmm_tile<S, V>(tile->view, host.x, host.y.from_row(b.first_row), scale);
     } else if (b.piece) {
       auto cell = device->y.from_row(host.y.rows);
-      spmm_on<S, V>(tile->view, device->x, cell, Scale<S>{}, stream, {.skewed = skewed});
+      spmm_on<S, V>(tile->view, device->x, cell, Scale<S>{}, stream);
       device->bring_back_cell(pieces.cell(tile->number).data);
     } else {
       if (!(scale.beta == S::zero())) device->take_rows(b.first_row, b.rows);
       auto y = device->y.from_row(b.first_row);
       y.rows = b.rows;
-      spmm_on<S, V>(tile->view, device->x, y, scale, stream, {.skewed = skewed});
+      spmm_on<S, V>(tile->view, device->x, y, scale, stream);
       device->bring_back_rows(b.first_row, b.rows);
     }
     ring.release(*tile, stream);
@@ -159,21 +159,9 @@ void multiply_ring(Ring<V>& ring, bool skewed, HostColumns<S>& host, PieceRows<S
   synchronize(stream);
 }
 
-template <class V>
-bool is_skewed(const Csr<V>& a) {
-  constexpr std::int64_t kSample = 4096;
-  if (a.nnz() < kSample) return false;
-  const ReadsAlone few(a.indices);
-  std::vector<Index> sample;
-  const auto at = [&](std::int64_t i) { return a.indices.data + a.nnz() / kSample * i; };
-  for (std::int64_t i = 0; i < kSample; ++i) few.announce(at(i));
-  for (std::int64_t i = 0; i < kSample; ++i) sample.push_back(*at(i));
-  return repeats_columns(sample.data(), kSample, a.cols);
-}
-
 /// All rings of all devices over one chunk of columns.
 template <Semiring S, class V>
-void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks, bool skewed, HostColumns<S>& host,
+void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks, HostColumns<S>& host,
                        const Streamed& how, Scale<S> scale, Trace& trace) {
   PieceRows<S> pieces(blocks, host.x.cols);
   std::atomic<std::int64_t> next = 0;
@@ -184,7 +172,7 @@ void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks, bool s
     {
       const OwnedStream stream(where);
       Ring<V> ring(a, blocks, next, where, how.slots, &mine);
-      multiply_ring<S, V>(ring, skewed, host, pieces, scale, stream, mine);
+      multiply_ring<S, V>(ring, host, pieces, scale, stream, mine);
     }
     const std::lock_guard guard(lock);
     trace.tiles += mine.tiles, trace.copied_bytes += mine.copied_bytes, trace.link_bytes += mine.link_bytes;
@@ -252,10 +240,9 @@ void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_typ
   if (const auto* s = std::get_if<Streamed>(&how)) {
     const auto blocks = streamed_blocks(a, *s);
     const auto chunk = chunk_of<S>(a, x.cols, s->devices, slot_bytes(*s) * s->slots);
-    const bool skewed = is_skewed(a);
     each_chunk(chunk, [&](HostColumns<S>& host) {
       trace.ring_bytes = 0;  // the next chunk's rings replace these
-      multiply_streamed<S, V>(a, blocks, skewed, host, *s, scale, trace);
+      multiply_streamed<S, V>(a, blocks, host, *s, scale, trace);
     });
     return;
   }
