@@ -38,7 +38,7 @@ struct GpuGraphOptions {
 };
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
-inline constexpr std::int64_t kVertexBytes = 17;
+inline constexpr std::int64_t kVertexBytes = 18;
 
 struct GpuGraphFacts {
   int gpu = 0;
@@ -143,6 +143,19 @@ class GpuGraph {
   std::shared_ptr<void> user_[2];  // the arrays that we were given
   std::unordered_map<std::type_index, std::shared_ptr<void>> work_;
   std::mutex turn_;
+};
+
+/// The turn of a traversal that uses one graph or two.
+class GraphTurn {
+ public:
+  GraphTurn(GpuGraph& a, GpuGraph* b) : a_(a.turn(), std::defer_lock) {
+    if (!b || b == &a) return a_.lock();
+    b_ = std::unique_lock<std::mutex>(b->turn(), std::defer_lock);
+    std::lock(a_, b_);
+  }
+
+ private:
+  std::unique_lock<std::mutex> a_, b_;
 };
 
 }  // namespace penstock
