@@ -16,12 +16,7 @@ __global__ void __launch_bounds__(kThreads)
   for (auto i = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32); i < segments; i += warps) {
     const Segment segment = s.segments[i];
     List list = segment_of(g, segment);
-    if constexpr (A == Access::strided)  // a thread each: a piece of the segment
-      if (const Offset piece = (list.size() + 31) / 32; true) {
-        const Offset end = list.end;
-        list.begin = min(end, list.begin + piece * (threadIdx.x & 31));
-        list.end = min(end, list.begin + piece);
-      }
+    if constexpr (A == Access::strided) list = share_of(list);
     walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, segment.vertex); });
   }
 }

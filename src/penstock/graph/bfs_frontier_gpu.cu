@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
     const Offset degree = g.offsets[v + 1] - g.offsets[v];
     edges += static_cast<unsigned long long>(degree);
     if (degree > g.sample_size) long_edges += static_cast<unsigned long long>(degree);
-    if (degree > kSegment) cut(s, v, degree, &s.counts->segments);
+    if (degree > kSegment) cut(s.segments, v, degree, &s.counts->segments);
   });
   for (int d = 16; d > 0; d /= 2) {
     edges += __shfl_down_sync(kAll, edges, d);

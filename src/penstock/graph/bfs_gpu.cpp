@@ -189,8 +189,10 @@ class BfsRun {
 
   gpu::BfsCounts level(const gpu::BfsCounts& from, Index depth) {
     const auto unvisited = double(work_.candidates - result_.reached);
-    const bool up = in_ && options_.method == BfsMethod::automatic &&
-                    asks_samples(from.frontier, double(from.long_edges), unvisited);
+    const bool turn = options_.method == BfsMethod::automatic &&
+                      asks_samples(from.frontier, double(from.long_edges), unvisited);
+    const bool up = turn && in_;
+    if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
     if (up) {
       const auto candidates = double(std::max<std::int64_t>(1, work_.candidates));

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s)
       atomicOr(&s.visited[v >> 5], Bits(1) << (v & 31));
       if (s.parents) s.parents[v] = parent;
     } else if (size > kLongProbe) {
-      cut(s, v, size, &s.counts->open_segments);
+      cut(s.segments, v, size, &s.counts->open_segments);
     }
   }
 }

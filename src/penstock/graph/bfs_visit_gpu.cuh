@@ -37,11 +37,19 @@ __device__ inline List segment_of(const ListView& g, Segment s) {
   return list;
 }
 
+/// One lane's 32nd of a list, for strided walks.
+__device__ inline List share_of(List list) {
+  const Offset piece = (list.size() + 31) / 32, end = list.end;
+  list.begin = min(end, list.begin + piece * (threadIdx.x & 31));
+  list.end = min(end, list.begin + piece);
+  return list;
+}
+
 /// Adds the segments of v's list to `segments`; one thread calls.
-__device__ inline void cut(const BfsState& s, Index v, Offset degree, Index* count) {
+__device__ inline void cut(Segment* segments, Index v, Offset degree, Index* count) {
   const auto pieces = Index((degree + kSegment - 1) / kSegment);
   const Index at = atomicAdd(count, pieces);
-  for (Index i = 0; i < pieces; ++i) s.segments[at + i] = {v, i};
+  for (Index i = 0; i < pieces; ++i) segments[at + i] = {v, i};
 }
 
 }  // namespace penstock::gpu
