@@ -53,6 +53,8 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
     budget = (options.device_memory or 0) // share
+    if budget == 0 and share > 1:  # neither may take all that is free
+        budget = _core.gpu_info(gpu)["memory_bytes"] * 9 // 10 // share
     key = (gpu, placement, budget)
     known = graph._derived.get("gpu_graph")
     if known is None or known[0] != key:
