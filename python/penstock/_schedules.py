@@ -231,7 +231,8 @@ class Options:
     device_memory: bytes that one device may hold for a matrix, its rings and vectors; a larger matrix is streamed.
     None: no limit but the device's own. Starts from the environment variable PENSTOCK_DEVICE_MEMORY.
 
-    gpus: the first so many GPUs may be used; 0 turns them off, None allows all. Starts from PENSTOCK_GPUS.
+    gpus: the first so many GPUs may be used; 0 turns them off, None allows all. Starts from PENSTOCK_GPUS. Searches of
+    graphs take several only where this is 2 or more.
 
     >>> import penstock as ps
     >>> with ps.options(device_memory="64MiB", gpus=0):

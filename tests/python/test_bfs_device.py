@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from penstock.cli import device
+from penstock.cli import device, ui
 from penstock.cli.app import app
 from penstock.csgraph import _gpu
 from typer.testing import CliRunner
@@ -134,3 +134,51 @@ def test_what_a_trace_says(monkeypatch):
     assert device.as_json(on, event())["trace"]["amplification"] == pytest.approx(0.1)
     assert on.arguments() == {"device": 0, "access": "auto", "placement": "auto"}
     assert device.OnDevice().arguments() == {} and device.as_rows(device.OnDevice(), None) == {}
+
+
+def test_the_command_names_its_gpus(monkeypatch):
+    monkeypatch.setattr(_core, "device_count", lambda: 2)
+    on = device.OnDevice(gpus=2)
+    assert on.wanted and on.arguments()["device"] == [0, 1]
+    assert device.as_rows(on, None) == {"device": "GPUs 0, 1"}
+    assert device.as_rows(on, event() | {"gpus": [0, 1]})["device"] == "GPUs 0, 1, edges pinned"
+    assert device.as_json(on, None)["gpus"] == 2
+    with pytest.raises(ui.InputError, match="--gpus 3: 2 usable"):
+        device.OnDevice(gpus=3).arguments()
+    monkeypatch.setattr(_core, "device_count", lambda: 0)
+    assert on.arguments()["device"] == "cpu"
+
+
+def test_several_gpus_where_they_are_named_or_one_is_too_small(monkeypatch, graph):
+    monkeypatch.setattr(_core, "device_count", lambda: 4)
+    monkeypatch.setattr(_core, "gpu_info", lambda gpu: {"free_bytes": 1 << 34})
+    monkeypatch.setattr(_gpu, "_SMALL", 1)
+    assert _gpu.chosen_gpus(graph, [1, 1, 3]) == [1, 1, 3]
+    assert _gpu.chosen_gpus(graph, (np.int64(2),)) == [2]
+    assert _gpu.chosen_gpus(graph, 3) == [3] and _gpu.chosen_gpus(graph, "cpu") == []
+    for bad, message in (([], "at least one"), ([0, "cpu"], "GPUs alone"), ([0, 4], "4 GPUs are")):
+        with pytest.raises(ValueError, match=message):
+            _gpu.chosen_gpus(graph, bad)
+    room = graph.shape[0] * 42 + graph.nnz * 4
+    for gpus, memory, expected in (
+        (2, room, [0]),
+        (2, room - 1, [0, 1]),
+        (8, room - 1, [0, 1, 2, 3]),
+        (None, room - 1, [0]),
+        (1, room - 1, [0]),
+        (0, room - 1, []),
+        (2, None, []),
+    ):
+        with ps.options(gpus=gpus, device_memory=memory):
+            assert _gpu.chosen_gpus(graph, None) == expected, (gpus, memory)
+    with ps.options(gpus=2, device_memory=room - 1):
+        assert _gpu.chosen_gpus(graph, 3) == [3]
+
+
+@no_gpu
+def test_several_gpus_are_refused_where_there_is_none(graph):
+    with pytest.raises(ValueError, match="0 GPUs are usable"):
+        ps.csgraph.bfs(graph, 0, device=[0, 0])
+    if not _core.config()["cuda"]:
+        with pytest.raises(ps.NotCompiledError, match="no CUDA"):
+            _core.gpu_parts(graph._core, [0, 0])

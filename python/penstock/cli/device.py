@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -29,6 +29,12 @@ PlacementOption = Annotated[
         "managed_accessed_by or device.",
     ),
 ]
+GpusOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus", min=1, metavar="N", help="Search on N GPUs, a range of the vertices on each."
+    ),
+]
 Traced = Annotated[
     bool,
     typer.Option(
@@ -45,10 +51,12 @@ class OnDevice:
     access: str | None = None
     placement: str | None = None
     trace: bool = False
+    gpus: int | None = None
 
     @property
     def wanted(self) -> bool:
-        return self.trace or any(v is not None for v in (self.memory, self.access, self.placement))
+        given = (self.memory, self.access, self.placement, self.gpus)
+        return self.trace or any(v is not None for v in given)
 
     @property
     def usable(self) -> bool:
@@ -61,8 +69,14 @@ class OnDevice:
         """For a function of ps.csgraph."""
         if not self.wanted:
             return {}
+        from penstock._schedules import gpu_count
+
+        count = self.gpus or 1
+        if self.usable and count > gpu_count():
+            raise ui.InputError(f"--gpus {count}: {gpu_count()} usable here (penstock doctor)")
+        device = 0 if count == 1 else list(range(count))
         return {
-            "device": 0 if self.usable else "cpu",
+            "device": device if self.usable else "cpu",
             "access": self.access or "auto",
             "placement": self.placement or "auto",
         }
@@ -94,7 +108,7 @@ def as_json(on: OnDevice, event: dict[str, Any] | None) -> dict[str, Any]:
     if not on.usable:
         return {"device": "cpu", "note": NO_GPU}
     trace = None if event is None else {**event, "amplification": amplification(event)}
-    return {"device": "gpu", "trace": trace}
+    return {"device": "gpu", "gpus": on.gpus or 1, "trace": trace}
 
 
 def as_rows(on: OnDevice, event: dict[str, Any] | None) -> dict[str, str]:
@@ -104,14 +118,14 @@ def as_rows(on: OnDevice, event: dict[str, Any] | None) -> dict[str, str]:
     if not on.usable:
         return {"device": NO_GPU}
     if event is None:
-        return {"device": "GPU 0"}
+        return {"device": _names(range(on.gpus or 1))}
     facts = event["graph"]
     parts = {
         name: facts[f"{name}_bytes"] for name in ("offset", "edge", "sample", "cache", "other")
     }
     held = ", ".join(f"{name}s {ui.size(size)}" for name, size in parts.items() if size)
     rows = {
-        "device": f"GPU {facts['gpu']}, edges {facts['placement']}",
+        "device": f"{_names(event.get('gpus', [facts['gpu']]))}, edges {facts['placement']}",
         "held": f"{ui.size(facts['used_bytes'])} of {ui.size(facts['budget'])}: {held}",
     }
     if "steps" in event:
@@ -122,6 +136,11 @@ def as_rows(on: OnDevice, event: dict[str, Any] | None) -> dict[str, str]:
         rows["read"] = f"{ui.size(read['bytes'])} {where}, {share:.3g} of the lists' bytes"
         rows["requests"] = _requests(read["requests"])
     return rows
+
+
+def _names(gpus: Iterable[int]) -> str:
+    names = list(map(str, gpus))
+    return f"GPU {names[0]}" if len(names) == 1 else f"GPUs {', '.join(names)}"
 
 
 def _steps(steps: list[dict[str, Any]]) -> str:

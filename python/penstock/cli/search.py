@@ -130,6 +130,7 @@ def bfs(
     access: gpu.AccessOption = None,
     placement: gpu.PlacementOption = None,
     trace: gpu.Traced = False,
+    gpus: gpu.GpusOption = None,
     json: ui.Json = False,
 ) -> int:
     """Breadth-first search: levels, -1 where there is no path. On a GPU where one of its options is given."""
@@ -137,7 +138,7 @@ def bfs(
     from penstock import csgraph
     from penstock.csgraph import _graph
 
-    on = gpu.OnDevice(device_memory, access, placement, trace)
+    on = gpu.OnDevice(device_memory, access, placement, trace, gpus)
     how = on.arguments()
 
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:

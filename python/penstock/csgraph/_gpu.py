@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
@@ -13,6 +16,9 @@ from penstock.csgraph._incoming import edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
+# As in graph/gpu_graph.hpp: what a traversal takes of a GPU for each vertex, its sample and offset included, and what
+# is left free.
+_VERTEX_BYTES, _RESERVE = 8 + 16 + 18, 512 << 20
 
 
 def chosen_gpu(graph: csr_array, device: Any) -> int | None:
@@ -49,12 +55,39 @@ def chosen_gpu(graph: csr_array, device: Any) -> int | None:
     return number
 
 
+def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
+    """The GPUs that a search of `graph` runs on; none for the CPU.
+
+    device: as for `chosen_gpu`, or a list of GPUs, one of which may be named several times. None takes the first
+    `options.gpus` of them where that is 2 or more and the graph exceeds the budget of one.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([True], ([0], [1])), shape=(2, 2))
+    >>> chosen_gpus(A, None), chosen_gpus(A, "cpu")
+    ([], [])
+    """
+    if isinstance(device, (Sequence, np.ndarray)) and not isinstance(device, str):
+        if len(device) == 0:
+            raise ValueError('device=[]: name at least one GPU, or "cpu"')
+        gpus = [chosen_gpu(graph, one) for one in device]
+        if any(gpu is None for gpu in gpus):
+            raise ValueError(f"device={device!r}: a list names GPUs alone")
+        return [gpu for gpu in gpus if gpu is not None]
+    gpu = chosen_gpu(graph, device)
+    if gpu is None:
+        return []
+    wanted = min(getattr(options, "gpus", None) or 1, _core.device_count())
+    if device is not None or wanted < 2 or graph.place == "device":
+        return [gpu]
+    budget = options.device_memory or _core.gpu_info(gpu)["free_bytes"] - _RESERVE
+    fits = graph.shape[0] * _VERTEX_BYTES + 4 * graph.nnz <= budget
+    return [gpu] if fits else list(range(wanted))
+
+
 def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 1) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
-    budget = (options.device_memory or 0) // share
-    if budget == 0 and share > 1:  # neither may take all that is free
-        budget = _core.gpu_info(gpu)["memory_bytes"] * 9 // 10 // share
+    budget = _budget([gpu], share)
     key = (gpu, placement, budget)
     known = graph._derived.get("gpu_graph")
     if known is None or known[0] != key:
@@ -77,6 +110,44 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
     return gpu_graph(graph, gpu, placement, 2), gpu_graph(transposed, gpu, placement, 2)
 
 
+def _budget(gpus: list[int], share: int) -> int:
+    """Bytes for one of `share` graphs on each GPU; 0 is what is free, which neither of two may take."""
+    if options.device_memory or share == 1:
+        return (options.device_memory or 0) // share
+    return min(_core.gpu_info(gpu)["memory_bytes"] for gpu in set(gpus)) * 9 // 10 // share
+
+
+def gpu_parts(
+    graph: csr_array, gpus: list[int], placement: str, share: int = 1, like: Any = None
+) -> Any:
+    """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is."""
+    budget = _budget(gpus, share)
+    key = (tuple(gpus), placement, budget, None if like is None else id(like))
+    known = graph._derived.get("gpu_parts")
+    if known is None or known[0] != key:
+        graph._derived.pop("gpu_parts", None)
+        # `like` is kept as long as its identity stands for it
+        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like), like
+        graph._derived["gpu_parts"] = known
+    return known[1]
+
+
+def gpu_parts_pair(graph: csr_array, gpus: list[int], placement: str) -> tuple[Any, Any]:
+    """As `gpu_graphs`, over several GPUs."""
+    if graph.place == "device":
+        raise ValueError(
+            "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
+        )
+    reversed_edges = edges_in(graph)
+    if graph._derived.get("symmetric_pattern"):
+        own = gpu_parts(graph, gpus, placement)
+        return own, own
+    if reversed_edges is None:
+        return gpu_parts(graph, gpus, placement), None
+    own = gpu_parts(graph, gpus, placement, 2)
+    return own, gpu_parts(graph.T.formed(), gpus, placement, 2, own)
+
+
 def report(kernel: str, graph: Any, told: dict[str, Any]) -> None:
     """Tells `ps.trace` what a traversal did."""
     events = active()
@@ -90,6 +161,7 @@ def report(kernel: str, graph: Any, told: dict[str, Any]) -> None:
             "schedule": "in_core" if in_core else "zero_copy",
             "kernel": kernel,
             "gpu": facts["gpu"],
+            "gpus": facts.get("gpus", [facts["gpu"]]),
             "link_bytes": 0 if in_core or read is None else read["bytes"],
             "edge_bytes": 4 * facts["edges"],
             "graph": facts,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.csgraph._gpu import chosen_gpu, gpu_graphs, report
+from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 
@@ -39,14 +39,17 @@ def bfs(
     return_predecessors : bool
     sources : array of k integers, optional
         Search from each of them instead. On a GPU 64 searches run at once and share what they read (Then et al.,
-        "The more the merrier", VLDB 2014).
-    device : None, "cpu", the number of a GPU, or `ps.device(n)`
+        "The more the merrier", VLDB 2014); on several, one search after another.
+    device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
         None: a GPU where A is in pinned, managed or device memory or `ps.options.device_memory` is set, and A has
-        2^20 vertices and edges or more.
+        2^20 vertices and edges or more; `ps.options.gpus` of them where that is 2 or more and A exceeds the budget of
+        one. With several, each has a range of the vertices with about equally many edges, and reads its lists over its
+        own link; they exchange bitmaps after each level. One is better for graphs of thousands of small levels.
     method, access, placement, sample, counted
         What follows concerns GPUs; the CPU has one way.
     method : "auto", "top_down" or "level_synchronous"
-        "top_down" never goes bottom-up, "level_synchronous" is EMOGI's algorithm (min-2020), a baseline.
+        "top_down" never goes bottom-up, "level_synchronous" is EMOGI's algorithm (min-2020), a baseline
+        on one GPU.
     access : "auto", "strided", "merged", "aligned" or "direct"
         How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
         its own memory. "auto": aligned over the link, direct in device memory.
@@ -86,18 +89,24 @@ def bfs(
     graph = as_graph(A, "bfs")
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
     _check_names(method=method, access=access, placement=placement, sample=sample)
-    gpu = chosen_gpu(graph, device)
+    gpus = chosen_gpus(graph, device)
     if not directed:
         graph = undirected(graph)
-    if gpu is None:
+    several = len(gpus) > 1
+    if not gpus:
         find = functools.partial(_search_cpu, graph, return_predecessors)
     else:
-        pair = gpu_graphs(graph, gpu, placement)
+        pair = (
+            gpu_parts_pair(graph, gpus, placement)
+            if several
+            else gpu_graphs(graph, gpus[0], placement)
+        )
         how = {"method": method, "access": access, "sample": sample, "count": bool(counted)}
-        find = functools.partial(_search_gpu, graph, pair, how, return_predecessors)
+        search = _core.bfs_parts if several else _core.bfs_gpu
+        find = functools.partial(_search_gpu, search, graph, pair, how, return_predecessors)
     if sources is None:
         levels, predecessors = find(starts[0])
-    elif gpu is not None and not return_predecessors and method != "level_synchronous":
+    elif len(gpus) == 1 and not return_predecessors and method != "level_synchronous":
         levels, told = _core.bfs_many_gpu(*pair, starts, **how)
         report("bfs", pair[0], told)
         return levels
@@ -139,9 +148,9 @@ def _search_cpu(graph: Any, tree: bool, start: int) -> tuple[np.ndarray, np.ndar
 
 
 def _search_gpu(
-    graph: Any, pair: tuple[Any, Any], how: dict[str, Any], tree: bool, start: int
+    search: Any, graph: Any, pair: tuple[Any, Any], how: dict[str, Any], tree: bool, start: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    levels, predecessors, told = _core.bfs_gpu(*pair, start, predecessors=bool(tree), **how)
+    levels, predecessors, told = search(*pair, start, predecessors=bool(tree), **how)
     note_missed(graph, told["missed"])
     report("bfs", pair[0], told)
     return levels, predecessors

@@ -9,12 +9,61 @@
 #include "penstock/graph/bfs_gpu.hpp"
 
 namespace penstock::bind {
-namespace {
 
-[[noreturn]] void no_gpu_build() {
+void no_gpu_build() {
   throw Error(Errc::not_compiled, "traversals on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or install "
                                   "a CUDA toolkit and build again");
 }
+
+nb::dict as_dict(const GpuGraphFacts& f) {
+  nb::dict d;
+  d["gpu"] = f.gpu, d["placement"] = std::string(name(f.placement));
+  d["vertices"] = f.vertices, d["edges"] = f.edges, d["budget"] = f.budget, d["used_bytes"] = f.used();
+  d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
+  d["cache_bytes"] = f.cache_bytes, d["other_bytes"] = f.other_bytes;
+  d["sample_size"] = f.sample_size, d["cached_edges"] = f.cached_edges;
+  d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds, d["cache_seconds"] = f.cache_seconds;
+  return d;
+}
+
+namespace {
+
+BfsMethod method_named(const std::string& text) {
+  if (text == "auto") return BfsMethod::automatic;
+  if (text == "top_down") return BfsMethod::top_down;
+  require(text == "level_synchronous",
+          "method=\"" + text + "\" is unknown: choose auto, top_down or level_synchronous");
+  return BfsMethod::level_synchronous;
+}
+
+}  // namespace
+
+BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors,
+                          bool count) {
+  return {.method = method_named(method),
+          .access = access_named(access),
+          .sample = sample,
+          .predecessors = predecessors,
+          .count = count};
+}
+
+nb::tuple as_tuple(const BfsGpuResult& r, const BfsGpuOptions& options) {
+  nb::list steps;
+  for (const auto& s : r.steps) {
+    nb::dict step;
+    step["kind"] = std::string(kBfsStepKinds[static_cast<int>(s.kind)]);
+    step["first_level"] = s.first_level, step["levels"] = s.levels;
+    step["frontier"] = s.frontier, step["edges"] = s.edges, step["open"] = s.open;
+    steps.append(step);
+  }
+  nb::dict told;
+  told["steps"] = steps, told["reached"] = r.reached, told["depth"] = r.depth, told["missed"] = r.missed;
+  told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+  told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+  return nb::make_tuple(as_result(r.levels), options.predecessors ? as_result(r.predecessors) : nb::none(), told);
+}
+
+namespace {
 
 BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] const GpuGraphOptions& options) {
   if constexpr (have_cuda) {
@@ -28,39 +77,10 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
   }
 }
 
-nb::dict facts(const BoundGpuGraph& g) {
-  const auto& f = g.graph->facts();
-  nb::dict d;
-  d["gpu"] = f.gpu, d["placement"] = std::string(name(f.placement));
-  d["vertices"] = f.vertices, d["edges"] = f.edges, d["budget"] = f.budget, d["used_bytes"] = f.used();
-  d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
-  d["cache_bytes"] = f.cache_bytes, d["other_bytes"] = f.other_bytes;
-  d["sample_size"] = f.sample_size, d["cached_edges"] = f.cached_edges;
-  d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds, d["cache_seconds"] = f.cache_seconds;
-  return d;
-}
-
 SampleOf sample_named(const std::string& kind) {
   if (kind == "highest_degree") return SampleOf::highest_degree;
   require(kind == "first", "kind=\"" + kind + "\" is unknown: choose highest_degree or first");
   return SampleOf::first;
-}
-
-BfsMethod method_named(const std::string& text) {
-  if (text == "auto") return BfsMethod::automatic;
-  if (text == "top_down") return BfsMethod::top_down;
-  require(text == "level_synchronous",
-          "method=\"" + text + "\" is unknown: choose auto, top_down or level_synchronous");
-  return BfsMethod::level_synchronous;
-}
-
-BfsGpuOptions options_of(const std::string& method, const std::string& access, int sample, bool predecessors,
-                         bool count) {
-  return {.method = method_named(method),
-          .access = access_named(access),
-          .sample = sample,
-          .predecessors = predecessors,
-          .count = count};
 }
 
 nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in, [[maybe_unused]] Index source,
@@ -71,19 +91,7 @@ nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuG
       const nb::gil_scoped_release release;
       r = bfs_gpu(*out.graph, in ? in->graph.get() : nullptr, source, options);
     }
-    nb::list steps;
-    for (const auto& s : r.steps) {
-      nb::dict step;
-      step["kind"] = std::string(kBfsStepKinds[static_cast<int>(s.kind)]);
-      step["first_level"] = s.first_level, step["levels"] = s.levels;
-      step["frontier"] = s.frontier, step["edges"] = s.edges, step["open"] = s.open;
-      steps.append(step);
-    }
-    nb::dict told;
-    told["steps"] = steps, told["reached"] = r.reached, told["depth"] = r.depth, told["missed"] = r.missed;
-    told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
-    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-    return nb::make_tuple(as_result(r.levels), options.predecessors ? as_result(r.predecessors) : nb::none(), told);
+    return as_tuple(r, options);
   } else {
     no_gpu_build();
   }
@@ -118,7 +126,7 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 
 void graph_gpu(nb::module_& m) {
   nb::class_<BoundGpuGraph>(m, "GpuGraph", "What traversals of one graph on one GPU share: where its edges are, samples of them.")
-      .def("facts", facts)
+      .def("facts", [](const BoundGpuGraph& g) { return as_dict(g.graph->facts()); })
       .def("make_sample", [](BoundGpuGraph& g, int size, const std::string& kind) {
         const auto of = sample_named(kind);
         if constexpr (have_cuda) {
@@ -141,13 +149,13 @@ void graph_gpu(nb::module_& m) {
         "device_memory is the budget in bytes, 0 what is free.");
   m.def("bfs_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
                       const std::string& access, int sample, bool predecessors, bool count) {
-    return search(out, in, source, options_of(method, access, sample, predecessors, count));
+    return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
   }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto", nb::arg("access") = "auto",
         nb::arg("sample") = 4, nb::arg("predecessors") = false, nb::arg("count") = false,
         "(levels, predecessors or None, what was done)");
   m.def("bfs_many_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, const ReadArray<Index>& sources, const std::string& method,
                            const std::string& access, int sample, bool count) {
-    return search_many(out, in, sources, options_of(method, access, sample, false, count));
+    return search_many(out, in, sources, bfs_options(method, access, sample, false, count));
   }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("sources"), nb::arg("method") = "auto",
         nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("count") = false, "(levels of shape (k, n), what was done)");
 }

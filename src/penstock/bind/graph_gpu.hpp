@@ -4,6 +4,7 @@
 #include <string>
 
 #include "penstock/bind/graph.hpp"
+#include "penstock/graph/bfs_gpu.hpp"
 #include "penstock/graph/gpu_graph.hpp"
 
 namespace penstock::bind {
@@ -36,5 +37,12 @@ inline nb::dict as_dict(const LinkCounts& counts) {
   d["bytes"] = counts.bytes(), d["requests"] = sizes;
   return d;
 }
+
+// Of graph_gpu.cpp, for searches over one GPU or several.
+[[noreturn]] void no_gpu_build();
+nb::dict as_dict(const GpuGraphFacts& facts);
+BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors, bool count);
+/// (levels, predecessors or None, what was done)
+nb::tuple as_tuple(const BfsGpuResult& result, const BfsGpuOptions& options);
 
 }  // namespace penstock::bind

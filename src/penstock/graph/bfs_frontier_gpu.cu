@@ -30,7 +30,7 @@ __global__ void mark_source(BfsState s, Index source) {
 __global__ void __launch_bounds__(kThreads) find_new(BfsState s) {
   count_bits(s.words, s.starts, [=](std::int64_t w) {
     const Bits now = s.visited[w], fresh = now & ~s.before[w];
-    s.front[w] = fresh;
+    s.own_front[w] = fresh;
     if (fresh) s.before[w] = now;
     return fresh;
   });
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) find_new(BfsState s) {
 __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Index depth) {
   const unsigned lane = threadIdx.x & 31;
   unsigned long long edges = 0, long_edges = 0;
-  visit_bits(s.front, s.words, s.starts, [&](std::int64_t w, Bits word, Index position) {
+  visit_bits(s.own_front, s.words, s.starts, [&](std::int64_t w, Bits word, Index position) {
     if (!(word >> lane & 1)) return;
     const auto v = Index(w * 32 + lane);
     s.list[position + __popc(word & ((1u << lane) - 1))] = v;

@@ -38,6 +38,8 @@ struct BfsWork {
             .visited = part(0),
             .before = part(1),
             .front = part(2),
+            .own_front = part(2),
+            .all_visited = part(0),
             .open = part(3),
             .list = list.data,
             .open_list = open_list.data,
@@ -72,7 +74,7 @@ class BfsRun {
         in_view_(view_of(in ? *in : out)) {
     if (options.predecessors) {
       if (!work_.parents.data) work_.parents = out.take<Index>(out.vertices(), "the predecessors");
-      s_.parents = work_.parents.data;
+      s_.parents = s_.all_parents = work_.parents.data;
     }
     access_ = options.access.value_or(out.best_access());
     mark_done();
@@ -196,13 +198,14 @@ class BfsRun {
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
     if (up) {
       const auto candidates = double(std::max<std::int64_t>(1, work_.candidates));
-      gpu::ask_samples(in_view_, s_,
-                       {.frontier = double(from.frontier),
-                        .edges = double(from.edges),
-                        .long_edges = double(from.long_edges),
-                        .all_edges = double(g_.edges()),
-                        .mean_degree = double(g_.edges()) / candidates},
-                       stream());
+      gpu::ask_samples(in_view_, s_, stream());
+      gpu::choose_way(s_,
+                      {.frontier = double(from.frontier),
+                       .edges = double(from.edges),
+                       .long_edges = double(from.long_edges),
+                       .all_edges = double(g_.edges()),
+                       .mean_degree = double(g_.edges()) / candidates},
+                      stream());
     }
     gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
     if (up) gpu::step_up(in_view_, s_, options_.count, stream());

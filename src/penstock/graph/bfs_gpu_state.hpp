@@ -33,17 +33,23 @@ struct SmallCounts {
   Index size = 0, unused = 0;
 };
 
+/// A search of a whole graph, or a part's share of one: `front`, `all_visited` and `all_parents` are of all vertices of
+/// the graph, the other arrays of the part's. In the first case front == own_front and so on.
 struct BfsState {
   std::int64_t vertices = 0, words = 0;
   Index* levels = nullptr;
-  Index* parents = nullptr;  // null: not asked for
-  Bits* visited = nullptr;   // reached, or never to be reached (no edges into it), or beyond the last vertex
-  Bits* before = nullptr;    // `visited` when the level began
-  Bits* front = nullptr;     // the frontier
-  Bits* open = nullptr;      // vertices whose samples did not tell
-  Index* list = nullptr;     // the frontier, ascending
-  Index* open_list = nullptr;  // `open`, ascending
-  Index* starts = nullptr;     // for compactions
+  Index* parents = nullptr;   // null: not asked for
+  Bits* visited = nullptr;    // reached, or never to be reached (no edges into it), or beyond the last vertex
+  Bits* before = nullptr;     // `visited` when the level began
+  Bits* front = nullptr;      // the frontier
+  Bits* own_front = nullptr;  // where a step writes it: front's words of these vertices
+  Bits* all_visited = nullptr;   // where top-down steps set bits: `visited`, or more vertices around it
+  Index* all_parents = nullptr;  // likewise
+  Index first = 0;               // what the graph calls vertex 0 of a part
+  Bits* open = nullptr;          // vertices whose samples did not tell
+  Index* list = nullptr;         // the frontier, ascending
+  Index* open_list = nullptr;    // `open`, ascending
+  Index* starts = nullptr;       // for compactions
   Segment* segments = nullptr;
   BfsCounts* counts = nullptr;
   SmallCounts* small = nullptr;  // three of them
@@ -64,8 +70,10 @@ void step_down(const ListView& g, const BfsState& s, Index frontier, Index segme
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
 };
-/// Asks the samples of all that is not visited; what remains is in open_list, and counts->down says how to go on.
-void ask_samples(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream);
+/// Asks the samples of all that is not visited; what remains is in open_list.
+void ask_samples(const ListView& in, const BfsState& s, Stream stream);
+/// counts->down: whether what remains is left to a top-down step.
+void choose_way(const BfsState& s, const UpChoice& choice, Stream stream);
 /// Unless counts->down: reads the lists of open_list as far as the first entry that is in the frontier.
 void step_up(const ListView& in, const BfsState& s, bool count, Stream stream);
 

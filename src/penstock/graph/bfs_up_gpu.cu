@@ -132,10 +132,14 @@ std::int64_t few(std::int64_t blocks) { return blocks < kBlocks ? blocks : kBloc
 
 }  // namespace
 
-void ask_samples(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream) {
+void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const UseDevice use(stream.where);
   launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps), stream, in, s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
+}
+
+void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
+  const UseDevice use(stream.where);
   cudaLaunchConfig_t one{};
   one.gridDim = one.blockDim = dim3(1);
   one.stream = static_cast<cudaStream_t>(stream.handle);

@@ -7,15 +7,15 @@ namespace penstock::gpu {
 
 __device__ inline bool has(const Bits* bits, Index v) { return bits[v >> 5] >> (v & 31) & 1; }
 
-/// Reaches u from v. Most edges lead to old vertices, so a read comes before the atomic; it may be stale, which costs
+/// Reaches u from vertex v of this part. Most edges lead to old vertices, so a read comes before the atomic; it may be stale, which costs
 /// one atomic more.
 __device__ inline void reach(const BfsState& s, Index u, Index v) {
   const Bits bit = Bits(1) << (u & 31);
-  if (s.visited[u >> 5] & bit) return;
-  if (!s.parents) {
-    atomicOr(&s.visited[u >> 5], bit);
-  } else if (!(atomicOr(&s.visited[u >> 5], bit) & bit)) {
-    s.parents[u] = v;
+  if (s.all_visited[u >> 5] & bit) return;
+  if (!s.all_parents) {
+    atomicOr(&s.all_visited[u >> 5], bit);
+  } else if (!(atomicOr(&s.all_visited[u >> 5], bit) & bit)) {
+    s.all_parents[u] = s.first + v;
   }
 }
 

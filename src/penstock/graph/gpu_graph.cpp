@@ -20,34 +20,51 @@ void check_graph(const Array<const Offset>& offsets, const Array<const Index>& e
   require(edges.size >= 0, "a graph on a GPU: the edges are missing");
 }
 
+Array<const std::byte> bytes_of(const Array<const Index>& a) {
+  return {reinterpret_cast<const std::byte*>(a.data), a.bytes(), a.place, a.owner};
+}
+
 }  // namespace
 
 GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
                    const GpuGraphOptions& options)
-    : user_{offsets.owner, edges.owner}, stream_(Where{options.gpu}) {
+    : user_{offsets.owner, edges.owner}, stream_(Where{options.gpu}), all_offsets_(offsets) {
   check_graph(offsets, edges);
   const ScopedTimer timer(&facts_.build_seconds);
+  const auto all = offsets.size - 1, first = options.first;
+  const auto count = options.count < 0 ? all - first : options.count;
+  require(
+      first >= 0 && count >= 0 && first + count <= all,
+      "vertices " + text(first) + " to " + text(first + count) + " are not all of a graph of " + text(all));
+  const bool part = count < all;
+  require(!part || can_read(Where{}, offsets.place),
+          "a part of a graph on a GPU needs offsets that the host reads");
+  const auto base = part ? offsets.data[first] : 0;
+  const auto own_offsets = offsets.slice(first, count + 1);
+  const auto own = edges.slice(base, part ? offsets.data[first + count] - base : edges.size);
   facts_.gpu = options.gpu;
-  facts_.vertices = offsets.size - 1;
-  facts_.edges = edges.size;
+  facts_.vertices = count, facts_.first_vertex = first, facts_.all_vertices = all;
+  facts_.edges = own.size;
   facts_.budget = options.device_memory > 0
                       ? options.device_memory
                       : std::max<std::int64_t>(0, gpu_info(options.gpu).free_bytes - kGpuReserve);
   facts_.placement =
-      options.placement ? *options.placement : choose_placement(vertices(), this->edges(), facts_.budget);
-  if (offsets.place == device()) {
-    offsets_ = offsets;
+      options.placement
+          ? *options.placement
+          : choose_placement(count, own.size, facts_.budget - (part ? kSharedVertexBytes * all : 0));
+  if (own_offsets.place == device()) {
+    offsets_ = own_offsets;
   } else {
-    auto owner = take_bytes(offsets.bytes(), "the offsets of the lists", facts_.offset_bytes);
-    copy_to(owner.get(), offsets.data, offsets.bytes());
-    offsets_ = {static_cast<const Offset*>(owner.get()), offsets.size, device(), owner};
+    auto owner = take_bytes(own_offsets.bytes(), "the offsets of the lists", facts_.offset_bytes);
+    copy_to(owner.get(), own_offsets.data, own_offsets.bytes());
+    offsets_ = {static_cast<const Offset*>(owner.get()), own_offsets.size, device(), owner};
   }
   const void* placed = nullptr;
-  edges_ = place(edges.data, edges.bytes(), edges.place, &placed, facts_.edge_bytes);
+  edges_ = place(bytes_of(own), bytes_of(edges), &placed, facts_.edge_bytes);
   counts_ = take<LinkCounts>(1, "counters");
   view_ = {.vertices = vertices(),
            .offsets = offsets_.data,
-           .edges = static_cast<const Index*>(placed),
+           .edges = static_cast<const Index*>(placed) - base,
            .counts = counts_.data};
   clear_counts();
   synchronize(stream());
@@ -86,25 +103,29 @@ std::shared_ptr<void> GpuGraph::lock(const void* data, std::int64_t bytes) const
   return held;
 }
 
-std::shared_ptr<void> GpuGraph::place(const void* data, std::int64_t bytes, Place from, const void** placed,
-                                      std::int64_t& account) {
-  *placed = data;
+/// `data` are all of `whole` or a part: the pages of the whole are locked, once for all parts, as two parts may share one.
+std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
+                                      const void** placed, std::int64_t& account) {
+  const auto from = data.place;
+  const auto bytes = data.bytes();
+  *placed = data.data;
   if (placement() == EdgePlacement::device) {
     if (from == device()) return {};
     auto copy = take_bytes(bytes, "the edges", account);
-    copy_to(copy.get(), data, bytes);
+    copy_to(copy.get(), data.data, bytes);
     return *placed = copy.get(), copy;
   }
   if (from.memory == Memory::device)
     throw Error(Errc::not_accessible,
                 "the edges are in device memory: give placement=\"device\", or a matrix in host memory");
   const bool ordinary = from.memory == Memory::host || from.memory == Memory::mapped;
-  if (placement() == EdgePlacement::pinned && !(ordinary && bytes < kLockBytes)) return lock(data, bytes);
+  if (placement() == EdgePlacement::pinned && !(ordinary && whole.size < kLockBytes))
+    return lock(whole.data, whole.bytes());
   const bool managed =
       placement() == EdgePlacement::managed_read_mostly || placement() == EdgePlacement::managed_accessed_by;
   auto copy =
       allocate_bytes(bytes, managed ? Place{Memory::managed, device().ordinal} : Place{Memory::pinned, 0});
-  copy_async(copy.get(), data, bytes, Stream{nullptr, Where{}});  // by the CPU's threads
+  copy_async(copy.get(), data.data, bytes, Stream{nullptr, Where{}});  // by the CPU's threads
   if (managed)
     advise(
         copy.get(), bytes,
@@ -121,11 +142,18 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   view_.sample = nullptr, view_.sample_size = 0;
   sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
   sample_asked_ = size, sample_kind_ = kind;
-  const int slots = choose_sample(vertices(), left(), size);
+  const bool part = vertices() < all_vertices();
+  const bool degrees = part && kind == SampleOf::highest_degree;
+  const int slots = choose_sample(vertices(), left() - (degrees ? all_offsets_.bytes() : 0), size);
   if (slots == 0) return;
+  Array<Offset> all;
+  if (degrees) {
+    all = allocate<Offset>(all_offsets_.size, device());
+    copy_to(all.data, all_offsets_.data, all_offsets_.bytes());
+  }
   auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
   sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
-  gpu::build_sample(view_, kind, sample_.data, slots, stream());
+  gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
   synchronize(stream());
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
 }
@@ -175,10 +203,11 @@ GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int 
           "values along edges take 1, 2, 4 or 8 bytes, not " + text(entry_bytes));
   require(values.size == edges() * entry_bytes, "values along edges: " + text(values.size) + " bytes for " +
                                                     text(edges()) + " edges of " + text(entry_bytes));
+  require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
   Along out;
   auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
   held->push_back(values.owner);
-  held->push_back(place(values.data, values.bytes(), values.place, &out.edges, facts_.edge_bytes));
+  held->push_back(place(values, values, &out.edges, facts_.edge_bytes));
   if (view_.list_begin) {
     held->push_back(
         take_bytes(cache_.size * entry_bytes, "what belongs to the cached lists", facts_.cache_bytes));

@@ -37,15 +37,19 @@ struct GpuGraphOptions {
   int gpu = 0;
   std::optional<EdgePlacement> placement = {};  // empty: device where all fits the budget, else pinned
   std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
+  std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
 };
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
+/// What a search over several GPUs takes on each of them for every vertex of the graph: bitmaps and predecessors.
+inline constexpr std::int64_t kSharedVertexBytes = 5;
 
 struct GpuGraphFacts {
   int gpu = 0;
   EdgePlacement placement = EdgePlacement::pinned;
-  std::int64_t vertices = 0, edges = 0;
+  std::int64_t vertices = 0, edges = 0;             // of this part
+  std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
   std::int64_t budget = 0;  // of device memory, in bytes; the rest are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0;
@@ -60,11 +64,12 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
 /// The largest sample of at most `wanted` (a multiple of 4) slots that fits what is left beside the vertices' arrays.
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
-/// One graph as the traversals of one GPU see it, kept between them. One traversal at a time: they hold `turn()`.
+/// One graph, or the lists of a range of its vertices, as the traversals of one GPU see it, kept between them. One
+/// traversal at a time: they hold `turn()`.
 class GpuGraph {
  public:
   /// Arrays of a CSR matrix with as many rows as columns, which this shares. Throws Error{out_of_memory}, with the
-  /// numbers, where the offsets or the placement asked for do not fit.
+  /// numbers, where the offsets or the placement asked for do not fit. A part needs offsets that the host can read.
   GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
            const GpuGraphOptions& options);
   GpuGraph(const GpuGraph&) = delete;
@@ -74,6 +79,8 @@ class GpuGraph {
   Stream stream() const { return stream_; }
   std::int64_t vertices() const { return facts_.vertices; }
   Offset edges() const { return facts_.edges; }
+  std::int64_t first_vertex() const { return facts_.first_vertex; }
+  std::int64_t all_vertices() const { return facts_.all_vertices; }
   EdgePlacement placement() const { return facts_.placement; }
   bool in_core() const { return placement() == EdgePlacement::device; }
   /// What Python calls "auto": aligned over the link, direct in device memory.
@@ -87,13 +94,14 @@ class GpuGraph {
 
   /// `size` neighbours of every vertex in device memory: 4, 8 or 16 slots, by one ordered pass over the edges. Kept: a
   /// call that finds as large a sample of the same kind does nothing. Takes fewer slots, or none, where they do not fit.
+  /// For a part, the offsets of the whole graph are on the device meanwhile.
   void make_sample(int size, SampleOf kind);
   /// Copies of the longest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside kVertexBytes
   /// a vertex). Does nothing where there is a cache already or the edges are on the device.
   void make_cache(std::int64_t bytes);
 
   /// Another array along the edges, such as weights: placed as they are, and what of it belongs to the cached lists,
-  /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes.
+  /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes. Not for parts.
   struct Along {
     const void* edges = nullptr;
     const void* cache = nullptr;  // null where nothing is cached
@@ -133,15 +141,16 @@ class GpuGraph {
   std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
   void copy_to(void* to, const void* from, std::int64_t bytes);
   /// An array of the host (or any) where this graph's placement puts it.
-  std::shared_ptr<void> place(const void* data, std::int64_t bytes, Place from, const void** placed,
-                              std::int64_t& account);
+  std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
+                              const void** placed, std::int64_t& account);
   std::shared_ptr<void> lock(const void* data, std::int64_t bytes) const;
 
   std::shared_ptr<void> user_[2];  // the arrays that we were given: they outlive the locks on their pages
   OwnedStream stream_;
   GpuGraphFacts facts_;
   ListView view_;
-  Array<const Offset> offsets_;
+  Array<const Offset> offsets_;      // on the device
+  Array<const Offset> all_offsets_;  // of the whole graph, where they were given
   std::shared_ptr<void> edges_;
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;

@@ -42,7 +42,8 @@ __device__ void insert(Key (&best)[K], Key key) {
 
 template <int K>
 __global__ void __launch_bounds__(kThreads)
-    choose_neighbours(ListView g, SampleOf kind, std::uint32_t* __restrict__ sample) {
+    choose_neighbours(ListView g, const Offset* all_offsets, SampleOf kind,
+                      std::uint32_t* __restrict__ sample) {
   const int lane = int(threadIdx.x & 31);
   const auto stride = std::int64_t(gridDim.x) * kWarps;
   for (auto v = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; v < g.vertices; v += stride) {
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(kThreads)
       Key best[K] = {};
       const List list{g.edges, begin, end - begin < kLook ? end : begin + kLook, false};
       walk<Access::aligned, false>(list, nullptr,
-                                   [&](Offset, Index u) { insert(best, key_of(g.offsets, u)); });
+                                   [&](Offset, Index u) { insert(best, key_of(all_offsets, u)); });
 #pragma unroll
       for (int r = 0; r < K; ++r) {
         const Key top = max_key(best[0]);
@@ -154,13 +155,14 @@ void copy_as(const ListView& g, const void* from, void* to, Stream stream) {
 
 }  // namespace
 
-void build_sample(const ListView& g, SampleOf kind, std::uint32_t* sample, int size, Stream stream) {
+void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, std::uint32_t* sample,
+                  int size, Stream stream) {
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
   const auto blocks = grid(blocks_for(g.vertices * 32));
-  if (size == 4) launch(choose_neighbours<4>, blocks, stream, g, kind, sample);
-  else if (size == 8) launch(choose_neighbours<8>, blocks, stream, g, kind, sample);
-  else launch(choose_neighbours<16>, blocks, stream, g, kind, sample);
+  if (size == 4) launch(choose_neighbours<4>, blocks, stream, g, all_offsets, kind, sample);
+  else if (size == 8) launch(choose_neighbours<8>, blocks, stream, g, all_offsets, kind, sample);
+  else launch(choose_neighbours<16>, blocks, stream, g, all_offsets, kind, sample);
 }
 
 void count_degrees(const ListView& g, unsigned long long* edges, Stream stream) {

@@ -5,7 +5,9 @@
 // The kernels behind GpuGraph, all on the stream of a GPU.
 namespace penstock::gpu {
 
-void build_sample(const ListView& g, SampleOf kind, std::uint32_t* sample, int size, Stream stream);
+/// `all_offsets`: of all vertices of the graph, on the device, for the degrees of neighbours; read for highest_degree alone.
+void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, std::uint32_t* sample,
+                  int size, Stream stream);
 
 /// Degrees in buckets of an eighth of an octave: how many edges the lists of each bucket hold.
 inline constexpr int kDegreeBuckets = 8 * 64;

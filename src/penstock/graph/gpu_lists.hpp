@@ -28,10 +28,12 @@ struct LinkCounts {
 inline constexpr std::uint32_t kWholeList = 0x80000000u;
 inline constexpr std::uint32_t kNoVertex = 0x7fffffffu;  // an empty slot, the sign bit aside
 
+/// Lists of all vertices of a graph, or of a range of them: then a vertex is counted from the range's first, its neighbours
+/// from the graph's.
 struct ListView {
   std::int64_t vertices = 0;
   const Offset* offsets = nullptr;  // vertices + 1, device
-  const Index* edges = nullptr;     // anywhere that the GPU reads
+  const Index* edges = nullptr;     // anywhere that the GPU reads; offsets[0] need not be 0
   const Offset* list_begin =
       nullptr;                   // of each vertex: >= 0 in `edges`, else ~x in `cache`; null: none is cached
   const Index* cache = nullptr;  // device

@@ -1,0 +1,84 @@
+#pragma once
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace penstock {
+
+/// Host threads that work in step, one for each GPU; the first is the caller's. Where one fails, the others stop at their
+/// next meeting.
+class Team {
+ public:
+  explicit Team(int members) : members_(members), expected_(members) {}
+
+  int members() const { return members_; }
+
+  /// f(member) on each thread; once for a team. The first exception is thrown again here, after all have ended.
+  template <class F>
+  void run(F&& f) {
+    const auto guarded = [&](int me) noexcept {
+      try {
+        f(me);
+      } catch (const Stopped&) {  // another has failed
+      } catch (...) {
+        fail(std::current_exception());
+      }
+    };
+    {
+      std::vector<std::jthread> others;
+      int started = 1;
+      try {
+        for (; started < members_; ++started) others.emplace_back(guarded, started);
+      } catch (...) {  // the system has no more threads
+        for (int k = started; k < members_; ++k) fail(std::current_exception());
+      }
+      guarded(0);
+    }
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  /// Waits for all; what each has written before, all can read after. Leaves f where another thread has failed.
+  void meet() {
+    unsigned now;
+    {
+      const std::lock_guard guard(lock_);
+      now = meeting_.load(std::memory_order_relaxed);
+      if (++arrived_ == expected_) end_meeting();
+    }
+    // Others come within a level's time on a GPU: sleeping and being woken would take as long.
+    for (int i = 0; i < kLooks && meeting_.load(std::memory_order_acquire) == now; ++i)
+      std::this_thread::yield();
+    meeting_.wait(now, std::memory_order_acquire);
+    if (stop_) throw Stopped();
+  }
+
+ private:
+  static constexpr int kLooks = 1000;
+  struct Stopped {};
+
+  /// With the lock. All leave at the same meeting, as a failure counts from the end of one.
+  void end_meeting() {
+    arrived_ = 0;
+    stop_ = error_ != nullptr;
+    meeting_.fetch_add(1, std::memory_order_release);
+    meeting_.notify_all();
+  }
+
+  void fail(std::exception_ptr error) {
+    const std::lock_guard guard(lock_);
+    if (!error_) error_ = std::move(error);
+    if (--expected_ == arrived_ && expected_ > 0) end_meeting();
+  }
+
+  int members_;
+  std::mutex lock_;
+  int expected_, arrived_ = 0;
+  std::exception_ptr error_;
+  std::atomic<unsigned> meeting_ = 0;
+  bool stop_ = false;  // written while all wait
+};
+
+}  // namespace penstock

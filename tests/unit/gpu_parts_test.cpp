@@ -1,0 +1,116 @@
+// Ranges of vertices for several GPUs, and the threads that drive these.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/graph/gpu_team.hpp"
+#include "penstock/graph/vertex_parts.hpp"
+
+namespace penstock {
+namespace {
+
+std::vector<Offset> offsets_of(const std::vector<Offset>& degrees) {
+  std::vector<Offset> offsets{0};
+  for (const auto d : degrees) offsets.push_back(offsets.back() + d);
+  return offsets;
+}
+
+void expect_ranges(const std::vector<std::int64_t>& cuts, std::int64_t n, int parts) {
+  ASSERT_GE(cuts.size(), 2u);
+  EXPECT_LE(cuts.size(), std::size_t(parts) + 1);
+  EXPECT_EQ(cuts.front(), 0);
+  EXPECT_EQ(cuts.back(), n);
+  for (std::size_t i = 1; i + 1 < cuts.size(); ++i) EXPECT_EQ(cuts[i] % kPartVertices, 0);
+  for (std::size_t i = 1; i < cuts.size(); ++i)
+    if (n > 0) EXPECT_LT(cuts[i - 1], cuts[i]);
+}
+
+TEST(VertexParts, EdgesAreBalanced) {
+  std::vector<Offset> degrees(100'000);
+  for (std::size_t v = 0; v < degrees.size(); ++v) degrees[v] = Offset(v % 97 + (v < 1000 ? 5000 : 0));
+  const auto offsets = offsets_of(degrees);
+  for (const int parts : {1, 2, 3, 4, 8}) {
+    const auto cuts = cut_vertices(offsets, parts);
+    expect_ranges(cuts, 100'000, parts);
+    ASSERT_EQ(cuts.size(), std::size_t(parts) + 1);
+    const auto share = double(offsets.back() + 100'000) / parts;
+    for (int p = 0; p < parts; ++p) {
+      const auto begin = cuts[std::size_t(p)], end = cuts[std::size_t(p) + 1];
+      const auto cost = offsets[std::size_t(end)] - offsets[std::size_t(begin)] + end - begin;
+      EXPECT_NEAR(double(cost), share, 33 * 5100.0) << parts << " parts, part " << p;
+    }
+  }
+}
+
+TEST(VertexParts, NoRangeIsEmpty) {
+  for (const std::int64_t n : {0, 1, 31, 32, 33, 63, 64, 65, 1000})
+    for (const int parts : {1, 2, 3, 8, 100}) {
+      expect_ranges(cut_vertices(offsets_of(std::vector<Offset>(std::size_t(n), 0)), parts), n, parts);
+      std::vector<Offset> hub(std::size_t(n), 1);
+      if (n > 0) hub[std::size_t(n / 2)] = 1 << 20;
+      expect_ranges(cut_vertices(offsets_of(hub), parts), n, parts);
+    }
+  EXPECT_EQ(cut_vertices(offsets_of(std::vector<Offset>(64, 0)), 2), (std::vector<std::int64_t>{0, 32, 64}));
+  EXPECT_THROW(cut_vertices(offsets_of({1}), 0), Error);
+}
+
+TEST(VertexParts, EdgesBeyond32Bits) {
+  const std::vector<Offset> offsets{0, Offset(1) << 40};
+  EXPECT_EQ(cut_vertices(offsets, 4), (std::vector<std::int64_t>{0, 1}));
+  std::vector<Offset> many(1025);
+  for (std::size_t v = 0; v < many.size(); ++v) many[v] = Offset(v) << 33;
+  EXPECT_EQ(cut_vertices(many, 4), (std::vector<std::int64_t>{0, 256, 512, 768, 1024}));
+}
+
+TEST(Team, MembersReadAfterAMeetingWhatOthersWroteBefore) {
+  for (const int members : {1, 2, 5}) {
+    Team team(members);
+    std::vector<int> written(std::size_t(members), 0);
+    std::atomic<int> wrong = 0;
+    team.run([&](int me) {
+      for (int round = 1; round <= 200; ++round) {
+        written[std::size_t(me)] = round;
+        team.meet();
+        wrong += std::accumulate(written.begin(), written.end(), 0) != round * members;
+        team.meet();
+      }
+    });
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(Team, AFailureStopsAll) {
+  for (int failing = 0; failing < 4; ++failing)
+    for (int at = 0; at < 20; ++at) {
+      Team team(4);
+      std::atomic<int> rounds = 0;
+      const auto run = [&] {
+        team.run([&](int me) {
+          for (int round = 0; round < 1000; ++round) {
+            if (me == failing && round == at) throw std::runtime_error("round " + std::to_string(round));
+            team.meet();
+            ++rounds;
+          }
+        });
+      };
+      EXPECT_THROW(run(), std::runtime_error);
+      EXPECT_EQ(rounds, 4 * at) << "all leave at the meeting that one did not come to";
+    }
+}
+
+TEST(Team, SeveralMayFailAtOnce) {
+  Team team(3);
+  EXPECT_THROW(team.run([&](int me) {
+    team.meet();
+    if (me != 1) throw std::runtime_error("one of two");
+    team.meet();
+    FAIL() << "the others have failed";
+  }),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace penstock
