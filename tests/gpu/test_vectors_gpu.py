@@ -223,6 +223,8 @@ def test_memory_is_given_back():
 def prepared(A, **how):
     """A with a plan; `how` as in ps.Streamed."""
     pytest.importorskip("penstock._streaming")
+    if isinstance(how["gpus"], list) and max(how["gpus"]) >= _core.device_count():
+        pytest.skip("needs two GPUs")
     A.prepare(schedule=ps.Streamed(**how), products=50)
     return A
 
@@ -232,6 +234,9 @@ PLANS = {
     "streams_all": {"gpus": 1, "keep": False, "block": 1 << 16},
     "raw": {"gpus": 1, "keep": False, "codec": "raw", "block": 1 << 16},
     "with_cpu": {"gpus": 1, "keep": False, "codec": "raw", "block": 1 << 16, "cpu": True},
+    "one_gpu_twice": {"gpus": [0, 0], "keep": False, "block": 1 << 16},
+    "two_gpus": {"gpus": [0, 1], "keep": False, "block": 1 << 16},
+    "two_gpus_keep": {"gpus": [0, 1]},
 }
 
 

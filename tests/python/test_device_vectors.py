@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from penstock.csgraph import pagerank, verify_pagerank
+from penstock.csgraph import page_rank, pagerank, verify_pagerank
 from penstock.linalg import krylov
 
 import penstock as ps
@@ -303,3 +303,22 @@ def test_pagerank_without_room_is_the_cpus(planned, monkeypatch):
     ranks, info = pagerank(A, return_info=True)
     np.testing.assert_array_equal(ranks, expected)
     assert info["vectors"] == "cpu"
+
+
+@pytest.mark.parametrize("devices", [[-1], [-1, -1], [-1, -1, -1]], ids=str)
+def test_pagerank_by_a_plan_of_several_devices(devices):
+    """The CPU as one device of a plan, as two and as three: blocks of A^T are shared among them."""
+    A = ps.generate.rmat(12, seed=1)
+    expected, info = ps.csgraph.pagerank(A, tol=1e-9, return_info=True)
+    into, out, symmetric = page_rank._into(A)
+    plan = _core.stream_plan(
+        into._core, devices, block_bytes=1 << 15, device_memory=1 << 20, keep=False
+    )
+    assert plan.facts()["gpus"] == devices and plan.facts()["blocks"] > 3 * len(devices)
+    op = _core.plan_op(plan, "float64")
+    given = (None, None, None, 0.85, 1e-9, 100)
+    ranks, steps, _, converged = _core.pagerank_on_device(None, op, out, *given, symmetric)
+    assert (
+        converged and abs(steps - info["iterations"]) <= 8
+    )  # the CPU takes its first steps in float32
+    assert np.abs(ranks - expected).sum() < 1e-6
