@@ -33,9 +33,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   const ScopedTimer timer(&facts_.build_seconds);
   const auto all = offsets.size - 1, first = options.first;
   const auto count = options.count < 0 ? all - first : options.count;
-  require(
-      first >= 0 && count >= 0 && first + count <= all,
-      "vertices " + text(first) + " to " + text(first + count) + " are not all of a graph of " + text(all));
+  require(first >= 0 && count >= 0 && first + count <= all,
+          "vertices " + text(first) + " to " + text(first + count) + " reach beyond a graph of " + text(all));
   const bool part = count < all;
   require(!part || can_read(Where{}, offsets.place),
           "a part of a graph on a GPU needs offsets that the host reads");
