@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from penstock import _core
@@ -106,7 +106,7 @@ def from_probe(probed: dict[str, Any], memory: list[int], threads: int) -> Machi
 _LOOK = 64 << 20  # bytes
 
 
-@lru_cache(maxsize=None)
+@cache
 def _first_look(gpu: int) -> tuple[float, float]:
     """Link up and device memory's reads of one GPU, bytes per second, from a few copies: for plans made before anybody
     has run `penstock probe`. A tenth of a second, once a process; 0 where there is no memory for it."""

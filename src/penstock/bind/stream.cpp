@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "penstock/bind/ell_g.hpp"
 #include "penstock/bind/encode.hpp"
 #include "penstock/core/error.hpp"
@@ -26,12 +28,21 @@ class Pages {
   Pages(const StreamSettings& settings, bool lock) : lock_(lock) {
     for (const auto where : settings.devices) gpu_ |= where.is_gpu();
   }
+  /// The array as the plan reads it: itself, its pages locked where asked; small ones, which share pages with others and
+  /// cannot be locked, as a pinned copy.
   template <class T>
-  void add(const Array<T>& array) {
-    if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return;
-    if (lock_ && array.place.memory == Memory::host)
-      if (auto lock = lock_pages(array.data, array.bytes())) return locks.push_back(std::move(lock));
-    pinned_ = false;
+  Array<const T> ready(const Array<const T>& array) {
+    if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return array;
+    if (lock_ && array.bytes() < kLeastLocked) {
+      const auto copy = allocate<std::remove_const_t<T>>(array.size, {Memory::pinned});
+      std::memcpy(copy.data, array.data, static_cast<std::size_t>(array.bytes()));
+      return copy;
+    }
+    std::shared_ptr<void> lock;
+    if (lock_ && array.place.memory == Memory::host) lock = lock_pages(array.data, array.bytes());
+    if (lock) locks.push_back(std::move(lock));
+    else pinned_ = false;
+    return array;
   }
   bool on_gpu() const { return gpu_; }
   bool bounce() const { return !pinned_; }
@@ -74,8 +85,8 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
     check(InCore{}, place);
   }
   Pages pages(settings, pin);
-  pages.add(a.indptr), pages.add(a.indices), pages.add(a.values);
-  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(a, slot, kept); },
+  const Csr<V> read{a.rows, a.cols, pages.ready(a.indptr), pages.ready(a.indices), pages.ready(a.values)};
+  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(read, slot, kept); },
                                     {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
                                     pages.on_gpu() ? "merge_path" : "balanced");
 }
@@ -83,16 +94,18 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
 template <class V>
 AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
   Pages pages(settings, pin);
-  pages.add(a.bytes);
-  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(a, slot, kept); },
+  auto read = a;
+  read.bytes = pages.ready(a.bytes);
+  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(read, slot, kept); },
                                        {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
 }
 
 template <class V>
 AnyPlan plan_of(const EllG<V>& a, const StreamSettings& settings, bool pin) {
   Pages pages(settings, pin);
-  pages.add(a.bytes);
-  return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(a); },
+  auto read = a;
+  read.bytes = pages.ready(a.bytes);
+  return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(read); },
                                     {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g", "ell_g");
 }
 
