@@ -121,6 +121,11 @@ __global__ void __launch_bounds__(kThreads) add_bits(Bits* to, const Bits* from,
   if (w < words) to[w] |= from[w];
 }
 
+__global__ void __launch_bounds__(kThreads) expand_bits(const Bits* bits, std::int64_t n, std::uint8_t* flags) {
+  const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (v < n) flags[v] = std::uint8_t(bits[v >> 5] >> (v & 31) & 1);
+}
+
 __global__ void __launch_bounds__(kThreads) replace_nobody(Index* tree, std::int64_t n, Index by) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (v < n && tree[v] == kNobody) tree[v] = by;
@@ -180,6 +185,12 @@ void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool 
 }
 
 template <class D>
+void flag_pending(const PathState<D>& s, std::uint8_t* flags, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(expand_bits, blocks_for(s.vertices), stream, s.pending, s.vertices, flags);
+}
+
+template <class D>
 void begin_tree(const PathState<D>& s, Stream stream) {
   const UseDevice use(stream.where);
   fill_async(s.counts, 0, offsetof(PathCounts, kept), stream);
@@ -219,6 +230,7 @@ void finish_tree(const PathState<D>& s, std::span<const Index> sources, Stream s
   template void choose_window(const ListView&, const PathState<D>&, const Window<D>&, Stream);                 \
   template void list_window(const PathState<D>&, Stream);                                                      \
   template void measure_open(const ListView&, const PathState<D>&, Key<D>, bool, Stream);                      \
+  template void flag_pending(const PathState<D>&, std::uint8_t*, Stream);                                      \
   template void begin_tree(const PathState<D>&, Stream);                                                       \
   template void mark_tree(const PathState<D>&, std::span<const Index>, Stream);                                \
   template void next_of_tree(const PathState<D>&, Stream);                                                     \

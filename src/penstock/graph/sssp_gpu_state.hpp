@@ -113,6 +113,9 @@ template <class D, class W>
 void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, const PathWalk<D>& walk,
                 Access access, bool count, Stream stream);
 
+/// flags[v] = whether v is pending.
+template <class D>
+void flag_pending(const PathState<D>& s, std::uint8_t* flags, Stream stream);
 /// A round of Bellman-Ford: edges of the vertices flagged in `now`; those lowered are flagged in `next`.
 template <class D, class W>
 void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, D limit,
