@@ -29,8 +29,8 @@ struct Edges {
   D limit;
 
   template <int N, class W>
-  __device__ void take(const Index (&id)[N], const W (&weight)[N], const Index (&owner)[N], const K (&from)[N],
-                       K (&found)[N]) const {
+  __device__ void take(const Index (&id)[N], const W (&weight)[N], const Index (&owner)[N],
+                       const K (&from)[N], K (&found)[N]) const {
     K now[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {

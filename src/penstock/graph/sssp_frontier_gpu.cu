@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(kThreads) fill_with(T* to, std::int64_t n, T v
 }
 
 template <class D>
-__global__ void __launch_bounds__(kThreads) set_sources(PathState<D> s, const Index* sources, std::int64_t n) {
+__global__ void __launch_bounds__(kThreads)
+    set_sources(PathState<D> s, const Index* sources, std::int64_t n) {
   const auto i = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= n) return;
   const Index v = sources[i];
@@ -87,7 +88,8 @@ __global__ void __launch_bounds__(kThreads) take_front(PathState<D> s) {
 }
 
 template <class D>
-__global__ void __launch_bounds__(kThreads) add_open(ListView g, PathState<D> s, Key<D> beyond, bool link_too) {
+__global__ void __launch_bounds__(kThreads)
+    add_open(ListView g, PathState<D> s, Key<D> beyond, bool link_too) {
   unsigned long long edges = 0, link = 0;
   const auto stride = std::int64_t(gridDim.x) * kThreads;
   for (auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; v < s.vertices; v += stride) {
@@ -121,7 +123,8 @@ __global__ void __launch_bounds__(kThreads) add_bits(Bits* to, const Bits* from,
   if (w < words) to[w] |= from[w];
 }
 
-__global__ void __launch_bounds__(kThreads) expand_bits(const Bits* bits, std::int64_t n, std::uint8_t* flags) {
+__global__ void __launch_bounds__(kThreads)
+    expand_bits(const Bits* bits, std::int64_t n, std::uint8_t* flags) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (v < n) flags[v] = std::uint8_t(bits[v >> 5] >> (v & 31) & 1);
 }
@@ -156,7 +159,8 @@ void begin_paths(const PathState<D>& s, std::span<const Index> sources, Stream s
   const UseDevice use(stream.where);
   fill_async(s.counts, 0, sizeof(PathCounts), stream);
   fill_async(s.pending, 0, s.words * std::int64_t(sizeof(Bits)), stream);
-  if (s.vertices > 0) launch(fill_with<Key<D>>, blocks_for(s.vertices), stream, s.distances, s.vertices, kNoPath<D>);
+  if (s.vertices > 0)
+    launch(fill_with<Key<D>>, blocks_for(s.vertices), stream, s.distances, s.vertices, kNoPath<D>);
   with_sources(sources, stream, [&](const Index* which, std::int64_t n) {
     launch(set_sources<D>, blocks_for(n), stream, s, which, n);
   });
@@ -225,15 +229,15 @@ void finish_tree(const PathState<D>& s, std::span<const Index> sources, Stream s
   });
 }
 
-#define X(D)                                                                                                   \
-  template void begin_paths(const PathState<D>&, std::span<const Index>, Stream);                              \
-  template void choose_window(const ListView&, const PathState<D>&, const Window<D>&, Stream);                 \
-  template void list_window(const PathState<D>&, Stream);                                                      \
-  template void measure_open(const ListView&, const PathState<D>&, Key<D>, bool, Stream);                      \
-  template void flag_pending(const PathState<D>&, std::uint8_t*, Stream);                                      \
-  template void begin_tree(const PathState<D>&, Stream);                                                       \
-  template void mark_tree(const PathState<D>&, std::span<const Index>, Stream);                                \
-  template void next_of_tree(const PathState<D>&, Stream);                                                     \
+#define X(D)                                                                                   \
+  template void begin_paths(const PathState<D>&, std::span<const Index>, Stream);              \
+  template void choose_window(const ListView&, const PathState<D>&, const Window<D>&, Stream); \
+  template void list_window(const PathState<D>&, Stream);                                      \
+  template void measure_open(const ListView&, const PathState<D>&, Key<D>, bool, Stream);      \
+  template void flag_pending(const PathState<D>&, std::uint8_t*, Stream);                      \
+  template void begin_tree(const PathState<D>&, Stream);                                       \
+  template void mark_tree(const PathState<D>&, std::span<const Index>, Stream);                \
+  template void next_of_tree(const PathState<D>&, Stream);                                     \
   template void finish_tree(const PathState<D>&, std::span<const Index>, Stream);
 X(std::uint32_t)
 X(float)

@@ -91,7 +91,9 @@ gpu::PathState<D> PathWork::state(GpuGraph& g) {
 template <class W>
 gpu::WeightView<W> PathWork::place(GpuGraph& g, const Array<const W>& values) {
   gpu::WeightView<W> view{.edge_count = g.edges(), .cache_count = g.facts().cached_edges};
-  const auto aligned = [](const void* p, std::size_t by) { return reinterpret_cast<std::uintptr_t>(p) % by == 0; };
+  const auto aligned = [](const void* p, std::size_t by) {
+    return reinterpret_cast<std::uintptr_t>(p) % by == 0;
+  };
   view.by_four = aligned(g.view().edges, 16);
   if constexpr (!is_pattern<W>) {
     auto found = placed.end();
@@ -117,7 +119,8 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
                                     std::span<const Index> sources, const SsspGpuOptions& options) {
   using T = Distance<V>;
   require(a.rows == a.cols, "sssp needs a square matrix");
-  require(a.rows == g.vertices() && a.nnz() == g.edges(), "sssp: the matrix is not that of the graph on the GPU");
+  require(a.rows == g.vertices() && a.nnz() == g.edges(),
+          "sssp: the matrix is not that of the graph on the GPU");
   require(options.delta >= 0 && std::isfinite(options.delta), "sssp: delta must be positive and finite");
   require(options.limit >= 0, "sssp: limit must be zero or more");
   for (const auto s : sources)
@@ -138,11 +141,13 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   result.delta = std::max(delta, weights.smallest);
   const bool scans = options.method == SsspMethod::bellman_ford;
 
-  const auto search = [&]<class D, class W>(std::type_identity<D>, const Array<const W>& values, double limit) {
+  const auto search = [&]<class D, class W>(std::type_identity<D>, const Array<const W>& values,
+                                            double limit) {
     auto begin = graph::Clock::now();
     result.weight_bytes = is_pattern<W> ? 0 : int(sizeof(W));
     work.template state<D>(g);  // takes its memory before the cache does
-    if (options.predecessors && !work.tree.data) work.tree = g.template take<Index>(a.rows, "the predecessors");
+    if (options.predecessors && !work.tree.data)
+      work.tree = g.template take<Index>(a.rows, "the predecessors");
     if (!scans && options.cache_bytes != 0 && !g.in_core() && !g.view().list_begin) {
       const auto room = g.left() - kVertexBytes * a.rows;
       const auto bytes = options.cache_bytes < 0 ? room : std::min(room, options.cache_bytes);
@@ -158,7 +163,8 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
     begin = graph::Clock::now();
     const bool in_range = run.run(sources);
     result.seconds += graph::since(begin);
-    if (!in_range && std::is_integral_v<D> && !(options.limit <= limit)) return false;  // what limits is the type
+    if (!in_range && std::is_integral_v<D> && !(options.limit <= limit))
+      return false;  // what limits is the type
     if (options.predecessors) {
       begin = graph::Clock::now();
       run.find_tree(sources);
@@ -185,8 +191,9 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
         [&]<class A>(const A& narrow) {
           if constexpr (!std::is_same_v<A, std::monostate>) {
             if (!scans) {
-              done = search(whole, decltype(Array<const std::remove_pointer_t<decltype(narrow.data)>>{})(narrow),
-                            whole_limit);
+              done =
+                  search(whole, decltype(Array<const std::remove_pointer_t<decltype(narrow.data)>>{})(narrow),
+                         whole_limit);
             } else if constexpr (std::is_same_v<V, double>) {  // floats have four bytes already
               if (work.wide.size != narrow.size) {
                 work.wide = allocate<std::uint32_t>(narrow.size);
@@ -206,8 +213,8 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   return result;
 }
 
-#define X(V)                                                                                              \
-  template SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph&, const Csr<V>&, const PathWeights&,              \
+#define X(V)                                                                                 \
+  template SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph&, const Csr<V>&, const PathWeights&, \
                                                std::span<const Index>, const SsspGpuOptions&);
 X(One)
 X(float)

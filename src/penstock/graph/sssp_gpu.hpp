@@ -33,7 +33,7 @@ struct SsspStep {
   double nearest = 0;         // where the window begins
   std::int64_t pending = 0;   // vertices whose distance nobody has been told yet
   std::int64_t vertices = 0;  // of them in the window
-  std::int64_t edges = 0;     // of the lists that were read (not known of `scan` and of windows inside `small`)
+  std::int64_t edges = 0;  // of the lists that were read (not known of `scan` and of windows inside `small`)
   std::int64_t link_edges = 0;  // those that are not in device memory
 };
 

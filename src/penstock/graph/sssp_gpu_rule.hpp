@@ -26,7 +26,9 @@ constexpr double path_cost(double edges, double link_edges) {
 }
 
 /// Windows with fewer edges are pushed at once: it takes longer to find out what pulling would cost.
-constexpr bool may_pull(std::int64_t near_edges, std::int64_t all_edges) { return near_edges > all_edges / 64; }
+constexpr bool may_pull(std::int64_t near_edges, std::int64_t all_edges) {
+  return near_edges > all_edges / 64;
+}
 
 /// What the one-kernel mode takes: beyond, order and balance are worth the launches.
 inline constexpr std::int64_t kSmallNear = 64 << 10, kSmallFar = 1 << 20, kSmallPathEdges = 256 << 10;

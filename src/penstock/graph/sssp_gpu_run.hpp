@@ -141,7 +141,8 @@ class PathRun {
     gpu::measure_open(g_.view(), s_, beyond, window_.over_link, stream());
     const auto& open = look();
     const auto edges = static_cast<double>(open.open_edges), link = static_cast<double>(open.open_link);
-    if (!(path_cost(edges, link) < path_cost(static_cast<double>(step.edges), static_cast<double>(step.link_edges))))
+    if (!(path_cost(edges, link) <
+          path_cost(static_cast<double>(step.edges), static_cast<double>(step.link_edges))))
       return false;
     step.kind = SsspStepKind::pull;
     step.edges = std::int64_t(open.open_edges), step.link_edges = std::int64_t(open.open_link);

@@ -20,8 +20,9 @@ constexpr D length_of(Key<D> key) {
   return std::bit_cast<D>(key);
 }
 template <class D>
-inline constexpr Key<D> kNoPath = key_of<D>(std::numeric_limits<D>::has_infinity ? std::numeric_limits<D>::infinity()
-                                                                                 : std::numeric_limits<D>::max());
+inline constexpr Key<D> kNoPath =
+    key_of<D>(std::numeric_limits<D>::has_infinity ? std::numeric_limits<D>::infinity()
+                                                   : std::numeric_limits<D>::max());
 
 inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
 struct PathSegment {
@@ -32,7 +33,8 @@ constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kP
 
 /// Numbers that kernels leave for the host, on the device; cleared before each window, from the first to `kept`.
 struct PathCounts {
-  unsigned long long nearest = 0;  // the complement of the least key of a pending vertex: 0 where there is none
+  unsigned long long nearest =
+      0;  // the complement of the least key of a pending vertex: 0 where there is none
   unsigned long long near_edges = 0, near_link = 0;  // of the window; those not in device memory
   unsigned long long open_edges = 0, open_link = 0;  // of the vertices that could pull
   Index pending = 0, near = 0;
@@ -50,8 +52,8 @@ struct SmallTurn {
   Index heavy = 0, unused = 0;
 };
 struct SmallPaths {
-  Index* near[2] = {};  // kSmallNear each
-  Index* far[2] = {};   // kSmallFar each
+  Index* near[2] = {};         // kSmallNear each
+  Index* far[2] = {};          // kSmallFar each
   SmallTurn* turns = nullptr;  // three of them
 };
 
@@ -110,8 +112,8 @@ struct PathWalk {
 };
 
 template <class D, class W>
-void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, const PathWalk<D>& walk,
-                Access access, bool count, Stream stream);
+void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                const PathWalk<D>& walk, Access access, bool count, Stream stream);
 
 /// flags[v] = whether v is pending.
 template <class D>
@@ -123,8 +125,9 @@ void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState
 
 /// Windows until there are none or they are no longer small; from list[0, pending). `pending` says what is left.
 template <class D, class W>
-void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, const SmallPaths& small,
-                   const Window<D>& window, D limit, Index pending, bool count, Stream stream);
+void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                   const SmallPaths& small, const Window<D>& window, D limit, Index pending, bool count,
+                   Stream stream);
 
 /// Predecessors: tree = kNobody everywhere; `done` = who has one, with the sources.
 inline constexpr Index kNobody = std::numeric_limits<Index>::max();

@@ -109,8 +109,7 @@ __device__ auto walk_by_four(const ListView& g, const WeightView<W>& weights, co
         for (int k = 0; k < 4; ++k) weight[4 * part + k] = some[k];
       }
 #pragma unroll
-      for (int k = 0; k < 4; ++k)
-        id[4 * part + k] = i + k >= list.begin && i + k < list.end ? ids[k] : -1;
+      for (int k = 0; k < 4; ++k) id[4 * part + k] = i + k >= list.begin && i + k < list.end ? ids[k] : -1;
     }
 #pragma unroll
     for (int k = 0; k < kEntries; ++k) owners[k] = owner, froms[k] = from;

@@ -174,7 +174,8 @@ __global__ void __launch_bounds__(kThreads) first_far(SmallPaths piles, const In
 }
 
 template <class D, class W, bool Count>
-void run_small(ListView g, WeightView<W> weights, SmallRun<D> run, Window<D> window, Index far_size, Stream stream) {
+void run_small(ListView g, WeightView<W> weights, SmallRun<D> run, Window<D> window, Index far_size,
+               Stream stream) {
   void* args[] = {&g, &weights, &run, &window, &far_size};
   const auto kernel = reinterpret_cast<const void*>(&run_windows<D, W, Count>);
   int gpu = 0, multiprocessors = 0, each = 0;
@@ -182,15 +183,16 @@ void run_small(ListView g, WeightView<W> weights, SmallRun<D> run, Window<D> win
   cuda::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, gpu));
   cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kThreads, 0));
   const auto most = unsigned(multiprocessors * each);
-  cuda::check(cudaLaunchCooperativeKernel(kernel, dim3(most < kBlocks ? most : kBlocks), dim3(kThreads), args, 0,
-                                          static_cast<cudaStream_t>(stream.handle)));
+  cuda::check(cudaLaunchCooperativeKernel(kernel, dim3(most < kBlocks ? most : kBlocks), dim3(kThreads), args,
+                                          0, static_cast<cudaStream_t>(stream.handle)));
 }
 
 }  // namespace
 
 template <class D, class W>
-void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, const SmallPaths& small,
-                   const Window<D>& window, D limit, Index pending, bool count, Stream stream) {
+void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                   const SmallPaths& small, const Window<D>& window, D limit, Index pending, bool count,
+                   Stream stream) {
   const UseDevice use(stream.where);
   fill_async(small.turns, 0, 3 * std::int64_t(sizeof(SmallTurn)), stream);
   launch(first_far, blocks_for(pending), stream, small, s.list, pending);
@@ -199,8 +201,8 @@ void small_windows(const ListView& g, const WeightView<W>& weights, const PathSt
   else run_small<D, W, false>(g, weights, run, window, pending, stream);
 }
 
-#define X(D, W)                                                                                                  \
-  template void small_windows(const ListView&, const WeightView<W>&, const PathState<D>&, const SmallPaths&,     \
+#define X(D, W)                                                                                              \
+  template void small_windows(const ListView&, const WeightView<W>&, const PathState<D>&, const SmallPaths&, \
                               const Window<D>&, D, Index, bool, Stream);
 PENSTOCK_FOR_EACH_SSSP(X)
 #undef X

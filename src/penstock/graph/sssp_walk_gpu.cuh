@@ -58,9 +58,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class D, class W, Access A, bool Count>
-__global__ void __launch_bounds__(kThreads)
-    scan_lists(ListView g, WeightView<W> weights, PathState<D> s, D limit, const std::uint8_t* now,
-               std::uint8_t* next) {
+__global__ void __launch_bounds__(kThreads) scan_lists(ListView g, WeightView<W> weights, PathState<D> s,
+                                                       D limit, const std::uint8_t* now, std::uint8_t* next) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto v = thread / kLanes<A>;
   List list;
@@ -95,8 +94,8 @@ void with_policy(Access access, bool count, F&& f) {
 }  // namespace
 
 template <class D, class W>
-void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, const PathWalk<D>& walk,
-                Access access, bool count, Stream stream) {
+void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                const PathWalk<D>& walk, Access access, bool count, Stream stream) {
   if (walk.count == 0) return;
   const UseDevice use(stream.where);
   fill_async(&s.counts->segments, 0, sizeof(Index), stream);
@@ -113,18 +112,18 @@ void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState
   const UseDevice use(stream.where);
   fill_async(&s.counts->changed, 0, sizeof(unsigned), stream);
   with_policy(access, count, [&]<Access A, bool Count>() {
-    launch(scan_lists<D, W, A, Count>, blocks_for(s.vertices * kLanes<A>), stream, g, weights, s, limit, now, next);
+    launch(scan_lists<D, W, A, Count>, blocks_for(s.vertices * kLanes<A>), stream, g, weights, s, limit, now,
+           next);
   });
 }
 
 }  // namespace penstock::gpu
 
-#define PENSTOCK_WALK_PATHS(D, W)                                                                             \
-  template void penstock::gpu::walk_paths(const penstock::ListView&, const penstock::gpu::WeightView<W>&,     \
-                                          const penstock::gpu::PathState<D>&,                                 \
-                                          const penstock::gpu::PathWalk<D>&, penstock::Access, bool,          \
-                                          penstock::Stream);
-#define PENSTOCK_SCAN_PATHS(D, W)                                                                             \
-  template void penstock::gpu::scan_paths(const penstock::ListView&, const penstock::gpu::WeightView<W>&,     \
-                                          const penstock::gpu::PathState<D>&, D, const std::uint8_t*,         \
+#define PENSTOCK_WALK_PATHS(D, W)                                                                         \
+  template void penstock::gpu::walk_paths(                                                                \
+      const penstock::ListView&, const penstock::gpu::WeightView<W>&, const penstock::gpu::PathState<D>&, \
+      const penstock::gpu::PathWalk<D>&, penstock::Access, bool, penstock::Stream);
+#define PENSTOCK_SCAN_PATHS(D, W)                                                                         \
+  template void penstock::gpu::scan_paths(const penstock::ListView&, const penstock::gpu::WeightView<W>&, \
+                                          const penstock::gpu::PathState<D>&, D, const std::uint8_t*,     \
                                           std::uint8_t*, penstock::Access, bool, penstock::Stream);

@@ -1,9 +1,14 @@
 """What is found out about the lengths of a graph's edges."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.cli import device
+from penstock.cli.app import app
+from typer.testing import CliRunner
 
 import penstock as ps
 from penstock import _core
@@ -49,6 +54,25 @@ def test_large():
 def test_smallest(lengths, expected):
     edges = [(0, k + 1, w) for k, w in enumerate(lengths)]
     assert _core.path_weights(made(edges)._core).smallest == expected
+
+
+@pytest.mark.skipif(_core.device_count() > 0, reason="a GPU is usable here")
+def test_the_command_line_falls_back_with_one_line(tmp_path):
+    path = tmp_path / "graph.penstock"
+    ps.save(path, ps.generate.rmat(8, seed=3))
+    words = ["sssp", str(path), "--device-memory", "1GB", "--placement", "pinned", "--trace"]
+    result = CliRunner().invoke(app, [*words, "--verify"])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.replace("\n", " ").count("ran on the CPU") == 1
+    told = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert told["device"] == "cpu" and told["note"] == device.NO_GPU
+    wrong = CliRunner().invoke(app, ["sssp", str(path), "--access", "random"])
+    assert wrong.exit_code == 2
+
+
+def test_steps_in_words():
+    steps = [{"kind": "push"}, {"kind": "small"}, {"kind": "pull"}]
+    assert device._steps(steps) == "push, many in one small kernel, pull"
 
 
 def test_names_are_checked_without_a_gpu():
