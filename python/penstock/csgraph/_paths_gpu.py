@@ -62,6 +62,11 @@ def symmetric_weights(graph: csr_array) -> bool:
     return known
 
 
+def _in_core(graph: csr_array) -> bool:
+    known = graph._derived.get("gpu_graph")
+    return known is not None and known[1].facts()["placement"] == "device"
+
+
 def search(
     graph: csr_array,
     weights: Any,
@@ -81,15 +86,15 @@ def search(
         )  # fmt: skip
         return there, *found
 
+    found = None
     try:
-        there, distances, tree, told = run(on.placement)
+        found = run(on.placement)
     except MemoryError:  # "auto" made room for edges alone, and the lengths no longer fit
-        known = graph._derived.get("gpu_graph")
-        in_core = known is not None and known[1].facts()["placement"] == "device"
-        if on.placement != "auto" or not in_core or graph.place == "device":
+        if on.placement != "auto" or graph.place == "device" or not _in_core(graph):
             raise
-        del known
-        there, distances, tree, told = run("pinned")
+    if found is None:  # outside the handler, whose exception holds what was on the GPU
+        found = run("pinned")
+    there, distances, tree, told = found
     told["edge_bytes"] = (4 + told["weight_bytes"]) * graph.nnz
     report("sssp", there, told)
     return distances, tree

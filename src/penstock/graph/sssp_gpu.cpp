@@ -1,7 +1,7 @@
 // Shortest paths on a GPU: near-far windows (Davidson, Baxter, Garland, Owens, IPDPS 2014), delta-stepping's buckets one
 // at a time, over lists that come from host memory. What is added:
-// - a window is at least as wide as the smallest weight: nothing in it can shorten anything else in it, so that with windows
-//   no wider every list is relaxed once;
+// - a window is never narrower than the smallest weight: in one of that width nothing can shorten anything else, so that
+//   every list is relaxed once;
 // - in symmetric graphs a window may be pulled: all vertices farther than it read their own lists. Most long lists belong to
 //   vertices that are near, so that when these come up, the lists of the others hold few edges, and the short ones are in
 //   device memory: R-MAT 21, weights 8 to 72, a fifth of the edges cached: 0.20 to 0.33 of the edges come over the link;

@@ -165,12 +165,14 @@ class PathRun {
   void scan() {
     if constexpr (!std::is_same_v<W, std::uint8_t> && !std::is_same_v<W, std::uint16_t>) {
       const auto n = g_.vertices();
+      ListView all = g_.view();
+      all.list_begin = nullptr;  // EMOGI has no cache
       if (!work_.flags.data) work_.flags = g_.take<std::uint8_t>(2 * n, "the changed vertices");
       std::uint8_t *now = work_.flags.data, *next = now + n;
       gpu::flag_pending(s_, now, stream());
       for (bool changed = true; changed; std::swap(now, next)) {
         fill_async(next, 0, n, stream());
-        gpu::scan_paths(g_.view(), weights_, s_, limit_, now, next, access_, options_.count, stream());
+        gpu::scan_paths(all, weights_, s_, limit_, now, next, access_, options_.count, stream());
         changed = look().changed != 0;
         steps_.push_back({.kind = SsspStepKind::scan});
       }
