@@ -61,9 +61,9 @@ __device__ auto walk_by_one(const ListView& g, const WeightView<W>& weights, con
   walk<A, Count>(list, g.counts, [&](Offset i, Index u) {
     const Index id[1] = {u}, owners[1] = {owner};
     const W weight[1] = {load_weight<Count, A == Access::strided>(weights, list, i, g.counts)};
-    const K froms[1] = {from};
+    const K from_of[1] = {from};
     K found[1];
-    e.template take<1>(id, weight, owners, froms, found);
+    e.template take<1>(id, weight, owners, from_of, found);
     best = found[0] < best ? found[0] : best;
   });
   return best;
@@ -85,7 +85,7 @@ __device__ auto walk_by_four(const ListView& g, const WeightView<W>& weights, co
   for (Offset base = list.begin - skew; base < list.end; base += 128 * kParts) {
     Index id[kEntries], owners[kEntries];
     W weight[kEntries];
-    K froms[kEntries], found[kEntries];
+    K from_of[kEntries], found[kEntries];
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       const Offset i = base + part * 128 + lane * 4;
@@ -112,8 +112,8 @@ __device__ auto walk_by_four(const ListView& g, const WeightView<W>& weights, co
       for (int k = 0; k < 4; ++k) id[4 * part + k] = i + k >= list.begin && i + k < list.end ? ids[k] : -1;
     }
 #pragma unroll
-    for (int k = 0; k < kEntries; ++k) owners[k] = owner, froms[k] = from;
-    e.template take<kEntries>(id, weight, owners, froms, found);
+    for (int k = 0; k < kEntries; ++k) owners[k] = owner, from_of[k] = from;
+    e.template take<kEntries>(id, weight, owners, from_of, found);
 #pragma unroll
     for (int k = 0; k < kEntries; ++k) best = found[k] < best ? found[k] : best;
   }
@@ -151,7 +151,7 @@ __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, cons
   for (int base = 0; base < total; base += 32 * kParts) {
     Index id[kParts], owners[kParts];
     W weight[kParts];
-    K froms[kParts], found[kParts];
+    K from_of[kParts], found[kParts];
     int lanes[kParts];
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
@@ -164,7 +164,7 @@ __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, cons
       const Offset i = __shfl_sync(kAll, mine.begin, of) + (n - __shfl_sync(kAll, before, of));
       const bool cached = __shfl_sync(kAll, int(mine.cached), of) != 0;
       owners[part] = __shfl_sync(kAll, owner, of);
-      froms[part] = __shfl_sync(kAll, from, of);
+      from_of[part] = __shfl_sync(kAll, from, of);
       lanes[part] = of;
       const Index* ids = cached ? g.cache : g.edges;
       if constexpr (Count) {
@@ -178,7 +178,7 @@ __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, cons
       if constexpr (!is_pattern<W>)
         weight[part] = live ? read_once((cached ? weights.cache : weights.edges) + i) : W(0);
     }
-    e.template take<kParts>(id, weight, owners, froms, found);
+    e.template take<kParts>(id, weight, owners, from_of, found);
 #pragma unroll
     for (int part = 0; part < kParts; ++part)
       if (found[part] < E::kNone) atomicMin(&bests[lanes[part]], found[part]);
