@@ -1,5 +1,6 @@
 #include "penstock/core/device.hpp"
 
+#include <cstring>
 #include <string>
 
 #include "penstock/core/array.hpp"
@@ -110,6 +111,17 @@ void copy_async(void* dst, const void* src, std::int64_t bytes, Stream stream) {
   if (!stream.where.is_gpu()) return host::copy(dst, src, bytes);
   if constexpr (have_cuda) cuda::copy_async(dst, src, bytes, stream);
   else no_cuda("a copy on GPU " + std::to_string(stream.where.gpu));
+}
+void fill_async(void* first, int byte, std::int64_t bytes, Stream stream) {
+  if (bytes == 0) return;
+  if (!stream.where.is_gpu()) std::memset(first, byte, static_cast<std::size_t>(bytes));
+  else if constexpr (have_cuda) cuda::fill_async(first, byte, bytes, stream);
+  else no_cuda("a fill on GPU " + std::to_string(stream.where.gpu));
+}
+void advise([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t bytes,
+            [[maybe_unused]] ManagedUse use, [[maybe_unused]] Where gpu) {
+  if constexpr (have_cuda) cuda::advise(first, bytes, use, gpu);
+  else no_cuda("managed memory");
 }
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place) {
   require(bytes >= 0, "allocate: negative size " + std::to_string(bytes));

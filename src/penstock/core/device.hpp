@@ -52,6 +52,11 @@ void drain(
     Stream) noexcept;  // waits and forgets errors: before memory that the stream may still use is freed
 double seconds(Event from, Event to);  // both timed and done, on one GPU
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
+void fill_async(void* first, int byte, std::int64_t bytes, Stream);  // every byte of a range
+
+/// How a GPU will use managed memory: by copies of pages that it keeps while nobody writes, or over the link where they are.
+enum class ManagedUse { read_mostly, accessed_by };
+void advise(const void* first, std::int64_t bytes, ManagedUse use, Where gpu);
 
 /// Device memory for one kernel call: taken and given back in the order of the stream, without stopping it. The
 /// stream must outlive the pointer.

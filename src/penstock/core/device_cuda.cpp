@@ -184,6 +184,19 @@ double seconds(Event from, Event to) {
 void copy_async(void* dst, const void* src, std::int64_t n, Stream s) {
   check(cudaMemcpyAsync(dst, src, static_cast<std::size_t>(n), cudaMemcpyDefault, native(s)));
 }
+void fill_async(void* first, int byte, std::int64_t n, Stream s) {
+  const UseDevice use(s.where);
+  check(cudaMemsetAsync(first, byte, static_cast<std::size_t>(n), native(s)));
+}
+void advise(const void* first, std::int64_t n, ManagedUse use, Where gpu) {
+  const auto bytes = static_cast<std::size_t>(n);
+  const cudaMemLocation device{cudaMemLocationTypeDevice, gpu.gpu}, host{cudaMemLocationTypeHost, 0};
+  if (n == 0) return;
+  if (use == ManagedUse::read_mostly)
+    return check(cudaMemAdvise(first, bytes, cudaMemAdviseSetReadMostly, device));
+  check(cudaMemAdvise(first, bytes, cudaMemAdviseSetPreferredLocation, host));
+  check(cudaMemAdvise(first, bytes, cudaMemAdviseSetAccessedBy, device));
+}
 
 std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   void* p = nullptr;

@@ -27,6 +27,8 @@ bool is_done(Event);
 void drain(Stream) noexcept;
 double seconds(Event from, Event to);
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
+void fill_async(void* first, int byte, std::int64_t bytes, Stream);
+void advise(const void* first, std::int64_t bytes, ManagedUse use, Where gpu);
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 std::shared_ptr<void> allocate_pinned(std::int64_t bytes);
 std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);

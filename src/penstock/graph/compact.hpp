@@ -1,0 +1,24 @@
+#pragma once
+#include "penstock/core/device.hpp"
+#include "penstock/format/csr.hpp"
+
+// Sets of vertices on a GPU: bitmaps, and lists made of them in the order of the vertices. Lists read from host memory in
+// ascending order run at the speed of the link; in any other order, at a quarter of it (address translation).
+namespace penstock::gpu {
+
+using Bits = std::uint32_t;
+
+inline constexpr std::int64_t kBlockWords = 2048;  // words of a bitmap that one thread block takes
+
+constexpr std::int64_t bit_words(std::int64_t vertices) { return (vertices + 31) / 32; }
+constexpr std::int64_t compact_blocks(std::int64_t words) { return (words + kBlockWords - 1) / kBlockWords; }
+
+/// *count and list[0, count) = the bits set in `bits`, ascending. `starts` is memory for compact_blocks(words) numbers.
+/// Bits beyond the last vertex must be clear.
+void compact(const Bits* bits, std::int64_t words, Index* list, Index* starts, Index* count, Stream stream);
+
+/// Numbers to sums of those before them, in place; *total = the sum of all, where not null.
+void scan(Index* numbers, std::int64_t n, Index* total, Stream stream);
+void scan(Offset* numbers, std::int64_t n, Offset* total, Stream stream);
+
+}  // namespace penstock::gpu

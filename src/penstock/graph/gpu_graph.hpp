@@ -1,0 +1,148 @@
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <unordered_map>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/graph/gpu_lists.hpp"
+
+// Traversals of graphs whose edges exceed a GPU: offsets and vertices on the device, edges where there is room, read by
+// kernels in place (min-2020). The drivers of such traversals are compiled always and linked only where kernels are.
+namespace penstock {
+
+/// Where the edges are. `pinned`: the host's array itself, its pages locked; `host_alloc`: a pinned copy; the managed ones:
+/// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU.
+enum class EdgePlacement : std::uint8_t {
+  pinned,
+  host_alloc,
+  managed_read_mostly,
+  managed_accessed_by,
+  device
+};
+inline constexpr std::string_view kEdgePlacements[] = {"pinned", "host_alloc", "managed_read_mostly",
+                                                       "managed_accessed_by", "device"};
+inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)]; }
+
+/// Which neighbours a sample holds: those of highest degree, which a search finds visited first, or those stored first.
+enum class SampleOf : std::uint8_t { highest_degree, first };
+
+struct GpuGraphOptions {
+  int gpu = 0;
+  std::optional<EdgePlacement> placement = {};  // empty: device where all fits the budget, else pinned
+  std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
+};
+inline constexpr std::int64_t kGpuReserve = 512 << 20;
+/// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
+inline constexpr std::int64_t kVertexBytes = 17;
+
+struct GpuGraphFacts {
+  int gpu = 0;
+  EdgePlacement placement = EdgePlacement::pinned;
+  std::int64_t vertices = 0, edges = 0;
+  std::int64_t budget = 0;  // of device memory, in bytes; the rest are parts of it that are taken
+  std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
+  std::int64_t cached_vertices = 0, cached_edges = 0;
+  int sample_size = 0;
+  double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
+
+  std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
+};
+
+/// Automatic placement: device where offsets, edges, a sample of 4 and the vertices' arrays fit `budget`.
+EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
+/// The largest sample of at most `wanted` (a multiple of 4) slots that fits what is left beside the vertices' arrays.
+int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
+
+/// One graph as the traversals of one GPU see it, kept between them. One traversal at a time: they hold `turn()`.
+class GpuGraph {
+ public:
+  /// Arrays of a CSR matrix with as many rows as columns, which this shares. Throws Error{out_of_memory}, with the
+  /// numbers, where the offsets or the placement asked for do not fit.
+  GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
+           const GpuGraphOptions& options);
+  GpuGraph(const GpuGraph&) = delete;
+  GpuGraph& operator=(const GpuGraph&) = delete;
+
+  Where where() const { return stream().where; }
+  Stream stream() const { return stream_; }
+  std::int64_t vertices() const { return facts_.vertices; }
+  Offset edges() const { return facts_.edges; }
+  EdgePlacement placement() const { return facts_.placement; }
+  bool in_core() const { return placement() == EdgePlacement::device; }
+  /// What Python calls "auto": aligned over the link, direct in device memory.
+  Access best_access() const { return in_core() ? Access::direct : Access::aligned; }
+  const GpuGraphFacts& facts() const { return facts_; }
+  const Array<const Offset>& offsets() const { return offsets_; }  // on the device
+  std::mutex& turn() { return turn_; }
+
+  /// For kernels; valid until the next make_*. Its counters are those of `counts()`.
+  const ListView& view() const { return view_; }
+
+  /// `size` neighbours of every vertex in device memory: 4, 8 or 16 slots, by one ordered pass over the edges. Kept: a
+  /// call that finds as large a sample of the same kind does nothing. Takes fewer slots, or none, where they do not fit.
+  void make_sample(int size, SampleOf kind);
+  /// Copies of the longest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside kVertexBytes
+  /// a vertex). Does nothing where there is a cache already or the edges are on the device.
+  void make_cache(std::int64_t bytes);
+
+  /// Another array along the edges, such as weights: placed as they are, and what of it belongs to the cached lists,
+  /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes.
+  struct Along {
+    const void* edges = nullptr;
+    const void* cache = nullptr;  // null where nothing is cached
+    std::shared_ptr<void> owner;
+  };
+  Along place_along(const Array<const std::byte>& values, int entry_bytes);
+
+  /// Device memory for `count` entries under the budget, or Error{out_of_memory} that says for `what` it was.
+  template <class T>
+  Array<T> take(std::int64_t count, std::string_view what) {
+    const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+    auto owner = take_bytes(bytes, what, facts_.other_bytes);
+    return {static_cast<T*>(owner.get()), count, device(), owner};
+  }
+  std::int64_t left() const { return facts_.budget - facts_.used(); }
+
+  /// What an algorithm keeps between its calls, one of a type; made by its constructor from this graph.
+  template <class W>
+  W& work() {
+    auto& kept = work_[std::type_index(typeid(W))];
+    if (!kept) kept = std::make_shared<W>(*this);
+    return *static_cast<W*>(kept.get());
+  }
+
+  /// Instrumented kernels add to counters on the device: set to 0, read (waits for the stream).
+  void clear_counts();
+  LinkCounts counts();
+
+ private:
+  Place device() const { return {Memory::device, static_cast<std::int16_t>(where().gpu)}; }
+  std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
+  void copy_to(void* to, const void* from, std::int64_t bytes);
+  /// An array of the host (or any) where this graph's placement puts it.
+  std::shared_ptr<void> place(const void* data, std::int64_t bytes, Place from, const void** placed,
+                              std::int64_t& account);
+  std::shared_ptr<void> lock(const void* data, std::int64_t bytes) const;
+
+  OwnedStream stream_;
+  GpuGraphFacts facts_;
+  ListView view_;
+  Array<const Offset> offsets_;
+  std::shared_ptr<void> edges_;
+  Array<std::uint32_t> sample_;
+  SampleOf sample_kind_ = SampleOf::highest_degree;
+  int sample_asked_ = 0;
+  Array<Offset> list_begin_;
+  Array<Index> cache_;
+  Array<LinkCounts> counts_;
+  std::shared_ptr<void> user_[2];  // the arrays that we were given
+  std::unordered_map<std::type_index, std::shared_ptr<void>> work_;
+  std::mutex turn_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+
+#include "penstock/format/csr.hpp"
+
+// What kernels see of a graph whose edges may be in host memory. lists_gpu.cuh reads it.
+namespace penstock {
+
+/// How a kernel reads neighbour lists (min-2020, section 4). `strided`: a thread walks a list; `merged`: a warp does,
+/// neighbouring lanes reading neighbouring entries; `aligned`: and it starts at a multiple of 128 bytes; `direct`: as
+/// merged, with more reads in flight, for edges in the GPU's own memory.
+enum class Access : std::uint8_t { strided, merged, aligned, direct };
+
+/// Requests for entries of lists that are not in device memory, as a warp issues them: of one 128-byte line each, and of
+/// 32, 64, 96 or 128 bytes of it (whole 32-byte sectors).
+struct LinkCounts {
+  unsigned long long requests[4] = {};
+
+  std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (int i = 0; i < 4; ++i) sum += std::int64_t(requests[i]) * 32 * (i + 1);
+    return sum;
+  }
+};
+
+/// Slots of a sample (GpuGraph::make_sample) hold vertex ids below 2^31 - 1. The sign bit of a vertex's last slot says
+/// that its whole list is in the sample.
+inline constexpr std::uint32_t kWholeList = 0x80000000u;
+inline constexpr std::uint32_t kNoVertex = 0x7fffffffu;  // an empty slot, the sign bit aside
+
+struct ListView {
+  std::int64_t vertices = 0;
+  const Offset* offsets = nullptr;  // vertices + 1, device
+  const Index* edges = nullptr;     // anywhere that the GPU reads
+  const Offset* list_begin =
+      nullptr;                   // of each vertex: >= 0 in `edges`, else ~x in `cache`; null: none is cached
+  const Index* cache = nullptr;  // device
+  const std::uint32_t* sample = nullptr;  // sample_size slots of each vertex, device; null: none was made
+  int sample_size = 0;                    // a multiple of 4
+  LinkCounts* counts = nullptr;           // device: where instrumented kernels count
+};
+
+}  // namespace penstock
