@@ -21,6 +21,7 @@ void spgemm(nb::module_&);
 void multiply_columns(nb::module_&);
 void place(nb::module_&);
 void graph_counts(nb::module_&);
+void graph_gpu(nb::module_&);
 void graph_paths(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);

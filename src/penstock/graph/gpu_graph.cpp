@@ -24,7 +24,7 @@ void check_graph(const Array<const Offset>& offsets, const Array<const Index>& e
 
 GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
                    const GpuGraphOptions& options)
-    : stream_(Where{options.gpu}), user_{offsets.owner, edges.owner} {
+    : user_{offsets.owner, edges.owner}, stream_(Where{options.gpu}) {
   check_graph(offsets, edges);
   const ScopedTimer timer(&facts_.build_seconds);
   facts_.gpu = options.gpu;

@@ -38,7 +38,7 @@ struct GpuGraphOptions {
 };
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
-inline constexpr std::int64_t kVertexBytes = 17;
+inline constexpr std::int64_t kVertexBytes = 18;
 
 struct GpuGraphFacts {
   int gpu = 0;
@@ -46,7 +46,7 @@ struct GpuGraphFacts {
   std::int64_t vertices = 0, edges = 0;
   std::int64_t budget = 0;  // of device memory, in bytes; the rest are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
-  std::int64_t cached_vertices = 0, cached_edges = 0;
+  std::int64_t cached_edges = 0;
   int sample_size = 0;
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
@@ -106,6 +106,12 @@ class GpuGraph {
     auto owner = take_bytes(bytes, what, facts_.other_bytes);
     return {static_cast<T*>(owner.get()), count, device(), owner};
   }
+  /// Gives such memory back. No work on the stream may use it any more.
+  template <class T>
+  void give_back(Array<T>& taken) {
+    facts_.other_bytes -= taken.bytes();
+    taken = {};
+  }
   std::int64_t left() const { return facts_.budget - facts_.used(); }
 
   /// What an algorithm keeps between its calls, one of a type; made by its constructor from this graph.
@@ -129,6 +135,7 @@ class GpuGraph {
                               std::int64_t& account);
   std::shared_ptr<void> lock(const void* data, std::int64_t bytes) const;
 
+  std::shared_ptr<void> user_[2];  // the arrays that we were given: they outlive the locks on their pages
   OwnedStream stream_;
   GpuGraphFacts facts_;
   ListView view_;
@@ -140,9 +147,24 @@ class GpuGraph {
   Array<Offset> list_begin_;
   Array<Index> cache_;
   Array<LinkCounts> counts_;
-  std::shared_ptr<void> user_[2];  // the arrays that we were given
   std::unordered_map<std::type_index, std::shared_ptr<void>> work_;
   std::mutex turn_;
+};
+
+/// The turn of a traversal that uses one graph or two.
+class GraphTurn {
+ public:
+  GraphTurn(GpuGraph& a, GpuGraph* b) : a_(a.turn(), std::defer_lock) {
+    if (b && b != &a) {
+      b_ = std::unique_lock<std::mutex>(b->turn(), std::defer_lock);
+      std::lock(a_, b_);
+    } else {
+      a_.lock();
+    }
+  }
+
+ private:
+  std::unique_lock<std::mutex> a_, b_;
 };
 
 }  // namespace penstock

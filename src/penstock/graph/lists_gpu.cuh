@@ -84,13 +84,13 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
 /// Lanes of a probe, and the bytes that they read at once: the smallest request that the link knows.
 inline constexpr int kProbe = 8;
 
-/// The first entry in [begin, end) of list.ids, or one of its 32-byte sector, for which hit(id), else -1: kProbe
-/// neighbouring lanes, all with the same list, read a sector at a time and stop at the first hit. `group` are they.
-template <bool Count, class F>
-__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit) {
+/// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
+/// 32-byte sector at a time and stop after the first that has one, or when done(), which all of them call after a sector.
+/// `group` are they.
+template <bool Count, class F, class D>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
   const int lane = int(threadIdx.x) % kProbe;
-  const Offset skew =
-      Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
+  const Offset skew = Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
   for (Offset base = list.begin - skew; base < list.end; base += kProbe) {
     const Offset i = base + lane;
     const bool mine = i >= list.begin && i < list.end;
@@ -101,8 +101,13 @@ __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&&
     const Index id = mine ? read_once(list.ids + i) : -1;
     const unsigned hits = __ballot_sync(group, mine && hit(id));
     if (hits) return __shfl_sync(group, id, __ffs(int(hits)) - 1);
+    if (done()) return -1;
   }
   return -1;
+}
+template <bool Count, class F>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit) {
+  return probe<Count>(list, group, counts, hit, [] { return false; });
 }
 
 /// Whether a vertex's whole list is in the sample, by its last slot.

@@ -1,0 +1,39 @@
+#pragma once
+#include <cstdint>
+
+// Which way a level of a search on a GPU goes. Costs are in bytes of long lists that the link carries in the same time; in
+// device memory everything is faster by about the same factor. Functions of numbers alone, for both sides of the link.
+namespace penstock {
+
+/// A request for 32 bytes of many lists in ascending order: 640 million a second where long reads run at 50 GB/s (H200).
+inline constexpr double kSectorCost = 78;
+/// A list's first and last lines hold entries of its neighbours.
+inline constexpr double kListCost = 64;
+/// Asking the sample of an unvisited vertex, 40 ps: 2 bytes' worth, and some room for levels where it helps little.
+inline constexpr double kAskCost = 3;
+
+/// The one-kernel mode takes frontiers up to here; beyond, order and balance are worth the launches. Edges of lists that
+/// the sample does not hold: one warp may have to walk them all.
+inline constexpr std::int64_t kSmallVertices = 64 << 10, kSmallEdges = 16 << 10;
+
+constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges) {
+  return vertices <= kSmallVertices && long_edges <= kSmallEdges;
+}
+
+constexpr double down_cost(double vertices, double long_edges) {
+  return 4 * long_edges + kListCost * (vertices < long_edges ? vertices : long_edges);
+}
+
+/// Whether samples are asked before anything is read: a top-down step would cost more.
+constexpr bool asks_samples(double vertices, double long_edges, double unvisited) {
+  return down_cost(vertices, long_edges) > kAskCost * unvisited;
+}
+
+/// Lists of `open` vertices, a sector at a time: an entry is in the frontier with the share of all edges that leave it.
+constexpr double up_cost(double open, double frontier_edges, double all_edges, double mean_degree) {
+  const double probes = frontier_edges * mean_degree < all_edges ? mean_degree : all_edges / frontier_edges;
+  const double sectors = probes / 8;
+  return open * kSectorCost * (sectors > 1 ? sectors : 1);
+}
+
+}  // namespace penstock
