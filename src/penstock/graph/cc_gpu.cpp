@@ -13,8 +13,8 @@ namespace penstock {
 namespace {
 
 using gpu::CcCounts;
-using gpu::CcPiece;
 using gpu::CcState;
+using gpu::ListPiece;
 
 /// Kept with the graph: 4 bytes and 2 bits a vertex, and the pieces.
 struct CcWork {
@@ -22,7 +22,7 @@ struct CcWork {
       : parent(g.take<Index>(g.vertices(), "the parents of the vertices")),
         roots(g.take<gpu::Bits>(gpu::bit_words(g.vertices()), "the roots' bits")),
         ranks(g.take<Index>(gpu::bit_words(g.vertices()), "the roots' ranks")),
-        pieces(g.take<CcPiece>(gpu::most_cc_pieces(g.edges()), "the pieces of long lists")),
+        pieces(g.take<ListPiece>(gpu::most_pieces(g.edges()), "the pieces of long lists")),
         counts(g.take<CcCounts>(1, "counters")) {}
 
   CcState state() const {
@@ -32,7 +32,7 @@ struct CcWork {
   Array<Index> parent;
   Array<gpu::Bits> roots;
   Array<Index> ranks;
-  Array<CcPiece> pieces;
+  Array<ListPiece> pieces;
   Array<CcCounts> counts;
 };
 

@@ -1,28 +1,10 @@
 #pragma once
-#include <utility>
-
 #include "penstock/graph/cc_gpu.hpp"
 #include "penstock/graph/compact.hpp"
+#include "penstock/graph/list_pieces.hpp"
 
 // What the kernels of connected components share, and the calls that launch them, all on the stream of a GPU.
 namespace penstock::gpu {
-
-inline constexpr Offset kCcPiece = 4096;         // entries that one warp walks of a list that is cut
-inline constexpr Offset kCcLong = 2 * kCcPiece;  // longer lists are cut
-
-struct CcPiece {
-  Index vertex, number;
-};
-/// Pieces of the list at [begin, end), cut at multiples of kCcPiece: no line of the edges is read for two of them.
-constexpr Index cc_pieces(Offset begin, Offset end) {
-  return begin < end ? Index((end - 1) / kCcPiece - begin / kCcPiece + 1) : 0;
-}
-constexpr std::pair<Offset, Offset> cc_piece(Offset begin, Offset end, Index number) {
-  const Offset first = (begin / kCcPiece + number) * kCcPiece, last = first + kCcPiece;
-  return {first > begin ? first : begin, last < end ? last : end};
-}
-/// Of all lists above kCcLong, at most: a list of that many entries has one more than a cut at its start would give.
-constexpr std::int64_t most_cc_pieces(Offset edges) { return edges / kCcPiece + 2 * (edges / kCcLong) + 1; }
 
 struct CcCounts {
   unsigned long long lists = 0, entries = 0;  // read where the edges are
@@ -36,9 +18,9 @@ struct CcCounts {
 struct CcState {
   std::int64_t vertices = 0;
   Index* parent = nullptr;
-  Bits* roots = nullptr;      // a bit a vertex
-  Index* ranks = nullptr;     // roots before each word of `roots`
-  CcPiece* pieces = nullptr;  // most_cc_pieces of the larger graph
+  Bits* roots = nullptr;        // a bit a vertex
+  Index* ranks = nullptr;       // roots before each word of `roots`
+  ListPiece* pieces = nullptr;  // most_pieces of the larger graph
   CcCounts* counts = nullptr;
 };
 
