@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from penstock.cli import device as gpu
 from penstock.cli import graph as shared
 from penstock.cli import ui
 
@@ -42,9 +43,12 @@ def _search(
     threads: int | None,
     repeats: int | None,
     json: bool,
+    on: gpu.OnDevice | None = None,
+    traced: Callable[[Any, int], dict[str, Any] | None] = lambda graph, start: None,
 ) -> int:
+    on = on or gpu.OnDevice()
     shared.check_result(out, force, sources or 1)
-    with ui.progress(2, quiet=json) as step, shared.threads_set(threads) as n:
+    with ui.progress(2, quiet=json) as step, shared.threads_set(threads) as n, on.limits():
         step.next(f"reading {file.name}")
         graph = shared.read_graph(file)
         degrees, both_ways, prepare = shared.prepared(graph, undirected)
@@ -69,6 +73,7 @@ def _search(
             if verify and fault is None:
                 wrong = shared.checked(functools.partial(kind.verify, graph, start, values, tree))
                 fault = wrong and f"from {start}: {wrong}"
+        event = traced(graph, starts[0]) if on.trace and on.usable else None
         if out is not None and values is not None:
             columns = {kind.column: values}
             shared.save_result(out, columns if tree is None else {**columns, "predecessor": tree})
@@ -76,9 +81,9 @@ def _search(
     data = {
         "algorithm": kind.name, "undirected": undirected, "threads": n, "sources": len(starts),
         "repeats": times, "seed": seed if sources else None, "prepare_seconds": prepare,
-        **stats, "runs": [run.as_dict() for run in runs],
+        **stats, "runs": [run.as_dict() for run in runs], **gpu.as_json(on, event),
     }  # fmt: skip
-    rows = _facts(kind, runs, starts, stats, graph.shape[0], prepare)
+    rows = {**_facts(kind, runs, starts, stats, graph.shape[0], prepare), **gpu.as_rows(on, event)}
     return shared.show(file, graph, json, data, rows, fault, verify, out)
 
 
@@ -121,26 +126,39 @@ def bfs(
     force: shared.Force = False,
     threads: shared.Threads = None,
     repeats: RepeatsOfSource = None,
+    device_memory: gpu.DeviceMemory = None,
+    access: gpu.AccessOption = None,
+    placement: gpu.PlacementOption = None,
+    trace: gpu.Traced = False,
     json: ui.Json = False,
 ) -> int:
-    """Breadth-first search: levels, -1 where there is no path."""
+    """Breadth-first search: levels, -1 where there is no path. On a GPU where one of its options is given."""
+    import penstock as ps
     from penstock import csgraph
     from penstock.csgraph import _graph
 
+    on = gpu.OnDevice(device_memory, access, placement, trace)
+    how = on.arguments()
+
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        found = csgraph.bfs(graph, start, directed=not undirected, return_predecessors=tree)
+        found = csgraph.bfs(graph, start, directed=not undirected, return_predecessors=tree, **how)
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, levels: np.ndarray, tree: np.ndarray | None) -> None:
         walked = _graph.undirected(graph) if undirected else graph
         csgraph.verify_bfs(walked, start, levels, tree)
 
+    def traced(graph: Any, start: int) -> dict[str, Any] | None:
+        with ps.trace() as events:
+            csgraph.bfs(graph, start, directed=not undirected, counted=True, **how)
+        return events[0] if events else None
+
     kind = Search(
         "bfs", "level", run, check, lambda v: v >= 0, lambda v: int(v.max(initial=0)), "depth"
     )
     return _search(
         kind, file, source, sources, seed, undirected, predecessors, verify, out, force, threads,
-        repeats, json,
+        repeats, json, on, traced,
     )  # fmt: skip
 
 

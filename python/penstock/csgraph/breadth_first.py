@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
-from penstock.csgraph._graph import as_graph, undirected, vertex
+from penstock.csgraph._gpu import chosen_gpu, gpu_graphs, report
+from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 
 
 def bfs(
-    A: Any, source: int = 0, *, directed: bool = True, return_predecessors: bool = False
+    A: Any,
+    source: int = 0,
+    *,
+    directed: bool = True,
+    return_predecessors: bool = False,
+    sources: Any = None,
+    device: Any = None,
+    method: str = "auto",
+    access: str = "auto",
+    placement: str = "auto",
+    sample: int = 4,
+    counted: bool = False,
 ) -> Any:
     """Levels of a breadth-first search: the least number of edges from `source` to each vertex.
 
@@ -24,17 +37,37 @@ def bfs(
     directed : bool
         False: every edge can be walked both ways.
     return_predecessors : bool
+    sources : array of k integers, optional
+        Search from each of them instead. On a GPU 64 searches run at once and share what they read (Then et al.,
+        "The more the merrier", VLDB 2014).
+    device : None, "cpu", the number of a GPU, or `ps.device(n)`
+        None: a GPU where A is in pinned, managed or device memory or `ps.options.device_memory` is set, and A has
+        2^20 vertices and edges or more.
+    method, access, placement, sample, counted
+        What follows concerns GPUs; the CPU has one way.
+    method : "auto", "top_down" or "level_synchronous"
+        "top_down" never goes bottom-up, "level_synchronous" is EMOGI's algorithm (min-2020), a baseline.
+    access : "auto", "strided", "merged", "aligned" or "direct"
+        How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
+        its own memory. "auto": aligned over the link, direct in device memory.
+    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
+        Where the edges are for a GPU. "auto": in device memory where they fit, else in place, their pages locked.
+    sample : 0, 4, 8 or 16
+        Neighbours of each vertex that a GPU keeps in its memory and asks before it reads lists in host memory.
+    counted : bool
+        `ps.trace` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
 
     Returns
     -------
-    levels : int32 array of shape (n,), 0 for the source and -1 where there is no path.
-    predecessors : int32 array of shape (n,), where asked for
-        The smallest-numbered vertex one level up with an edge to each vertex; -9999, SciPy's mark, for the
-        source and where there is no path.
+    levels : int32 array of shape (n,), 0 for the source and -1 where there is no path; (k, n) with `sources`.
+    predecessors : int32 array of the same shape, where asked for
+        The smallest-numbered vertex one level up with an edge to each vertex (on a GPU: any of them); -9999, SciPy's
+        mark, for the source and where there is no path.
 
-    Both depend on the graph alone, not on the number of threads.
+    Levels depend on the graph alone, not on the number of threads; so do predecessors found by the CPU.
 
-    Raises ValueError for a matrix that is not square and a source outside it, TypeError for one that is no integer.
+    Raises ValueError for a matrix that is not square, a source outside it and a name that is unknown, TypeError for a
+    source that is no integer, MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed
@@ -46,16 +79,72 @@ def bfs(
     array([ 0,  1,  1,  2, -1], dtype=int32)
     >>> ps.csgraph.bfs(A, 0, return_predecessors=True)[1]
     array([-9999,     0,     0,     1, -9999], dtype=int32)
+    >>> ps.csgraph.bfs(A, sources=[1, 4])
+    array([[-1,  0, -1,  1, -1],
+           [-1, -1, -1, -1,  0]], dtype=int32)
     """
     graph = as_graph(A, "bfs")
-    start = vertex(graph, source)
+    starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
+    _check_names(method=method, access=access, placement=placement, sample=sample)
+    gpu = chosen_gpu(graph, device)
     if not directed:
         graph = undirected(graph)
+    if gpu is None:
+        find = functools.partial(_search_cpu, graph, return_predecessors)
+    else:
+        pair = gpu_graphs(graph, gpu, placement)
+        how = {"method": method, "access": access, "sample": sample, "count": bool(counted)}
+        find = functools.partial(_search_gpu, graph, pair, how, return_predecessors)
+    if sources is None:
+        levels, predecessors = find(starts[0])
+    elif gpu is not None and not return_predecessors and method != "level_synchronous":
+        levels, told = _core.bfs_many_gpu(*pair, starts, **how)
+        report("bfs", pair[0], told)
+        return levels
+    else:
+        shape = (len(starts), graph.shape[0])
+        levels = np.empty(shape, np.int32)
+        predecessors = np.empty(shape, np.int32) if return_predecessors else None
+        for k, start in enumerate(starts):
+            levels[k], tree = find(int(start))
+            if predecessors is not None:
+                predecessors[k] = tree
+    return (levels, predecessors) if return_predecessors else levels
+
+
+_NAMES: dict[str, tuple[Any, ...]] = {
+    "method": ("auto", "top_down", "level_synchronous"),
+    "access": ("auto", "strided", "merged", "aligned", "direct"),
+    "placement": (
+        *("auto", "pinned", "host_alloc"),
+        *("managed_read_mostly", "managed_accessed_by", "device"),
+    ),
+    "sample": (0, 4, 8, 16),
+}
+
+
+def _check_names(**given: Any) -> None:
+    for name, value in given.items():
+        if value not in _NAMES[name]:
+            choices = ", ".join(map(str, _NAMES[name]))
+            raise ValueError(f"{name}={value!r} is unknown: choose one of {choices}")
+
+
+def _search_cpu(graph: Any, tree: bool, start: int) -> tuple[np.ndarray, np.ndarray | None]:
     levels, predecessors, missed = _core.bfs(
-        graph._core, edges_in(graph), start, plan_of(graph), bool(return_predecessors)
+        graph._core, edges_in(graph), start, plan_of(graph), bool(tree)
     )
     note_missed(graph, missed)
-    return (levels, predecessors) if return_predecessors else levels
+    return levels, predecessors
+
+
+def _search_gpu(
+    graph: Any, pair: tuple[Any, Any], how: dict[str, Any], tree: bool, start: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    levels, predecessors, told = _core.bfs_gpu(*pair, start, predecessors=bool(tree), **how)
+    note_missed(graph, told["missed"])
+    report("bfs", pair[0], told)
+    return levels, predecessors
 
 
 def breadth_first_order(

@@ -35,7 +35,7 @@ struct BfsStep {
 struct BfsGpuResult {
   Array<Index> levels, predecessors;  // in pinned memory
   std::int64_t reached = 0;
-  Index depth = 0;  // the last level that has vertices
+  Index depth = 0;          // the last level that has vertices
   std::int64_t missed = 0;  // edges of steps that would have gone bottom-up, had there been reversed edges
   std::vector<BfsStep> steps;
   LinkCounts requests;      // where counted

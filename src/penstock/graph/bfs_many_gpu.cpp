@@ -71,7 +71,8 @@ class ManyRun {
       batch(some);
       result_.seconds += since(begin);
       begin = Clock::now();
-      copy_async(levels + std::int64_t(first) * n, work_.levels.data, 4 * n * std::int64_t(some.size()), stream());
+      copy_async(levels + std::int64_t(first) * n, work_.levels.data, 4 * n * std::int64_t(some.size()),
+                 stream());
       synchronize(stream());
       result_.copy_seconds += since(begin);
     }

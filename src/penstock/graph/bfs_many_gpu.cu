@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
   }
   for (Searches left = fresh, any; (any = Searches(__reduce_or_sync(kAll, unsigned(left >> 32))) << 32 |
                                           __reduce_or_sync(kAll, unsigned(left))) != 0;) {
-    const int search = __ffsll(static_cast<long long>(any)) - 1;  // neighbouring lanes write neighbouring levels
+    const int search =
+        __ffsll(static_cast<long long>(any)) - 1;  // neighbouring lanes write neighbouring levels
     const Searches bit = Searches(1) << search;
     if (left & bit) s.levels[search * s.vertices + v] = depth;
     left &= ~bit;
@@ -149,32 +150,38 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
   const Index open = s.counts->open;
   const unsigned group = ((1u << kProbe) - 1) << (threadIdx.x & 31) / kProbe * kProbe;
   const auto groups = std::int64_t(gridDim.x) * (kThreads / kProbe);
-  for (auto i = std::int64_t(blockIdx.x) * (kThreads / kProbe) + threadIdx.x / kProbe; i < open; i += groups) {
+  for (auto i = std::int64_t(blockIdx.x) * (kThreads / kProbe) + threadIdx.x / kProbe; i < open;
+       i += groups) {
     const Index v = s.open_list[i];
     const Searches before = s.next[v], wanted = s.all & ~s.seen[v] & ~before;
-    __syncwarp(group);  // all lanes have read what one will write
+    __syncwarp(group);   // all lanes have read what one will write
     Searches found = 0;  // by all lanes, after each sector
-    probe<Count>(list_of(in, v), group, in.counts, [&](Index u) {
-      found |= s.front[u];
-      return false;
-    }, [&] {
-      found = Searches(__reduce_or_sync(group, unsigned(found >> 32))) << 32 |
-              __reduce_or_sync(group, unsigned(found));
-      return (wanted & ~found) == 0;
-    });
+    probe<Count>(
+        list_of(in, v), group, in.counts,
+        [&](Index u) {
+          found |= s.front[u];
+          return false;
+        },
+        [&] {
+          found = Searches(__reduce_or_sync(group, unsigned(found >> 32))) << 32 |
+                  __reduce_or_sync(group, unsigned(found));
+          return (wanted & ~found) == 0;
+        });
     if (threadIdx.x % kProbe == 0 && (found & wanted)) s.next[v] = before | (found & wanted);
   }
 }
 
 template <Access A, bool Count>
-void down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded, Stream stream) {
+void down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded,
+          Stream stream) {
   if (segments > 0)
-    launch(walk_segments<A, Count>, few(blocks_for(std::int64_t(segments) * 32)), stream, g, s, segments, guarded);
+    launch(walk_segments<A, Count>, few(blocks_for(std::int64_t(segments) * 32)), stream, g, s, segments,
+           guarded);
   const auto warps = kBlocks * kWarps;
   auto at_once = (frontier + warps - 1) / warps;
   if (at_once > 32 || A == Access::strided) at_once = 32;
-  launch(walk_lists<A, Count>, few(blocks_for((frontier + at_once - 1) / at_once * 32)), stream, g, s, frontier,
-         int(at_once), guarded);
+  launch(walk_lists<A, Count>, few(blocks_for((frontier + at_once - 1) / at_once * 32)), stream, g, s,
+         frontier, int(at_once), guarded);
 }
 
 template <class... Params, class... Args>
@@ -202,8 +209,8 @@ void many_advance(const ListView& g, const ManyState& s, Index depth, Stream str
   compact(s.active, s.words, s.list, s.starts, &s.counts->frontier, stream);
 }
 
-void many_down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded, Access access,
-               bool count, Stream stream) {
+void many_down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded,
+               Access access, bool count, Stream stream) {
   if (frontier == 0) return;
   const UseDevice use(stream.where);
   with_access(access, [&]<Access A>() {

@@ -20,7 +20,7 @@ struct ManyCounts {
 
 struct ManyState {
   std::int64_t vertices = 0, words = 0;
-  Searches all = 0;        // a bit for every search
+  Searches all = 0;  // a bit for every search
   Searches* seen = nullptr;
   Searches* front = nullptr;
   Searches* next = nullptr;  // of the level that is being found
@@ -38,8 +38,8 @@ struct ManyState {
 void many_begin(const ListView* in, const ManyState& s, const Index* sources, int count, Stream stream);
 /// Takes what `next` has and `seen` has not as the new frontiers: levels, bits, lists, edges in g.
 void many_advance(const ListView& g, const ManyState& s, Index depth, Stream stream);
-void many_down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded, Access access,
-               bool count, Stream stream);
+void many_down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded,
+               Access access, bool count, Stream stream);
 /// Ors the frontiers of sampled neighbours into `next`; open_list and counts->down say what remains.
 void many_ask(const ListView& in, const ManyState& s, const UpChoice& choice, Stream stream);
 void many_up(const ListView& in, const ManyState& s, bool count, Stream stream);

@@ -98,8 +98,10 @@ std::shared_ptr<void> GpuGraph::place(const void* data, std::int64_t bytes, Plac
   if (from.memory == Memory::device)
     throw Error(Errc::not_accessible,
                 "the edges are in device memory: give placement=\"device\", or a matrix in host memory");
-  if (placement() == EdgePlacement::pinned) return lock(data, bytes);
-  const bool managed = placement() != EdgePlacement::host_alloc;
+  const bool ordinary = from.memory == Memory::host || from.memory == Memory::mapped;
+  if (placement() == EdgePlacement::pinned && !(ordinary && bytes < kLockBytes)) return lock(data, bytes);
+  const bool managed =
+      placement() == EdgePlacement::managed_read_mostly || placement() == EdgePlacement::managed_accessed_by;
   auto copy =
       allocate_bytes(bytes, managed ? Place{Memory::managed, device().ordinal} : Place{Memory::pinned, 0});
   copy_async(copy.get(), data, bytes, Stream{nullptr, Where{}});  // by the CPU's threads

@@ -15,6 +15,8 @@
 // kernels in place (min-2020). The drivers of such traversals are compiled always and linked only where kernels are.
 namespace penstock {
 
+/// Smaller arrays share pages with others, so they are not locked in place but copied to pinned memory.
+inline constexpr std::int64_t kLockBytes = 32 << 20;
 /// Where the edges are. `pinned`: the host's array itself, its pages locked; `host_alloc`: a pinned copy; the managed ones:
 /// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU.
 enum class EdgePlacement : std::uint8_t {

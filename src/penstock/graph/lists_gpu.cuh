@@ -90,7 +90,8 @@ inline constexpr int kProbe = 8;
 template <bool Count, class F, class D>
 __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
   const int lane = int(threadIdx.x) % kProbe;
-  const Offset skew = Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
+  const Offset skew =
+      Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
   for (Offset base = list.begin - skew; base < list.end; base += kProbe) {
     const Offset i = base + lane;
     const bool mine = i >= list.begin && i < list.end;

@@ -1,0 +1,74 @@
+// What of graphs on GPUs is decided by numbers alone.
+#include "penstock/graph/gpu_graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include "penstock/graph/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs_gpu_state.hpp"
+
+namespace penstock {
+namespace {
+
+TEST(GpuGraphPlan, EdgesGoToTheDeviceWhereAllFits) {
+  constexpr std::int64_t n = 1 << 20, edges = 32 * n;
+  const auto needed = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n;
+  EXPECT_EQ(choose_placement(n, edges, needed), EdgePlacement::device);
+  EXPECT_EQ(choose_placement(n, edges, needed - 1), EdgePlacement::pinned);
+  EXPECT_EQ(choose_placement(1, 0, 0), EdgePlacement::pinned);
+  // 2^31 - 1 vertices and 2^36 edges do not overflow.
+  EXPECT_EQ(choose_placement(0x7fffffff, std::int64_t(1) << 36, std::int64_t(80) << 30),
+            EdgePlacement::pinned);
+}
+
+TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
+  constexpr std::int64_t n = 1000;
+  EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes), 16), 16);
+  EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes) - 1, 16), 8);
+  EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes), 16), 4);
+  EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes) - 1, 16), 0);
+}
+
+TEST(GpuGraphPlan, SegmentsHaveRoomForAllLongLists) {
+  // The worst case: every list just long enough to be cut.
+  for (const std::int64_t lists : {0, 1, 7, 1000}) {
+    const auto edges = lists * (gpu::kLongProbe + 1);
+    EXPECT_GE(gpu::most_segments(edges), lists);
+  }
+  const Offset hub = 10 * gpu::kSegment + 1;
+  EXPECT_GE(gpu::most_segments(hub), 11);
+}
+
+TEST(GpuGraphPlan, RequestsAddUpToBytes) {
+  const LinkCounts counts{.requests = {1, 10, 100, 1000}};
+  EXPECT_EQ(counts.bytes(), 32 + 640 + 9600 + 128000);
+}
+
+TEST(BfsRule, SmallFrontiersStayInOneKernel) {
+  EXPECT_TRUE(is_small(1, 0));
+  EXPECT_TRUE(is_small(kSmallVertices, kSmallEdges));
+  EXPECT_FALSE(is_small(kSmallVertices + 1, 0));
+  EXPECT_FALSE(is_small(1, kSmallEdges + 1));
+}
+
+TEST(BfsRule, SamplesAreAskedWhereListsWouldCostMore) {
+  // R-MAT 27: 63 million vertices to find, 4.3 G edges.
+  EXPECT_FALSE(asks_samples(1000, 1e6, 63e6));
+  EXPECT_TRUE(asks_samples(1e6, 200e6, 63e6));
+  // Uniform 26: the samples of 1 M vertices' neighbours' neighbours tell little, those of a large frontier nearly all.
+  EXPECT_FALSE(asks_samples(1e6, 33e6, 67e6));
+  EXPECT_TRUE(asks_samples(28e6, 900e6, 38e6));
+  // The last levels: few edges leave, nobody is left.
+  EXPECT_FALSE(asks_samples(100, 5000, 1e6));
+}
+
+TEST(BfsRule, OpenListsAreReadWhereThatIsLessThanTheFrontiers) {
+  // A frontier of 40 % of all edges: a probe or two of what the samples left open.
+  EXPECT_LT(up_cost(4e6, 900e6, 2.1e9, 32), down_cost(28e6, 900e6));
+  // 1.5 %: nearly all lists would be read to their ends.
+  EXPECT_GT(up_cost(60e6, 33e6, 2.1e9, 32), down_cost(1e6, 33e6));
+  EXPECT_EQ(up_cost(0, 1, 1, 1), 0);
+  EXPECT_EQ(down_cost(5, 0), 0);
+}
+
+}  // namespace
+}  // namespace penstock
