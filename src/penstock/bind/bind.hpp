@@ -24,6 +24,7 @@ void place(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);
 void graph_gpu_paths(nb::module_&);
+void graph_gpu_components(nb::module_&);
 void graph_paths(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
