@@ -7,27 +7,13 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/betweenness_gpu_state.hpp"
+#include "penstock/graph/taken.hpp"
 
 namespace penstock {
 namespace {
 
 using gpu::PathCounts;
 using gpu::PathState;
-
-/// Device memory of a graph's budget, for one call.
-template <class T>
-class Taken {
- public:
-  Taken(GpuGraph& g, std::int64_t count, std::string_view what) : g_(g), array_(g.take<T>(count, what)) {}
-  ~Taken() { g_.give_back(array_); }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  T* data() const { return array_.data; }
-
- private:
-  GpuGraph& g_;
-  Array<T> array_;
-};
 
 /// 32 bytes and a bit a vertex.
 class PathWork {
