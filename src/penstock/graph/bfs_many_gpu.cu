@@ -154,19 +154,18 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
        i += groups) {
     const Index v = s.open_list[i];
     const Searches before = s.next[v], wanted = s.all & ~s.seen[v] & ~before;
-    __syncwarp(group);   // all lanes have read what one will write
-    Searches found = 0;  // by all lanes, after each sector
-    probe<Count>(
-        list_of(in, v), group, in.counts,
-        [&](Index u) {
-          found |= s.front[u];
-          return false;
-        },
-        [&] {
-          found = Searches(__reduce_or_sync(group, unsigned(found >> 32))) << 32 |
-                  __reduce_or_sync(group, unsigned(found));
-          return (wanted & ~found) == 0;
-        });
+    __syncwarp(group);  // all lanes have read what one will write
+    Searches found = 0;
+    const auto gather = [&](Index u) {
+      found |= s.front[u];
+      return false;
+    };
+    const auto complete = [&] {
+#pragma unroll
+      for (int d = kProbe / 2; d > 0; d /= 2) found |= __shfl_xor_sync(group, found, d, kProbe);
+      return (wanted & ~found) == 0;
+    };
+    probe<Count>(list_of(in, v), group, in.counts, gather, complete);
     if (threadIdx.x % kProbe == 0 && (found & wanted)) s.next[v] = before | (found & wanted);
   }
 }

@@ -32,9 +32,10 @@ __device__ inline List list_of(const ListView& g, Index v) {
 __device__ inline void count_request(LinkCounts* counts, unsigned live, const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   const unsigned line = __match_any_sync(live, static_cast<unsigned long long>(address >> 7));
-  const unsigned sectors = __reduce_or_sync(line, 1u << (address >> 5 & 3));
-  if ((threadIdx.x & 31) == unsigned(__ffs(int(line)) - 1))
-    atomicAdd(&counts->requests[__popc(sectors) - 1], 1ull);
+  unsigned sectors = 0;
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) sectors += (__ballot_sync(live, (address >> 5 & 3) == i) & line) != 0;
+  if ((threadIdx.x & 31) == unsigned(__ffs(int(line)) - 1)) atomicAdd(&counts->requests[sectors - 1], 1ull);
 }
 
 /// f(position, id) for every entry of [begin, end) of list.ids. All lanes of a warp call. With `strided` each lane brings
