@@ -383,6 +383,37 @@ def test_prepare_says_what_it_did(A, x, fake_gpus):  # noqa: F811
     assert matrix().prepare(products=1) == matrix().prepare()
 
 
+def test_blocks_within_a_ring_and_of_every_codec(x, fake_gpus):  # noqa: F811
+    A = matrix(longest=40)
+    for how, block in [
+        (ps.Streamed(gpus=1, codec="raw", ring="300MB"), 1 << 20),  # not a third of the ring
+        (ps.Streamed(gpus=1, codec="raw", ring="300MB", block="2MiB"), 2 << 20),
+        (ps.Streamed(gpus=1, codec="raw", ring="300KB"), 99_968),
+        (ps.Streamed(gpus=[-1], codec="packed", ring="300MB"), 1 << 18),
+    ]:
+        A.dot(x, schedule=how)
+        assert fake_gpus.made[-1]["block_bytes"] == block
+    B = ps.csr_array(np.eye(12_000))
+    for block, blocks in [(None, 1), ("64KiB", 3), ("16KiB", 12), ("64KiB", 12)]:
+        B.dot(x, schedule=ps.Streamed(gpus=1, codec="ell_g", block=block))
+        assert (B._derived["ell_g"].blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
+    B.release()
+    assert "ell_g_block" not in B._derived
+
+
+@NEEDS_PACKED
+def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  # noqa: F811
+    def pack(*_, **__):
+        raise ValueError("no")
+
+    monkeypatch.setattr(_core, "pack", pack)
+    how = ps.Streamed(gpus=1, block="64KiB", keep=False)
+    A.prepare(schedule=how, products=10_000)
+    (plan,) = A._derived["stream_plans"][0].values()
+    assert plan.codec == "raw" and fake_gpus.made[-1]["block_bytes"] == 64 << 10
+    assert plan.notes == ["not packed: no"]
+
+
 @NEEDS_PACKED
 def test_auto_packs_for_many_products(fake_gpus):  # noqa: F811
     A = ps.generate.rmat(16)
