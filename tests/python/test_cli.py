@@ -371,6 +371,9 @@ def test_multiply_by_gpus_that_are_not_there(file):
         run("multiply", file, "--schedule", "streamed", "--codec", "zip")
     )
     assert "--gpus" in refused(run("multiply", file, "--transpose", "--gpus", "1"))
+    for name in ("in_core", "zero_copy"):
+        told = refused(run("multiply", file, "--schedule", name, "--gpus", "1"))
+        assert "--gpus: of a matrix that streams: use --schedule streamed" in told
 
 
 def test_multiply_fails_where_wrong(file, monkeypatch):

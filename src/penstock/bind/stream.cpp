@@ -126,12 +126,12 @@ StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_byte
 template <class A>
 VectorAt at(const A& a) {
   auto* data = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(a.data())));
-  if (a.device_type() == nb::device::cpu::value) {
-    const auto place = place_of(data);
-    return {data, {place.memory == Memory::pinned ? Memory::pinned : Memory::host}};
-  }
   const auto place = place_of(data);
-  if (place.memory == Memory::device) synchronize(Stream{nullptr, Where{place.ordinal}});
+  if (place.memory == Memory::device || place.memory == Memory::managed) {
+    const Where gpu{place.ordinal};
+    const UseDevice use(gpu);  // the default stream is the current GPU's
+    synchronize(Stream{nullptr, gpu});
+  }
   if (place.memory == Memory::managed) return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
   return {data, place};
 }
@@ -194,7 +194,8 @@ void def_stream_plan(nb::module_& m) {
 
 void stream(nb::module_& m) {
   nb::class_<AnyPlan>(m, "StreamPlan")
-      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y"), nb::arg("semiring") = "plus_times",
+      // A y of another order would be converted: the result would go to a copy that nobody sees.
+      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(), nb::arg("semiring") = "plus_times",
            nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("traced") = true,
            "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
       .def("facts", facts);

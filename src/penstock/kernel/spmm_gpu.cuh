@@ -18,11 +18,7 @@
 // Columns go in panels, each a pass over A.
 namespace penstock::gpu {
 
-struct GpuSize {
-  int multiprocessors;
-  std::int64_t cache;
-};
-GpuSize size_of(Where where);
+int multiprocessors(Where where);
 
 namespace {
 
@@ -424,18 +420,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   const auto* xs = for_kernel(x.data);
   auto* ys = for_kernel(y.data);
-  const auto machine = size_of(stream.where);
+  const int processors = multiprocessors(stream.where);
   const auto total = a.rows + a.count;
   const auto* plan = options.plan;
-  const int unit = plan ? plan->items : unit_items(total, machine.multiprocessors);
+  const int unit = plan ? plan->items : unit_items(total, processors);
   const auto units = (total + unit - 1) / unit;
   const std::int64_t widest = options.panel > 0 ? options.panel : kPanelBytes / std::int64_t(sizeof(T));
   const auto choice_at = [&](std::int64_t j) {
     return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
   };
-  const auto items_of = [&](const Choice& c) {
-    return group_items(total, c.lanes, unit, machine.multiprocessors);
-  };
+  const auto items_of = [&](const Choice& c) { return group_items(total, c.lanes, unit, processors); };
   const auto blocks_of = [&](const Choice& c) {
     return (total + std::int64_t(items_of(c)) * c.groups() - 1) / (std::int64_t(items_of(c)) * c.groups());
   };
