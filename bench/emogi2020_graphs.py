@@ -18,8 +18,7 @@ import numpy as np
 import penstock as ps
 from penstock import _core
 
-# Bytes of device memory a vertex, for its offset and what an algorithm keeps of it.
-VERTEX_BYTES = {"bfs": 32, "cc": 32, "sssp": 40}
+VERTEX_BYTES = 32  # of device memory, for its offset and what an algorithm keeps of it
 _FIXED = 64 << 20  # counters, and pieces of long lists
 _CHUNK = 1 << 22  # edges whose weights are made at once
 _UNIFORM = {"a": 0.25, "b": 0.25, "c": 0.25}
@@ -167,6 +166,6 @@ class Shelf:
         gc.collect()
 
 
-def budget(algorithm: str, a: Any, edge_bytes: int, share: float) -> int:
+def budget(a: Any, edge_bytes: int, share: float) -> int:
     """Device memory: the vertices' arrays and at most `share` of the edges' bytes."""
-    return VERTEX_BYTES[algorithm] * a.shape[0] + _FIXED + int(share * edge_bytes)
+    return VERTEX_BYTES * a.shape[0] + _FIXED + int(share * edge_bytes)

@@ -108,8 +108,8 @@ def ways(run: Run, algorithm: Algorithm, a: Any, edge_bytes: int) -> list[Way]:
             f"{algorithm.name} on a GPU", f"csgraph.{algorithm.function} has no device="
         )
         return [cpu]
-    limit = budget(algorithm.name, a, edge_bytes, run.args.share)
-    known, shared = algorithm.parameters(), twin(a)
+    limit = budget(a, edge_bytes, run.args.share)
+    known, plain = algorithm.parameters(), twin(a)  # a view without a sample or a cache
 
     def way(
         name: str, role: str, graph: Any, placement: str, within: int | None, **more: Any
@@ -119,12 +119,12 @@ def ways(run: Run, algorithm: Algorithm, a: Any, edge_bytes: int) -> list[Way]:
         kept = {k: v for k, v in how.items() if k in known}
         return Way(name, role, algorithm, graph, kept, within, **fields)
 
-    base = {"method": algorithm.baseline}
+    base: dict[str, Any] = {"method": algorithm.baseline, "cache": 0}
     found = [
-        way("aligned", "baseline", shared, "pinned", limit, **base, access="aligned", counts=True),
-        way("ours", "ours", shared, "pinned", limit, counts=True),
-        way("merged", "baseline", shared, "pinned", limit, **base, access="merged", counts=True),
-        way("strided", "baseline", shared, "pinned", limit, **base, access="strided", counts=True),
+        way("aligned", "baseline", plain, "pinned", limit, **base, access="aligned", counts=True),
+        way("ours", "ours", twin(a), "pinned", limit, counts=True),
+        way("merged", "baseline", plain, "pinned", limit, **base, access="merged", counts=True),
+        way("strided", "baseline", plain, "pinned", limit, **base, access="strided", counts=True),
     ]
     in_core = twin(a)
     found += [
