@@ -46,7 +46,7 @@ def sources(args: argparse.Namespace, on_host: bool) -> Iterator[tuple[graphs.So
     gpu = None if on_host else args.gpu
     everywhere = {"bfs", "cold", "cc", "pagerank"}
     wanted = [("kron", scale) for scale in args.scales] + [("uniform", s) for s in args.uniform]
-    for kind, scale in sorted(set(wanted), key=lambda pair: pair[1]):
+    for kind, scale in sorted(set(wanted), key=lambda pair: pair[::-1]):
         serves = everywhere | ({"sssp"} if scale in args.weighted else set())
         yield graphs.generated(kind, scale, gpu), serves
     yield graphs.road(args.road), {"road"}

@@ -74,6 +74,8 @@ def settle(parser: argparse.ArgumentParser, args: argparse.Namespace) -> bool:
         parser.error("--verify is positive, --counted not negative")
     if present and not 0 <= args.gpu < present:
         parser.error(f"--gpu {args.gpu}: {present} GPUs are usable here")
+    if args.emogi and args.gpu:
+        parser.error(f"--gpu {args.gpu}: EMOGI's programs run on GPU 0 alone")
     for name in ("folder", "emogi", "gap", "temporary"):
         path = getattr(args, name)
         if path and not path.is_dir():

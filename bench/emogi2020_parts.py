@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import statistics
 import time
 from typing import Any
@@ -41,6 +42,7 @@ def traversal(run: Run, part: str, source: Source, seconds: float) -> None:
     mine = seconds / (1 + folders)
     entry = measure(run, f"{part} {source.name}", a, people, starts, mine, **said)
     people.clear()
+    gc.collect()  # of GPU memory and copies of edges, which the programs may need
     rivals.add(run, entry, algorithm, source, a, starts)
     run.add(part, entry)
     return None

@@ -50,15 +50,15 @@ def test_every_part(tmp_path):
             assert read["bytes"] > 0, f"{name}: {who} read nothing"
             sizes = sum(int(size) * count for size, count in read["requests"].items())
             assert sizes == pytest.approx(read["bytes"]), f"{name}: {who}"
-        shares = [results[who]["read"]["share_128"] for who in ("aligned", "merged", "strided")]
-        assert shares[0] >= shares[1] >= shares[2], f"{name}: shares of 128 bytes {shares}"
-        least = results["aligned"]["read"]["bytes"]
-        assert results["ours"]["read"]["bytes"] <= 1.05 * least, (
-            f"{name}: ours reads more than the baseline"
-        )
-        assert (
-            results["ours"]["placement"] == "pinned" and results["in_core"]["placement"] == "device"
-        ), name
+        if case["part"] == "bfs":
+            shares = [results[w]["read"]["share_128"] for w in ("aligned", "merged", "strided")]
+            assert shares == sorted(shares, reverse=True), f"{name}: shares of 128 bytes {shares}"
+        if case["part"] != "sssp":
+            least = results["aligned"]["read"]["bytes"]
+            mine = results["ours"].get("read", {"bytes": 0})["bytes"]
+            assert mine <= 1.05 * least, f"{name}: ours reads {mine} bytes, the baseline {least}"
+        placed = {who: results[who]["placement"] for who in ("ours", "in_core", "host_alloc")}
+        assert placed == {"ours": "pinned", "in_core": "device", "host_alloc": "host_alloc"}, name
         assert results["ours"]["used_bytes"] <= results["ours"]["device_memory"], name
 
 

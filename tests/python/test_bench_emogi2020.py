@@ -245,6 +245,23 @@ def test_a_wrong_result_is_caught(
     assert "median" not in case["results"][who]
 
 
+def test_labels_that_differ_are_caught(
+    bench: ModuleType, gpu: PlayedGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where the verifier lets both pass."""
+
+    def other(how: dict[str, Any], found: Any) -> Any:
+        return found if how["access"] != "merged" else (found[0], found[1][::-1].copy())
+
+    gpu.spoil = other
+    monkeypatch.setattr(ps.csgraph, "verify_components", lambda *a: None)
+    out = tmp_path / "e.json"
+    options = (*TINY, "--parts", "cc", "--uniform", "", "--out", out)
+    assert main(bench, monkeypatch, *options) == 1
+    (case,) = cases(json.loads(out.read_text()), "cc")
+    assert {n for n, r in case["results"].items() if r["status"] == "wrong"} == {"merged"}
+
+
 def test_faults_of_one_way(
     bench: ModuleType, gpu: PlayedGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
