@@ -493,3 +493,12 @@ def test_the_core_writes_to_the_caller_s_y_or_not_at_all(A, x):
     np.testing.assert_array_equal(y, A.to_scipy() @ x)
     with pytest.raises(TypeError):
         plan.multiply(x, np.empty(4000)[::2])
+    short = matrix(longest=40)
+    for product, form in [
+        (_core.multiply_packed, _core.pack(short._core)),
+        (_core.multiply_ell_g, _core.to_ell_g(short._core)),
+    ]:
+        product(form, x, y)
+        np.testing.assert_array_equal(y, short.to_scipy() @ x)
+        with pytest.raises(RuntimeError):  # no cast
+            product(form, x, np.empty(4000)[::2])
