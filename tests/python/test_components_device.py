@@ -83,3 +83,33 @@ def test_the_command_line_falls_back_with_one_line(file):
 def test_bad_words_are_refused(file):
     result = run("cc", file, "--device-memory", "much")
     assert result.exit_code == 2 and "--device-memory='much' is not a size" in result.stderr
+
+
+def test_betweenness_and_triangles_refuse_bad_names(graph):
+    for find in (
+        ps.csgraph.betweenness_centrality,
+        ps.csgraph.triangle_count,
+        ps.csgraph.triangles,
+    ):
+        for given, message in (
+            ({"access": "random"}, "access='random'"),
+            ({"placement": "attic"}, "placement='attic'"),
+            ({"device": 99}, "usable here"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                find(graph, **given)
+
+
+@pytest.mark.parametrize("scale", [3, 8, 13])
+def test_oriented_lists_are_sorted_and_hold_every_edge_once(scale):
+    a = ps.generate.rmat(scale, seed=scale)
+    edges = _core.orient_edges(a._core)
+    lists = ps.csr_array._wrap(_core.oriented_lists(edges))
+    rows = np.repeat(np.arange(a.shape[0]), np.diff(lists.indptr))
+    assert lists.nnz == a.nnz // 2 and (lists.indices < rows).all()
+    same = rows[1:] == rows[:-1]
+    assert (np.diff(lists.indices.astype(np.int64))[same] > 0).all()
+    # Numbers are a permutation: degrees are the same, and triangles as many.
+    degree = np.bincount(np.concatenate([rows, lists.indices]), minlength=a.shape[0])
+    assert np.array_equal(np.sort(degree), np.sort(np.diff(a.indptr)))
+    assert ps.csgraph.triangle_count(lists) == ps.csgraph.triangle_count(a)

@@ -47,7 +47,9 @@ def _schedule(
 
 
 @contextlib.contextmanager
-def _limits(device_memory: str | None, threads: int | None, gpus: int | None) -> Iterator[None]:
+def _limits(
+    device_memory: str | None, threads: int | None, gpus: int | None = None
+) -> Iterator[None]:
     """The settings of the process, as they were when done."""
     import penstock as ps
     from penstock._schedules import parse_bytes

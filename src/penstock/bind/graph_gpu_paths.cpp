@@ -9,7 +9,7 @@
 namespace penstock::bind {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 SsspMethod method_named(const std::string& text) {
   if (text == "auto" || text == "near_far") return SsspMethod::near_far;
@@ -81,7 +81,7 @@ void graph_gpu_paths(nb::module_& m) {
                                            .delta = delta, .limit = limit, .predecessors = predecessors,
                                            .symmetric = symmetric, .cache_bytes = cache_bytes, .count = count});
   }, nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
-        nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInf, nb::arg("predecessors") = false,
+        nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite, nb::arg("predecessors") = false,
         nb::arg("symmetric") = false, nb::arg("cache_bytes") = -1, nb::arg("count") = false,
         "(distances, predecessors or None, what was done)");
 }

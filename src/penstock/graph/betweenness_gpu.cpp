@@ -7,34 +7,20 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/betweenness_gpu_state.hpp"
+#include "penstock/graph/taken.hpp"
 
 namespace penstock {
 namespace {
 
-using gpu::PathCounts;
-using gpu::PathState;
-
-/// Device memory of a graph's budget, for one call.
-template <class T>
-class Taken {
- public:
-  Taken(GpuGraph& g, std::int64_t count, std::string_view what) : g_(g), array_(g.take<T>(count, what)) {}
-  ~Taken() { g_.give_back(array_); }
-  Taken(const Taken&) = delete;
-  Taken& operator=(const Taken&) = delete;
-  T* data() const { return array_.data; }
-
- private:
-  GpuGraph& g_;
-  Array<T> array_;
-};
+using gpu::CentralityCounts;
+using gpu::CentralityState;
 
 /// 32 bytes and a bit a vertex.
-class PathWork {
+class CentralityWork {
  public:
-  explicit PathWork(GpuGraph& g)
+  explicit CentralityWork(GpuGraph& g)
       : g_(g),
-        look_(allocate<PathCounts>(1, {Memory::pinned})),
+        look_(allocate<CentralityCounts>(1, {Memory::pinned})),
         level_(g, g.vertices(), "the levels of the vertices"),
         order_(g, g.vertices(), "the order of the vertices"),
         next_(g, gpu::bit_words(g.vertices()), "the frontier's bits"),
@@ -44,11 +30,11 @@ class PathWork {
         sums_(g, g.vertices(), "the sums of the vertices"),
         pieces_(g, gpu::most_pieces(g.edges()), "the pieces of long lists"),
         counts_(g, 1, "counters") {}
-  ~PathWork() { drain(g_.stream()); }
-  PathWork(const PathWork&) = delete;
-  PathWork& operator=(const PathWork&) = delete;
+  ~CentralityWork() { drain(g_.stream()); }
+  CentralityWork(const CentralityWork&) = delete;
+  CentralityWork& operator=(const CentralityWork&) = delete;
 
-  PathState state() const {
+  CentralityState state() const {
     return {.vertices = g_.vertices(),
             .level = level_.data(),
             .order = order_.data(),
@@ -60,26 +46,26 @@ class PathWork {
             .pieces = pieces_.data(),
             .counts = counts_.data()};
   }
-  PathCounts look() const {
-    copy_async(look_.data, counts_.data(), sizeof(PathCounts), g_.stream());
+  CentralityCounts look() const {
+    copy_async(look_.data, counts_.data(), sizeof(CentralityCounts), g_.stream());
     synchronize(g_.stream());
     return *look_.data;
   }
 
  private:
   GpuGraph& g_;
-  Array<PathCounts> look_;
+  Array<CentralityCounts> look_;
   Taken<Index> level_, order_;
   Taken<gpu::Bits> next_;
   Taken<Index> starts_;
   Taken<double> paths_, share_, sums_;
   Taken<gpu::ListPiece> pieces_;
-  Taken<PathCounts> counts_;
+  Taken<CentralityCounts> counts_;
 };
 
 class Sources {
  public:
-  Sources(GpuGraph& g, const PathWork& work, const BetweennessGpuOptions& options)
+  Sources(GpuGraph& g, const CentralityWork& work, const BetweennessGpuOptions& options)
       : g_(g),
         work_(work),
         s_(work.state()),
@@ -91,8 +77,8 @@ class Sources {
     if (!search(source)) return false;
     const double own = options_.endpoints ? 1 : 0;
     for (auto d = std::ssize(begin_) - 2; d > 0; --d)
-      gpu::accumulate(g_.view(), s_, list(d), size(d), Index(d), d == std::ssize(begin_) - 2, own, access_,
-                      options_.count, g_.stream());
+      gpu::add_dependencies(g_.view(), s_, list(d), size(d), Index(d), d == std::ssize(begin_) - 2, own,
+                            access_, options_.count, g_.stream());
     if (options_.endpoints) gpu::add_source(s_, source, double(begin_.back() - 1), g_.stream());
     return true;
   }
@@ -101,12 +87,12 @@ class Sources {
  private:
   /// begin_: where each level starts in the order, and where the last ends.
   bool search(Index source) {
-    gpu::begin_paths(s_, source, g_.stream());
+    gpu::begin_source(s_, source, g_.stream());
     begin_ = {0, 1};
     for (Index depth = 0;; ++depth) {
       auto* const to = s_.order + begin_.back();
-      gpu::find_next(g_.view(), s_, list(depth), size(depth), depth, to, access_, options_.count,
-                     g_.stream());
+      gpu::find_level(g_.view(), s_, list(depth), size(depth), depth, to, access_, options_.count,
+                      g_.stream());
       const auto now = work_.look();
       if (now.too_many) return false;
       if (depth % kPoll == 0) poll_interrupt();
@@ -124,8 +110,8 @@ class Sources {
 
   static constexpr Index kPoll = 64;
   GpuGraph& g_;
-  const PathWork& work_;
-  PathState s_;
+  const CentralityWork& work_;
+  CentralityState s_;
   const BetweennessGpuOptions& options_;
   Access access_;
   std::vector<std::int64_t> begin_;
@@ -154,7 +140,7 @@ BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources
     std::fill(r.sums.data, r.sums.data + n, 0.0);
     return r;
   }
-  const PathWork work(g);
+  const CentralityWork work(g);
   if (options.cache) make_cache(g);
   if (options.count) g.clear_counts();
   const auto stream = g.stream();

@@ -8,7 +8,7 @@ namespace penstock::gpu {
 namespace {
 
 struct Forward {
-  PathState s;
+  CentralityState s;
   Index next;
   double paths = 0;
 
@@ -28,7 +28,7 @@ struct Forward {
 };
 
 struct Backward {
-  PathState s;
+  CentralityState s;
   Index next;
   double sum = 0;
 
@@ -48,7 +48,7 @@ struct Backward {
 
 template <Access A, bool Count, class F>
 __global__ void __launch_bounds__(kThreads)
-    walk_level(ListView g, PathState s, const Index* list, Index size, int at_once, F f) {
+    walk_level(ListView g, CentralityState s, const Index* list, Index size, int at_once, F f) {
   const int lane = int(threadIdx.x & 31);
   const auto warp = std::int64_t(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   const auto at = warp * at_once + lane;
@@ -64,18 +64,19 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <Access A, bool Count, class F>
-__global__ void __launch_bounds__(kThreads) walk_cut(ListView g, PathState s, F f) {
+__global__ void __launch_bounds__(kThreads) walk_cut(ListView g, CentralityState s, F f) {
   walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, f);
 }
 
-__global__ void set_source(PathState s, Index source) {
+__global__ void set_source(CentralityState s, Index source) {
   if (threadIdx.x != 0) return;
   s.level[source] = 0;
   s.paths[source] = 1;
   s.order[0] = source;
 }
 
-__global__ void __launch_bounds__(kThreads) settle(PathState s, const Index* list, Index size, double own) {
+__global__ void __launch_bounds__(kThreads)
+    settle(CentralityState s, const Index* list, Index size, double own) {
   const auto at = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= size) return;
   const Index v = list[at];
@@ -84,13 +85,13 @@ __global__ void __launch_bounds__(kThreads) settle(PathState s, const Index* lis
   s.sums[v] += dependency + own;
 }
 
-__global__ void add_one(PathState s, Index source, double more) {
+__global__ void add_one(CentralityState s, Index source, double more) {
   if (threadIdx.x == 0) s.sums[source] += more;
 }
 
 template <class F>
-void walk_all(const ListView& g, const PathState& s, const Index* list, Index size, Access access, bool count,
-              F f, Stream stream) {
+void walk_all(const ListView& g, const CentralityState& s, const Index* list, Index size, Access access,
+              bool count, F f, Stream stream) {
   fill_async(&s.counts->pieces, 0, sizeof(Index), stream);
   // Few lists are spread over all warps; many are taken 32 at a time, in order.
   const auto warps = kResident * (kThreads / 32);
@@ -105,18 +106,18 @@ void walk_all(const ListView& g, const PathState& s, const Index* list, Index si
 
 }  // namespace
 
-void begin_paths(const PathState& s, Index source, Stream stream) {
+void begin_source(const CentralityState& s, Index source, Stream stream) {
   const UseDevice use(stream.where);
   const auto n = s.vertices;
   fill_async(s.level, 0xff, n * 4, stream);
   fill_async(s.paths, 0, n * 8, stream);
   fill_async(s.share, 0, n * 8, stream);
-  fill_async(s.counts, 0, sizeof(PathCounts), stream);
+  fill_async(s.counts, 0, sizeof(CentralityCounts), stream);
   launch(set_source, 1, stream, s, source);
 }
 
-void find_next(const ListView& g, const PathState& s, const Index* list, Index size, Index depth, Index* to,
-               Access access, bool count, Stream stream) {
+void find_level(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                Index* to, Access access, bool count, Stream stream) {
   const UseDevice use(stream.where);
   const auto words = bit_words(s.vertices);
   fill_async(s.next, 0, words * std::int64_t(sizeof(Bits)), stream);
@@ -124,14 +125,14 @@ void find_next(const ListView& g, const PathState& s, const Index* list, Index s
   compact(s.next, words, to, s.starts, &s.counts->found, stream);
 }
 
-void accumulate(const ListView& g, const PathState& s, const Index* list, Index size, Index depth, bool last,
-                double own, Access access, bool count, Stream stream) {
+void add_dependencies(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                      bool last, double own, Access access, bool count, Stream stream) {
   const UseDevice use(stream.where);
   if (!last) walk_all(g, s, list, size, access, count, Backward{s, depth + 1}, stream);
   launch(settle, blocks_for(size), stream, s, list, size, own);
 }
 
-void add_source(const PathState& s, Index source, double more, Stream stream) {
+void add_source(const CentralityState& s, Index source, double more, Stream stream) {
   const UseDevice use(stream.where);
   launch(add_one, 1, stream, s, source, more);
 }

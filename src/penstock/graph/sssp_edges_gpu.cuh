@@ -68,7 +68,9 @@ struct Edges {
       case PathStep::level:
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-          if (now[i] != from[i] || key_of(longer_by(length_of<D>(from[i]), weight[i])) != from[i]) continue;
+          if (id[i] < 0 || now[i] != from[i])
+            continue;  // no entry; an idle lane's `from` is no distance either
+          if (key_of(longer_by(length_of<D>(from[i]), weight[i])) != from[i]) continue;
           const Bits bit = Bits(1) << (id[i] & 31);
           if (s.pending[id[i] >> 5] & bit) continue;  // it has a predecessor
           atomicMin(&s.tree[id[i]], owner[i]);

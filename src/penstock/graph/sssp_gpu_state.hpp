@@ -20,9 +20,9 @@ constexpr D length_of(Key<D> key) {
   return std::bit_cast<D>(key);
 }
 template <class D>
-inline constexpr Key<D> kNoPath =
-    key_of<D>(std::numeric_limits<D>::has_infinity ? std::numeric_limits<D>::infinity()
-                                                   : std::numeric_limits<D>::max());
+inline constexpr Key<D> kNoPath = key_of<D>(std::numeric_limits<D>::has_infinity
+                                                ? std::numeric_limits<D>::infinity()
+                                                : std::numeric_limits<D>::max());
 
 inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
 struct PathSegment {

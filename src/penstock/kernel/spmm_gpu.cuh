@@ -130,7 +130,7 @@ struct Cut {
 /// Blocks of a multiprocessor, which bound the registers, and rows of X that a group asks for together: 25 to 64 KB in
 /// flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB.
 template <class T, class Sh>
-inline constexpr int kLaneBytes = Sh::kVec * Sh::kReps * int(sizeof(T));
+inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
 template <class T, class Sh>
 inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
                                : kLaneBytes<T, Sh> <= 16 ? 3
@@ -331,7 +331,7 @@ struct Choice {
 /// Real plus_times, the products that most ask for, has all shapes; others two.
 template <class S>
 inline constexpr bool has_all_shapes =
-    std::same_as<S, PlusTimes<typename S::value_type>> && std::is_floating_point_v<typename S::value_type>;
+    std::same_as<S, PlusTimes<typename S::value_type>>&& std::is_floating_point_v<typename S::value_type>;
 
 template <class T>
 Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
