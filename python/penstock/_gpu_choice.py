@@ -178,6 +178,7 @@ def automatic(a: csr_array, entry: int) -> Setting | None:
     key = (entry, budget, options.gpus, done.bit_length())
     known = a._derived.get("gpu_choice")
     if known is None or known[0] != key:
+        a._derived["gpu_choice"] = key, None, ""  # where the GPUs fail when they are asked
         choice = decide(a, entry, "host", max(done, 1))
         known = (
             key,

@@ -281,10 +281,10 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
     plan = _streaming.existing(a, entry)
     if plan is not None:
         return plan, ""
-    setting = _gpu_choice.automatic(a, entry)
-    if setting is None:
-        return None, _gpu_choice.why_given_up(a)
     try:
+        setting = _gpu_choice.automatic(a, entry)
+        if setting is None:
+            return None, _gpu_choice.why_given_up(a)
         done = a._derived.get("products", 1)
         return _streaming.plan_for(a, _streaming.planned(setting), entry, done), ""
     except (MemoryError, RuntimeError) as error:

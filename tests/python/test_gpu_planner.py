@@ -9,7 +9,7 @@ from penstock._gpu_machine import Gpu, Machine, from_probe
 from penstock._gpu_plan import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
 
 import penstock as ps
-from penstock import _core, _gpu_choice
+from penstock import _core, _gpu_choice, _gpu_machine
 
 GIB = 1 << 30
 ROWS, NNZ = 1 << 26, 2_100_000_000
@@ -306,6 +306,38 @@ def test_no_plan_falls_back_and_says_so(graph, fake_gpus):  # noqa: F811
     for event in t[:3]:  # not the first alone, which nobody may have watched
         assert "computed on the CPU: cannot allocate" in event["fallback"]
     assert "fallback" not in t[3] and t[3]["devices"]
+
+
+@NEEDS_PLANS
+def test_gpus_that_fail_when_asked_fall_back_too(graph, fake_gpus, monkeypatch):  # noqa: F811
+    asked = []
+
+    def busy(*_, **__):
+        asked.append(1)
+        raise RuntimeError("cudaErrorDevicesUnavailable")
+
+    monkeypatch.setattr(_gpu_choice, "this_machine", busy)
+    x = np.ones(graph.shape[1])
+    with ps.options(device_memory="300KB"), ps.trace() as t:
+        for _ in range(7):
+            np.testing.assert_array_equal(graph @ x, graph.to_scipy() @ x)
+    assert all("cudaErrorDevicesUnavailable" in e["fallback"] for e in t)
+    assert len(asked) == 4  # where the number of products has doubled
+
+
+def test_a_look_without_memory_is_taken_again(monkeypatch):
+    times = [MemoryError("full"), [1e-3], [1e-4]]
+
+    def copy(*_):
+        seconds = times.pop(0)
+        if isinstance(seconds, MemoryError):
+            raise seconds
+        return seconds
+
+    monkeypatch.setattr(_core, "time_copy_gpu", copy)
+    assert _gpu_machine._looked_at(77, 5) == Gpu(memory=5)
+    assert _gpu_machine._looked_at(77, 5).up == pytest.approx((64 << 20) / 1e-3)
+    assert _gpu_machine._looked_at(77, 5).device_read == pytest.approx((512 << 20) / 1e-4)
 
 
 def test_where_there_is_no_gpu(graph):
