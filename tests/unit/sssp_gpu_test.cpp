@@ -44,7 +44,9 @@ TYPED_TEST(PathKeys, HaveTheOrderOfTheLengths) {
     const auto d = static_cast<D>(length);
     EXPECT_EQ(gpu::length_of<D>(gpu::key_of(d)), d);
     EXPECT_LT(gpu::key_of(d), gpu::kNoPath<D>);
-    if (length > 0) EXPECT_LT(gpu::key_of(before), gpu::key_of(d));
+    if (length > 0) {
+      EXPECT_LT(gpu::key_of(before), gpu::key_of(d));
+    }
     before = d;
   }
 }

@@ -32,17 +32,21 @@ class Pages {
   /// cannot be locked, as a pinned copy.
   template <class T>
   Array<const T> ready(const Array<const T>& array) {
-    if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return array;
-    if (lock_ && array.bytes() < kLeastLocked) {
-      const auto copy = allocate<std::remove_const_t<T>>(array.size, {Memory::pinned});
-      std::memcpy(copy.data, array.data, static_cast<std::size_t>(array.bytes()));
-      return copy;
+    if (!gpu_ || array.size == 0) return array;
+    // Asked first: pages that another plan has locked are shared with it, and outlive it.
+    if (lock_ && array.place.memory == Memory::host)
+      if (auto lock = lock_pages(array.data, array.bytes())) {
+        locks.push_back(std::move(lock));
+        return array;
+      }
+    if (place_of(array.data).memory != Memory::host) return array;
+    if (!lock_ || array.bytes() >= kLeastLocked) {
+      pinned_ = false;
+      return array;
     }
-    std::shared_ptr<void> lock;
-    if (lock_ && array.place.memory == Memory::host) lock = lock_pages(array.data, array.bytes());
-    if (lock) locks.push_back(std::move(lock));
-    else pinned_ = false;
-    return array;
+    const auto copy = allocate<std::remove_const_t<T>>(array.size, {Memory::pinned});
+    std::memcpy(copy.data, array.data, static_cast<std::size_t>(array.bytes()));
+    return copy;
   }
   bool on_gpu() const { return gpu_; }
   bool bounce() const { return !pinned_; }
