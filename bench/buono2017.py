@@ -13,13 +13,10 @@ verified row by row against NumPy in float64.
 from __future__ import annotations
 
 import argparse
-import copy
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import buono2017_matrices as inputs
 import buono2017_parts as parts
@@ -28,6 +25,7 @@ from buono2017_options import options, settle
 from buono2017_runs import Run
 from buono2017_summary import show, targets
 from matrices import MIN_NNZ
+from paper_runs import probe
 from report import Report
 
 import penstock as ps
@@ -118,12 +116,6 @@ def made(run: Run, source: inputs.Source) -> bool:
     return True
 
 
-def told(run: Run, what: str, e: Exception) -> None:
-    """A fault is kept and shown; it is not the end of what comes after it."""
-    run.report.skip(what, f"{type(e).__name__}: {e}")
-    traceback.print_exc()
-
-
 def go(run: Run) -> int:
     """Every step, within its share of the time; what is left out is named. Returns how many broke."""
     faults = 0
@@ -135,7 +127,7 @@ def go(run: Run) -> int:
             ready = own and affordable(run, source) and made(run, source)
         except Exception as e:
             ready, faults = False, faults + 1
-            told(run, source.name, e)
+            run.told(source.name, e)
         if not ready:
             run.weight_left -= sum(weight(step) for step in own)
             continue
@@ -152,25 +144,10 @@ def go(run: Run) -> int:
                 run.report.skip(f"{part} {source.name} {kind}", str(e))
             except Exception as e:
                 faults += 1
-                told(run, f"{part} {source.name} {kind}", e)
+                run.told(f"{part} {source.name} {kind}", e)
             spent[part] = spent.get(part, 0.0) + time.monotonic() - begin
         run.shelf.clear()
     return faults
-
-
-def probe(on_host: bool, fresh: bool) -> dict[str, Any]:
-    """Bandwidths of the links, for figure 2 and for what they bound; the planner knows them, too. `fresh`: not
-    those of an earlier probe."""
-    if on_host:
-        return {"gpus": [], "together": {}}
-    from penstock import _probe
-
-    known = None if fresh else _probe.measured()
-    found = copy.deepcopy(known or _probe.measure())
-    del found["key"]
-    for gpu in found["gpus"]:
-        del gpu["bus"]
-    return found
 
 
 def main() -> int:
@@ -182,7 +159,7 @@ def main() -> int:
     found = probe(on_host, "transfers" in args.parts and not args.quick)
     report = Report("buono2017", args, settings, ps.num_threads())
     report.data |= {"probe": found, "part_seconds": {}, "load": os.getloadavg()[0]}
-    run = Run(args, report, args.gpus, on_host, begin + 60 * args.minutes)
+    run = Run(args, report, on_host, begin + 60 * args.minutes, gpus=args.gpus)
     if "transfers" in args.parts:
         parts.transfers(run)
         report.data["part_seconds"]["transfers"] = time.monotonic() - begin

@@ -166,8 +166,3 @@ class Shelf:
         self._kinds.clear()
         self._references.clear()
         gc.collect()
-
-
-def available() -> int:
-    """Bytes of host memory free now."""
-    return int(_core.topology()["available_bytes"])

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
+
+from paper_runs import numbers, words
 
 from penstock import _core
 
 PARTS = ("transfers", "model", "suite", "profile", "scaling", "codec", "resident", "incore")
-
-
-def numbers(text: str) -> list[int]:
-    return [int(word) for word in text.split(",") if word]
-
-
-def words(known: tuple[str, ...]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        given = [word for word in text.split(",") if word]
-        if unknown := set(given) - set(known):
-            raise argparse.ArgumentTypeError(
-                f"unknown {', '.join(sorted(unknown))}: choose from {', '.join(known)}"
-            )
-        return given
-
-    return parse
 
 
 def options(about: str) -> argparse.ArgumentParser:

@@ -3,14 +3,13 @@ and its part of docs/performance.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import buono2017_paper as paper
-from buono2017_summary import TARGET_HEADER, lines
-from buono2017_tables import Report, good, of_part, size, tables
-from plot_ratios import COLOURS, MARKERS, drawing, save
+from buono2017_tables import tables
+from paper_tables import Figures, Report, good, markdown, of_part, save_figures, size
+from plot_ratios import COLOURS, MARKERS
 
 _SHOWN = {"cpu_blocked": "CPU, blocked", "cpu_binned": "CPU, binned", "streamed_raw": "streamed",
           "streamed_packed": "streamed, packed", "resident": "resident"}  # fmt: skip
@@ -123,7 +122,7 @@ def _resident(axes: Any, data: Report) -> None:
     axes.set_xlabel("ms")
 
 
-FIGURES: dict[str, tuple[str, Callable[[Any, Report], None]]] = {
+FIGURES: Figures = {
     "transfers": ("Host-device transfers (figure 2)", _transfers),
     "model": ("Blocks a product: model and measurement (figure 4)", _model),
     "suite": ("SpMV, result back on the host (figure 5)", _suite),
@@ -146,29 +145,14 @@ def shown(data: Report) -> list[str]:
 
 def save_all(data: Report, folder: Path, name: str = "buono2017") -> list[Path]:
     """The figures, as NAME_PART.svg; returns their paths."""
-    paths = []
-    for part in shown(data):
-        title, draw = FIGURES[part]
-        picture = drawing(title, (7, 3.4), lambda axes, draw=draw: draw(axes, data), 3)
-        paths.append(folder / f"{name}_{part}.svg")
-        save(paths[-1], picture)
-    return paths
+    return save_figures(data, FIGURES, shown(data), folder, name)
 
 
 def body(name: str, data: Report, pictures: str) -> list[str]:
     """Figures and tables in Markdown; `pictures`: the folder of the figures, seen from the page."""
-    out = []
-    if data["settings"]["on_host"]:
-        out += ["The host played the device in this run: it measures nothing.", ""]
-    for part in shown(data):
-        out += [f"![{FIGURES[part][0]}]({pictures}/{name}_{part}.svg)", ""]
-    for title, header, rows in [*tables(data), ("Goals", TARGET_HEADER, lines(data["targets"]))]:
-        out += [
-            f"**{title}**",
-            "",
-            "| " + " | ".join(header) + " |",
-            "| --- |" + " ---: |" * (len(header) - 1),
-        ]
-        out += ["| " + " | ".join(row) + " |" for row in rows]
-        out.append("")
-    return out
+    first = ["The host played the device in this run: it measures nothing.", ""]
+    figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
+    return [
+        *(first if data["settings"]["on_host"] else []),
+        *markdown(data, tables(data), figures),
+    ]

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import buono2017_matrices as matrices
 import harness
-from report import Report
+from paper_runs import PaperRun
 
 import penstock as ps
 
 
 @dataclass
-class Run:
+class Run(PaperRun):
     """One run. `gpus` are the counts to measure; without a GPU the host is a device of its own."""
 
-    args: argparse.Namespace
-    report: Report
-    gpus: list[int]
-    on_host: bool
-    deadline: float
-    weight_left: float = 0.0
+    gpus: list[int] = field(default_factory=list)
     shelf: matrices.Shelf = field(default_factory=matrices.Shelf)
     suite: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def here(self, count: int) -> tuple[int, ...]:
         return (-1,) * count if self.on_host else tuple(range(count))
-
-    def left(self) -> float:
-        return self.deadline - time.monotonic()
-
-    def share(self, weight: float) -> float:
-        """Seconds that a step may take of those left, by its weight among the steps left."""
-        return max(self.left(), 0.0) * weight / max(self.weight_left, weight)
 
     def settings(self, seconds: float) -> harness.Settings:
         return harness.Settings(self.args.repeats, 0.0, warm_turns=False, seconds=seconds)
@@ -44,19 +30,10 @@ class Run:
         """Probed bytes a second over the links of `count` GPUs at once; None where that was not probed."""
         if self.on_host:
             return self.report.data["machine"]["host_copy"] / 2
-        together = self.report.data["probe"]["together"].get(str(count))
-        return together[direction] if together else None
+        return self.rate(direction, count)
 
     def streamed(self, count: int, codec: str, keep: bool = False, block: int | None = None) -> Any:
         return ps.Streamed(gpus=self.here(count), codec=codec, keep=keep, block=block)
-
-    def memory_for(self, what: str, needed: float) -> bool:
-        """Is there host memory? If not, says so."""
-        free = 0.95 * matrices.available()
-        if needed > free:
-            why = f"needs {needed / 1e9:.1f} GB of host memory, {free / 1e9:.1f} GB are free"
-            self.report.skip(what, why)
-        return needed <= free
 
     def add(self, part: str, entry: dict[str, Any]) -> dict[str, Any]:
         """Completes a case, keeps it, says what came out."""

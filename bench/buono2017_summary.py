@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from buono2017_tables import tables
+from paper_tables import Report, Target, good, lines, of_part, target
+from paper_tables import show as show_all
 
-from buono2017_tables import Report, good, of_part, tables
-from report import show_table
-
-Target = dict[str, Any]
-
-
-def _target(what: str, goal: float, got: list[tuple[str, float]], most: bool = False) -> Target:
-    """`got`: (where, number) of every row that counts; the worst decides. `most`: the goal is an upper bound."""
-    worst = (max if most else min)(got, key=lambda pair: pair[1], default=None)
-    met = None if worst is None else worst[1] <= goal if most else worst[1] >= goal
-    return {"what": what, "goal": goal, "most": most, "rows": len(got), "met": met,
-            "where": worst and worst[0], "got": worst and worst[1]}  # fmt: skip
+__all__ = ["lines", "show", "targets"]
 
 
 def _streamed(data: Report, gpus: int) -> list[tuple[str, float]]:
@@ -68,50 +59,25 @@ def targets(data: Report) -> list[Target]:
     ]
     planner = [(c["case"], c["planner_over_best"]) for c in models if c.get("planner_over_best")]
     return [
-        _target("streamed raw, float64, one GPU: of the probed link", 0.95, _streamed(data, 1)),
-        _target("streamed raw, float64, four GPUs: of the probed links", 0.95, _streamed(data, 4)),
-        _target("streamed raw, float64, eight GPUs: of the probed links", 0.95, _streamed(data, 8)),
-        _target("packed R-MAT 26: bytes a nonzero", 2.4,
+        target("streamed raw, float64, one GPU: of the probed link", 0.95, _streamed(data, 1)),
+        target("streamed raw, float64, four GPUs: of the probed links", 0.95, _streamed(data, 4)),
+        target("streamed raw, float64, eight GPUs: of the probed links", 0.95, _streamed(data, 8)),
+        target("packed R-MAT 26: bytes a nonzero", 2.4,
                 [(c["case"], c["bytes_per_nonzero"]) for c in suite26], most=True),
-        _target("packed R-MAT 26: speed over 4-byte columns", 1.55,
+        target("packed R-MAT 26: speed over 4-byte columns", 1.55,
                 [(c["case"], c["speedup"]) for c in suite26 if c["speedup"]]),
-        _target("packed R-MAT 26, one GPU: GFLOP/s", 40, _packed(data, 1)),
-        _target("packed R-MAT 26, one GPU, vectors on it: GFLOP/s", 46,
+        target("packed R-MAT 26, one GPU: GFLOP/s", 40, _packed(data, 1)),
+        target("packed R-MAT 26, one GPU, vectors on it: GFLOP/s", 46,
                 [(n, r["gflops"]) for n, r in device if r and n.startswith("rmat26 pattern")]),
-        _target("packed R-MAT 26, four GPUs: GFLOP/s", 120, _packed(data, 4)),
-        _target("half fits: time over that of the bytes that travel", 1.05,
+        target("packed R-MAT 26, four GPUs: GFLOP/s", 120, _packed(data, 4)),
+        target("half fits: time over that of the bytes that travel", 1.05,
                 [(name, r["over_bound"]) for name, r in half if r.get("over_bound")], most=True),
-        _target("in core: speed over cuSPARSE", 1.0,
+        target("in core: speed over cuSPARSE", 1.0,
                 [(c["case"], c["ratios"]["penstock"]) for c in of_part(data, "incore") if "penstock" in c["ratios"]]),
-        _target("in core, 3-D stencil: of the device memory's bandwidth", 0.85, _device_bound(data)),
-        _target("predicted time against measured, either way", 1.15, predicted, most=True),
-        _target("planner's choice over the best tried", 1.10, planner, most=True),
+        target("in core, 3-D stencil: of the device memory's bandwidth", 0.85, _device_bound(data)),
+        target("predicted time against measured, either way", 1.15, predicted, most=True),
+        target("planner's choice over the best tried", 1.10, planner, most=True),
     ]  # fmt: skip
-
-
-def lines(found: list[Target]) -> list[list[str]]:
-    """Rows of a table: goal, worst row, verdict."""
-    rows = []
-    for t in found:
-        sign, verdict = (
-            "<=" if t["most"] else ">=",
-            {None: "not measured", True: "met", False: "missed"},
-        )
-        got = "-" if t["got"] is None else f"{t['got']:.3g}"
-        rows.append(
-            [
-                t["what"],
-                f"{sign} {t['goal']:g}",
-                got,
-                verdict[t["met"]],
-                t["where"] or "-",
-                f"{t['rows']}",
-            ]
-        )
-    return rows
-
-
-TARGET_HEADER = ["goal", "wanted", "worst row", "", "which", "rows"]
 
 
 def show(data: Report) -> None:
@@ -119,12 +85,4 @@ def show(data: Report) -> None:
         print(
             "\nNo GPU here: the host was a device of its own. These rows test the program, and measure nothing."
         )
-    for title, header, rows in tables(data):
-        print()
-        show_table(title, header, rows)
-    print()
-    show_table("Goals", TARGET_HEADER, lines(data["targets"]))
-    parts = ", ".join(f"{part} {seconds:.0f} s" for part, seconds in data["part_seconds"].items())
-    print(f"\n{data['seconds']:.0f} s in all, generating included: {parts}")
-    if data["skipped"]:
-        print(f'{len(data["skipped"])} left out; the file lists them under "skipped"')
+    show_all(data, tables(data))

@@ -2,39 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import buono2017_paper as paper
+from paper_tables import Report, Table, good, number, of_part, size
 
-Table = tuple[str, list[str], list[list[str]]]
-Report = dict[str, Any]
 _COLUMNS = ("cpu_blocked", "cpu_binned", "streamed_raw", "streamed_packed", "resident")
-
-
-def of_part(data: Report, part: str) -> list[dict[str, Any]]:
-    return [case for case in data["cases"] if case["part"] == part]
-
-
-def good(case: dict[str, Any], name: str) -> dict[str, Any]:
-    """A contestant's result, {} where it is missing or wrong."""
-    result = case["results"].get(name, {})
-    return result if result.get("status") == "ok" else {}
-
-
-def number(value: float | None, form: str = ".3g", scale: float = 1.0) -> str:
-    return "-" if value is None else format(value * scale, form)
-
-
-def size(count: float) -> str:
-    """
-    >>> size(1 << 16), size(4 << 20)
-    ('64 KiB', '4 MiB')
-    """
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:g} {unit}"
-        count /= 1024
-    return f"{count:g} GiB"
 
 
 def transfers(data: Report) -> list[Table]:

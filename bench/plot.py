@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import buono2017_plot
+import emogi2020_plot
 from plot_ratios import figure, geometric_mean, ratios, save
 from report import ROOT, SCHEMA
 
-PAGES = {"buono2017": buono2017_plot}  # benchmarks that have figures and tables of their own
+PAGES = {
+    "buono2017": buono2017_plot,
+    "emogi2020": emogi2020_plot,
+}  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show
 RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gedges_per_s": "G edges/s", "gb_per_s": "GB/s"}

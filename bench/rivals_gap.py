@@ -32,7 +32,7 @@ _DELTAS = range(-3, 7)  # mean weight * 4^k: the fastest is taken
 _DELTA_TIMEOUT = 20  # seconds; a width that needs more is not the fastest
 
 
-def _run(program: Path, threads: int, *options: Any, timeout: float = TIMEOUT) -> str:
+def run_program(program: Path, threads: int, *options: Any, timeout: float = TIMEOUT) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(
         [str(program), *map(str, options)], capture_output=True, text=True, timeout=timeout,
@@ -52,14 +52,14 @@ def trial_times(text: str) -> list[float]:
     return [float(t) for t in re.findall(r"^Trial Time:\s*([0-9.]+)", text, re.MULTILINE)]
 
 
-def _seconds(text: str) -> float:
+def median_trial(text: str) -> float:
     times = trial_times(text)
     if not times:
         raise RuntimeError(f"no trial times in the output, which ends in {text[-80:]!r}")
     return max(statistics.median(times), 1e-6)  # it prints units of 10 us
 
 
-def _number(pattern: str, text: str) -> int:
+def printed(pattern: str, text: str) -> int:
     found = re.search(pattern, text)
     if not found:
         raise RuntimeError(f"no {pattern!r} in the output, which ends in {text[-80:]!r}")
@@ -89,7 +89,7 @@ def _delta(program: Path, p: Problem, path: Path) -> int:
     times: dict[int, float] = {}
     for width in widths:
         try:
-            text = _run(program, p.threads, *common, "-d", width, timeout=_DELTA_TIMEOUT)
+            text = run_program(program, p.threads, *common, "-d", width, timeout=_DELTA_TIMEOUT)
         except subprocess.TimeoutExpired:
             continue
         times[width] = min(trial_times(text))
@@ -115,7 +115,7 @@ def contestant(p: Problem, folder: Path, temporary: Path, expected: Any) -> Cont
         extra = ["-i", 1000, "-t", graph_checks.TOLERANCE]
 
     def process(start: list[Any], *options: Any) -> str:
-        return _run(program, p.threads, "-f", path, *start, *extra, *options)
+        return run_program(program, p.threads, "-f", path, *start, *extra, *options)
 
     starts: list[list[Any]] = [[]]
     if p.algorithm in ("bfs", "sssp"):
@@ -132,7 +132,7 @@ def contestant(p: Problem, folder: Path, temporary: Path, expected: Any) -> Cont
         ]
 
     def timed() -> float:
-        return statistics.fmean(_seconds(process(start, "-n", TRIALS)) for start in starts)
+        return statistics.fmean(median_trial(process(start, "-n", TRIALS)) for start in starts)
 
     return Contestant(
         "gap", verified, "rival", prepare_seconds=seconds, units=len(starts), timed=timed,
@@ -146,19 +146,19 @@ def _passed(texts: list[str]) -> bool:
 
 def _bfs(p: Problem, texts: list[str], levels: list[np.ndarray]) -> float:
     """Its verifier, and the size of every tree."""
-    sizes = [_number(r"BFS Tree has (\d+) nodes", text) for text in texts]
+    sizes = [printed(r"BFS Tree has (\d+) nodes", text) for text in texts]
     right = sizes == [int((lv >= 0).sum()) for lv in levels[: len(texts)]]
     return graph_checks.RIGHT if right and _passed(texts) else graph_checks.WRONG
 
 
 def _sssp(p: Problem, texts: list[str], levels: list[np.ndarray]) -> float:
-    sizes = [_number(r"SSSP Tree reaches (\d+) nodes", text) for text in texts]
+    sizes = [printed(r"SSSP Tree reaches (\d+) nodes", text) for text in texts]
     right = sizes == [int((lv >= 0).sum()) for lv in levels[: len(texts)]]
     return graph_checks.RIGHT if right and _passed(texts) else graph_checks.WRONG
 
 
 def _cc(p: Problem, texts: list[str], labels: np.ndarray) -> float:
-    count = _number(r"There are (\d+) components", texts[0])
+    count = printed(r"There are (\d+) components", texts[0])
     right = count == int(labels.max(initial=-1)) + 1
     return graph_checks.RIGHT if right and _passed(texts) else graph_checks.WRONG
 
@@ -178,7 +178,7 @@ def _pagerank(p: Problem, texts: list[str], ranks: np.ndarray) -> float:
 
 
 def _triangles(p: Problem, texts: list[str], count: int) -> float:
-    right = _number(r"(\d+) triangles", texts[0]) == count
+    right = printed(r"(\d+) triangles", texts[0]) == count
     return graph_checks.RIGHT if right else graph_checks.WRONG
 
 

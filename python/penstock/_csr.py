@@ -204,7 +204,7 @@ class csr_array(Structure):
 
         >>> import numpy as np, penstock as ps
         >>> A = ps.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
-        >>> A.dot(np.array([1.0, 10.0]), schedule=ps.Streamed(block=64))
+        >>> A.dot(np.array([1.0, 10.0]), schedule=ps.Streamed(block=1024))
         array([50.,  2.])
         >>> A.dot(np.array([1.0, 10.0]), semiring="min_plus")
         array([15.,  3.])

@@ -29,7 +29,21 @@ def _checked(x: Any, name: str, size: int, dtype: np.dtype | None) -> np.dtype:
     found = _dtype(x)
     if dtype is not None and found != dtype:
         raise TypeError(f"{name} is {found}: {dtype} is needed, and nothing is converted on a GPU")
+    if not _contiguous(x) or (
+        name == "out" and isinstance(x, np.ndarray) and not x.flags.writeable
+    ):
+        raise ValueError(f"{name} must be C-contiguous{' and writable' * (name == 'out')}")
     return found
+
+
+def _contiguous(x: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.flags.c_contiguous
+    if hasattr(x, "is_contiguous"):  # PyTorch's
+        return bool(x.is_contiguous())
+    interface = getattr(x, "__cuda_array_interface__", None)
+    strides = None if interface is None else interface.get("strides")
+    return strides is None or x.shape[0] <= 1 or tuple(strides) == (_dtype(x).itemsize,)
 
 
 def _empty_like(x: Any, n: int) -> Any:
@@ -55,10 +69,20 @@ def _hand_over(x: Any) -> None:
 
 
 def _overlaps(x: Any, y: Any) -> bool:
-    return x is y or (on_gpu(x) and on_gpu(y) and _start(x) is not None and _start(x) == _start(y))
+    """Whether they share bytes, where their addresses are known: those of the host and of all GPUs are distinct."""
+    first, second = _start(x), _start(y)
+    if x is y or first is None or second is None:
+        return x is y
+    return first < second + _size(y) and second < first + _size(x)
+
+
+def _size(x: Any) -> int:
+    return int(x.shape[0]) * _dtype(x).itemsize
 
 
 def _start(x: Any) -> int | None:
+    if isinstance(x, np.ndarray):
+        return int(x.ctypes.data)
     if hasattr(x, "data_ptr"):
         return int(x.data_ptr())
     interface = getattr(x, "__cuda_array_interface__", None)

@@ -178,17 +178,27 @@ def automatic(a: csr_array, entry: int) -> Setting | None:
     key = (entry, budget, options.gpus, done.bit_length())
     known = a._derived.get("gpu_choice")
     if known is None or known[0] != key:
+        a._derived["gpu_choice"] = key, None, ""  # where the GPUs fail when they are asked
         choice = decide(a, entry, "host", max(done, 1))
-        known = key, choice.gpu.setting if choice is not None and choice.gpu is not None else None
+        known = (
+            key,
+            choice.gpu.setting if choice is not None and choice.gpu is not None else None,
+            "",
+        )
         a._derived["gpu_choice"] = known
     return known[1]
 
 
-def give_up(a: csr_array) -> None:
+def give_up(a: csr_array, why: str) -> None:
     """No plan could be made: the CPU computes until the number of products has doubled."""
     known = a._derived.get("gpu_choice")
     if known is not None:
-        a._derived["gpu_choice"] = known[0], None
+        a._derived["gpu_choice"] = known[0], None, why
+
+
+def why_given_up(a: csr_array) -> str:
+    """What `give_up` was told, as long as it holds; else nothing."""
+    return a._derived.get("gpu_choice", (None, None, ""))[2]
 
 
 def predicted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from penstock import _core
@@ -106,21 +106,19 @@ def from_probe(probed: dict[str, Any], memory: list[int], threads: int) -> Machi
 _LOOK = 64 << 20  # bytes
 
 
-@lru_cache(maxsize=None)
+@cache
 def _first_look(gpu: int) -> tuple[float, float]:
     """Link up and device memory's reads of one GPU, bytes per second, from a few copies: for plans made before anybody
-    has run `penstock probe`. A tenth of a second, once a process; 0 where there is no memory for it."""
-    try:
-        up = min(_core.time_copy_gpu(_LOOK, "device", "pinned", 3, gpu))
-        copy = min(_core.time_copy_gpu(4 * _LOOK, "device", "device", 3, gpu))
-    except MemoryError:
-        return 0.0, 0.0
+    has run `penstock probe`. A tenth of a second, once a process; MemoryError where there is no room, now."""
+    up = min(_core.time_copy_gpu(_LOOK, "device", "pinned", 3, gpu))
+    copy = min(_core.time_copy_gpu(4 * _LOOK, "device", "device", 3, gpu))
     return _LOOK / up, 8 * _LOOK / copy
 
 
 def _looked_at(gpu: int, memory: int) -> Gpu:
-    up, read = _first_look(gpu)
-    if not up:
+    try:
+        up, read = _first_look(gpu)
+    except MemoryError:
         return Gpu(memory=memory)
     both = 0.87 * up
     return Gpu(up=up, down=up, up_both=both, down_both=both, device_read=read, memory=memory)

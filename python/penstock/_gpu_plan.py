@@ -8,19 +8,25 @@ one's way out. Blocks that stay on the GPUs take no link; they are computed whil
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from penstock._gpu_machine import Gpu, Machine
 
 MIB = 1 << 20
-_RESERVE = 512 * MIB  # what a plan leaves free on a GPU where no budget is set
+_RESERVE = 512 * MIB  # what a plan leaves free on a GPU where no budget is set,
+_VECTORS = 6  # and for so many vectors
 
 # Nonzeros a second of the kernels in core, on an H200 whose memory reads 4.42 TB/s: 195 and 184 GFLOP/s, R-MAT 24, a
-# pattern times float64. Gathers from x bind, so they are scaled by the memory's bandwidth.
+# pattern times float64. Gathers from x bind, so they are scaled by the memory's bandwidth, and by how much of x the
+# second-level cache holds: R-MAT 22, 24 and 26, whose x take 32, 128 and 512 MiB, gave 283, 195 and 129 GFLOP/s.
 _KERNEL_NNZ = {"raw": 97.5e9, "packed": 92e9, "ell_g": 97.5e9}
 _KERNEL_READ = 4.42e12
+_REACH = ((32 * MIB, 1.45), (128 * MIB, 1.0), (512 * MIB, 0.66))
 _STREAMING = 0.85  # of the device memory's bandwidth: what kernels reach where gathers do not bind (3-D stencil)
 # Nonzeros a second of one thread of the CPU, in core, float64: 3.3 GFLOP/s on two threads where x is in cache (R-MAT
 # 18), 2.1 where it is not (R-MAT 20).
@@ -30,6 +36,9 @@ _FAR = 4 * MIB  # bytes of x
 _ENCODE_NNZ = 200e6  # nonzeros a second that a thread packs
 _REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
 _MOST_PANELS = 64
+# Of a product, beside what it moves and computes: calls, events, the last wait. What 4 to 16 MB streamed in 0.28 to
+# 0.53 ms took over the bytes' own time.
+_CALL = 150e-6
 _LANE = 20e-6  # seconds until the host thread of one more GPU runs
 _PARTS = {"raw": 3, "packed": 1, "ell_g": 3}  # copies a block
 
@@ -101,9 +110,9 @@ def natural_block(total: int) -> int:
     return min(max(total // 64, MIB), 32 * MIB)
 
 
-def usable_bytes(budget: int, free: int) -> int:
-    """What a plan may hold on a GPU with so many bytes free (schedule/stream_plan.cpp)."""
-    usable = budget or max(free - _RESERVE, 0)
+def usable_bytes(budget: int, free: int, x: int = 0) -> int:
+    """What a plan may hold on a GPU with so many bytes free, x taking so many (schedule/stream_plan.cpp)."""
+    usable = budget or max(free - _RESERVE - _VECTORS * x, free // 2)
     return min(usable, max(free - _RESERVE // 8, 0)) if free else usable
 
 
@@ -120,7 +129,7 @@ def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
 
 def _room(work: Work, how: Setting, gpu: Gpu, total: int) -> tuple[int, int]:
     """(bytes of blocks that one GPU keeps, bytes of a slot or 0 where everything stays)."""
-    usable = usable_bytes(how.budget, gpu.memory)
+    usable = usable_bytes(how.budget, gpu.memory, work.cols * work.entry)
     left = usable - work.cols * work.entry
     each = 1 + work.rows * work.entry / total  # a block's bytes, and those of its rows of y
     if how.keep and left / each >= total / how.gpus + total / 64 + MIB / 16:
@@ -160,8 +169,14 @@ def cpu_seconds(work: Work, machine: Machine) -> float:
     return max(moved / machine.host_read, work.nnz / cpu_nnz(work, machine.threads))
 
 
-def _kernel_seconds(nnz: float, moved: float, codec: str, gpu: Gpu) -> float:
-    rate = _KERNEL_NNZ[codec] * gpu.device_read / _KERNEL_READ
+def _reach(x: int) -> float:
+    """The speed of gathers from x of so many bytes, over that from 128 MiB."""
+    sizes, speeds = zip(*_REACH, strict=True)
+    return float(np.interp(math.log2(max(x, 1)), [math.log2(s) for s in sizes], speeds))
+
+
+def _kernel_seconds(nnz: float, moved: float, codec: str, gpu: Gpu, x: int) -> float:
+    rate = _KERNEL_NNZ[codec] * _reach(x) * gpu.device_read / _KERNEL_READ
     return max(nnz / rate, moved / (_STREAMING * gpu.device_read))
 
 
@@ -215,12 +230,14 @@ def predict(
     share = Gpu(link_up / n, link_down / n, both_up, both_down)
     link = x_seconds + max(_both_ways(travels / n, y / n, share) + copies, up)
     moved = total * nnz_gpu / max(work.nnz, 1) + (work.rows + work.cols) * work.entry
-    kernels = _kernel_seconds(nnz_gpu / n, moved / n, how.codec, gpu) + gpu.launch
+    gathered = work.cols * work.entry
+    kernels = _kernel_seconds(nnz_gpu / n, moved / n, how.codec, gpu, gathered) + gpu.launch
     staged = travels / staging if work.place == "mapped" else 0.0
     results = y / staging if pageable else 0.0
     first = slot / gpu.up + gpu.latency if streamed and not kept else 0.0
     parts = max(total // max(slot or natural_block(total), 1), 1)
-    tail = _kernel_seconds(work.nnz / parts, total / parts, how.codec, gpu) if streamed else 0.0
+    last = _kernel_seconds(work.nnz / parts, total / parts, how.codec, gpu, gathered)
+    tail = _CALL + (last if streamed else 0.0)
     tail += (y / n / max(parts / n, 1)) / gpu.down + gpu.launch + (n - 1) * _LANE
 
     resources = [

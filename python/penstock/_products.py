@@ -279,15 +279,17 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
             )
         return _streaming.plan_for(a, request, entry), ""
     plan = _streaming.existing(a, entry)
-    setting = None if plan is not None else _gpu_choice.automatic(a, entry)
-    if setting is None:
+    if plan is not None:
         return plan, ""
     try:
+        setting = _gpu_choice.automatic(a, entry)
+        if setting is None:
+            return None, _gpu_choice.why_given_up(a)
         done = a._derived.get("products", 1)
         return _streaming.plan_for(a, _streaming.planned(setting), entry, done), ""
     except (MemoryError, RuntimeError) as error:
-        _gpu_choice.give_up(a)
-        return None, f"computed on the CPU: {error}"
+        _gpu_choice.give_up(a, f"computed on the CPU: {error}")
+        return None, _gpu_choice.why_given_up(a)
 
 
 def _by_cusparse(

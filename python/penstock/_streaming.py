@@ -24,7 +24,15 @@ from penstock._gpu_choice import (
     work_of,
 )
 from penstock._gpu_machine import this_machine
-from penstock._gpu_plan import DoesNotFit, Prediction, Setting, best, settings, usable_bytes
+from penstock._gpu_plan import (
+    DoesNotFit,
+    Prediction,
+    Setting,
+    best,
+    natural_block,
+    settings,
+    usable_bytes,
+)
 from penstock._panels import PanelPlan, needs_panels
 from penstock._schedules import InCore, Schedule, Streamed, as_schedule, gpu_count, options
 
@@ -32,8 +40,19 @@ if TYPE_CHECKING:
     from penstock._csr import csr_array
 
 _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
+_ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
+_CPU_BLOCK = 1 << 18  # of a plan on the CPU (schedule/stream_plan.cpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
-_MADE = ("stream_plans", "packed", "packed_nnz", "ell_g", "on_gpu", "products", "gpu_choice")
+_MADE = (
+    "stream_plans",
+    "packed",
+    "packed_nnz",
+    "ell_g",
+    "ell_g_block",
+    "on_gpu",
+    "products",
+    "gpu_choice",
+)
 _READABLE = ("host", "mapped", "pinned")
 _first = threading.Lock()
 
@@ -110,7 +129,11 @@ def existing(a: csr_array, entry: int) -> Plan | None:
 
 def _is_made(a: csr_array, request: Request, entry: int) -> bool:
     known = a._derived.get("stream_plans")
-    return known is not None and any(r == request and e >= entry for r, e in list(known[0]))
+    if known is None:
+        return False
+    plans, lock = known
+    with lock:
+        return any(r == request and e >= entry for r, e in plans)
 
 
 # From schedules to requests
@@ -151,15 +174,20 @@ def planned(setting: Setting) -> Request:
 # Making a plan
 
 
-def _block_nnz(a: csr_array, how: Setting, entry: int, free: int) -> int:
-    """Nonzeros of a packed block, so that a slot of the ring holds one; several share a larger slot."""
+def _largest_slot(a: csr_array, how: Setting, entry: int, free: int) -> int:
+    """Bytes that a slot of the ring may have; 0 where nothing bounds them."""
     slots = [b for b in (how.block, how.ring // how.slots) if b]
     if free:
         left = usable_bytes(how.budget, free) - a.shape[1] * entry
-        slots.append(left * 8 // (8 + entry) // (2 * how.slots))
-    if not slots:
+        slots.append(max(left * 8 // (8 + entry) // (2 * how.slots), 1))
+    return min(slots, default=0)
+
+
+def _block_nnz(a: csr_array, slot: int) -> int:
+    """Nonzeros of a packed block, so that a slot of the ring holds one; several share a larger slot."""
+    if not slot:
         return _PACKED_NNZ
-    most = min(slots) / (1.25 * estimate_packed(a) / a.nnz + 1e-9)
+    most = slot / (1.25 * estimate_packed(a) / a.nnz + 1e-9)
     return min(max(1 << max(int(most), 1).bit_length() - 1, 1024), _PACKED_NNZ)
 
 
@@ -171,15 +199,21 @@ def _packed(a: csr_array, block_nnz: int) -> Any:
     return a._derived["packed"]
 
 
+def _ell_g(a: csr_array, block: int) -> Any:
+    """Converted once; again where smaller blocks are needed."""
+    if "ell_g" not in a._derived or a._derived["ell_g_block"] > block:
+        a._derived["ell_g"] = _core.to_ell_g(a._core, block_bytes=block)
+        a._derived["ell_g_block"] = block
+    return a._derived["ell_g"]
+
+
 def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
-    codec = how.codec
-    if codec == "packed":
-        return _packed(a, _block_nnz(a, how, entry, free))
-    if codec == "ell_g":
-        if "ell_g" not in a._derived:
-            a._derived["ell_g"] = _core.to_ell_g(a._core)
-        return a._derived["ell_g"]
-    return a._core
+    if how.codec == "raw":
+        return a._core
+    slot = _largest_slot(a, how, entry, free)
+    if how.codec == "packed":
+        return _packed(a, _block_nnz(a, slot))
+    return _ell_g(a, min(slot or _ELL_G_BLOCK, _ELL_G_BLOCK))
 
 
 def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
@@ -232,7 +266,8 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
     source = _source(a, how, entry, free)
     block = how.block
     if how.ring:
-        block = min(block or how.ring, how.ring // how.slots // 128 * 128)
+        natural = natural_block(source.nbytes) if on_gpu else _CPU_BLOCK
+        block = min(block or natural, how.ring // how.slots // 128 * 128)
         if block < 640:
             raise ValueError(
                 f"Streamed: a ring of {how.ring} bytes does not hold {how.slots} slots of 640 bytes: allow more bytes, "
@@ -291,7 +326,8 @@ def _fitting(a: csr_array, request: Request, how: Setting, entry: int, notes: li
         notes.append(f"not packed: {error}")
         if not a._derived.get("packed"):
             a._derived["packed"] = False
-        return _make(a, request, replace(how, codec="raw", block=0), entry, notes), "raw"
+        raw = replace(how, codec="raw", block=request.setting.block)
+        return _make(a, request, raw, entry, notes), "raw"
 
 
 def _shared(one: Request, other: Request) -> bool:

@@ -179,3 +179,24 @@ def test_python_surface():
     x = columns(case.cols, 9, "float64")
     y = a.dot(x, schedule=ps.Streamed(gpus=[0], block="1MiB"))
     check(case, x, y)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.1])
+def test_columns_keep_to_the_budget(share):
+    case = Case("power_law", "float64")
+    k = 70
+    x = columns(case.cols, k, "float64")
+    one = (case.cols + case.rows + 1) * 8
+    # Two lanes of the GPU share the budget; half of each part is for its ring.
+    limit = 2 * int(one * k * share + (4 << 20)) * 2
+    y = poisoned(case.rows, k, "float64")
+    how = _core.streamed([0, 0], block_bytes=1 << 20, slots=2)
+    trace = _core.product_columns(case.matrix, x, y, how, device_memory=limit)
+    check(case, x, y, some=some_of(k))
+    assert trace["ring_bytes"] <= limit // 2
+    for asked in (how, _core.in_core(0)):
+        matrix = case.matrix if asked is how else _core.to_place(case.matrix, "device")
+        with pytest.raises(
+            MemoryError, match="a column of X and Y takes.*allow more device_memory"
+        ):
+            _core.product_columns(matrix, x, y, asked, device_memory=one)

@@ -144,3 +144,34 @@ def test_a_thousand_calls_leave_memory_unchanged():
     assert before[0] == after[0]
     assert abs(before[1] - after[1]) < 64 << 20
     agrees(y, *case.product(x, "plus_times"))
+
+
+def test_more_pinned_memory_than_there_is():
+    with pytest.raises(MemoryError, match="cannot pin .* are available.*pin less"):
+        _core.pinned_bytes(1 << 46)
+
+
+def test_a_block_that_holds_no_row():
+    case = Case("regular_7", "float64")
+    with pytest.raises(ValueError, match="block of 64 bytes .* at least 640"):
+        plan_for(case.matrix, 8, block_bytes=64)
+
+
+def test_a_budget_that_is_too_small():
+    case = Case("regular_7", "float64")
+    with pytest.raises(MemoryError, match="may hold 1000 bytes"):
+        plan_for(case.matrix, 8, device_memory=1000)
+
+
+@pytest.mark.parametrize("memory", ["device0", "pinned"])
+def test_the_cpu_takes_part_in_host_memory_alone(memory):
+    case = Case("power_law", "float64")
+    plan = plan_for(case.matrix, 8, cpu=True, keep=False, block_bytes=1 << 15)
+    x, y, back = vectors_in(memory, case.vector("float64"), np.full(case.rows, np.nan))
+    if memory == "pinned":
+        plan.multiply(x, y)
+        agrees(back(), *case.product(case.vector("float64"), "plus_times"))
+    else:
+        for pair in ((x, np.empty(case.rows)), (case.vector("float64"), y)):
+            with pytest.raises(ValueError, match="x and y must be in host memory"):
+                plan.multiply(*pair)

@@ -20,11 +20,11 @@ CODECS = [
 ]
 
 
-def matrix(dtype=float, seed=3):
+def matrix(dtype=float, seed=3, longest=9000):
     """Short rows, empty rows, and one that no small block holds."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 20, 2000)
-    lengths[700] = 9000
+    lengths[700] = longest
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     indices = np.concatenate([np.sort(rng.choice(12_000, n, False)) for n in lengths])
     values = rng.integers(1, 6, len(indices)).astype(dtype)
@@ -45,7 +45,7 @@ def x():
 @pytest.mark.parametrize("block, slots", [(None, 3), ("4KiB", 2), ("64KiB", 1)])
 @pytest.mark.parametrize("dtype", [float, np.float32, bool, np.complex64])
 def test_plans_of_every_codec(codec, block, slots, dtype):
-    A = matrix(dtype)
+    A = matrix(dtype, longest=40 if codec == "ell_g" else 9000)  # ELL-G refuses longer ones
     x = (
         np.random.default_rng(1)
         .integers(-5, 6, 12_000)
@@ -246,7 +246,7 @@ def test_in_core_that_does_not_fit_names_streamed(A, x, fake_gpus):  # noqa: F81
 
 def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot allocate 5 bytes of memory on GPU 0")]
-    how = ps.Streamed(gpus=1)
+    how = ps.Streamed(gpus=1, codec="raw")  # another codec would be tried first
     with ps.trace() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert "more was not free" in t[0]["notes"][0]
@@ -262,7 +262,7 @@ def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
 def test_a_plan_that_holds_the_memory_makes_room(A, x, fake_gpus):  # noqa: F811
     A.dot(x, schedule=ps.Streamed(gpus=1))
     fake_gpus.fail = [MemoryError("full")] * 2
-    A.dot(x, schedule=ps.Streamed(gpus=2))
+    A.dot(x, schedule=ps.Streamed(gpus=2, codec="raw"))
     plans, _ = A._derived["stream_plans"]
     assert len(plans) == 1
 
@@ -383,63 +383,41 @@ def test_prepare_says_what_it_did(A, x, fake_gpus):  # noqa: F811
     assert matrix().prepare(products=1) == matrix().prepare()
 
 
+def test_blocks_within_a_ring_and_of_every_codec(x, fake_gpus):  # noqa: F811
+    A = matrix(longest=40)
+    for how, block in [
+        (ps.Streamed(gpus=1, codec="raw", ring="300MB"), 1 << 20),  # not a third of the ring
+        (ps.Streamed(gpus=1, codec="raw", ring="300MB", block="2MiB"), 2 << 20),
+        (ps.Streamed(gpus=1, codec="raw", ring="300KB"), 99_968),
+        (ps.Streamed(gpus=[-1], codec="packed", ring="300MB"), 1 << 18),
+    ]:
+        A.dot(x, schedule=how)
+        assert fake_gpus.made[-1]["block_bytes"] == block
+    B = ps.csr_array(np.eye(12_000))
+    for block, blocks in [(None, 1), ("64KiB", 3), ("16KiB", 12), ("64KiB", 12)]:
+        B.dot(x, schedule=ps.Streamed(gpus=1, codec="ell_g", block=block))
+        assert (B._derived["ell_g"].blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
+    B.release()
+    assert "ell_g_block" not in B._derived
+
+
+@NEEDS_PACKED
+def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  # noqa: F811
+    def pack(*_, **__):
+        raise ValueError("no")
+
+    monkeypatch.setattr(_core, "pack", pack)
+    how = ps.Streamed(gpus=1, block="64KiB", keep=False)
+    A.prepare(schedule=how, products=10_000)
+    (plan,) = A._derived["stream_plans"][0].values()
+    assert plan.codec == "raw" and fake_gpus.made[-1]["block_bytes"] == 64 << 10
+    assert plan.notes == ["not packed: no"]
+
+
 @NEEDS_PACKED
 def test_auto_packs_for_many_products(fake_gpus):  # noqa: F811
     A = ps.generate.rmat(16)
-    fake_gpus.free = (512 << 20) + (4 << 20)
+    fake_gpus.free = (64 << 20) + (4 << 20)  # less than the matrix beside what is left to others
     assert "packed" in A.prepare(schedule=ps.Streamed(gpus=1), products=100_000)
     A.release()
     assert "raw" in A.prepare(schedule=ps.Streamed(gpus=1), products=1)
-
-
-class OnGpu:
-    """An array that says it is on a GPU; its bytes are NumPy's."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self.handed = 0
-
-    def __dlpack_device__(self):
-        return (2, 0)
-
-    def __dlpack__(self, stream=None, **_):
-        self.handed += stream == 1
-
-
-def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
-    plain = _streaming.multiply
-
-    def multiply(a, plan, v, y, *rest):
-        v, y = (z.array if isinstance(z, OnGpu) else z for z in (v, y))
-        return plain(a, plan, v, y, *rest)
-
-    monkeypatch.setattr(_streaming, "multiply", multiply)
-    there, y = OnGpu(x), OnGpu(np.empty(2000))
-    for how in (None, ps.Streamed(gpus=1), ps.InCore(gpu=0)):
-        y.array[:] = np.nan
-        with ps.trace() as t:
-            assert A.dot(there, out=y, schedule=how) is y
-        np.testing.assert_array_equal(y.array, A.to_scipy() @ x)
-        assert len(t) == 1
-    assert there.handed == y.handed == 3  # their libraries' streams are waited for
-    assert A.dot(there, out=np.empty(2000)).shape == (2000,)
-    A.dot(x, out=y)
-    for args, error, words in [
-        ({"x": there}, TypeError, "give out="),
-        ({"x": OnGpu(x[:5]), "out": y}, ValueError, r"x has shape \(5,\)"),
-        ({"x": OnGpu(np.ones((12_000, 2))), "out": y}, ValueError, "several columns"),
-        ({"x": OnGpu(x.astype(np.float32)), "out": y}, TypeError, "float64 is needed"),
-        ({"x": there, "out": OnGpu(np.empty(2000, np.float32))}, TypeError, "out is float32"),
-        ({"x": there, "beta": 1.0}, ValueError, "beta"),
-        ({"x": there, "out": y, "schedule": ps.InCore()}, ps.PlacementError, "host memory"),
-        ({"x": there, "out": y, "schedule": ps.Streamed(cpu=True)}, ps.PlacementError, "CPU"),
-    ]:
-        with pytest.raises(error, match=words):
-            A.dot(args.pop("x"), **args)
-    assert "x is on a GPU" in matrix().explain(there).reason
-    with ps.options(gpus=0), pytest.raises(ps.PlacementError, match="turned off"):
-        A.dot(there, out=y)
-    square = ps.csr_array(np.eye(4))
-    v = OnGpu(np.ones(4))
-    with pytest.raises(ValueError, match="overlaps"):
-        square.dot(v, out=v)

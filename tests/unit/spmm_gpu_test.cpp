@@ -42,6 +42,15 @@ TEST(SpmmGpu, ChunksFitWhatIsFree) {
   EXPECT_EQ(chunk_columns(3, 0, 1'000, 0), 3);
 }
 
+TEST(SpmmGpu, ChunksStayWithinABudget) {
+  EXPECT_EQ(chunk_columns_within(1 << 20, 128, 100, 0), 128);
+  EXPECT_EQ(chunk_columns_within(1'000'000, 128, 10'000, 10'000), 96);  // 99 fit: three whole panels
+  EXPECT_EQ(chunk_columns_within(1'000'000, 128, 10'000, 800'000), 20);
+  EXPECT_EQ(chunk_columns_within(10'000, 128, 10'000, 0), 1);
+  EXPECT_THROW(chunk_columns_within(9'999, 128, 10'000, 0), Error);
+  EXPECT_THROW(chunk_columns_within(9'999, 128, 1, 10'000), Error);
+}
+
 TEST(SpmmGpu, ScratchGrowsWithTheMatrix) {
   const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4),
              large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);

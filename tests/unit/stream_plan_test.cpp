@@ -87,6 +87,18 @@ TEST(StreamPlan, AFailureOnOneLaneReachesTheCaller) {
   EXPECT_EQ(y, expected);
 }
 
+TEST(StreamPlan, TheCpuWritesNoVectorOnAGpu) {
+  const auto a = test::matrix_of<double>(90, test::indptr_of(test::Rows::uniform, 150, 7));
+  const auto made = plan_of(a, {});
+  auto x = test::vector_of<double>(a.cols, 3);
+  auto y = test::vector_of<double>(a.rows, 4);
+  auto x_there = at(x), y_there = at(y);
+  x_there.place = y_there.place = {Memory::device, 0};
+  const auto product = product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{});
+  EXPECT_THROW(made.plan->multiply(product, at(x), y_there), Error);
+  EXPECT_THROW(made.plan->multiply(product, x_there, at(y)), Error);
+}
+
 TEST(StreamPlan, LargerEntriesThanItWasMadeForAreRefused) {
   const auto a = test::matrix_of<float>(90, test::indptr_of(test::Rows::uniform, 150, 7));
   const auto made = plan_of(a, {.entry_bytes = 4});

@@ -147,7 +147,9 @@ def _steps(steps: list[dict[str, Any]]) -> str:
     words = []
     for step in steps:
         kind = step["kind"].replace("_", "-")
-        words.append(f"{step['levels']} in one {kind} kernel" if kind == "small" else kind)
+        if kind == "small":
+            kind = f"{step.get('levels', 'many')} in one small kernel"
+        words.append(kind)
     return ", ".join(words) if len(words) <= 12 else f"{', '.join(words[:11])}, ... ({len(words)})"
 
 

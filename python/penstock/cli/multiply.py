@@ -33,10 +33,11 @@ def _schedule(
     if name is None and gpus:
         name = "streamed"  # GPUs that are asked for are used
     ring = {"--block": block, "--slots": slots, "--codec": codec, "--keep": keep}
+    ring |= {"--gpus": gpus or None}
     given = [option for option, value in ring.items() if value is not None]
     if name != "streamed" and given:
         raise ui.InputError(
-            f"{', '.join(given)}: of a matrix that streams: add --schedule streamed, or --gpus"
+            f"{', '.join(given)}: of a matrix that streams: use --schedule streamed"
         )
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
@@ -46,7 +47,9 @@ def _schedule(
 
 
 @contextlib.contextmanager
-def _limits(device_memory: str | None, threads: int | None, gpus: int | None) -> Iterator[None]:
+def _limits(
+    device_memory: str | None, threads: int | None, gpus: int | None = None
+) -> Iterator[None]:
     """The settings of the process, as they were when done."""
     import penstock as ps
     from penstock._schedules import parse_bytes
@@ -94,6 +97,9 @@ def _facts(m: Measured, plan: Any, check: Any, work: int) -> dict[str, str]:
         rows["predicted"] = (
             f"{ui.seconds(plan.seconds)}, {plan.binding} binds; measured {ratio:.2f} times that"
         )
+    notes = [*t.get("notes", []), *([t["fallback"]] if "fallback" in t else [])]
+    if notes:
+        rows["note"] = "; ".join(notes)
     if check is not None:
         words = "right" if check.ok else "WRONG"
         part = "" if check.complete else f", a sample of {check.rows:,} rows"

@@ -178,29 +178,41 @@ def sssp(
     force: shared.Force = False,
     threads: shared.Threads = None,
     repeats: RepeatsOfSource = None,
+    device_memory: gpu.DeviceMemory = None,
+    access: gpu.AccessOption = None,
+    placement: gpu.PlacementOption = None,
+    trace: gpu.Traced = False,
     json: ui.Json = False,
 ) -> int:
-    """Shortest paths by edge weights (1 where the graph has none): distances, inf where there is no path."""
+    """Shortest paths by edge weights (1 where the graph has none): distances, inf where there is no path. On a GPU
+    where one of its options is given."""
+    import penstock as ps
     from penstock import csgraph
 
     if delta is not None and not 0 < delta < np.inf:
         raise ui.InputError(f"--delta {delta}: give a positive number")
 
+    on = gpu.OnDevice(device_memory, access, placement, trace)
+    how = {"directed": not undirected, "delta": delta, **on.arguments()}
+
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        found = csgraph.sssp(
-            graph, start, directed=not undirected, return_predecessors=tree, delta=delta
-        )
+        found = csgraph.sssp(graph, start, return_predecessors=tree, **how)
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, distances: np.ndarray, tree: np.ndarray | None) -> None:
         csgraph.verify_sssp(_both_ways(graph) if undirected else graph, start, distances, tree)
+
+    def traced(graph: Any, start: int) -> dict[str, Any] | None:
+        with ps.trace() as events:
+            csgraph.sssp(graph, start, counted=True, **how)
+        return events[0] if events else None
 
     kind = Search(
         "sssp", "distance", run, check, np.isfinite, lambda v: float(v.max(initial=0)), "farthest"
     )
     return _search(
         kind, file, source, sources, seed, undirected, predecessors, verify, out, force, threads,
-        repeats, json,
+        repeats, json, on, traced,
     )  # fmt: skip
 
 

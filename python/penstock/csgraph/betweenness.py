@@ -9,7 +9,9 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
+from penstock.csgraph.breadth_first import _check_names
 
 
 def betweenness_centrality(
@@ -20,6 +22,10 @@ def betweenness_centrality(
     normalized: bool = True,
     endpoints: bool = False,
     seed: int | None = None,
+    device: Any = None,
+    access: str = "auto",
+    placement: str = "auto",
+    counted: bool = False,
 ) -> np.ndarray:
     """For each vertex, the share of shortest paths between others that lead through it, summed over all pairs.
 
@@ -39,25 +45,43 @@ def betweenness_centrality(
         A path counts for its two ends, too.
     seed : int, optional
         Of the draw; 0 where it is None.
+    device, access, placement, counted
+        As for `bfs`: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace` tells what was
+        read over the link.
 
     Returns
     -------
-    float64 array of shape (n,), the same bits for any number of threads.
+    float64 array of shape (n,), on the CPU the same bits for any number of threads; on a GPU sums have another order
+    in every run, and differ in the last digits.
 
-    Raises ValueError where k is not between 1 and n.
+    Raises ValueError where k is not between 1 and n, and for names that are none of these.
+    Raises MemoryError where 32 bytes a vertex do not fit the GPU.
 
     Raises ValueError, too, where more than 1e4900 shortest paths lead from one source (on common processors).
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
-    thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread.
+    thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU
+    one source after another, with all threads on one level; sources with too many paths for float64 go to the CPU.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 1, 1], [1, 2, 3])), shape=(4, 4))
     >>> ps.csgraph.betweenness_centrality(A, directed=False)
     array([0., 1., 0., 0.])
     """
-    graph, sources, scale = _task(A, k, directed, normalized, endpoints, seed)
-    return _sums(graph, sources, bool(endpoints)) * scale
+    _check_names(access=access, placement=placement)
+    given = as_graph(A, "betweenness_centrality")
+    gpu = chosen_gpu(given, device)
+    graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)
+    if gpu is None:
+        return _sums(graph, sources, bool(endpoints)) * scale
+    on_gpu = gpu_graph(graph, gpu, placement)
+    sums, left, told = _core.betweenness_gpu(
+        on_gpu, sources, bool(endpoints), access, count=bool(counted)
+    )
+    report("betweenness", on_gpu, {"sources": sources.size, "on_cpu": left.size, **told})
+    if left.size:
+        sums += _sums(graph, left, bool(endpoints))
+    return sums * scale
 
 
 def verify_betweenness(

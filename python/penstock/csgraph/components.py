@@ -7,13 +7,26 @@ from typing import Any
 
 from penstock import _core
 from penstock._csr import csr_array
+from penstock.csgraph._gpu import chosen_gpu, gpu_graphs, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
-from penstock.csgraph.breadth_first import as_labels
+from penstock.csgraph.breadth_first import _check_names, as_labels
+
+_METHODS = ("auto", "label_propagation")
 
 
 def connected_components(
-    A: Any, directed: bool = True, connection: str = "weak", return_labels: bool = True
+    A: Any,
+    directed: bool = True,
+    connection: str = "weak",
+    return_labels: bool = True,
+    *,
+    device: Any = None,
+    method: str = "auto",
+    access: str = "auto",
+    placement: str = "auto",
+    sample: int = 4,
+    counted: bool = False,
 ) -> Any:
     """Connected components.
 
@@ -26,17 +39,28 @@ def connected_components(
     connection : "weak" or "strong"
         Weak: there is a path when directions are ignored. Strong: there is a path each way.
     return_labels : bool
+    device : None, "cpu", the number of a GPU, or `ps.device(n)`
+        As for `bfs`. Strong components are found on the CPU.
+    method : "auto" or "label_propagation"
+        On a GPU: "label_propagation" looks at every edge in every round, as EMOGI does (min-2020), a baseline.
+    access, placement, sample, counted
+        As for `bfs`: how a GPU reads lists, where its edges are, how many neighbours of every vertex it keeps in its
+        memory, and whether `ps.trace` tells what was read over the link.
 
     Returns
     -------
     count : int
     labels : int32 array of shape (n,), where asked for
-        0..count-1, in the order of each component's smallest vertex. Independent of the number of threads.
+        0..count-1, in the order of each component's smallest vertex. Independent of the number of threads and of the
+        device.
 
-    Raises ValueError for a matrix that is not square and another `connection`.
+    Raises ValueError for a matrix that is not square, names that are none of these and strong components on a GPU.
+    Raises MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
 
-    Weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak 2018,
-    section IV) where there is none near; strong ones from `strongly_connected_components`.
+    On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
+    2018, section IV) where there is none near; strong ones from `strongly_connected_components`. On a GPU, trees grow
+    from the neighbours kept there, and lists are read for vertices outside the giant component alone; for all where
+    edges go one way and nobody has formed the transpose.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 2, ([0, 3], [2, 1])), shape=(5, 5))
@@ -45,8 +69,20 @@ def connected_components(
     """
     _check_connection(connection)
     graph = as_graph(A, "connected_components")
+    if method not in _METHODS:
+        raise ValueError(f"method={method!r} is unknown: choose one of {', '.join(_METHODS)}")
+    _check_names(access=access, placement=placement, sample=sample)
     strong = connection == "strong" and directed
-    return _find(graph, strong, return_labels)
+    gpu = chosen_gpu(graph, device)
+    if strong and gpu is not None and device is not None:
+        raise ValueError('strong components are found on the CPU: give device="cpu" or None')
+    if strong or gpu is None:
+        return _find(graph, strong, return_labels)
+    pair = gpu_graphs(graph, gpu, placement)
+    count, labels, told = _core.components_gpu(*pair, method, access, sample, bool(counted))
+    note_missed(graph, told["missed"])
+    report("connected_components", pair[0], {"method": method, **told})
+    return (count, labels) if return_labels else count
 
 
 def strongly_connected_components(A: Any, return_labels: bool = True) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
+from penstock.csgraph import _paths_gpu
 from penstock.csgraph._graph import as_graph, vertex, vertices
 
 
@@ -19,6 +20,12 @@ def sssp(
     directed: bool = True,
     return_predecessors: bool = False,
     delta: float | None = None,
+    device: Any = None,
+    method: str = "auto",
+    access: str = "auto",
+    placement: str = "auto",
+    cache: Any = None,
+    counted: bool = False,
 ) -> Any:
     """Distances from `source` to every vertex: the least sum of weights over all paths.
 
@@ -34,6 +41,22 @@ def sssp(
     delta : float, optional
         How far apart the distances may be of vertices that are worked on together. Chosen from the weights and degrees
         where it is None; it has no influence on the result.
+    device : None, "cpu", the number of a GPU, or `ps.device(n)`
+        None: a GPU where A is in pinned or managed memory or `ps.options.device_memory` is set, and A has 2^20
+        vertices and edges or more.
+    method : "auto", "near_far" or "bellman_ford"
+        On a GPU: "bellman_ford" is EMOGI's algorithm (min-2020), a baseline; "auto" is "near_far".
+    access : "auto", "strided", "merged", "aligned" or "direct"
+        How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
+        its own memory. "auto": aligned over the link, direct in device memory.
+    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
+        Where edges and lengths are for a GPU. "auto": in device memory where they fit, else in place, their pages
+        locked.
+    cache : bytes or a string such as "1GB", optional
+        How much of its memory a GPU gives to copies of the shortest lists, which waste most of the link. What the
+        budget leaves where it is None; 0 for none. The first search of a graph decides.
+    counted : bool
+        `ps.trace` tells the bytes and requests for edges and lengths that a GPU made: slower, by instrumented kernels.
 
     Returns
     -------
@@ -43,13 +66,17 @@ def sssp(
         length 0 lead to a vertex, the smallest-numbered on a path with the fewest of them. -9999, SciPy's mark, for
         the source and where there is no path.
 
-    Both are the same, bit for bit, for any number of threads and any delta: a distance is the least of all sums along
-    paths, each added up from the source on in the type of the result.
+    Both are the same, bit for bit, for any number of threads and any delta, on a CPU and on a GPU: a distance is the
+    least of all sums along paths, each added up from the source on in the type of the result.
 
-    Raises ValueError that names the edge where a length is negative or NaN, and for a source outside the graph. The
-    lengths are looked at once; the verdict, and a copy of whole numbers in the fewest bytes, are kept with A.
+    Raises ValueError that names the edge where a length is negative or NaN, for a source outside the graph and for a
+    name that is unknown; MemoryError where what a GPU must hold for each vertex exceeds its budget
+    (`ps.options.device_memory`). The lengths are looked at once; the verdict, and a copy of whole numbers in the fewest
+    bytes, are kept with A.
 
-    Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020).
+    Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020). On a GPU
+    near and far piles (Davidson et al. 2014); where every edge has its mirror of the same length, the far vertices read
+    their lists instead of the near ones where those hold fewer edges.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(([4.0, 1.0, 2.0, 5.0], ([0, 0, 2, 1], [1, 2, 1, 3])), shape=(5, 5))
@@ -59,10 +86,11 @@ def sssp(
     array([-9999,     2,     0,     1, -9999], dtype=int32)
     """
     graph = as_graph(A, "sssp")
+    on = _paths_gpu.chosen(graph, device, method, access, placement, cache, counted)
     start = np.array([vertex(graph, source)], dtype=np.int32)
     if not directed:
         graph = both_ways(graph)
-    distances, predecessors = search(graph, start, _delta(delta), math.inf, return_predecessors)
+    distances, predecessors = search(graph, start, _delta(delta), math.inf, return_predecessors, on)
     return (distances, predecessors) if return_predecessors else distances
 
 
@@ -74,6 +102,11 @@ def dijkstra(
     unweighted: bool = False,
     limit: float = np.inf,
     min_only: bool = False,
+    *,
+    device: Any = None,
+    method: str = "auto",
+    access: str = "auto",
+    placement: str = "auto",
 ) -> Any:
     """Distances from one or more vertices, with the signature of `scipy.sparse.csgraph.dijkstra`.
 
@@ -94,6 +127,8 @@ def dijkstra(
         Paths longer than this are not looked for.
     min_only : bool
         True: the distance from the nearest of `indices`, instead of one row for each.
+    device, method, access, placement
+        See `sssp`.
 
     Returns
     -------
@@ -112,6 +147,7 @@ def dijkstra(
     (array([0., 2., 0.]), array([-9999,     2, -9999], dtype=int32), array([0, 2, 2], dtype=int32))
     """
     graph = as_graph(csgraph, "dijkstra")
+    on = _paths_gpu.chosen(graph, device, method, access, placement, None, False)
     if unweighted:
         graph = pattern(graph)
     if not directed:
@@ -123,7 +159,7 @@ def dijkstra(
         np.arange(n, dtype=np.int32) if indices is None else vertices(graph, indices, "indices")
     )
     if min_only:
-        distances, tree = search(graph, starts, 0.0, limit, return_predecessors)
+        distances, tree = search(graph, starts, 0.0, limit, return_predecessors, on)
         distances = distances.astype(np.float64, copy=False)
         return (
             (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
@@ -131,7 +167,7 @@ def dijkstra(
     lengths = np.empty((starts.size, n))
     trees = np.empty((starts.size, n), np.int32) if return_predecessors else None
     for i in range(starts.size):
-        lengths[i], tree = search(graph, starts[i : i + 1], 0.0, limit, return_predecessors)
+        lengths[i], tree = search(graph, starts[i : i + 1], 0.0, limit, return_predecessors, on)
         if trees is not None:
             trees[i] = tree
     if np.ndim(indices) == 0 and indices is not None:
@@ -166,11 +202,17 @@ def verify_sssp(A: Any, source: Any, distances: Any, predecessors: Any = None) -
 
 
 def search(
-    graph: csr_array, starts: np.ndarray, delta: float, limit: float, predecessors: bool
+    graph: csr_array,
+    starts: np.ndarray,
+    delta: float,
+    limit: float,
+    predecessors: bool,
+    on: _paths_gpu.OnGpu | None = None,
 ) -> Any:
-    return _core.sssp(
-        graph._core, weights_of(graph), starts, delta, float(limit), bool(predecessors)
-    )
+    weights = weights_of(graph)
+    if on is not None:
+        return _paths_gpu.search(graph, weights, starts, delta, limit, predecessors, on)
+    return _core.sssp(graph._core, weights, starts, delta, float(limit), bool(predecessors))
 
 
 def weights_of(graph: csr_array) -> Any:
@@ -202,6 +244,7 @@ def both_ways(graph: csr_array) -> csr_array:
                 *graph.shape, row, graph.indices, graph._core.values, False, "symmetric"
             )
         )
+        known._derived["symmetric_weights"] = True
         graph._derived["both_ways"] = known
     return known
 

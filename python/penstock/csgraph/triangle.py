@@ -9,35 +9,57 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple
+from penstock.csgraph.breadth_first import _check_names
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
 
 
-def triangle_count(A: Any) -> int:
+def triangle_count(
+    A: Any,
+    *,
+    device: Any = None,
+    access: str = "auto",
+    placement: str = "auto",
+    counted: bool = False,
+) -> int:
     """How many triangles a graph has: sets of three vertices, each two joined by an edge.
 
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) joins i and j. Values, directions, duplicates and self loops make no difference.
+    device, access, placement, counted
+        As for `bfs`: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace` tells what was
+        read over the link.
 
-    Raises ValueError for a matrix that is not square.
+    Raises ValueError for a matrix that is not square, and for names that are none of these.
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
-    edges are kept with A, so that a second count is faster. Independent of the number of threads.
+    edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU gets the
+    oriented edges, sorted by the CPU, and looks lists up in tables in its shared memory.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
     >>> ps.csgraph.triangle_count(A)
     2
     """
-    total: int = _core.triangles(_oriented(as_graph(A, "triangle_count")), False)[0]
+    graph = as_graph(A, "triangle_count")
+    total: int = _counted(graph, False, device, access, placement, counted)[0]
     return total
 
 
-def triangles(A: Any) -> np.ndarray:
-    """How many triangles each vertex is in; see `triangle_count`. They add up to three times that.
+def triangles(
+    A: Any,
+    *,
+    device: Any = None,
+    access: str = "auto",
+    placement: str = "auto",
+    counted: bool = False,
+) -> np.ndarray:
+    """How many triangles each vertex is in; see `triangle_count`, also for the arguments. They add up to three times
+    that.
 
     Returns
     -------
@@ -48,7 +70,8 @@ def triangles(A: Any) -> np.ndarray:
     >>> ps.csgraph.triangles(A).tolist()
     [2, 2, 1, 1]
     """
-    counts: np.ndarray = _core.triangles(_oriented(as_graph(A, "triangles")), True)[1]
+    graph = as_graph(A, "triangles")
+    counts: np.ndarray = _counted(graph, True, device, access, placement, counted)[1]
     return counts
 
 
@@ -113,6 +136,25 @@ def verify_triangles(A: Any, counts: Any, *, seed: int = 0) -> None:
     else:
         each = np.ascontiguousarray(given, dtype=np.int64)
         _core.triangles_verify(graph._core, each, _STEPS, operator.index(seed))
+
+
+def _counted(
+    graph: csr_array, each: bool, device: Any, access: str, placement: str, counted: bool
+) -> tuple[int, Any]:
+    """(total, one count a vertex or None)"""
+    _check_names(access=access, placement=placement)
+    gpu = chosen_gpu(graph, device)
+    edges = _oriented(graph)
+    if gpu is None:
+        total, of_vertex = _core.triangles(edges, each)
+        return total, of_vertex
+    lists = graph._derived.get("oriented_lists")
+    if lists is None:
+        lists = graph._derived["oriented_lists"] = csr_array._wrap(_core.oriented_lists(edges))
+    on_gpu = gpu_graph(lists, gpu, placement)
+    total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, access, count=bool(counted))
+    report("triangles", on_gpu, told)
+    return total, of_vertex
 
 
 def _oriented(graph: csr_array) -> Any:

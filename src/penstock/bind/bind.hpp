@@ -2,6 +2,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <concepts>
+#include <string>
+
 #include "penstock/core/array.hpp"
 #include "penstock/kernel/spmv_plan.hpp"
 
@@ -24,6 +27,8 @@ void place(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);
 void graph_gpu_parts(nb::module_&);
+void graph_gpu_paths(nb::module_&);
+void graph_gpu_components(nb::module_&);
 void graph_paths(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
@@ -50,6 +55,19 @@ struct Matrix {
   AnyCsr any;
   std::shared_ptr<AnyPlans> plans;
 };
+
+/// The NumPy type of a matrix's values.
+template <class V>
+constexpr const char* dtype_name() {
+  if constexpr (is_pattern<V>) return "bool";
+  else if constexpr (std::same_as<V, float>) return "float32";
+  else if constexpr (std::same_as<V, double>) return "float64";
+  else if constexpr (std::same_as<V, Complex64>) return "complex64";
+  else return "complex128";
+}
+
+/// A kind of memory by its name, "host", "pinned", "managed" or "device"; of GPU `gpu` where it is a GPU's.
+Place place_named(const std::string& memory, int gpu);
 
 template <class T>
 using ReadArray = nb::ndarray<const T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

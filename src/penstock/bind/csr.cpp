@@ -12,15 +12,6 @@ namespace {
 
 using AnyValues = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <class V>
-constexpr const char* dtype_name() {
-  if constexpr (is_pattern<V>) return "bool";
-  else if constexpr (std::same_as<V, float>) return "float32";
-  else if constexpr (std::same_as<V, double>) return "float64";
-  else if constexpr (std::same_as<V, Complex64>) return "complex64";
-  else return "complex128";
-}
-
 /// Row offsets, indices and values are read by the CPU here.
 template <class V>
 void require_host(const Csr<V>& a, const std::string& what) {

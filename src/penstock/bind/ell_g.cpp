@@ -14,15 +14,6 @@ namespace {
 
 using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <class V>
-constexpr const char* dtype_of() {
-  if constexpr (is_pattern<V>) return "bool";
-  else if constexpr (std::same_as<V, float>) return "float32";
-  else if constexpr (std::same_as<V, double>) return "float64";
-  else if constexpr (std::same_as<V, Complex64>) return "complex64";
-  else return "complex128";
-}
-
 EllGMatrix convert(const Matrix& m, std::int64_t block_bytes) {
   const nb::gil_scoped_release release;
   return std::visit([&]<class V>(const Csr<V>& a) -> EllGMatrix {
@@ -34,16 +25,9 @@ EllGMatrix convert(const Matrix& m, std::int64_t block_bytes) {
 }
 
 EllGMatrix moved(const EllGMatrix& m, const std::string& memory, int gpu) {
-  require(gpu >= 0 && gpu <= 0x7fff, "to_place: gpu = " + std::to_string(gpu) + "; give a number from 0");
-  for (const auto kind : {Memory::host, Memory::pinned, Memory::managed, Memory::device})
-    if (name(kind) == memory) {
-      const bool of_gpu = kind == Memory::device || kind == Memory::managed;
-      const nb::gil_scoped_release release;
-      return std::visit([&](const auto& a) -> EllGMatrix {
-        return {copy_to(a, {kind, static_cast<std::int16_t>(of_gpu ? gpu : 0)})};
-      }, m.any);
-    }
-  throw Error(Errc::invalid_argument, "to_place: \"" + memory + "\" is not one of host, pinned, managed, device");
+  const auto place = place_named(memory, gpu);
+  const nb::gil_scoped_release release;
+  return std::visit([&](const auto& a) -> EllGMatrix { return {copy_to(a, place)}; }, m.any);
 }
 
 /// The alternative of `m` with values V, where the semiring and the vector are S's; else null.
@@ -61,7 +45,7 @@ bool try_multiply(const EllGMatrix& m, const AnyVector& x, const nb::object& y, 
   using T = typename S::value_type;
   const auto* a = chosen<S, V>(m, x, semiring);
   if (!a) return false;
-  auto out = nb::cast<WriteArray<T>>(y);
+  auto out = nb::cast<WriteArray<T>>(y, false);  // a converted copy would get the result
   require(std::int64_t(out.shape(0)) == a->rows, "ELL-G: y must have as many entries as the matrix has rows");
   check(InCore{}, a->bytes.place);
   const auto scale = scale_of<S>(alpha, beta);
@@ -130,7 +114,7 @@ void ell_g(nb::module_& m) {
         return std::visit([](const auto& a) { return a.bytes.size; }, m.any);
       })
       .def_prop_ro("dtype", [](const EllGMatrix& m) {
-        return std::visit([]<class V>(const EllG<V>&) { return dtype_of<V>(); }, m.any);
+        return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.any);
       })
       .def_prop_ro("blocks", [](const EllGMatrix& m) {
         return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.any);

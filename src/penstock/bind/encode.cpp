@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "penstock/bind/encode.hpp"
+#include "penstock/bind/gpu_timing.hpp"
 #include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -53,7 +54,7 @@ bool try_product(const PackedMatrix& m, const AnyVector& x, const nb::object& y,
   using T = typename S::value_type;
   const auto* a = std::get_if<Packed<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
-  auto out = nb::cast<WriteArray<T>>(y);
+  auto out = nb::cast<WriteArray<T>>(y, false);  // a converted copy would get the result
   require(std::int64_t(x.shape(0)) == a->cols && std::int64_t(out.shape(0)) == a->rows,
           "multiply_packed: x must have as many entries as the matrix has columns, and y as it has rows");
   const auto scale = scale_of<S>(alpha, beta);
@@ -80,7 +81,7 @@ bool try_time(const PackedMatrix& m, const AnyVector& x, std::string_view semiri
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   require(std::int64_t(x.shape(0)) == found->cols,
           "time_spmv_packed_gpu: x must have as many entries as the matrix has columns");
-  require(gpu >= 0 && repeats >= 1, "time_spmv_packed_gpu: give gpu >= 0 and repeats >= 1");
+  require(gpu >= 0, "time_spmv_packed_gpu: gpu = " + std::to_string(gpu) + "; give a number from 0");
   const auto y = allocate<T>(found->rows);
   std::vector<double> seconds;
   {
@@ -93,15 +94,9 @@ bool try_time(const PackedMatrix& m, const AnyVector& x, std::string_view semiri
     copy_async(bytes.data, a.bytes.data, a.bytes.size, stream);
     copy_async(device_x.data, x.data(), device_x.bytes(), stream);
     a.bytes = bytes;
-    const OwnedEvent begin(Where{gpu}, true), end(Where{gpu}, true);
-    for (int i = 0; i <= repeats; ++i) {  // the first is not counted
-      record(begin, stream);
+    seconds = time_runs(stream, repeats, [&] {
       spmv_packed<S, V>(a, device_x.data, device_y.data, {}, stream);
-      record(end, stream);
-      synchronize(end);
-      if (i > 0) seconds.push_back(penstock::seconds(begin, end));
-      poll_interrupt();
-    }
+    });
     copy_async(y.data, device_y.data, y.bytes(), stream);
     synchronize(stream);
   }
@@ -133,8 +128,7 @@ void encode(nb::module_& m) {
         return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, p.any);
       })
       .def_prop_ro("dtype", [](const PackedMatrix& p) {
-        constexpr const char* names[] = {"bool", "float32", "float64", "complex64", "complex128"};
-        return names[p.any.index()];
+        return std::visit([]<class V>(const Packed<V>&) { return dtype_name<V>(); }, p.any);
       })
       .def_prop_ro("value_kind", [](const PackedMatrix& p) {
         return std::visit([](const auto& a) { return std::string(name(a.kind)); }, p.any);

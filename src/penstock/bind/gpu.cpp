@@ -50,12 +50,6 @@ nb::tuple time_spmv_gpu(const Matrix& a, const AnyVector& x, const std::string& 
   throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types");
 }
 
-Place place_named(const std::string& memory, int gpu) {
-  for (const auto m : {Memory::host, Memory::pinned, Memory::device})
-    if (name(m) == memory) return {m, static_cast<std::int16_t>(m == Memory::device ? gpu : 0)};
-  throw Error(Errc::invalid_argument, "time_copy_gpu: \"" + memory + "\" is not one of host, pinned, device");
-}
-
 std::vector<double> time_copy_gpu(std::int64_t bytes, const std::string& to, const std::string& from, int repeats, int gpu) {
   const nb::gil_scoped_release release;
   const auto target = allocate<std::byte>(bytes, place_named(to, gpu));

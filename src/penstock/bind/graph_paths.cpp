@@ -34,6 +34,7 @@ void bound_verify(const Matrix& m, const ReadArray<Index>& sources, const nb::ob
 
 void graph_paths(nb::module_& m) {
   nb::class_<PathWeights>(m, "PathWeights", "What the weights of one matrix are like, and their narrow form.")
+      .def_ro("smallest", &PathWeights::smallest)
       .def_ro("largest", &PathWeights::largest)
       .def_ro("mean", &PathWeights::mean)
       .def_ro("finite", &PathWeights::finite)

@@ -16,6 +16,8 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);
   penstock::bind::graph_gpu_parts(m);
+  penstock::bind::graph_gpu_paths(m);
+  penstock::bind::graph_gpu_components(m);
   penstock::bind::graph_paths(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);

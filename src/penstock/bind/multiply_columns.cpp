@@ -45,7 +45,7 @@ nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::objec
   const auto wish = wished(algorithm, how);
   const auto run = [&]<class S, class V>(const Csr<V>& csr, auto xs, auto ys, Scale<S> scale) {
     if (runs_on_cpu(how.how)) multiply_columns<S, V>(csr, xs, ys, std::get<SpmvPlans<V>>(*a.plans), wish, scale, &trace);
-    else multiply_columns<S, V>(csr, xs, ys, how.how, scale, &trace);
+    else multiply_columns<S, V>(csr, xs, ys, how.how, scale, &trace, device_memory);
   };
 #define X(S, V) \
   if (try_columns<S, V>(a, x, y, semiring, alpha, beta, run)) return as_event(trace, traced);

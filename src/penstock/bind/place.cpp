@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::int64_t kPiece = 256 << 20;     // Ctrl-C is heard between pieces of a copy
 
-Place place_named(const std::string& memory, int gpu) {
-  require(gpu >= 0 && gpu <= 0x7fff, "to_place: gpu = " + std::to_string(gpu) + "; give a number from 0");
-  constexpr std::array kOwn{Memory::host, Memory::pinned, Memory::managed, Memory::device};
-  const auto* found = std::find_if(kOwn.begin(), kOwn.end(), [&](Memory m) { return name(m) == memory; });
-  require(found != kOwn.end(), "to_place: \"" + memory + "\" is not one of host, pinned, managed, device");
-  return {*found, static_cast<std::int16_t>(*found == Memory::device || *found == Memory::managed ? gpu : 0)};
-}
-
 template <class T>
 Array<const T> copy_of(const Array<const T>& a, Place place, Stream stream) {
   const auto out = allocate<T>(a.size, place);
@@ -105,6 +97,14 @@ std::string why_no_gpu() {
 }
 
 }  // namespace
+
+Place place_named(const std::string& memory, int gpu) {
+  require(gpu >= 0 && gpu <= 0x7fff, "gpu = " + std::to_string(gpu) + "; give a number from 0");
+  constexpr std::array kOwn{Memory::host, Memory::pinned, Memory::managed, Memory::device};
+  const auto* found = std::find_if(kOwn.begin(), kOwn.end(), [&](Memory m) { return name(m) == memory; });
+  require(found != kOwn.end(), "memory \"" + memory + "\" is not one of host, pinned, managed, device");
+  return {*found, static_cast<std::int16_t>(*found == Memory::device || *found == Memory::managed ? gpu : 0)};
+}
 
 void place(nb::module_& m) {
   m.def("to_place", to_place, nb::arg("a"), nb::arg("memory"), nb::arg("gpu") = 0,

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "penstock/bind/ell_g.hpp"
 #include "penstock/bind/encode.hpp"
 #include "penstock/core/error.hpp"
@@ -26,12 +28,25 @@ class Pages {
   Pages(const StreamSettings& settings, bool lock) : lock_(lock) {
     for (const auto where : settings.devices) gpu_ |= where.is_gpu();
   }
+  /// The array as the plan reads it: itself, its pages locked where asked; small ones, which share pages with others and
+  /// cannot be locked, as a pinned copy.
   template <class T>
-  void add(const Array<T>& array) {
-    if (!gpu_ || array.size == 0 || place_of(array.data).memory != Memory::host) return;
+  Array<const T> ready(const Array<const T>& array) {
+    if (!gpu_ || array.size == 0) return array;
+    // Asked first: pages that another plan has locked are shared with it, and outlive it.
     if (lock_ && array.place.memory == Memory::host)
-      if (auto lock = lock_pages(array.data, array.bytes())) return locks.push_back(std::move(lock));
-    pinned_ = false;
+      if (auto lock = lock_pages(array.data, array.bytes())) {
+        locks.push_back(std::move(lock));
+        return array;
+      }
+    if (place_of(array.data).memory != Memory::host) return array;
+    if (!lock_ || array.bytes() >= kLeastLocked) {
+      pinned_ = false;
+      return array;
+    }
+    const auto copy = allocate<std::remove_const_t<T>>(array.size, {Memory::pinned});
+    std::memcpy(copy.data, array.data, static_cast<std::size_t>(array.bytes()));
+    return copy;
   }
   bool on_gpu() const { return gpu_; }
   bool bounce() const { return !pinned_; }
@@ -74,8 +89,8 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
     check(InCore{}, place);
   }
   Pages pages(settings, pin);
-  pages.add(a.indptr), pages.add(a.indices), pages.add(a.values);
-  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(a, slot, kept); },
+  const Csr<V> read{a.rows, a.cols, pages.ready(a.indptr), pages.ready(a.indices), pages.ready(a.values)};
+  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(read, slot, kept); },
                                     {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
                                     pages.on_gpu() ? "merge_path" : "balanced");
 }
@@ -83,16 +98,18 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
 template <class V>
 AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
   Pages pages(settings, pin);
-  pages.add(a.bytes);
-  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(a, slot, kept); },
+  auto read = a;
+  read.bytes = pages.ready(a.bytes);
+  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(read, slot, kept); },
                                        {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
 }
 
 template <class V>
 AnyPlan plan_of(const EllG<V>& a, const StreamSettings& settings, bool pin) {
   Pages pages(settings, pin);
-  pages.add(a.bytes);
-  return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(a); },
+  auto read = a;
+  read.bytes = pages.ready(a.bytes);
+  return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(read); },
                                     {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g", "ell_g");
 }
 
@@ -113,12 +130,12 @@ StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_byte
 template <class A>
 VectorAt at(const A& a) {
   auto* data = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(a.data())));
-  if (a.device_type() == nb::device::cpu::value) {
-    const auto place = place_of(data);
-    return {data, {place.memory == Memory::pinned ? Memory::pinned : Memory::host}};
-  }
   const auto place = place_of(data);
-  if (place.memory == Memory::device) synchronize(Stream{nullptr, Where{place.ordinal}});
+  if (place.memory == Memory::device || place.memory == Memory::managed) {
+    const Where gpu{place.ordinal};
+    const UseDevice use(gpu);  // the default stream is the current GPU's
+    synchronize(Stream{nullptr, gpu});
+  }
   if (place.memory == Memory::managed) return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
   return {data, place};
 }
@@ -181,7 +198,8 @@ void def_stream_plan(nb::module_& m) {
 
 void stream(nb::module_& m) {
   nb::class_<AnyPlan>(m, "StreamPlan")
-      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y"), nb::arg("semiring") = "plus_times",
+      // A y of another order would be converted: the result would go to a copy that nobody sees.
+      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(), nb::arg("semiring") = "plus_times",
            nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("traced") = true,
            "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
       .def("facts", facts);

@@ -14,6 +14,7 @@
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/machine.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock::cuda {
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = 2 << 20;
+// From here on the system is asked first: touching pages that it does not have ends the process, and no call fails.
+constexpr std::int64_t kAsked = 256 << 20;
 constexpr unsigned kEverywhere = cudaHostRegisterPortable | cudaHostRegisterMapped;
 
 [[noreturn]] void refuse(std::size_t bytes, std::string_view why) {
@@ -51,6 +54,9 @@ std::map<std::uintptr_t, Range>& ranges() {
 
 std::shared_ptr<void> allocate_pinned(std::int64_t n) {
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(n, 1));
+  if (n >= kAsked)
+    if (const auto free = probe_topology().available_bytes; free > 0 && free < n)
+      refuse(wanted, std::to_string(free) + " are available");
   const auto align = wanted >= 2 * kHugePage ? kHugePage : kPage;
   const auto bytes = (wanted + align - 1) / align * align;
   // Room for one page more: huge pages begin at multiples of their size.

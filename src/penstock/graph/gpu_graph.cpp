@@ -157,7 +157,7 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
 }
 
-void GpuGraph::make_cache(std::int64_t bytes) {
+void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   const auto n = vertices();
   const auto table = 8 * n;  // list_begin
   const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
@@ -170,18 +170,22 @@ void GpuGraph::make_cache(std::int64_t bytes) {
   copy_to(edges.data(), per_bucket.data, per_bucket.bytes());
 
   const auto entries = room / 4;
-  gpu::HotLists hot;
+  const bool shortest = kind == CacheOf::shortest;
+  const int step = shortest ? 1 : -1;
+  gpu::HotLists hot{.bucket = shortest ? 0 : gpu::kDegreeBuckets - 1, .shortest = shortest};
   std::int64_t taken = 0;
-  while (hot.bucket > 0 && taken + std::int64_t(edges[std::size_t(hot.bucket - 1)]) <= entries)
-    taken += std::int64_t(edges[std::size_t(--hot.bucket)]);
-  hot.bucket -= 1;  // of this one, those lists that fit
+  for (; hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets; hot.bucket += step) {
+    const auto more = std::int64_t(edges[std::size_t(hot.bucket)]);
+    if (taken + more > entries) break;  // of this one, those lists that fit
+    taken += more;
+  }
   auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);
   list_begin_ = {static_cast<Offset*>(owner.get()), n, device(), owner};
   const auto limit = allocate<Index>(1, device());
   const auto total = allocate<Offset>(1, device());
   const Index all = 0x7fffffff;
   copy_to(limit.data, &all, 4);
-  if (hot.bucket >= 0) {
+  if (hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets) {
     gpu::hot_sizes(view_, hot, true, list_begin_.data, stream());
     gpu::scan(list_begin_.data, n, total.data, stream());
     gpu::first_beyond(view_, hot.bucket, list_begin_.data, entries - taken, limit.data, stream());

@@ -33,6 +33,10 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 /// Which neighbours a sample holds: those of highest degree, which a search finds visited first, or those stored first.
 enum class SampleOf : std::uint8_t { highest_degree, first };
 
+/// Which lists are cached: the longest, which many searches ask again and again, or the shortest, which waste most of the
+/// link: what is read of a list of d ids and as many weights of a byte is about 60 bytes more than the 5 d asked for.
+enum class CacheOf : std::uint8_t { longest, shortest };
+
 struct GpuGraphOptions {
   int gpu = 0;
   std::optional<EdgePlacement> placement = {};  // empty: device where all fits the budget, else pinned
@@ -96,9 +100,9 @@ class GpuGraph {
   /// call that finds as large a sample of the same kind does nothing. Takes fewer slots, or none, where they do not fit.
   /// For a part, the offsets of the whole graph are on the device meanwhile.
   void make_sample(int size, SampleOf kind);
-  /// Copies of the longest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside kVertexBytes
-  /// a vertex). Does nothing where there is a cache already or the edges are on the device.
-  void make_cache(std::int64_t bytes);
+  /// Copies of the longest or shortest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside
+  /// kVertexBytes a vertex). Does nothing where there is a cache already or the edges are on the device.
+  void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
 
   /// Another array along the edges, such as weights: placed as they are, and what of it belongs to the cached lists,
   /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes. Not for parts.

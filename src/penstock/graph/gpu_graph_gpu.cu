@@ -80,7 +80,8 @@ __device__ int bucket_of(Offset degree) {
 }
 __device__ bool is_hot(HotLists hot, Offset degree, Index v) {
   const int bucket = bucket_of(degree);
-  return bucket > hot.bucket || (bucket == hot.bucket && v < hot.before);
+  if (bucket == hot.bucket) return v < hot.before;
+  return hot.shortest ? bucket < hot.bucket : bucket > hot.bucket;
 }
 
 __global__ void __launch_bounds__(kThreads) add_degrees(ListView g, unsigned long long* edges) {

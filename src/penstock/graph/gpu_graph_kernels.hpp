@@ -13,10 +13,11 @@ void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, s
 inline constexpr int kDegreeBuckets = 8 * 64;
 void count_degrees(const ListView& g, unsigned long long* edges, Stream stream);
 
-/// Which lists are cached: of degrees above a bucket, and of that bucket those before a vertex.
+/// Which lists are cached: of degrees above a bucket (below it, if `shortest`), and of that bucket those before a vertex.
 struct HotLists {
   int bucket = kDegreeBuckets;
   Index before = 0;
+  bool shortest = false;
 };
 /// sizes[v] = v's degree where `hot` or, if `only`, where it is in bucket hot.bucket; else 0.
 void hot_sizes(const ListView& g, HotLists hot, bool only, Offset* sizes, Stream stream);

@@ -16,14 +16,14 @@ constexpr std::int64_t kBlock = 64 << 10;
 constexpr double kLargestWhole = 2147483647.0;
 
 struct Found {
-  double largest = 0, sum = 0;
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0, sum = 0;
   bool whole = true, finite = true, good = true;
 };
 
 /// No early exit: that lets the compiler use vectors, and bad weights are rare.
 template <class V>
 Found look(const V* w, std::int64_t count) {
-  double largest = 0, sum = 0;
+  double smallest = std::numeric_limits<double>::infinity(), largest = 0, sum = 0;
   int fractions = 0, endless = 0, bad = 0;
   constexpr V kEndless = std::numeric_limits<V>::infinity();
   for (std::int64_t k = 0; k < count; ++k) {
@@ -32,10 +32,11 @@ Found look(const V* w, std::int64_t count) {
     bad |= !(w[k] >= V(0));
     endless |= !ends;
     fractions |= x >= 0.0 && x <= kLargestWhole ? static_cast<double>(static_cast<std::int32_t>(x)) != x : 1;
+    smallest = std::min(smallest, ends ? x : std::numeric_limits<double>::infinity());
     largest = std::max(largest, x);
     sum += x;
   }
-  return {largest, sum, !(fractions | endless), !endless, !bad};
+  return {smallest, largest, sum, !(fractions | endless), !endless, !bad};
 }
 
 template <class V>
@@ -63,13 +64,13 @@ Array<N> narrow(const Array<const V>& values) {
 template <class V>
 PathWeights path_weights(const Csr<V>& a) {
   if constexpr (is_pattern<V>) {
-    return {.largest = a.nnz() ? 1.0 : 0.0, .mean = 1.0};
+    return {.smallest = 1.0, .largest = a.nnz() ? 1.0 : 0.0, .mean = 1.0};
   } else {
     std::vector<Found> found(static_cast<std::size_t>((a.nnz() + kBlock - 1) / kBlock));
     parallel_ranges(a.nnz(), kBlock, [&](std::int64_t first, std::int64_t last) {
       found[static_cast<std::size_t>(first / kBlock)] = look(a.values.data + first, last - first);
     });
-    PathWeights p;
+    PathWeights p{.smallest = std::numeric_limits<double>::infinity()};
     bool whole = true;
     double sum = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -78,11 +79,13 @@ PathWeights path_weights(const Csr<V>& a) {
         while (a.values.data[k] >= V(0)) ++k;
         refuse(a, k);
       }
+      p.smallest = std::min(p.smallest, found[i].smallest);
       p.largest = std::max(p.largest, found[i].largest);
       p.finite &= found[i].finite;
       whole &= found[i].whole;
       sum += found[i].sum;
     }
+    if (!(p.smallest <= p.largest)) p.smallest = 0;  // there is no finite one
     p.mean = a.nnz() ? sum / static_cast<double>(a.nnz()) : 0;
     if (!whole) return p;
     if (p.largest <= 0xff) p.whole = narrow<std::uint8_t>(a.values);

@@ -11,7 +11,7 @@ namespace penstock {
 /// where all are whole numbers below 2^31 it keeps them in the narrowest type that holds them.
 struct PathWeights {
   using Whole = std::variant<std::monostate, Array<std::uint8_t>, Array<std::uint16_t>, Array<std::uint32_t>>;
-  double largest = 0, mean = 0;  // of the finite ones
+  double smallest = 0, largest = 0, mean = 0;  // of the finite ones
   bool finite = true;
   Whole whole = {};  // monostate for a pattern and for weights with fractions
 
@@ -21,5 +21,11 @@ struct PathWeights {
 /// Throws Error{invalid_argument} that names the first edge whose weight is negative or NaN.
 template <class V>
 PathWeights path_weights(const Csr<V>& a);
+
+/// Whether every entry (i, j) has as many entries (j, i) of the same value: compares sums of 128-bit hashes of all entries
+/// and of all mirrored ones, in one pass. Unequal sums mean that there is one without; equal ones that there is none,
+/// unless in a case in 2^128.
+template <class V>
+bool symmetric_weights(const Csr<V>& a);
 
 }  // namespace penstock

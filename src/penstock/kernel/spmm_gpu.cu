@@ -2,18 +2,11 @@
 #include "penstock/kernel/spmm_gpu.cuh"
 
 namespace penstock::gpu {
-namespace {
 
-int attribute(cudaDeviceAttr what, Where where) {
-  int value = 0;
-  cuda::check(cudaDeviceGetAttribute(&value, what, where.gpu));
-  return value;
-}
-
-}  // namespace
-
-GpuSize size_of(Where where) {
-  return {attribute(cudaDevAttrMultiProcessorCount, where), attribute(cudaDevAttrL2CacheSize, where)};
+int multiprocessors(Where where) {
+  int count = 0;
+  cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, where.gpu));
+  return count;
 }
 
 template <class V>
@@ -22,7 +15,7 @@ SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
   const UseDevice use(stream.where);
   const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
   const auto total = a.rows + a.count;
-  plan.items = unit_items(total, size_of(stream.where).multiprocessors);
+  plan.items = unit_items(total, multiprocessors(stream.where));
   const auto units = (total + plan.items - 1) / plan.items;
   const auto first_rows = allocate<std::int64_t>(units + 1, here);
   plan.first_rows = first_rows;

@@ -18,11 +18,7 @@
 // Columns go in panels, each a pass over A.
 namespace penstock::gpu {
 
-struct GpuSize {
-  int multiprocessors;
-  std::int64_t cache;
-};
-GpuSize size_of(Where where);
+int multiprocessors(Where where);
 
 namespace {
 
@@ -134,7 +130,7 @@ struct Cut {
 /// Blocks of a multiprocessor, which bound the registers, and rows of X that a group asks for together: 25 to 64 KB in
 /// flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB.
 template <class T, class Sh>
-inline constexpr int kLaneBytes = Sh::kVec * Sh::kReps * int(sizeof(T));
+inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
 template <class T, class Sh>
 inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
                                : kLaneBytes<T, Sh> <= 16 ? 3
@@ -335,7 +331,7 @@ struct Choice {
 /// Real plus_times, the products that most ask for, has all shapes; others two.
 template <class S>
 inline constexpr bool has_all_shapes =
-    std::same_as<S, PlusTimes<typename S::value_type>> && std::is_floating_point_v<typename S::value_type>;
+    std::same_as<S, PlusTimes<typename S::value_type>>&& std::is_floating_point_v<typename S::value_type>;
 
 template <class T>
 Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
@@ -424,18 +420,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   const auto* xs = for_kernel(x.data);
   auto* ys = for_kernel(y.data);
-  const auto machine = size_of(stream.where);
+  const int processors = multiprocessors(stream.where);
   const auto total = a.rows + a.count;
   const auto* plan = options.plan;
-  const int unit = plan ? plan->items : unit_items(total, machine.multiprocessors);
+  const int unit = plan ? plan->items : unit_items(total, processors);
   const auto units = (total + unit - 1) / unit;
   const std::int64_t widest = options.panel > 0 ? options.panel : kPanelBytes / std::int64_t(sizeof(T));
   const auto choice_at = [&](std::int64_t j) {
     return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
   };
-  const auto items_of = [&](const Choice& c) {
-    return group_items(total, c.lanes, unit, machine.multiprocessors);
-  };
+  const auto items_of = [&](const Choice& c) { return group_items(total, c.lanes, unit, processors); };
   const auto blocks_of = [&](const Choice& c) {
     return (total + std::int64_t(items_of(c)) * c.groups() - 1) / (std::int64_t(items_of(c)) * c.groups());
   };

@@ -48,8 +48,9 @@ template <class T>
 std::function<void(std::span<const T>, std::span<T>)> staged(const DeviceOp<T>& a) {
   if (a.apply_host) return a.apply_host;
   if (!a.where.is_gpu())
-    return
-        [a](std::span<const T> x, std::span<T> y) { a.apply(x.data(), y.data(), Stream{nullptr, a.where}); };
+    return [a](std::span<const T> x, std::span<T> y) {
+      a.apply(x.data(), y.data(), Stream{nullptr, a.where});
+    };
   auto stage = std::make_shared<Stage<T>>(a);
   return [stage](std::span<const T> x, std::span<T> y) {
     copy_async(stage->x[0], x.data(), static_cast<std::int64_t>(x.size_bytes()), stage->stream);

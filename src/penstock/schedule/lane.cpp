@@ -61,15 +61,20 @@ Lane::Lane(const BlockList& list, const LaneShape& shape)
   const auto slot_bytes = up(shape.slot_bytes), y_bytes = gpu ? up(shape.slot_rows * shape.entry_bytes) : 0;
   ring_ = take(shape.slots * slot_bytes);
   y_ring_ = take(shape.slots * y_bytes);
-  if (gpu && shape.bounce)
-    bounce_ = allocate<std::byte>(std::max(shape.slots, 2) * slot_bytes, {Memory::pinned});
+  if (gpu && shape.bounce && shape.slots > 0)
+    bounce_ = allocate<std::byte>(shape.slots * slot_bytes, {Memory::pinned});
   for (int i = 0; i < shape.slots; ++i) {
     auto& s = *slots_.emplace_back(std::make_unique<Slot>(where()));
     s.memory = ring_.data + i * slot_bytes;
     s.y = y_ring_.data + i * y_bytes;
     if (bounce_.size > 0) s.bounce = bounce_.data + i * slot_bytes;
   }
-  keep_blocks();
+  try {
+    keep_blocks();
+  } catch (...) {
+    abandon();  // copies on their way read memory that may be unlocked next
+    throw;
+  }
 }
 
 std::int64_t Lane::bytes_needed(const BlockList& list, const LaneShape& shape, bool kept_only) {
@@ -113,7 +118,7 @@ void Lane::keep_blocks() {
   const auto count = shape_.kept_last - shape_.kept_first;
   for (std::int64_t m = 0; m < std::min(count, kMarks); ++m)
     marks_.push_back(std::make_unique<OwnedEvent>(where()));
-  // Blocks may be larger than a slot: through a bounce slot they go in pieces, in copy_in.
+  // Once, and larger than a bounce slot: pageable memory is left to the runtime.
   for (std::int64_t i = 0; i < count; ++i) {
     poll_interrupt();
     copy_in(shape_.kept_first + i, kept_.data + kept_at_[std::size_t(i)], nullptr);

@@ -89,14 +89,14 @@ void stream(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseVie
 
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
-                      DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale,
-                      Trace* trace) {
+                      DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale, Trace* trace,
+                      std::int64_t device_memory) {
   Trace local;
   Trace& t = trace ? *trace : local;
   begin<S>(a, x, y, how, scale, t);
   const ScopedTimer timer(&t.seconds);
   if (x.cols == 0) return;
-  if (!all_on_host(how)) return multiply_columns_gpu<S, V>(a, x, y, how, scale, t);
+  if (!all_on_host(how)) return multiply_columns_gpu<S, V>(a, x, y, how, scale, t, device_memory);
   if (const auto* s = std::get_if<Streamed>(&how)) return stream<S, V>(a, x, y, *s, scale, t);
   spmm<S, V>(a.view(), x, y, scale);
   t.tiles = 1;
@@ -119,7 +119,8 @@ void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x
 
 #define X(S, V)                                                                                          \
   template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                    \
-                                       DenseView<S::value_type>, const Schedule&, Scale<S>, Trace*);     \
+                                       DenseView<S::value_type>, const Schedule&, Scale<S>, Trace*,      \
+                                       std::int64_t);                                                    \
   template void multiply_columns<S, V>(const Csr<V>&, DenseView<const S::value_type>,                    \
                                        DenseView<S::value_type>, SpmvPlans<V>&, SpmvAlgorithm, Scale<S>, \
                                        Trace*);

@@ -197,20 +197,48 @@ void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks, HostCo
   pieces.finish(host.y, scale);
 }
 
-/// The smallest chunk that any of the GPUs asks for.
+/// Rows and nonzeros that one kernel walks, at most.
+struct Walk {
+  std::int64_t rows = 0, nnz = 0;
+};
+
+Walk largest(std::span<const RowBlock> blocks) {
+  Walk most;
+  for (const auto& b : blocks) most = {std::max(most.rows, b.rows), std::max(most.nnz, b.nnz)};
+  return most;
+}
+
+std::int64_t sharers(std::span<const Where> devices, Where where) {
+  return std::count(devices.begin(), devices.end(), where);
+}
+
+/// The smallest chunk that any of the GPUs asks for. `other_bytes` are to be taken, `held_bytes` are there already.
 template <Semiring S, class V>
-std::int64_t chunk_of(const Csr<V>& a, std::int64_t columns, std::span<const Where> devices,
-                      std::int64_t other_bytes) {
+std::int64_t chunk_of(const Csr<V>& a, std::int64_t columns, std::span<const Where> devices, Walk walk,
+                      std::int64_t other_bytes, std::int64_t device_memory, std::int64_t held_bytes = 0) {
   const auto entry = std::int64_t(sizeof(typename S::value_type));
+  const auto column = (a.cols + a.rows + 1) * entry;
+  const auto other = other_bytes + spmm_gpu_scratch_bytes(walk.rows, walk.nnz, columns, entry);
   auto chunk = columns;
   for (const auto where : devices) {
     if (!where.is_gpu()) continue;
-    const auto sharers = std::count(devices.begin(), devices.end(), where);
-    const auto free = gpu_info(where.gpu).free_bytes / sharers;
-    const auto other = other_bytes + spmm_gpu_scratch_bytes(a.rows, a.nnz(), columns, entry);
-    chunk = std::min(chunk, chunk_columns(columns, (a.cols + a.rows + 1) * entry, free, other));
+    const auto lanes = sharers(devices, where);
+    chunk = std::min(chunk, chunk_columns(columns, column, gpu_info(where.gpu).free_bytes / lanes, other));
+    if (device_memory > 0)
+      chunk =
+          std::min(chunk, chunk_columns_within(device_memory / lanes, columns, column, other + held_bytes));
   }
   return chunk;
+}
+
+/// Half of a budget is for rings, the rest for X, Y and scratch.
+Streamed within(Streamed how, std::int64_t device_memory) {
+  if (device_memory == 0) return how;
+  std::int64_t lanes = 1;
+  for (const auto where : how.devices) lanes = std::max(lanes, sharers(how.devices, where));
+  const auto half = device_memory / lanes / 2;
+  how.ring_bytes = how.ring_bytes > 0 ? std::min(how.ring_bytes, half) : half;
+  return how;
 }
 
 }  // namespace
@@ -222,10 +250,22 @@ std::int64_t chunk_columns(std::int64_t columns, std::int64_t bytes_per_column, 
   return fit < columns && fit >= 32 ? fit / 32 * 32 : fit;
 }
 
+std::int64_t chunk_columns_within(std::int64_t device_memory, std::int64_t columns,
+                                  std::int64_t bytes_per_column, std::int64_t other_bytes) {
+  const auto left = device_memory - other_bytes;
+  if (left < bytes_per_column)
+    throw Error(Errc::out_of_memory,
+                "a GPU may hold " + std::to_string(device_memory) + " bytes; a column of X and Y takes " +
+                    std::to_string(bytes_per_column) + ", rings and scratch " + std::to_string(other_bytes) +
+                    ": allow more device_memory, or multiply a column at a time");
+  const auto fit = std::min(left / std::max<std::int64_t>(bytes_per_column, 1), columns);
+  return fit < columns && fit >= 32 ? fit / 32 * 32 : fit;
+}
+
 template <Semiring S, class V>
 void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_type> x,
                           DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale,
-                          Trace& trace) {
+                          Trace& trace, std::int64_t device_memory) {
   trace.kernel = "merge_path";
   const bool reads_y = !(scale.beta == S::zero());
   const auto each_chunk = [&](std::int64_t chunk, auto&& multiply) {
@@ -237,12 +277,14 @@ void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_typ
       host.finish();
     }
   };
-  if (const auto* s = std::get_if<Streamed>(&how)) {
-    const auto blocks = streamed_blocks(a, *s);
-    const auto chunk = chunk_of<S>(a, x.cols, s->devices, slot_bytes(*s) * s->slots);
+  if (const auto* asked = std::get_if<Streamed>(&how)) {
+    const auto s = within(*asked, device_memory);
+    const auto blocks = streamed_blocks(a, s);
+    const auto chunk =
+        chunk_of<S>(a, x.cols, s.devices, largest(blocks), slot_bytes(s) * s.slots, device_memory);
     each_chunk(chunk, [&](HostColumns<S>& host) {
       trace.ring_bytes = 0;  // the next chunk's rings replace these
-      multiply_streamed<S, V>(a, blocks, host, *s, scale, trace);
+      multiply_streamed<S, V>(a, blocks, host, s, scale, trace);
     });
     return;
   }
@@ -250,14 +292,16 @@ void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_typ
   const auto placed = with_offsets_on(stream, a, trace);
   const auto plan = spmm_plan(placed.view(), stream);
   const Where devices[] = {first_device(how)};
-  each_chunk(chunk_of<S>(a, x.cols, devices, 0), [&](const HostColumns<S>& host) {
-    multiply_resident<S, V>(placed, plan, host, scale, stream, trace);
-  });
+  const auto held = a.indices.place.memory == Memory::device ? a.bytes() : placed.indptr.bytes();
+  each_chunk(
+      chunk_of<S>(a, x.cols, devices, {a.rows, a.nnz()}, 0, device_memory, held),
+      [&](const HostColumns<S>& host) { multiply_resident<S, V>(placed, plan, host, scale, stream, trace); });
 }
 
-#define X(S, V)                                                                           \
-  template void multiply_columns_gpu<S, V>(const Csr<V>&, DenseView<const S::value_type>, \
-                                           DenseView<S::value_type>, const Schedule&, Scale<S>, Trace&);
+#define X(S, V)                                                                                         \
+  template void multiply_columns_gpu<S, V>(const Csr<V>&, DenseView<const S::value_type>,               \
+                                           DenseView<S::value_type>, const Schedule&, Scale<S>, Trace&, \
+                                           std::int64_t);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
 

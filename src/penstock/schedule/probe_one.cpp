@@ -36,7 +36,8 @@ CopyCurve curve(Bench& b, int streams, Clock::time_point deadline, F&& copy) {
   CopyCurve found;
   for_sizes(transfer_sizes(b.bytes), deadline, [&](std::int64_t bytes) {
     const auto part = bytes / streams;
-    const int copies = bytes > kSmall ? 1 : 2;  // small ones one behind the other, as the blocks of a ring come
+    const int copies =
+        bytes > kSmall ? 1 : 2;  // small ones one behind the other, as the blocks of a ring come
     const double took = median_turn(deadline, [&] {
       b.start(streams);
       for (int s = 0; s < streams; ++s) {
@@ -125,12 +126,16 @@ CallCosts calls(Bench& b, Clock::time_point deadline) {
   const auto done = [] {};
   const OwnedEvent event(b.where);
   CallCosts c;
-  c.launch = each(1, [&] { launch(), synchronize(b.first); }, done);
-  c.copy = each(1, [&] { copy(), synchronize(b.first); }, done);
+  c.launch = each(
+      1, [&] { launch(), synchronize(b.first); }, done);
+  c.copy = each(
+      1, [&] { copy(), synchronize(b.first); }, done);
   c.launch_call = each(kCalls, launch, finish);
   c.copy_call = each(kCalls, copy, finish);
-  c.event = each(kCalls, [&] { record(event, b.first), wait(b.second, event); }, finish);
-  c.synchronize = each(kCalls, [&] { synchronize(b.first); }, done);
+  c.event = each(
+      kCalls, [&] { record(event, b.first), wait(b.second, event); }, finish);
+  c.synchronize = each(
+      kCalls, [&] { synchronize(b.first); }, done);
   return c;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kLeastSlot = 640;       // padding and a few nonzeros
-constexpr std::int64_t kReserve = 512 * kMiB;  // left free for scratch and for others, where no budget is set,
+constexpr std::int64_t kReserve = 512 * kMiB;  // left free for scratch and others without a budget,
 constexpr std::int64_t kVectors = 6;           // and for so many vectors: a solver's live beside the plan
 constexpr std::int64_t kChunk =
     8 * kMiB;  // of a staged vector: the CPU fills one while the link takes another
@@ -24,8 +25,8 @@ constexpr std::int64_t kAlignment = 256;
 
 std::int64_t up(std::int64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// 1/64 of the matrix: the first block's way in and the last one's kernel are then a few per cent of the whole. Of 4 to
-/// 64 MiB, all that are this small a part were within 2 % of each other on an H200.
+/// 1/64 of the matrix: the first block's way in and the last one's kernel are then a few per cent of the whole. 16, 32 and
+/// 64 MiB were within 2 % of each other on an H200 (R-MAT 24 and 26, raw and packed).
 std::int64_t natural_slot(std::int64_t total) {
   return std::clamp<std::int64_t>(total / 64, kMiB, 32 * kMiB);
 }
@@ -45,6 +46,9 @@ struct Sizes {
 };
 
 Room room_on(int gpu, const StreamSettings& s, const Sizes& sizes, double share) {
+  require(s.slot_bytes == 0 || s.slot_bytes >= kLeastSlot,
+          "Streamed: a block of " + std::to_string(s.slot_bytes) +
+              " bytes holds no row on a GPU: give at least " + std::to_string(kLeastSlot));
   Room room;
   const auto free = gpu_info(gpu).free_bytes;
   const auto others = kReserve + kVectors * sizes.x_bytes;
@@ -84,11 +88,14 @@ StreamPlan::StreamPlan(const Cut& cut, Shape matrix, const StreamSettings& setti
   require(settings.slots >= 1, "Streamed: slots = " + std::to_string(settings.slots) + "; give at least 1");
   require(settings.slot_bytes >= 0 && settings.device_memory >= 0, "Streamed: a size is negative");
   // Another process may take memory between the question and the allocation: ask for less, then give up.
+  std::exception_ptr first;  // has the numbers of all that may be held, later ones of a part of it
   for (double share = 1; lanes_.empty(); share /= 2) try {
       build(cut, matrix, share);
     } catch (const Error& e) {
       lanes_.clear();
-      if (e.code() != Errc::out_of_memory || settings.device_memory > 0 || share < 0.2) throw;
+      if (e.code() != Errc::out_of_memory || settings.device_memory > 0) throw;
+      if (!first) first = std::current_exception();
+      if (share < 0.2) std::rethrow_exception(first);
     }
 }
 
@@ -110,7 +117,7 @@ std::vector<LaneShape> StreamPlan::assign(std::span<const std::int64_t> shares) 
   for (std::size_t g = 0; g < shares.size(); ++g) {
     LaneShape shape{.where = settings_.devices[g], .kept_first = at, .travels_last = count};
     for (std::int64_t bytes = 0; at < count; ++at)
-      if ((bytes += up(list_.bytes[std::size_t(at)])) > shares[g]) break;
+      if ((bytes += list_.bytes[std::size_t(at)]) > shares[g]) break;
     shape.kept_last = at;
     shapes.push_back(shape);
   }
@@ -248,7 +255,6 @@ void StreamPlan::place_x(const BlockProduct& product, VectorAt x) {
   bool all_there = true;
   for (auto& lane : lanes_) {
     if (!lane->where().is_gpu()) {
-      require(!on_gpu, "Streamed: a CPU takes part, so x must be in host memory");
       lane->use_x(x.data);
     } else if (on_gpu && lane->where().gpu == x.place.ordinal) {
       lane->use_x(x.data);
@@ -267,6 +273,7 @@ void StreamPlan::place_x(const BlockProduct& product, VectorAt x) {
 void StreamPlan::finish_pieces(const BlockProduct& product, VectorAt y) {
   const auto entry = product.entry_bytes;
   const auto n = std::ssize(list_.blocks);
+  std::optional<OwnedStream> stream;
   for (std::int64_t i = 0, last; i < n; i = last) {
     const auto& b = list_.blocks[std::size_t(i)];
     last = i + 1;
@@ -279,13 +286,13 @@ void StreamPlan::finish_pieces(const BlockProduct& product, VectorAt y) {
       product.join(cells_.data + i * entry, last - i, to);
       continue;
     }
-    const OwnedStream stream(Where{y.place.ordinal});
+    if (!stream) stream.emplace(Where{y.place.ordinal});
     alignas(16) std::byte cell[16];
-    copy_async(cell, to, entry, stream);
-    synchronize(stream);
+    copy_async(cell, to, entry, *stream);
+    synchronize(*stream);
     product.join(cells_.data + i * entry, last - i, cell);
-    copy_async(to, cell, entry, stream);
-    synchronize(stream);
+    copy_async(to, cell, entry, *stream);
+    synchronize(*stream);
   }
 }
 
@@ -293,6 +300,9 @@ void StreamPlan::multiply(const BlockProduct& product, VectorAt x, VectorAt y, T
   require(product.entry_bytes <= settings_.entry_bytes,
           "this plan was made for vectors of " + std::to_string(settings_.entry_bytes) +
               " bytes an entry, not " + std::to_string(product.entry_bytes) + ": make another");
+  for (const auto& lane : lanes_)
+    require(lane->where().is_gpu() || (x.place.memory != Memory::device && y.place.memory != Memory::device),
+            "Streamed: a CPU takes part, so x and y must be in host memory");
   const std::lock_guard turn(turn_);
   Trace local;
   auto& t = trace ? *trace : local;

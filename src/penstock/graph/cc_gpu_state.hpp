@@ -1,0 +1,46 @@
+#pragma once
+#include "penstock/graph/cc_gpu.hpp"
+#include "penstock/graph/compact.hpp"
+#include "penstock/graph/list_pieces.hpp"
+
+// What the kernels of connected components share, and the calls that launch them, all on the stream of a GPU.
+namespace penstock::gpu {
+
+struct CcCounts {
+  unsigned long long lists = 0, entries = 0;  // read where the edges are
+  Index giant = -1;                           // the root whose tree is left out; -1: none
+  Index pieces = 0;
+  Index changed = 0;
+  Index components = 0;
+};
+
+/// Trees of vertices: a parent is smaller than its children, a root its own. `parent` becomes the labels at the end.
+struct CcState {
+  std::int64_t vertices = 0;
+  Index* parent = nullptr;
+  Bits* roots = nullptr;        // a bit a vertex
+  Index* ranks = nullptr;       // roots before each word of `roots`
+  ListPiece* pieces = nullptr;  // most_pieces of the larger graph
+  CcCounts* counts = nullptr;
+};
+
+/// parent[v] = the smallest of v and its first neighbours: those of the sample, else two of its list.
+void hook_first(const ListView& g, const CcState& s, bool count, Stream stream);
+/// parent[v] = v.
+void plant(const CcState& s, Stream stream);
+/// Every vertex right under its root.
+void flatten(const CcState& s, Stream stream);
+/// Links roots with their first neighbours.
+void link_roots(const ListView& g, const CcState& s, bool count, Stream stream);
+/// counts->giant = the most frequent root of vertices drawn among those that have neighbours in g.
+void find_giant(const ListView& g, const CcState& s, Stream stream);
+/// Links the vertices outside the giant tree with all that the sample has of them (or the first two of their lists).
+void link_sampled(const ListView& g, const CcState& s, bool count, Stream stream);
+/// Links the vertices that are still outside with all of their lists, but for those that link_sampled() had whole.
+void link_lists(const ListView& g, const CcState& s, Access access, bool count, Stream stream);
+/// Hooks the larger root of the ends of every edge under the smaller; counts->changed = 1 where they differ.
+void hook_all(const ListView& g, const CcState& s, Access access, bool count, Stream stream);
+/// From trees to labels, in place; counts->components.
+void number_trees(const CcState& s, Stream stream);
+
+}  // namespace penstock::gpu
