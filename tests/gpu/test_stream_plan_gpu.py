@@ -93,7 +93,7 @@ def test_matrix_memory(place, pin):
     plan = plan_for(placed, 8, keep=False, block_bytes=1 << 16, pin=pin)
     plan.multiply(x, y)
     agrees(y, *case.product(x, "plus_times"))
-    assert plan.facts()["bounced"] == (place == "host")  # arrays this small are never locked
+    assert plan.facts()["bounced"] == (place == "host" and not pin)
 
 
 def test_a_budget_is_kept_and_filled():
