@@ -172,7 +172,22 @@ def test_several_gpus_where_they_are_named_or_one_is_too_small(monkeypatch, grap
         with ps.options(gpus=gpus, device_memory=memory):
             assert _gpu.chosen_gpus(graph, None) == expected, (gpus, memory)
     with ps.options(gpus=2, device_memory=room - 1):
-        assert _gpu.chosen_gpus(graph, 3) == [3]
+        assert _gpu.chosen_gpus(graph, [1, 0]) == [1, 0]
+        for beyond in (2, [0, 3]):
+            with pytest.raises(ValueError, match=r"2 GPUs are usable here \(options.gpus=2\)"):
+                _gpu.chosen_gpus(graph, beyond)
+
+
+def test_what_is_no_device_is_refused_by_name(graph):
+    for bad in (0.5, ps.pinned, ps.managed, [0.5]):
+        with pytest.raises(TypeError, match="is not one device: give"):
+            ps.csgraph.bfs(graph, device=bad)
+    for search in (ps.csgraph.sssp, ps.csgraph.connected_components, ps.csgraph.triangle_count):
+        with pytest.raises(TypeError, match=r"device=\[0, 1\] is not one device"):
+            search(graph, device=[0, 1])
+    assert np.array_equal(
+        ps.csgraph.bfs(graph, device=ps.host), ps.csgraph.bfs(graph, device="cpu")
+    )
 
 
 @no_gpu

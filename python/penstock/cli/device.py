@@ -13,7 +13,7 @@ from penstock.cli import ui
 
 DeviceMemory = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Search on a GPU, which may hold this much for the graph."),
+    typer.Option(metavar="SIZE", help="Run on a GPU, which may hold this much for the graph."),
 ]
 AccessOption = Annotated[
     str | None,
@@ -38,7 +38,7 @@ GpusOption = Annotated[
 Traced = Annotated[
     bool,
     typer.Option(
-        "--trace", help="One more search, on a GPU, that counts what it reads over the link."
+        "--trace", help="One more run, on a GPU, that counts what it reads over the link."
     ),
 ]
 
@@ -60,10 +60,9 @@ class OnDevice:
 
     @property
     def usable(self) -> bool:
-        import penstock as ps
-        from penstock import _core
+        from penstock._schedules import gpu_count
 
-        return getattr(ps.options, "gpus", None) != 0 and _core.device_count() > 0
+        return gpu_count() > 0
 
     def arguments(self) -> dict[str, Any]:
         """For a function of ps.csgraph."""

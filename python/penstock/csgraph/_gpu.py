@@ -11,7 +11,7 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._explain import active
-from penstock._schedules import options
+from penstock._schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
@@ -20,37 +20,72 @@ _SMALL = 1 << 20
 # is left free.
 _VERTEX_BYTES, _RESERVE = 8 + 16 + 18, 512 << 20
 
+# What arguments of traversals on GPUs may be; their methods differ.
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "access": ("auto", "strided", "merged", "aligned", "direct"),
+    "placement": (
+        *("auto", "pinned", "host_alloc"),
+        *("managed_read_mostly", "managed_accessed_by", "device"),
+    ),
+    "sample": (0, 4, 8, 16),
+}
+
+
+def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
+    """Raises ValueError, with the choices, for an argument that is none of them; `methods` are those of `method`.
+
+    >>> check_names(access="auto", sample=4)
+    >>> check_names(("auto", "top_down"), method="sideways")
+    Traceback (most recent call last):
+    ...
+    ValueError: method='sideways' is unknown: choose one of auto, top_down
+    """
+    for name, value in given.items():
+        choices = methods if name == "method" else _CHOICES[name]
+        if value not in choices:
+            words = ", ".join(map(str, choices))
+            raise ValueError(f"{name}={value!r} is unknown: choose one of {words}")
+
 
 def chosen_gpu(graph: csr_array, device: Any) -> int | None:
     """The GPU that a traversal of `graph` runs on, or None for the CPU.
 
     device: None lets the graph decide: a GPU where its arrays are in pinned, managed or device memory, or where
-    `options.device_memory` is set, and where the graph is not small. "cpu", a number, or `ps.device(n)`.
+    `options.device_memory` is set, and where the graph is not small. "cpu", a number, or `ps.device(n)`. ValueError and
+    TypeError for anything else, and for a GPU that is not there or that `options.gpus` leaves out.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True], ([0], [1])), shape=(2, 2))
     >>> chosen_gpu(A, None), chosen_gpu(A, "cpu")
     (None, None)
     """
-    usable = 0 if getattr(options, "gpus", None) == 0 else _core.device_count()
+    usable = gpu_count()
     if device is None:
         if usable == 0:
             return None
         if graph.place == "device":
-            return 0
+            return _core.ordinal(graph._core)
         wanted = graph.place in ("pinned", "managed") or options.device_memory is not None
         return 0 if wanted and graph.nnz + graph.shape[0] >= _SMALL else None
     if isinstance(device, str):
         if device == "cpu":
             return None
         raise ValueError(f'device={device!r} is unknown: give "cpu", the number of a GPU, or None')
-    if getattr(device, "memory", "device") != "device":
+    memory = getattr(device, "memory", "device")
+    if memory == "host":
         return None
-    number = operator.index(getattr(device, "ordinal", device))
+    number = getattr(device, "ordinal", device)
+    if memory != "device" or not hasattr(number, "__index__"):
+        raise TypeError(
+            f'device={device!r} is not one device: give "cpu", the number of a GPU, ps.device(n), or None'
+        )
+    number = operator.index(number)
     if not 0 <= number < usable:
         count = f"{usable} GPUs are" if usable != 1 else "1 GPU is"
+        why = f" ({no_gpu()})" if usable == 0 else ""
+        limit = f" (options.gpus={options.gpus})" if options.gpus else ""
         raise ValueError(
-            f'device={device!r}: {count} usable here (penstock doctor); "cpu" computes on the CPU'
+            f'device={device!r}: {count} usable here{why or limit}; "cpu" computes on the CPU'
         )
     return number
 
@@ -76,7 +111,7 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     gpu = chosen_gpu(graph, device)
     if gpu is None:
         return []
-    wanted = min(getattr(options, "gpus", None) or 1, _core.device_count())
+    wanted = gpu_count() if options.gpus else 1
     if device is not None or wanted < 2 or graph.place == "device":
         return [gpu]
     budget = options.device_memory or _core.gpu_info(gpu)["free_bytes"] - _RESERVE

@@ -10,18 +10,15 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._schedules import parse_bytes
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 
 METHODS = ("auto", "near_far", "bellman_ford")
-ACCESS = ("auto", "strided", "merged", "aligned", "direct")
-PLACEMENTS = (
-    *("auto", "pinned", "host_alloc"),
-    *("managed_read_mostly", "managed_accessed_by", "device"),
-)
 
 
 @dataclass(frozen=True)
 class OnGpu:
+    """What a search on a GPU was asked for; `cache` in bytes, -1 for what the budget leaves."""
+
     gpu: int
     method: str = "auto"
     access: str = "auto"
@@ -40,13 +37,7 @@ def chosen(
     counted: bool,
 ) -> OnGpu | None:
     """Where and how a search runs, None for the CPU. Names are checked either way."""
-    for name, value, names in (
-        ("method", method, METHODS),
-        ("access", access, ACCESS),
-        ("placement", placement, PLACEMENTS),
-    ):
-        if value not in names:
-            raise ValueError(f"{name}={value!r} is unknown: choose one of {', '.join(names)}")
+    check_names(METHODS, method=method, access=access, placement=placement)
     room = -1 if cache is None else parse_bytes(cache, "cache")
     gpu = chosen_gpu(graph, device)
     return None if gpu is None else OnGpu(gpu, method, access, placement, room, bool(counted))
@@ -76,6 +67,7 @@ def search(
     predecessors: bool,
     on: OnGpu,
 ) -> tuple[np.ndarray, np.ndarray | None]:
+    """(distances, predecessors or None), and `ps.trace` is told."""
     symmetric = on.method != "bellman_ford" and symmetric_weights(graph)
 
     def run(placement: str) -> tuple[Any, ...]:

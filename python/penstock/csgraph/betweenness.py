@@ -9,9 +9,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
-from penstock.csgraph.breadth_first import _check_names
 
 
 def betweenness_centrality(
@@ -46,18 +45,17 @@ def betweenness_centrality(
     seed : int, optional
         Of the draw; 0 where it is None.
     device, access, placement, counted
-        As for `bfs`: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace` tells what was
-        read over the link.
+        As for `bfs`, but one GPU: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace`
+        tells what was read over the link.
 
     Returns
     -------
     float64 array of shape (n,), on the CPU the same bits for any number of threads; on a GPU sums have another order
     in every run, and differ in the last digits.
 
-    Raises ValueError where k is not between 1 and n, and for names that are none of these.
-    Raises MemoryError where 32 bytes a vertex do not fit the GPU.
-
-    Raises ValueError, too, where more than 1e4900 shortest paths lead from one source (on common processors).
+    Raises ValueError for a matrix that is not square, a k that is not between 1 and n, names that are none of these, a
+    GPU that is not there, and where more than 1e4900 shortest paths lead from one source (on common processors);
+    MemoryError where 32 bytes a vertex do not fit the GPU.
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
     thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU
@@ -68,7 +66,7 @@ def betweenness_centrality(
     >>> ps.csgraph.betweenness_centrality(A, directed=False)
     array([0., 1., 0., 0.])
     """
-    _check_names(access=access, placement=placement)
+    check_names(access=access, placement=placement)
     given = as_graph(A, "betweenness_centrality")
     gpu = chosen_gpu(given, device)
     graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
+from penstock.csgraph._gpu import check_names, chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
+
+_METHODS = ("auto", "top_down", "level_synchronous")
 
 
 def bfs(
@@ -39,7 +41,7 @@ def bfs(
     return_predecessors : bool
     sources : array of k integers, optional
         Search from each of them instead. On a GPU 64 searches run at once and share what they read (Then et al.,
-        "The more the merrier", VLDB 2014); on several, one search after another.
+        "The more the merrier", VLDB 2014); one after another on several, with predecessors, and level-synchronously.
     device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
         None: a GPU where A is in pinned, managed or device memory or `ps.options.device_memory` is set, and A has
         2^20 vertices and edges or more; `ps.options.gpus` of them where that is 2 or more and A exceeds the budget of
@@ -69,8 +71,9 @@ def bfs(
 
     Levels depend on the graph alone, not on the number of threads; so do predecessors found by the CPU.
 
-    Raises ValueError for a matrix that is not square, a source outside it and a name that is unknown, TypeError for a
-    source that is no integer, MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    Raises ValueError for a matrix that is not square, a source outside it, a name that is unknown, a GPU that is not
+    there and "level_synchronous" on several; TypeError for a source that is no integer and a device that is none;
+    MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed
@@ -88,7 +91,7 @@ def bfs(
     """
     graph = as_graph(A, "bfs")
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
-    _check_names(method=method, access=access, placement=placement, sample=sample)
+    check_names(_METHODS, method=method, access=access, placement=placement, sample=sample)
     gpus = chosen_gpus(graph, device)
     if not directed:
         graph = undirected(graph)
@@ -119,24 +122,6 @@ def bfs(
             if predecessors is not None:
                 predecessors[k] = tree
     return (levels, predecessors) if return_predecessors else levels
-
-
-_NAMES: dict[str, tuple[Any, ...]] = {
-    "method": ("auto", "top_down", "level_synchronous"),
-    "access": ("auto", "strided", "merged", "aligned", "direct"),
-    "placement": (
-        *("auto", "pinned", "host_alloc"),
-        *("managed_read_mostly", "managed_accessed_by", "device"),
-    ),
-    "sample": (0, 4, 8, 16),
-}
-
-
-def _check_names(**given: Any) -> None:
-    for name, value in given.items():
-        if value not in _NAMES[name]:
-            choices = ", ".join(map(str, _NAMES[name]))
-            raise ValueError(f"{name}={value!r} is unknown: choose one of {choices}")
 
 
 def _search_cpu(graph: Any, tree: bool, start: int) -> tuple[np.ndarray, np.ndarray | None]:

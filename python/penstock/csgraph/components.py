@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, gpu_graphs, report
+from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graphs, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
-from penstock.csgraph.breadth_first import _check_names, as_labels
+from penstock.csgraph.breadth_first import as_labels
 
 _METHODS = ("auto", "label_propagation")
 
@@ -40,7 +40,7 @@ def connected_components(
         Weak: there is a path when directions are ignored. Strong: there is a path each way.
     return_labels : bool
     device : None, "cpu", the number of a GPU, or `ps.device(n)`
-        As for `bfs`. Strong components are found on the CPU.
+        As for `bfs`, but one GPU. Strong components are found on the CPU.
     method : "auto" or "label_propagation"
         On a GPU: "label_propagation" looks at every edge in every round, as EMOGI does (min-2020), a baseline.
     access, placement, sample, counted
@@ -54,8 +54,8 @@ def connected_components(
         0..count-1, in the order of each component's smallest vertex. Independent of the number of threads and of the
         device.
 
-    Raises ValueError for a matrix that is not square, names that are none of these and strong components on a GPU.
-    Raises MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
+    Raises ValueError for a matrix that is not square, names that are none of these, a GPU that is not there and strong
+    components on one; MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
     2018, section IV) where there is none near; strong ones from `strongly_connected_components`. On a GPU, trees grow
@@ -69,9 +69,7 @@ def connected_components(
     """
     _check_connection(connection)
     graph = as_graph(A, "connected_components")
-    if method not in _METHODS:
-        raise ValueError(f"method={method!r} is unknown: choose one of {', '.join(_METHODS)}")
-    _check_names(access=access, placement=placement, sample=sample)
+    check_names(_METHODS, method=method, access=access, placement=placement, sample=sample)
     strong = connection == "strong" and directed
     gpu = chosen_gpu(graph, device)
     if strong and gpu is not None and device is not None:

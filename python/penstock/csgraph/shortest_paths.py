@@ -69,10 +69,10 @@ def sssp(
     Both are the same, bit for bit, for any number of threads and any delta, on a CPU and on a GPU: a distance is the
     least of all sums along paths, each added up from the source on in the type of the result.
 
-    Raises ValueError that names the edge where a length is negative or NaN, for a source outside the graph and for a
-    name that is unknown; MemoryError where what a GPU must hold for each vertex exceeds its budget
-    (`ps.options.device_memory`). The lengths are looked at once; the verdict, and a copy of whole numbers in the fewest
-    bytes, are kept with A.
+    Raises ValueError that names the edge where a length is negative or NaN, for a matrix that is not square, a source
+    outside the graph, a name that is unknown and a GPU that is not there; MemoryError where what a GPU must hold for
+    each vertex exceeds its budget (`ps.options.device_memory`). The lengths are looked at once; the verdict, and a copy
+    of whole numbers in the fewest bytes, are kept with A.
 
     Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020). On a GPU
     near and far piles (Davidson et al. 2014); where every edge has its mirror of the same length, the far vertices read
@@ -128,7 +128,7 @@ def dijkstra(
     min_only : bool
         True: the distance from the nearest of `indices`, instead of one row for each.
     device, method, access, placement
-        See `sssp`.
+        See `sssp`; sources follow one another on a GPU, too.
 
     Returns
     -------
@@ -137,6 +137,8 @@ def dijkstra(
     predecessors : int32 array of that shape, where asked for; see `sssp`.
     sources : int32 array of shape (n,), where predecessors and `min_only` are asked for
         The source whose path reaches each vertex, -9999 where none does.
+
+    Raises what `sssp` raises, and ValueError for a limit below zero or NaN.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([4.0, 1.0, 2.0], ([0, 0, 2], [1, 2, 1])), shape=(3, 3))

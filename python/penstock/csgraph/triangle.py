@@ -9,9 +9,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple
-from penstock.csgraph.breadth_first import _check_names
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
 
@@ -31,10 +30,11 @@ def triangle_count(
     A : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) joins i and j. Values, directions, duplicates and self loops make no difference.
     device, access, placement, counted
-        As for `bfs`: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace` tells what was
-        read over the link.
+        As for `bfs`, but one GPU: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace`
+        tells what was read over the link.
 
-    Raises ValueError for a matrix that is not square, and for names that are none of these.
+    Raises ValueError for a matrix that is not square, names that are none of these and a GPU that is not there;
+    MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU gets the
@@ -142,7 +142,7 @@ def _counted(
     graph: csr_array, each: bool, device: Any, access: str, placement: str, counted: bool
 ) -> tuple[int, Any]:
     """(total, one count a vertex or None)"""
-    _check_names(access=access, placement=placement)
+    check_names(access=access, placement=placement)
     gpu = chosen_gpu(graph, device)
     edges = _oriented(graph)
     if gpu is None:
