@@ -373,7 +373,7 @@ def test_multiply_by_gpus_that_are_not_there(file):
     assert "--gpus" in refused(run("multiply", file, "--transpose", "--gpus", "1"))
     for name in ("in_core", "zero_copy"):
         told = refused(run("multiply", file, "--schedule", name, "--gpus", "1"))
-        assert "--gpus: of a matrix that streams: use --schedule streamed" in told
+        assert "--gpus: only a matrix that streams has this" in told
 
 
 def test_multiply_fails_where_wrong(file, monkeypatch):

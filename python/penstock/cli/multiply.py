@@ -37,7 +37,7 @@ def _schedule(
     given = [option for option, value in ring.items() if value is not None]
     if name != "streamed" and given:
         raise ui.InputError(
-            f"{', '.join(given)}: of a matrix that streams: use --schedule streamed"
+            f"{', '.join(given)}: only a matrix that streams has this: give --schedule streamed, too"
         )
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
@@ -135,7 +135,9 @@ def multiply(
         bool | None,
         typer.Option("--keep/--no-keep", help="Keep on the GPUs what fits.", show_default=False),
     ] = None,
-    algorithm: Annotated[str, typer.Option(help="auto, balanced, blocked or binned.")] = "auto",
+    algorithm: Annotated[
+        str, typer.Option(help="auto, balanced, blocked, binned or stencil.")
+    ] = "auto",
     semiring: Annotated[
         str, typer.Option(help="plus_times, min_plus, max_times or or_and.")
     ] = "plus_times",
@@ -164,9 +166,11 @@ def multiply(
     from penstock._convert import result_dtype
 
     elsewhere = schedule not in (None, "in_core") or device_memory or gpus
-    if transpose and (elsewhere or algorithm != "auto"):
+    streams = any(v is not None for v in (block, slots, codec, keep))
+    if transpose and (elsewhere or streams or algorithm != "auto"):
         raise ui.InputError(
-            "--transpose multiplies in core on the CPU: leave out --schedule, --gpus and --algorithm"
+            "--transpose multiplies in core on the CPU: leave out --algorithm, --schedule, --device-memory, --gpus, "
+            "--block, --slots, --codec and --keep"
         )
     if out is not None:
         if out.suffix != ".npy":
