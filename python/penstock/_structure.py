@@ -291,7 +291,7 @@ class Structure:
         return out
 
     def permute(self, rows: Any = None, cols: Any = None) -> csr_array:
-        """Entry (i, j) of the result is entry (rows[i], cols[j]) of A, as in A[rows][:, cols] of NumPy and SciPy.
+        """Entry (i, j) of the result is entry (rows[i], cols[j]) of A, as in `A[rows][:, cols]` of NumPy and SciPy.
 
         rows and cols are permutations, or left out; `A.permute(p, p)` renumbers the vertices of a graph, so that new
         vertex i is old vertex p[i] (what `ps.reorder` returns). Rows are sorted where cols is given; duplicates stay.

@@ -104,6 +104,9 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     max_rows : optional
         The most rows to accept. By default a matrix of over 2^24 rows with fewer than one entry in 1024 of them is
         refused, since it is nearly always a damaged header, and row offsets take 8 bytes a row.
+
+    Other Parameters
+    ----------------
     directed, base, shape, columns, separator, header : options of edge lists
         directed=False adds the mirror of every edge; base is the first id (0); shape is (rows, cols) where the
         largest id does not tell;

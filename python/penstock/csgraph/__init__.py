@@ -7,7 +7,27 @@ SciPy's, an explicit zero is an edge (of weight 0), and duplicates are parallel 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.csgraph._reverse_cuthill_mckee import reverse_cuthill_mckee
+    from penstock.csgraph.betweenness import betweenness_centrality, source_sums, verify_betweenness
+    from penstock.csgraph.breadth_first import bfs, breadth_first_order, verify_bfs
+    from penstock.csgraph.components import (
+        connected_components,
+        strongly_connected_components,
+        verify_components,
+    )
+    from penstock.csgraph.core import core_number, verify_core_number
+    from penstock.csgraph.page_rank import pagerank, verify_pagerank
+    from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
+    from penstock.csgraph.triangle import (
+        clustering,
+        transitivity,
+        triangle_count,
+        triangles,
+        verify_triangles,
+    )
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
@@ -35,7 +55,30 @@ _lazy: dict[str, str] = {
     "verify_triangles": "triangle",
 }
 
-__all__ = sorted(_lazy)
+__all__ = [
+    "betweenness_centrality",
+    "bfs",
+    "breadth_first_order",
+    "clustering",
+    "connected_components",
+    "core_number",
+    "dijkstra",
+    "pagerank",
+    "reverse_cuthill_mckee",
+    "source_sums",
+    "sssp",
+    "strongly_connected_components",
+    "transitivity",
+    "triangle_count",
+    "triangles",
+    "verify_betweenness",
+    "verify_bfs",
+    "verify_components",
+    "verify_core_number",
+    "verify_pagerank",
+    "verify_sssp",
+    "verify_triangles",
+]
 
 
 def __getattr__(name: str) -> Any:

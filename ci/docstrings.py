@@ -1,0 +1,37 @@
+"""For mkdocs alone: marks where the items of a docstring's section end, which griffe cannot see.
+
+Here a paragraph after Parameters or Returns has no heading, and neither have examples: griffe takes their lines for
+more items, and for text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+_ITEMS = {"Parameters", "Other Parameters", "Returns", "Yields", "Raises", "Attributes"}
+
+
+def with_headings(text: str) -> str:
+    """The text with "Notes" where the items of a section end, and "Examples" where these begin."""
+    lines, out, section = text.split("\n"), [], ""
+    for n, line in enumerate(lines):
+        heads = n + 1 < len(lines) and re.fullmatch(r"-{3,}", lines[n + 1])
+        if heads:
+            section = line
+        elif line.startswith(">>>") and section != "Examples":
+            section = "Examples"
+            out += ["Examples", "--------"]
+        elif section in _ITEMS and n and not lines[n - 1] and line and not line.startswith(" "):
+            section = "Notes"
+            out += ["Notes", "-----"]
+        out.append(line)
+    return "\n".join(out)
+
+
+class Headings(griffe.Extension):  # type: ignore[misc]
+    def on_instance(self, *, obj: Any, **_: Any) -> None:
+        if not obj.is_alias and obj.docstring is not None:
+            obj.docstring.value = with_headings(obj.docstring.value)
