@@ -56,7 +56,8 @@ def no_gpu() -> str:
 
 
 def _usable(count: int) -> str:
-    limit = "" if options.gpus is None else f" (options.gpus={options.gpus})"
+    limits = options.gpus is not None and options.gpus < _core.device_count()
+    limit = f" (options.gpus={options.gpus})" if limits else ""
     return f"{count} GPU{'s' * (count != 1)}{limit} {'is' if count == 1 else 'are'}"
 
 

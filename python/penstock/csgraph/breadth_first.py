@@ -47,11 +47,9 @@ def bfs(
         2^20 vertices and edges or more; `ps.options.gpus` of them where that is 2 or more and A exceeds the budget of
         one. With several, each has a range of the vertices with about equally many edges, and reads its lists over its
         own link; they exchange bitmaps after each level. One is better for graphs of thousands of small levels.
-    method, access, placement, sample, counted
-        What follows concerns GPUs; the CPU has one way.
     method : "auto", "top_down" or "level_synchronous"
-        "top_down" never goes bottom-up, "level_synchronous" is EMOGI's algorithm (min-2020), a baseline
-        on one GPU.
+        This and what follows are for GPUs; the CPU has one way. "top_down" never goes bottom-up, "level_synchronous"
+        is EMOGI's algorithm (min-2020), a baseline on one GPU.
     access : "auto", "strided", "merged", "aligned" or "direct"
         How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
         its own memory. "auto": aligned over the link, direct in device memory.
