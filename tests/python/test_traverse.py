@@ -431,6 +431,7 @@ def test_no_module_hides_a_function():
         "names = {m.name for m in pkgutil.iter_modules(g.__path__)}\n"
         "assert not names & set(g.__all__), names & set(g.__all__)\n"
         "g.connected_components, g.core_number\n"
+        "assert set(g.__all__) == set(g._lazy) and all(hasattr(g, name) for name in g.__all__)\n"
         "assert callable(g.bfs)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
