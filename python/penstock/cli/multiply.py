@@ -41,7 +41,7 @@ def _schedule(
         )
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
-        asked = {"slots": slots, "codec": codec, "keep": keep, "gpus": gpus or None}
+        asked: dict[str, Any] = {"slots": slots, "codec": codec, "keep": keep, "gpus": gpus or None}
         return ps.Streamed(block=size, **{k: v for k, v in asked.items() if v is not None})
     return None if name is None else as_schedule(name)
 

@@ -97,7 +97,7 @@ def _facts(
     origin = f"vertex {starts[0]}" if len(starts) == 1 else f"{len(starts)} random vertices"
     return {
         "search": f"{kind.name} from {origin}",
-        "reached": f"{span} of {ui.plural(n, 'vertex').replace('vertexs', 'vertices')}",
+        "reached": f"{span} of {ui.plural(n, 'vertex', 'vertices')}",
         kind.far_name: ends,
         "time": shared.time_words(stats, len(runs)),
         "rate": shared.rate_words(stats),

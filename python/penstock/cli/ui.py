@@ -186,5 +186,9 @@ def size(n: int) -> str:
     return human_bytes(n)
 
 
-def plural(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+def plural(n: int, noun: str, many: str | None = None) -> str:
+    """
+    >>> plural(1, "GPU"), plural(2000, "vertex", "vertices")
+    ('1 GPU', '2,000 vertices')
+    """
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
