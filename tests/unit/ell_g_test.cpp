@@ -17,8 +17,9 @@ void round_trip() {
     ASSERT_EQ(b.nnz(), a.nnz());
     ASSERT_TRUE(std::equal(a.indptr.data, a.indptr.data + a.rows + 1, b.indptr.data));
     ASSERT_TRUE(std::equal(a.indices.data, a.indices.data + a.nnz(), b.indices.data));
-    if constexpr (!is_pattern<V>)
+    if constexpr (!is_pattern<V>) {
       ASSERT_TRUE(std::equal(a.values.data, a.values.data + a.nnz(), b.values.data));
+    }
   }
 }
 
