@@ -188,8 +188,8 @@ def bins(A: Any, n: int) -> Partition:
 def label_propagation(A: Any, n: int) -> Partition:
     """Rows where most of their neighbours are, after PuLP (Slota, Madduri and Rajamanickam 2014), for a square matrix.
 
-    Begins at the better of two cuts by entries, of the rows in order and in reverse Cuthill-McKee order, and moves
-    rows while that cuts fewer entries and parts stay within 3 % of the mean (parts that a long row or the first cut
+    Begins at the better of two cuts, of the rows in order and by bisection of breadth-first levels, and moves rows
+    while that cuts fewer entries and parts stay within 3 % of the mean (parts that a long row or the first cut
     put outside may stay there). Never cuts more entries than `balanced`. Takes a transpose of the pattern for a while.
     """
     return _made(A, "label_propagation", n)

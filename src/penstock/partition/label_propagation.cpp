@@ -7,8 +7,8 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/graph/reorder.hpp"
 #include "penstock/kernel/transpose.hpp"
+#include "penstock/partition/bisect.hpp"
 #include "penstock/partition/partition.hpp"
 
 namespace penstock::partition {
@@ -41,16 +41,12 @@ std::int64_t cut_entries(const Csr<One>& a, const Labels& labels) {
   return cut;
 }
 
-/// Equal shares of the entries, of rows in this order (in their own where it is empty).
-Labels cut_in_order(const Csr<One>& a, const Array<Index>& order, std::int64_t parts) {
-  const auto row = [&](std::int64_t i) { return order.size ? order.data[i] : static_cast<Index>(i); };
-  std::vector<Offset> offsets(at(a.rows) + 1);
-  for (std::int64_t i = 0; i < a.rows; ++i)
-    offsets[at(i) + 1] = offsets[at(i)] + a.indptr.data[row(i) + 1] - a.indptr.data[row(i)];
-  const auto cuts = cut_by_entries(offsets.data(), a.rows, parts);
+/// Equal shares of the entries, of rows in order.
+Labels cut_in_order(const Csr<One>& a, std::int64_t parts) {
+  const auto cuts = cut_by_entries(a.indptr.data, a.rows, parts);
   Labels labels(at(a.rows));
   for (std::int64_t part = 0; part < parts; ++part)
-    for (auto i = cuts[at(part)]; i < cuts[at(part) + 1]; ++i) labels[at(row(i))] = static_cast<Index>(part);
+    std::fill(labels.begin() + cuts[at(part)], labels.begin() + cuts[at(part) + 1], static_cast<Index>(part));
   return labels;
 }
 
@@ -128,11 +124,11 @@ Partition label_propagation(const Csr<One>& a, std::int64_t parts) {
   require(a.rows == a.cols,
           "label_propagation needs a square matrix, whose rows and columns are the same things, not " +
               std::to_string(a.rows) + " x " + std::to_string(a.cols) + ": use balanced or bins");
-  auto labels = cut_in_order(a, {}, parts);
+  auto labels = cut_in_order(a, parts);
   auto best_cut = cut_entries(a, labels);
   if (best_cut > 0) {
     const auto back = transpose(a);
-    auto other = cut_in_order(a, reverse_cuthill_mckee(a), parts);
+    auto other = bisect(a, back, parts);
     if (const auto cut = cut_entries(a, other); cut < best_cut) labels = std::move(other), best_cut = cut;
     auto now = labels;
     Propagation propagation(a, back, parts, now);

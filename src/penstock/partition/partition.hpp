@@ -49,9 +49,9 @@ Partition grid(const Csr<One>& a, std::int64_t parts);
 /// piece. Rows without entries go where fewest rows are. (The paper prints omega as nnz / m, which would split half the
 /// rows of any matrix; its text, "the optimal amount of nnz per process", says nnz / P.)
 Partition bins(const Csr<One>& a, std::int64_t parts);
-/// Neighbours together, within a few per cent of equal entries: begins at the better of two cuts by entries, of the rows
-/// in order and in reverse Cuthill-McKee order, then moves rows to the part that most of their neighbours are in, as
-/// long as neither part leaves its bounds. The same for any number of threads. Square matrices.
+/// Neighbours together, within a few per cent of equal entries: begins at the better of two cuts, of the rows in order
+/// and by bisection of breadth-first levels, then moves rows to the part that most of their neighbours are in, as long
+/// as neither part leaves its bounds. The same for any number of threads. Square matrices.
 Partition label_propagation(const Csr<One>& a, std::int64_t parts);
 /// The user's: owners[r] in [0, parts) holds row r; parts == 0 stands for the largest owner + 1.
 Partition labels(const Csr<One>& a, const Array<const Index>& owners, std::int64_t parts);
