@@ -14,11 +14,10 @@
 namespace penstock::partition {
 namespace {
 
-constexpr double kSlack =
-    0.03;  // a part takes rows up to 3 % above the mean and gives them down to 3 % below
+constexpr double kSlack = 0.03;  // a part takes rows up to 3 % above the mean, gives down to 3 % below
 constexpr int kGroups = 8, kRounds = 12;
-constexpr double kLeastGain = 0.001;  // a round that saves less of the cut entries is the last
-constexpr std::int64_t kGrain = 2048;
+constexpr double kLeastGain = 0.001;   // a round that saves less of the cut entries is the last
+constexpr std::int64_t kGrain = 2048;  // rows of a task; of more parts, as many: it has a count for each
 
 using Labels = std::vector<Index>;
 
@@ -62,8 +61,9 @@ class Propagation {
   /// Rows moved.
   std::int64_t round() {
     std::int64_t moved = 0;
+    const auto grain = std::max(kGrain, std::ssize(load_));
     for (int group = 0; group < kGroups; ++group) {
-      parallel_ranges(a_.rows, kGrain,
+      parallel_ranges(a_.rows, grain,
                       [&](std::int64_t first, std::int64_t last) { decide(group, first, last); });
       for (std::int64_t r = 0; r < a_.rows; ++r) moved += group_of(r) == group && move(r);
     }
