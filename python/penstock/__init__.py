@@ -19,7 +19,7 @@ from penstock._place import device, empty, host, managed, pinned
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, generate, linalg, reorder
+    from penstock import csgraph, generate, linalg, partition, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
     from penstock._probe import machine
@@ -40,6 +40,7 @@ _lazy = {
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "linalg": "penstock.linalg",
+    "partition": "penstock.partition",
     "reorder": "penstock.reorder",
     "from_edges": "penstock._edges",
     "from_edge_index": "penstock._torch",
@@ -71,6 +72,7 @@ __all__ = [
     "num_threads",
     "open",
     "options",
+    "partition",
     "pinned",
     "reorder",
     "save",

@@ -18,6 +18,7 @@ from penstock.cli import (
     generate,
     info,
     multiply,
+    partition,
     probe,
     search,
     solve,
@@ -108,5 +109,6 @@ app.command("pagerank")(centrality.pagerank)
 app.command("triangles")(centrality.triangles)
 app.command("core")(centrality.core)
 app.command("betweenness")(centrality.betweenness)
+app.command("partition")(partition.partition)
 app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)

@@ -32,4 +32,5 @@ NB_MODULE(_core, m) {
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
   penstock::bind::probe(m);
+  penstock::bind::partition_rows(m);
 }

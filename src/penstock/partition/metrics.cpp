@@ -1,0 +1,211 @@
+// A task reads the rows of one row of the grid (of one part where there is a single column of parts). Every column of
+// the matrix belongs to one part of those, so one bitmap of columns finds the distinct ones of all of them.
+#include "penstock/partition/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "penstock/core/parallel.hpp"
+
+namespace penstock {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// The whole rows of each grid row: a range, or a list.
+struct Groups {
+  const Partition& p;
+  std::vector<std::int64_t> begin, rows;
+
+  explicit Groups(const Partition& partition) : p(partition) {
+    if (!p.row_cuts.empty()) return;
+    begin.assign(at(p.parts) + 2, 0);
+    each_whole([&](std::int64_t, Index part) { ++begin[at(part) + 2]; });
+    for (std::size_t i = 2; i < begin.size(); ++i) begin[i] += begin[i - 1];
+    rows.resize(at(begin.back()));
+    each_whole([&](std::int64_t r, Index part) { rows[at(begin[at(part) + 1]++)] = r; });
+  }
+  template <class F>
+  void each_whole(F&& f) const {
+    auto piece = p.pieces.begin();
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      while (piece != p.pieces.end() && piece->row < r) ++piece;
+      if (piece == p.pieces.end() || piece->row != r) f(r, p.row_owners.data[r]);
+    }
+  }
+  template <class F>
+  void each_row(std::int64_t group, F&& f) const {
+    const auto first = p.row_cuts.empty() ? begin[at(group)] : p.row_cuts[at(group)];
+    const auto last = p.row_cuts.empty() ? begin[at(group) + 1] : p.row_cuts[at(group) + 1];
+    for (auto i = first; i < last; ++i) {
+      f(p.row_cuts.empty() ? rows[at(i)] : i);
+      if (i % 1024 == 0) poll_interrupt();
+    }
+  }
+};
+
+/// Numbers for the parts that own rows or columns. In a grid few do: those of its first column, or of its first row.
+std::int64_t stride_of(const Partition& p) { return std::max(p.grid_rows, p.grid_cols); }
+
+/// What a task needs besides; handed from one to the next, clean.
+struct Scratch {
+  std::vector<std::uint64_t> seen;                 // a bit a column
+  std::vector<std::size_t> words;                  // those of `seen` that are not 0
+  std::vector<std::int64_t> halo, partial, count;  // grid_cols x stride; the same; grid_cols
+  std::vector<std::int64_t> pairs;                 // indices of halo and partial that are not 0
+  std::vector<std::int64_t> last_row;              // of each grid column: the last row with an entry in it
+
+  explicit Scratch(const Partition& p)
+      : seen(at(p.cols / 64 + 1)),
+        halo(at(p.grid_cols * stride_of(p))),
+        partial(halo.size()),
+        count(at(p.grid_cols)),
+        last_row(at(p.grid_cols), -1) {}
+};
+
+class Measure {
+ public:
+  Measure(const Csr<One>& a, const Partition& p, PartitionMetrics& m) : a_(a), p_(p), m_(m), groups_(p) {
+    exchanges_.resize(at(p.grid_rows));
+    pieces_.resize(p.pieces.empty() ? 0 : at(p.parts));
+    for (const auto& piece : p.pieces) pieces_[at(piece.part)].push_back(&piece);
+    held_.resize(at(p.parts));
+  }
+  std::int64_t held(std::int64_t part) const { return held_[at(part)]; }
+
+  void group(std::int64_t g) {
+    auto s = take();
+    std::int64_t rows = 0;
+    groups_.each_row(g, [&](std::int64_t r) {
+      ++rows;
+      entries(g, r, a_.indptr.data[r], a_.indptr.data[r + 1], *s);
+    });
+    if (!pieces_.empty()) {
+      for (const auto* piece : pieces_[at(g)]) {  // by row: a part may hold several pieces of one
+        rows += s->last_row[0] != piece->row;
+        entries(g, piece->row, piece->first, piece->last, *s);
+      }
+    }
+    for (std::int64_t j = 0; j < p_.grid_cols; ++j) {
+      const auto part = at(g * p_.grid_cols + j);
+      held_[part] = rows;
+      m_.nnz[part] = std::exchange(s->count[at(j)], 0);
+    }
+    finish(g, *s);
+    give(std::move(s));
+  }
+  void collect() {
+    for (auto& some : exchanges_) m_.exchanges.insert(m_.exchanges.end(), some.begin(), some.end());
+    std::ranges::sort(m_.exchanges, {}, [](const Exchange& e) { return std::pair(e.to, e.from); });
+    std::vector<Exchange> joined;  // a part may both send x and sums to another
+    for (const auto& e : m_.exchanges) {
+      if (joined.empty() || joined.back().to != e.to || joined.back().from != e.from) joined.push_back(e);
+      else joined.back().halo += e.halo, joined.back().partial += e.partial;
+    }
+    m_.exchanges = std::move(joined);
+  }
+
+ private:
+  std::unique_ptr<Scratch> take() {
+    const std::lock_guard guard(lock_);
+    if (spare_.empty()) return std::make_unique<Scratch>(p_);
+    auto s = std::move(spare_.back());
+    spare_.pop_back();
+    return s;
+  }
+  void give(std::unique_ptr<Scratch> s) {
+    const std::lock_guard guard(lock_);
+    spare_.push_back(std::move(s));
+  }
+  std::int64_t grid_col(Index c) const {
+    if (p_.grid_cols == 1) return 0;
+    return std::upper_bound(p_.col_cuts.begin(), p_.col_cuts.end(), c) - p_.col_cuts.begin() - 1;
+  }
+  void entries(std::int64_t g, std::int64_t row, Offset first, Offset last, Scratch& s) const {
+    for (auto k = first; k < last; ++k) {
+      const auto c = a_.indices.data[k];
+      const auto j = grid_col(c);
+      const auto part = g * p_.grid_cols + j;
+      ++s.count[at(j)];
+      if (std::exchange(s.last_row[at(j)], row) != row && p_.row_owners.data[row] != part)
+        add(s.partial, j, p_.row_owners.data[row] / p_.grid_cols, s);
+      auto& word = s.seen[at(c / 64)];
+      const auto bit = std::uint64_t{1} << (c % 64);
+      if (word & bit) continue;
+      if (!word) s.words.push_back(at(c / 64));
+      word |= bit;
+      if (const auto owner = p_.col_owners.data[c]; owner != part)
+        add(s.halo, j, in_first_row() ? owner : owner / p_.grid_cols, s);
+    }
+  }
+  bool in_first_row() const { return p_.rows != p_.cols; }  // where the owners of columns are in a grid
+  void add(std::vector<std::int64_t>& to, std::int64_t j, std::int64_t number, Scratch& s) const {
+    const auto pair = j * stride_of(p_) + number;
+    if (!s.halo[at(pair)] && !s.partial[at(pair)]) s.pairs.push_back(pair);
+    ++to[at(pair)];
+  }
+  void finish(std::int64_t g, Scratch& s) {
+    const auto stride = stride_of(p_), cols = p_.grid_cols;
+    for (const auto pair : s.pairs) {
+      const auto me = static_cast<Index>(g * cols + pair / stride),
+                 first_col = static_cast<Index>(pair % stride * cols);
+      const auto owner = in_first_row() && cols > 1 ? static_cast<Index>(pair % stride) : first_col;
+      const auto halo = std::exchange(s.halo[at(pair)], 0), partial = std::exchange(s.partial[at(pair)], 0);
+      if (halo) exchanges_[at(g)].push_back({owner, me, halo, 0});
+      if (partial) exchanges_[at(g)].push_back({me, first_col, 0, partial});
+      m_.halo[at(me)] += halo;
+    }
+    for (const auto w : s.words) s.seen[w] = 0;
+    s.words.clear(), s.pairs.clear();
+    std::ranges::fill(s.last_row, -1);
+  }
+
+  const Csr<One>& a_;
+  const Partition& p_;
+  PartitionMetrics& m_;
+  Groups groups_;
+  std::vector<std::vector<const RowPiece*>> pieces_;
+  std::vector<std::vector<Exchange>> exchanges_;
+  std::vector<std::int64_t> held_;  // rows of each part's local matrix
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Scratch>> spare_;
+};
+
+}  // namespace
+
+PartitionMetrics metrics(const Csr<One>& a, const Partition& p, std::int64_t value_bytes,
+                         std::int64_t vector_bytes) {
+  partition::require_same(a, p);
+  PartitionMetrics m;
+  for (auto* list : {&m.nnz, &m.rows, &m.halo, &m.bytes}) list->assign(at(p.parts), 0);
+  Measure measure(a, p, m);
+  parallel_for(p.grid_rows, [&](std::int64_t g) { measure.group(g); });
+  measure.collect();
+
+  std::vector<std::int64_t> x(at(p.parts)), sums(at(p.parts));
+  for (const auto owner : p.row_owners.span()) ++m.rows[at(owner)];
+  for (const auto owner : p.col_owners.span()) ++x[at(owner)];
+  for (const auto& e : m.exchanges) {
+    m.halo_volume += e.halo, m.partial_volume += e.partial;
+    m.messages += (e.halo > 0) + (e.partial > 0);
+    sums[at(e.from)] += e.partial;
+  }
+  const auto mean = static_cast<double>(p.nnz) / static_cast<double>(p.parts);
+  double off = 0;
+  for (std::int64_t i = 0; i < p.parts; ++i) {
+    const auto n = at(i);
+    off += std::abs(static_cast<double>(m.nnz[n]) - mean);
+    const auto vectors = x[n] + m.halo[n] + m.rows[n] + sums[n];
+    m.bytes[n] = m.nnz[n] * (4 + value_bytes) + (measure.held(i) + 1) * 8 + vectors * vector_bytes;
+  }
+  if (p.nnz > 0) {
+    m.mad = off / static_cast<double>(p.parts) / static_cast<double>(p.nnz);
+    m.imbalance = static_cast<double>(*std::ranges::max_element(m.nnz)) / mean;
+  }
+  return m;
+}
+
+}  // namespace penstock
