@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import buono2017_matrices as inputs
 import buono2017_parts as parts
@@ -119,7 +120,6 @@ def made(run: Run, source: inputs.Source) -> bool:
 def go(run: Run) -> int:
     """Every step, within its share of the time; what is left out is named. Returns how many broke."""
     faults = 0
-    spent = run.report.data["part_seconds"]
     todo = [(s, list(steps(run.args, s, serves))) for s, serves in sources(run.args, run.on_host)]
     run.weight_left = sum(weight(step) for _, own in todo for step in own)
     for source, own in todo:
@@ -133,19 +133,10 @@ def go(run: Run) -> int:
             continue
         for step in own:
             part, _, kind, work = step
-            begin, share = time.monotonic(), run.share(weight(step))
+            share = run.share(weight(step))
             run.weight_left -= weight(step)
-            if run.left() <= 0:
-                run.report.skip(f"{part} {source.name} {kind}", "no time is left of --minutes")
-                continue
-            try:
-                work(run, source, kind, share)
-            except MemoryError as e:
-                run.report.skip(f"{part} {source.name} {kind}", str(e))
-            except Exception as e:
-                faults += 1
-                run.told(f"{part} {source.name} {kind}", e)
-            spent[part] = spent.get(part, 0.0) + time.monotonic() - begin
+            what = f"{part} {source.name} {kind}"
+            faults += run.step(part, what, partial(work, run, source, kind, share))
         run.shelf.clear()
     return faults
 

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import emogi2020_graphs as graphs
@@ -76,7 +77,7 @@ def made(run: Run, source: graphs.Source) -> bool:
 
 def go(run: Run) -> int:
     """Every step, within its share of the time; what is left out is named. Returns how many broke."""
-    faults, spent = 0, run.report.data["part_seconds"]
+    faults = 0
     todo = [(s, [p for p in WEIGHTS if p in serves & set(run.args.parts)])
             for s, serves in sources(run.args, run.on_host)]  # fmt: skip
     run.weight_left = sum(weight((part, s)) for s, parts in todo for part in parts)
@@ -89,20 +90,9 @@ def go(run: Run) -> int:
         for part in parts:
             share = run.share(weight((part, source)))
             run.weight_left -= weight((part, source))
-            if not ready:
-                continue
-            if run.left() <= 0:
-                run.report.skip(f"{part} {source.name}", "no time is left of --minutes")
-                continue
-            begin = time.monotonic()
-            try:
-                PARTS[part](run, source, share)
-            except MemoryError as e:
-                run.report.skip(f"{part} {source.name}", str(e))
-            except Exception as e:
-                faults += 1
-                run.told(f"{part} {source.name}", e)
-            spent[part] = spent.get(part, 0.0) + time.monotonic() - begin
+            if ready:
+                work = partial(PARTS[part], run, source, share)
+                faults += run.step(part, f"{part} {source.name}", work)
         run.shelf.clear()
     return faults
 

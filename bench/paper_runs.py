@@ -66,6 +66,24 @@ class PaperRun:
         together = self.report.data["probe"]["together"].get(str(count))
         return together.get(kind) if together else None
 
+    def step(self, part: str, what: str, work: Callable[[], None]) -> bool:
+        """Does one step of a part, unless the time is over, and adds its seconds. Whether it broke: too little memory
+        is no fault."""
+        if self.left() <= 0:
+            self.report.skip(what, "no time is left of --minutes")
+            return False
+        begin, broke = time.monotonic(), False
+        try:
+            work()
+        except MemoryError as e:
+            self.report.skip(what, str(e))
+        except Exception as e:
+            broke = True
+            self.told(what, e)
+        spent = self.report.data["part_seconds"]
+        spent[part] = spent.get(part, 0.0) + time.monotonic() - begin
+        return broke
+
     def told(self, what: str, e: Exception) -> None:
         """A fault is kept and shown; it is not the end of what comes after it."""
         self.report.skip(what, f"{type(e).__name__}: {e}")
