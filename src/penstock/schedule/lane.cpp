@@ -12,19 +12,13 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kAlign = 128;
-constexpr std::int64_t kMarks = 32;       // parts in which the result of kept blocks goes back
-constexpr std::int64_t kPiece = 1 << 20;  // of a copy by the CPU's threads
+constexpr Stream kByCpu{};           // copies by the CPU's threads, done when the call returns
+constexpr std::int64_t kMarks = 32;  // parts in which the result of kept blocks goes back
 
 constexpr std::int64_t up(std::int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-void copy_by_cpu(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  parallel_ranges(bytes, kPiece, [&](std::int64_t first, std::int64_t last) {
-    std::memcpy(to + first, from + first, static_cast<std::size_t>(last - first));
-  });
 }
 
 }  // namespace
@@ -135,7 +129,7 @@ void Lane::copy_in(std::int64_t block, std::byte* slot, std::byte* bounce) {
       copy_async(slot + part.to, part.from, part.bytes, copies_);
       continue;
     }
-    copy_by_cpu(bounce + part.to, static_cast<const std::byte*>(part.from), part.bytes);
+    copy_async(bounce + part.to, part.from, part.bytes, kByCpu);
     copy_async(slot + part.to, bounce + part.to, part.bytes, copies_);
   }
 }
@@ -154,7 +148,7 @@ void Lane::take_rows(const RowBlock& b, void* y, const LaneCall& call, Stream st
   const auto* from = call.y.data + b.first_row * entry;
   if (call.y_staging) {
     auto* staged = call.y_staging + b.first_row * entry;
-    copy_by_cpu(staged, from, b.rows * entry);
+    copy_async(staged, from, b.rows * entry, kByCpu);
     from = staged;
   }
   copy_async(y, from, b.rows * entry, stream);
@@ -174,12 +168,11 @@ bool Lane::bring_back(const RowBlock& b, std::int64_t number, const void* y, con
   return call.y_staging != nullptr;
 }
 
-void* Lane::y_of_kept(std::int64_t block, const LaneCall& call) {
-  const auto& b = list_.blocks[std::size_t(block)];
+/// Where a block's result is computed: in its cell, in the caller's y, or in the lane's own memory.
+std::byte* Lane::y_for(const RowBlock& b, std::int64_t number, std::byte* own, const LaneCall& call) const {
   const auto entry = call.product->entry_bytes;
-  if (b.piece) return (where().is_gpu() ? cells_.data : call.cells) + block * entry;
-  if (writes_in_place(call)) return call.y.data + b.first_row * entry;
-  return kept_y_.data + (b.first_row - list_.blocks[std::size_t(shape_.kept_first)].first_row) * entry;
+  if (b.piece) return (where().is_gpu() ? cells_.data : call.cells) + number * entry;
+  return writes_in_place(call) ? call.y.data + b.first_row * entry : own;
 }
 
 void Lane::start_kept(const LaneCall& call, DeviceTrace& trace) {
@@ -194,7 +187,8 @@ void Lane::start_kept(const LaneCall& call, DeviceTrace& trace) {
     const auto& b = list_.blocks[std::size_t(number)];
     // Two streams, so that the last wave of a kernel and the first of the next share the GPU.
     const Stream stream = i % 2 == 0 ? side_ : other_side_;
-    auto* y = y_of_kept(number, call);
+    const auto before = b.first_row - list_.blocks[std::size_t(shape_.kept_first)].first_row;
+    auto* y = y_for(b, number, kept_y_.data + before * entry, call);
     take_rows(b, y, call, stream);
     call.product->run(number, kept_.data + kept_at_[std::size_t(i)], x_, y, stream);
     record(kept_done_, stream);
@@ -226,10 +220,8 @@ void Lane::compute(Slot& s, const LaneCall& call, DeviceTrace& trace) {
   const auto& b = list_.blocks[std::size_t(s.number)];
   const auto entry = call.product->entry_bytes;
   const bool gpu = where().is_gpu();
-  auto* y = s.y;
-  if (b.piece) y = (gpu ? cells_.data : call.cells) + s.number * entry;
-  else if (writes_in_place(call)) y = call.y.data + b.first_row * entry;
-  else wait(compute_, s.returned);  // the slot's last result has left it
+  auto* y = y_for(b, s.number, s.y, call);
+  if (y == s.y) wait(compute_, s.returned);  // the slot's last result has left it
   take_rows(b, y, call, compute_);
   if (call.timed && gpu) record(s.begin, compute_);
   call.product->run(s.number, s.memory, x_, y, compute_);
@@ -245,15 +237,18 @@ void Lane::compute(Slot& s, const LaneCall& call, DeviceTrace& trace) {
   ++trace.tiles;
 }
 
+/// Waits until the first of these results is in the staging area, and copies it to the caller's y.
+void Lane::land_first(std::deque<Return>& queue, const LaneCall& call) {
+  const auto r = queue.front();
+  synchronize(*r.done);
+  copy_async(call.y.data + r.first, call.y_staging + r.first, r.bytes, kByCpu);
+  queue.pop_front();
+}
+
 /// Copies results that have reached the staging area to the caller's y; all of them, or those that are there.
 void Lane::collect(const LaneCall& call, bool all) {
   for (auto* queue : {&returns_, &kept_returns_})
-    while (!queue->empty() && (all || is_done(*queue->front().done))) {
-      const auto r = queue->front();
-      if (all) synchronize(*r.done);
-      copy_by_cpu(call.y.data + r.first, call.y_staging + r.first, r.bytes);
-      queue->pop_front();
-    }
+    while (!queue->empty() && (all || is_done(*queue->front().done))) land_first(*queue, call);
 }
 
 void Lane::run(const LaneCall& call, DeviceTrace& trace) {
@@ -281,12 +276,7 @@ void Lane::run(const LaneCall& call, DeviceTrace& trace) {
     synchronize(s.full);
     trace.wait_seconds += now() - waiting;
     // The slot's last result must be out of the staging area's way before its event is used again.
-    while (!returns_.empty() && returns_.front().done == &s.returned) {
-      const auto r = returns_.front();
-      synchronize(*r.done);
-      copy_by_cpu(call.y.data + r.first, call.y_staging + r.first, r.bytes);
-      returns_.pop_front();
-    }
+    while (!returns_.empty() && returns_.front().done == &s.returned) land_first(returns_, call);
     read_clock(s);
     compute(s, call, trace);
     if (where().is_gpu()) fill(s, call, trace);

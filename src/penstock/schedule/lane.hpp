@@ -83,9 +83,10 @@ class Lane {
   void fill(Slot& slot, const LaneCall& call, DeviceTrace& trace);
   void compute(Slot& slot, const LaneCall& call, DeviceTrace& trace);
   void start_kept(const LaneCall& call, DeviceTrace& trace);
-  void* y_of_kept(std::int64_t block, const LaneCall& call);
+  std::byte* y_for(const RowBlock& b, std::int64_t number, std::byte* own, const LaneCall& call) const;
   void take_rows(const RowBlock& b, void* y, const LaneCall& call, Stream stream);
   bool bring_back(const RowBlock& b, std::int64_t number, const void* y, const LaneCall& call, Stream stream);
+  void land_first(std::deque<Return>& queue, const LaneCall& call);
   void collect(const LaneCall& call, bool all);
   bool writes_in_place(const LaneCall& call) const;
   Array<std::byte> take(std::int64_t bytes);

@@ -225,9 +225,7 @@ void StreamPlan::spread_from_host(const std::byte* x, std::int64_t bytes, bool p
       if (first >= last) continue;
       const auto* from = x + first;
       if (staged) {
-        parallel_ranges(last - first, kMiB / 2, [&](std::int64_t i, std::int64_t j) {
-          std::memcpy(stage + first + i, x + first + i, static_cast<std::size_t>(j - i));
-        });
+        copy_async(stage + first, x + first, last - first, Stream{});  // by the CPU's threads
         from = stage + first;
       }
       for (std::size_t g = 0; g < gpus.size(); ++g)
