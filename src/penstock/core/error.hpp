@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-enum class Errc { invalid_argument, out_of_memory, not_accessible, not_compiled, cuda, interrupted };
+enum class Errc { invalid_argument, out_of_memory, not_accessible, not_compiled, cuda, interrupted, comm };
 
 /// The library's only exception. `what()` states the problem, the numbers and the remedy; `where()` is for
 /// developers. Python sees ValueError, MemoryError, PlacementError, NotCompiledError, RuntimeError.

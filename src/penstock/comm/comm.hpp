@@ -1,0 +1,105 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/device.hpp"
+
+// How ranks talk. Two implementations: ranks that are threads of this process (comm/threads.hpp; one rank is the trivial
+// case) and MPI, loaded on demand (comm/mpi.hpp). All counts are bytes and 64-bit; nothing here knows of matrices.
+namespace penstock {
+
+enum class Reduce { sum, min, max };
+
+/// A message of an exchange that is carried out again and again, always with the same memory.
+struct Message {
+  int rank = 0;  // whom it goes to or comes from
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
+/// A message whose entries lie scattered: `count` entries of `entry_bytes` at base + indices[i] * entry_bytes.
+struct IndexedMessage {
+  int rank = 0;
+  const std::int32_t* indices = nullptr;
+  std::int64_t count = 0;
+};
+
+/// Messages described once and sent many times. start() posts them all, finish() returns when what comes here has
+/// arrived and what goes may be overwritten. Every rank starts and finishes the same exchanges in the same order.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void start() = 0;
+  virtual void finish() = 0;
+};
+
+/// A message under way; wait() before its memory is touched, or let the Comm end.
+using Request = std::int64_t;
+inline constexpr Request kNoRequest = -1;
+
+/// The ranks of a program and what they say to one another. One object a rank, used by one thread at a time. Collective
+/// calls are made by all ranks in the same order. Every call throws Error{invalid_argument} for a rank out of range, and
+/// Error{comm} that names the rank and its reason when another rank has failed (fail(), an exception, a lost process)
+/// or when nothing has come within timeout() seconds: no call waits for ever.
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual std::string name() const = 0;  // "threads", "MPI (Open MPI 5.0.11)"
+  virtual bool one_process() const = 0;  // ranks share their memory: pointers may be exchanged
+  virtual double timeout() const = 0;
+
+  virtual void barrier() = 0;
+  virtual void broadcast(void* data, std::int64_t bytes, int root) = 0;
+  /// all[r] = what rank r gave; `bytes` each.
+  virtual void all_gather(const void* mine, std::int64_t bytes, void* all) = 0;
+  /// Rank r gives offsets[r+1] - offsets[r] bytes, which land at all + offsets[r]; size() + 1 offsets, the same on all ranks.
+  virtual void all_gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets) = 0;
+  /// As all_gather_v, to one rank; `all` is not looked at elsewhere.
+  virtual void gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets, int root) = 0;
+  /// The reverse: rank r gets the bytes from all + offsets[r] of the root.
+  virtual void scatter_v(const void* all, std::span<const std::int64_t> offsets, void* mine, int root) = 0;
+  /// To rank r go the bytes from send + send_offsets[r], from it come those at receive + receive_offsets[r].
+  virtual void all_to_all_v(const void* send, std::span<const std::int64_t> send_offsets, void* receive,
+                            std::span<const std::int64_t> receive_offsets) = 0;
+  /// In place, the same bits on every rank.
+  virtual void all_reduce(std::span<double> values, Reduce op) = 0;
+  virtual void all_reduce(std::span<std::int64_t> values, Reduce op) = 0;
+  /// As all_reduce(sum), to one rank; elsewhere the values are left as they were.
+  virtual void reduce_sum(std::span<double> values, int root) = 0;
+  /// A sum that travels while the caller works: one at a time. `values` is left alone until finish_sum().
+  virtual void start_sum(std::span<double> values) = 0;
+  virtual void finish_sum() = 0;
+
+  /// Messages between two ranks with one tag arrive in the order in which they were sent. Tags are 0 to 32767.
+  virtual Request send(const void* data, std::int64_t bytes, int to, int tag) = 0;
+  virtual Request receive(void* data, std::int64_t bytes, int from, int tag) = 0;
+  virtual void wait(std::span<Request> requests) = 0;  // leaves kNoRequest in each
+
+  // Exchanges by the means that MPI has. Collective over the ranks, also those without messages. At most one message a
+  // pair of ranks and direction; both sides give the same bytes.
+  /// Persistent requests (MPI_Send_init).
+  virtual std::unique_ptr<Exchange> persistent(std::vector<Message> sends, std::vector<Message> receives) = 0;
+  /// A neighbourhood collective (MPI_Ineighbor_alltoallv on a graph communicator).
+  virtual std::unique_ptr<Exchange> neighborhood(std::vector<Message> sends,
+                                                 std::vector<Message> receives) = 0;
+  /// Entries read straight from where they lie, without packing (MPI_Type_create_indexed_block).
+  virtual std::unique_ptr<Exchange> indexed(const std::byte* base, std::int64_t entry_bytes,
+                                            std::vector<IndexedMessage> sends,
+                                            std::vector<Message> receives) = 0;
+  /// One-sided: each sender puts into its receiver's window (MPI_Put between MPI_Win_post/start/complete/wait).
+  virtual std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) = 0;
+
+  /// The ranks of each color form a Comm, ordered by key, then by rank. Collective.
+  virtual std::unique_ptr<Comm> split(int color, int key) = 0;
+
+  /// Tells all ranks that this one cannot go on: their calls throw Error{comm} with the rank and this reason. Returns.
+  virtual void fail(const std::string& why) noexcept = 0;
+};
+
+}  // namespace penstock
