@@ -31,6 +31,8 @@ def options(about: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--share", type=float, default=0.25,
                         help="of the edges' bytes that the GPU may keep beside the vertices' arrays")  # fmt: skip
+    parser.add_argument("--every-way-to", type=int, default=30, metavar="SCALE",
+                        help="larger graphs: the baseline, ours, in core and the CPU alone")  # fmt: skip
     parser.add_argument("--gpu", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=9.0,
                         help="fewer sources, then fewer parts, to keep to it")  # fmt: skip
