@@ -91,7 +91,7 @@ def chosen_gpu(graph: csr_array, device: Any) -> int | None:
 
 
 def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
-    """The GPUs that a search of `graph` runs on; none for the CPU.
+    """The GPUs that a traversal of `graph` runs on; none for the CPU.
 
     device: as for `chosen_gpu`, or a list of GPUs, one of which may be named several times. None takes the first
     `options.gpus` of them where that is 2 or more and the graph exceeds the budget of one.

@@ -5,6 +5,7 @@
 
 #include "penstock/bind/graph.hpp"
 #include "penstock/graph/bfs_gpu.hpp"
+#include "penstock/graph/cc_gpu.hpp"
 #include "penstock/graph/gpu_graph.hpp"
 
 namespace penstock::bind {
@@ -44,5 +45,9 @@ nb::dict as_dict(const GpuGraphFacts& facts);
 BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors, bool count);
 /// (levels, predecessors or None, what was done)
 nb::tuple as_tuple(const BfsGpuResult& result, const BfsGpuOptions& options);
+// Of graph_gpu_components.cpp.
+CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count);
+/// (count, labels, what was done)
+nb::tuple as_tuple(const CcGpuResult& result, const CcGpuOptions& options);
 
 }  // namespace penstock::bind

@@ -8,6 +8,7 @@
 #include "penstock/bind/graph_gpu.hpp"
 #include "penstock/core/config.hpp"
 #include "penstock/graph/bfs_parts.hpp"
+#include "penstock/graph/cc_parts.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -73,6 +74,20 @@ nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuP
   }
 }
 
+nb::tuple components([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
+                     [[maybe_unused]] const CcGpuOptions& options) {
+  if constexpr (have_cuda) {
+    CcGpuResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = cc_parts_gpu(*out.graph, in ? in->graph.get() : nullptr, options);
+    }
+    return as_tuple(r, options);
+  } else {
+    no_gpu_build();
+  }
+}
+
 }  // namespace
 
 void graph_gpu_parts(nb::module_& m) {
@@ -90,6 +105,11 @@ void graph_gpu_parts(nb::module_& m) {
   }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto", nb::arg("access") = "auto",
         nb::arg("sample") = 4, nb::arg("predecessors") = false, nb::arg("count") = false,
         "(levels, predecessors or None, what was done)");
+  m.def("components_parts", [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method,
+                               const std::string& access, int sample, bool count) {
+    return components(out, in, cc_options(method, access, sample, count));
+  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
+        nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
 }
 
 }  // namespace penstock::bind

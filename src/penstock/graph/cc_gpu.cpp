@@ -26,7 +26,12 @@ struct CcWork {
         counts(g.take<CcCounts>(1, "counters")) {}
 
   CcState state() const {
-    return {parent.size, parent.data, roots.data, ranks.data, pieces.data, counts.data};
+    return {.vertices = parent.size,
+            .parent = parent.data,
+            .roots = roots.data,
+            .ranks = ranks.data,
+            .pieces = pieces.data,
+            .counts = counts.data};
   }
 
   Array<Index> parent;
@@ -52,7 +57,7 @@ class Finder {
     gpu::flatten(s_, stream_);
     gpu::link_roots(view(out_), s_, count, stream_);
     gpu::flatten(s_, stream_);
-    if (both_) gpu::find_giant(view(out_), s_, stream_);
+    if (both_) gpu::find_giant(s_, stream_);
     each([&](GpuGraph& g) { gpu::link_sampled(view(g), s_, count, stream_); });
     each([&](GpuGraph& g) { gpu::link_lists(view(g), s_, access(g), count, stream_); });
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeindex>
 #include <unordered_map>
 
@@ -46,8 +47,8 @@ struct GpuGraphOptions {
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// What a search over several GPUs takes on each of them for every vertex of the graph: bitmaps and predecessors.
-inline constexpr std::int64_t kSharedVertexBytes = 5;
+/// What traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors, trees.
+inline constexpr std::int64_t kSharedVertexBytes = 9;
 
 struct GpuGraphFacts {
   int gpu = 0;
@@ -166,10 +167,11 @@ class GpuGraph {
   std::mutex turn_;
 };
 
-/// The turn of a traversal that uses one graph or two.
+/// The turn of a traversal that uses one graph or two (GpuGraph, GpuParts).
+template <class Graph>
 class GraphTurn {
  public:
-  GraphTurn(GpuGraph& a, GpuGraph* b) : a_(a.turn(), std::defer_lock) {
+  GraphTurn(Graph& a, std::type_identity_t<Graph>* b) : a_(a.turn(), std::defer_lock) {
     if (b && b != &a) {
       b_ = std::unique_lock<std::mutex>(b->turn(), std::defer_lock);
       std::lock(a_, b_);
