@@ -71,8 +71,8 @@ def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
         def facts(self):
             return {"gpu": 0, "gpus": [0, 1], "placement": "pinned", "edges": graph.nnz}
 
-    def make(a, gpus, placement, budget, like):
-        asked.append((gpus, placement, budget, like))
+    def make(a, gpus, placement, budget, like, sample):
+        asked.append((gpus, placement, budget, like, sample))
         return Parts()
 
     def find(out, incoming, method, access, sample, count):
@@ -85,7 +85,7 @@ def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
     with ps.options(device_memory=1 << 30), ps.trace() as events:
         count, labels = ps.csgraph.connected_components(twin, device=[0, 1], counted=True, sample=8)
     assert count == expected[0] and np.array_equal(labels, expected[1])
-    assert asked == [([0, 1], "auto", 1 << 30, None), (True, "auto", "auto", 8, True)]
+    assert asked == [([0, 1], "auto", 1 << 30, None, None), (True, "auto", "auto", 8, True)]
     assert (events[-1]["gpus"], events[-1]["link_bytes"]) == ([0, 1], 96)
 
 

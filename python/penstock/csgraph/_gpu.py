@@ -126,8 +126,9 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     key = (gpu, placement, budget)
     known = graph._derived.get("gpu_graph")
     if known is None or known[0] != key:
+        sample = graph._derived.get("neighbour_sample")  # of the store that it is from
         graph._derived.pop("gpu_graph", None)
-        known = key, _core.gpu_graph(graph._core, gpu, placement, budget)
+        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
         graph._derived["gpu_graph"] = known
     return known[1]
 
@@ -162,7 +163,8 @@ def gpu_parts(
     if known is None or known[0] != key:
         graph._derived.pop("gpu_parts", None)
         # `like` is kept as long as its identity stands for it
-        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like), like
+        sample = graph._derived.get("neighbour_sample")
+        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like, sample), like
         graph._derived["gpu_parts"] = known
     return known[1]
 

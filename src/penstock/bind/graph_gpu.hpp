@@ -39,6 +39,13 @@ inline nb::dict as_dict(const LinkCounts& counts) {
   return d;
 }
 
+// Of graph_sample.cpp.
+SampleOf sample_named(const std::string& kind);
+/// From None, or (slots a vertex, kind, slots as uint32), which is shared.
+NeighbourSample sample_from(const nb::object& given);
+/// The same way back, None where there is none.
+nb::object as_object(const NeighbourSample& sample);
+
 // Of graph_gpu.cpp, for searches over one GPU or several.
 [[noreturn]] void no_gpu_build();
 nb::dict as_dict(const GpuGraphFacts& facts);

@@ -119,17 +119,12 @@ void check_pair(const GpuGraph& out, const GpuGraph* in) {
   require(in->where() == out.where(), "connected_components: the reversed edges are on another GPU");
 }
 
-/// The sample that a search has made serves as well as another.
-void make_sample(GpuGraph& g, int slots) {
-  if (slots > 0 && !g.view().sample) g.make_sample(slots, SampleOf::first);
-}
-
 void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& r) {
   const bool two = in && in != &out, trees = options.method == CcMethod::afforest;
   Finder find(out, in, options);
   if (trees) {
-    make_sample(out, options.sample);
-    if (two) make_sample(*in, options.sample);
+    if (options.sample > 0) out.make_any_sample(options.sample);
+    if (two && options.sample > 0) in->make_any_sample(options.sample);
   }
   if (options.count) out.clear_counts();
   if (options.count && two) in->clear_counts(), synchronize(in->stream());

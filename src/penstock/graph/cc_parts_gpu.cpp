@@ -116,7 +116,7 @@ class Member {
 
   void prepare() {
     each([&](GpuGraph& g) {
-      if (options_.sample > 0 && !g.view().sample) g.make_sample(options_.sample, SampleOf::first);
+      if (options_.sample > 0) g.make_any_sample(options_.sample);
       if (options_.count) g.clear_counts(), synchronize(g.stream());
     });
     work_ = &g_.work<CcPartWork>();
