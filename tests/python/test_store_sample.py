@@ -135,7 +135,7 @@ def test_gpus_get_it(saved, monkeypatch):
 
 def test_what_is_no_sample_is_refused(graph, tmp_path):
     path = tmp_path / "a.penstock"
-    for bad in (5, "yes", 0, 4.5):
+    for bad in (5, "yes", 0, 4.0):
         with pytest.raises(ValueError, match="give None, True, False, 4, 8 or 16"):
             graph.save(path, sample=bad)
     with pytest.raises(ValueError, match="only a graph has one"):
@@ -181,6 +181,7 @@ def test_damage_is_refused(graph, saved):
         (["a"], "'sample' is not an object"),
         ({"neighbours": 5, "kind": "first"}, "5 is not 4, 8 or 16"),
         ({"neighbours": [4], "kind": "first"}, r"\[4\] is not 4"),
+        ({"neighbours": 4.0, "kind": "highest_degree"}, "4.0 is not 4"),
         ({"neighbours": 8, "kind": "highest_degree"}, "slots, 8 a vertex"),
         ({"neighbours": 4, "kind": "last"}, "'last' is not one of highest_degree, first"),
         ({"neighbours": 4, "kind": "first"}, "is not that of its list"),

@@ -38,7 +38,7 @@ def sample_to_save(a: csr_array, wanted: Any) -> Sample | None:
     if wanted is False:
         return None
     size = None if wanted is None or wanted is True else wanted
-    if size is not None and size not in SIZES:
+    if size is not None and not (isinstance(size, int) and size in SIZES):
         raise ValueError(f"sample={wanted!r}: give None, True, False, 4, 8 or 16")
     sample = known_sample(a)
     if wanted is not None and (sample is None or size not in (None, sample[0])):
@@ -62,7 +62,7 @@ def noted(said: Any) -> tuple[int, str] | None:
     if not isinstance(said, dict):
         raise ValueError("'sample' is not an object")
     size, kind = said.get("neighbours"), said.get("kind")
-    if isinstance(size, bool) or size not in SIZES:
+    if not isinstance(size, int) or size not in SIZES:
         raise ValueError(f"sample.neighbours {size!r:.40} is not 4, 8 or 16")
     if kind not in KINDS:
         raise ValueError(f"sample.kind {kind!r:.40} is not one of {', '.join(KINDS)}")

@@ -20,8 +20,8 @@ using gpu::CcCounts;
 using gpu::CcState;
 using gpu::ListPiece;
 
-constexpr std::int64_t kStaged =
-    16 << 20;  // parents that are copied at once where a GPU cannot read another's
+/// Parents that are copied at once where a GPU cannot read another's memory.
+constexpr std::int64_t kStaged = 16 << 20;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -151,7 +151,6 @@ class Member {
     gpu::flatten(s_, stream());
     gather();
     if (lead()) gpu::number_trees(s_, stream());
-    tell();
   }
 
   /// What is on the stream so far is another's to wait for.
