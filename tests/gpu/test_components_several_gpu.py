@@ -145,6 +145,21 @@ def test_an_edge_between_two_giants_is_found():
     assert told["entries"] > 0, "the edge between them is in no sample, so lists must be read"
 
 
+def test_more_links_than_are_told_one_by_one():
+    """Pairs of vertices that no sample holds, as the first entries of all lists are self loops: a link for every two
+    vertices, where a part has room for one in eight."""
+    n, each = 1 << 16, 6
+    offsets = np.arange(n + 1, dtype=np.int64) * each
+    heads = np.repeat(np.arange(n, dtype=np.int32), each).reshape(n, each)
+    heads[:, -1] ^= 1
+    a = ps.csr_array._from_parts(n, n, offsets, heads.ravel(), None)
+    a._derived["symmetric_pattern"] = True
+    g = _core.gpu_parts(a._core, [0, 0, 0], "pinned")
+    count, labels, told = _core.components_parts(g, g, sample=4)
+    assert count == n // 2 and np.array_equal(labels, np.arange(n) // 2), told
+    assert told["lists"] == n, "no giant one, and each list has more than its sample"
+
+
 def test_each_gpu_reads_the_lists_of_its_own_vertices():
     """Without the reversed edges no list may be left out, unless the sample holds it; each is read once."""
     a = shape("directed")

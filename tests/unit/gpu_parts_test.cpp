@@ -111,6 +111,38 @@ TEST(Pairs, TreesOfAllMembersAreMerged) {
   }
 }
 
+/// From the same trees, members join different ones: roots that are none any more, with their parents, tell all of it.
+TEST(Pairs, LostRootsTellWhatWasLinked) {
+  constexpr Index n = 4000;
+  unsigned draw = 3;
+  const auto vertex = [&] { return Index((draw = draw * 1664525 + 1013904223) >> 8) % n; };
+  for (int extra : {0, 1, 50, 2000, 20'000}) {
+    std::vector<Index> start(n);
+    std::iota(start.begin(), start.end(), 0);
+    for (int e = 0; e < n / 3; ++e) graph::Forest(start.data()).unite(vertex(), vertex());
+    graph::Forest(start.data()).flatten(0, n);
+    auto whole = start, told = start;
+    std::size_t links = 0;
+    for (int member = 0; member < 4; ++member) {
+      auto own = start;
+      for (int e = 0; e < extra; ++e) {
+        const Index u = vertex(), v = vertex();
+        graph::Forest(own.data()).unite_alone(u, v);  // it shortens paths, as GPUs do
+        graph::Forest(whole.data()).unite(u, v);
+      }
+      for (std::size_t v = 0; v < n; ++v)
+        if (start[v] == Index(v) && own[v] != Index(v)) {
+          graph::Forest(told.data()).unite(Index(v), own[v]);
+          ++links;
+        }
+    }
+    EXPECT_EQ(links > 0, extra > 0);
+    graph::Forest(told.data()).flatten(0, n);
+    graph::Forest(whole.data()).flatten(0, n);
+    EXPECT_EQ(told, whole) << extra << " edges of each member";
+  }
+}
+
 TEST(Team, MembersReadAfterAMeetingWhatOthersWroteBefore) {
   for (const int members : {1, 2, 5}) {
     Team team(members);

@@ -12,6 +12,12 @@ struct CcCounts {
   Index pieces = 0;
   Index changed = 0;
   Index components = 0;
+  Index links = 0;  // that list_links() found, more of them than it may have had room for
+};
+
+/// A vertex and one above it in a tree.
+struct TreeLink {
+  Index vertex, above;
 };
 
 /// Trees of vertices: a parent is smaller than its children, a root its own. `parent` becomes the labels at the end.
@@ -46,6 +52,13 @@ void hook_all(const ListView& g, const CcState& s, Access access, bool count, St
 /// Links vertices [first, last) with their parents of other trees: `parents`, of these vertices alone, where this GPU reads.
 void merge_trees(const CcState& s, const Index* parents, std::int64_t first, std::int64_t last,
                  Stream stream);
+/// s.roots = a bit for every root.
+void note_roots(const CcState& s, Stream stream);
+/// links[0, room) = what was linked since note_roots(): roots of then with their parents of now, in no order, as far as
+/// there is room; counts->links = how many there are.
+void list_links(const CcState& s, TreeLink* links, Index room, Stream stream);
+/// One tree for the ends of each link.
+void add_links(const CcState& s, const TreeLink* links, Index count, Stream stream);
 /// From trees to labels, in place; counts->components.
 void number_trees(const CcState& s, Stream stream);
 

@@ -1,5 +1,6 @@
 // Connected components over several GPUs. Trees of different GPUs are merged before the giant one is looked for: each GPU
-// alone might take another tree for it, and an edge between two of these would be left out at both of its ends.
+// alone might take another tree for it, and an edge between two of these would be left out at both of its ends. From then on
+// all have the same trees, and what each adds to them is told by the roots that are none any more: few links, as a rule.
 #include "penstock/graph/cc_parts.hpp"
 
 #include <algorithm>
@@ -19,20 +20,27 @@ using Clock = std::chrono::steady_clock;
 using gpu::CcCounts;
 using gpu::CcState;
 using gpu::ListPiece;
+using gpu::TreeLink;
 
 /// Parents that are copied at once where a GPU cannot read another's memory.
 constexpr std::int64_t kStaged = 16 << 20;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+/// Links that a part may add and tell one by one, and at most a byte a vertex. Where there are more, all trees are merged
+/// again: 4 bytes a vertex, in log2(parts) steps.
+constexpr std::int64_t kLinks = 1 << 20;
+std::int64_t room_for_links(std::int64_t vertices) { return std::min(kLinks, vertices / 8 + 1); }
+
 /// What one part keeps between calls.
 struct CcPartWork {
   explicit CcPartWork(GpuGraph& g)
       : parent(g.take<Index>(g.all_vertices(), "the parents of all vertices")),
+        roots(g.take<gpu::Bits>(gpu::bit_words(g.all_vertices()), "the roots' bits")),
+        links(g.take<TreeLink>(room_for_links(g.all_vertices()), "links of trees")),
         counts(g.take<CcCounts>(1, "counters")),
         ready(g.where()) {
     if (g.first_vertex() > 0) return;  // the first numbers the trees
-    roots = g.take<gpu::Bits>(gpu::bit_words(g.all_vertices()), "the roots' bits");
     ranks = g.take<Index>(gpu::bit_words(g.all_vertices()), "the roots' ranks");
   }
 
@@ -49,6 +57,7 @@ struct CcPartWork {
 
   Array<Index> parent, ranks, staged;
   Array<gpu::Bits> roots;
+  Array<TreeLink> links;
   Array<ListPiece> pieces;
   Array<CcCounts> counts;
   OwnedEvent ready;  // for others to read
@@ -62,6 +71,7 @@ struct Together {
     CcState state;
     Where where;
     Event ready;
+    const TreeLink* links = nullptr;
     CcCounts counts;
     LinkCounts requests;
   };
@@ -86,7 +96,6 @@ class Member {
       all_.team.meet();
       const auto begin = Clock::now();
       find();
-      mine().counts = read_counts();  // the host waits
       all_.team.meet();
       if (lead()) all_.result.seconds = since(begin);
       bring_back();
@@ -131,7 +140,7 @@ class Member {
     const CcCounts fresh;
     copy_async(s_.counts, &fresh, sizeof fresh, stream());
     synchronize(stream());
-    mine() = {s_, g_.where(), work_->ready, {}, {}};
+    mine() = {s_, g_.where(), work_->ready, work_->links.data, {}, {}};
   }
 
   void find() {
@@ -144,13 +153,35 @@ class Member {
     gather();
     if (both_ && lead()) gpu::find_giant(s_, stream());
     spread();
+    gpu::note_roots(s_, stream());
     each([&](GpuGraph& g) { gpu::link_sampled(view(g), s_, count, stream()); });
     each([&](GpuGraph& g) {
       gpu::link_lists(view(g), s_, options_.access.value_or(g.best_access()), count, stream());
     });
-    gpu::flatten(s_, stream());
-    gather();
-    if (lead()) gpu::number_trees(s_, stream());
+    gpu::list_links(s_, work_->links.data, Index(work_->links.size), stream());
+    mine().counts = read_counts();  // the host waits
+    all_.team.meet();
+    const bool few =
+        std::ranges::all_of(all_.entries, [&](const auto& e) { return e.counts.links <= work_->links.size; });
+    if (few) {
+      if (lead()) collect_links();
+    } else {
+      gpu::flatten(s_, stream());
+      gather();
+    }
+    if (!lead()) return;
+    gpu::number_trees(s_, stream());
+    all_.result.count = read_counts().components;
+  }
+
+  /// What the others have linked. They have come to the end of their streams, and wait.
+  void collect_links() {
+    for (int i = 1; i < all_.team.members(); ++i) {
+      const auto count = entry(i).counts.links;
+      if (count == 0) continue;
+      copy_async(work_->links.data, entry(i).links, count * std::int64_t(sizeof(TreeLink)), stream());
+      gpu::add_links(s_, work_->links.data, count, stream());
+    }
   }
 
   /// What is on the stream so far is another's to wait for.
@@ -253,7 +284,6 @@ CcGpuResult cc_parts_gpu(GpuParts& out, GpuParts* in, const CcGpuOptions& option
   r.labels = {static_cast<Index*>(owner.get()), n, {Memory::pinned, 0}, owner};
   if (n == 0) return std::move(r);
   all.team.run([&](int me) { Member(all, out, in, me, options).run(); });
-  r.count = all.entries[0].counts.components;
   r.missed = in ? 0 : out.edges();
   for (const auto& entry : all.entries) {
     r.lists += static_cast<std::int64_t>(entry.counts.lists);
