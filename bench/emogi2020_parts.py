@@ -12,6 +12,7 @@ from typing import Any
 import emogi2020_rivals as rivals
 import harness
 import numpy as np
+from emogi2020_gpus import gpus
 from emogi2020_graphs import Source, budget, spaced, twin
 from emogi2020_runs import Run, about
 from emogi2020_turns import measure
@@ -164,4 +165,5 @@ def _ranked(
     return {"error": 0.0, **harness.summary(seconds), "vectors": vectors, **more}
 
 
-PARTS = {"bfs": bfs, "cold": cold, "cc": cc, "sssp": sssp, "pagerank": pagerank, "road": road}
+PARTS = {"bfs": bfs, "cold": cold, "cc": cc, "sssp": sssp, "gpus": gpus, "pagerank": pagerank,
+         "road": road}  # fmt: skip

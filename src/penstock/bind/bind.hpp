@@ -30,6 +30,7 @@ void graph_gpu_parts(nb::module_&);
 void graph_gpu_paths(nb::module_&);
 void graph_gpu_components(nb::module_&);
 void graph_paths(nb::module_&);
+void graph_sample(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
 void gpu_columns(nb::module_&);

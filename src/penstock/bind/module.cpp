@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_gpu_paths(m);
   penstock::bind::graph_gpu_components(m);
   penstock::bind::graph_paths(m);
+  penstock::bind::graph_sample(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
   penstock::bind::gpu_columns(m);
