@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "penstock/dist/dist_csr.hpp"
+#include "penstock/dist/marks.hpp"
+#include "penstock/graph/bitmap.hpp"
+
+namespace penstock {
+
+/// The edges alone of a matrix that is shared out, read as an adjacency matrix; shares its arrays. Collective. Throws
+/// Error{invalid_argument} on all ranks unless rows and columns are as many and shared out alike.
+template <class V>
+DistCsr<One> edges_of(const DistCsr<V>& a, std::string_view what);
+
+/// Every edge turned around, shared out by whole rows as `a`'s vertices are. Collective; each edge travels once.
+DistCsr<One> transpose(const DistCsr<One>& a);
+
+/// Whether every edge (i, j) has as many (j, i): compared by sums of two 64-bit hashes, so that nothing travels but these.
+/// A pattern that is not symmetric passes for one with a chance of 2^-128. Collective, the same answer on all ranks.
+bool has_symmetric_pattern(const DistCsr<One>& a);
+
+/// What searches of one graph share on this rank: the edges, exchanges, memory. Used by one search at a time.
+class DistGraph {
+ public:
+  explicit DistGraph(DistCsr<One> edges);  // collective
+
+  const DistCsr<One>& edges() const { return a_; }
+  Comm& comm() const { return *a_.comm; }
+  const Ownership& owners() const { return *a_.row_owners; }
+  std::int64_t vertices() const { return a_.rows(); }  // owned here
+  std::int64_t ghosts() const { return a_.plan->ghosts(); }
+  std::int64_t foreign() const { return a_.local.rows - vertices(); }  // rows that someone else owns
+  bool any_foreign() const { return any_foreign_; }                    // on any rank
+  std::int64_t all_edges() const { return all_edges_; }
+  /// Edges out of a vertex that is owned here, wherever they are.
+  Offset degree(Index v) const { return degrees_.data[v]; }
+  /// The numbers of owned columns, then of ghosts.
+  GlobalIndex column(std::int64_t k) const { return columns_.data[k]; }
+
+  Marks& columns() { return *column_marks_; }
+  Marks& rows() { return *row_marks_; }  // of foreign rows; only where any_foreign()
+  MarkTraffic traffic() const;           // of all searches
+
+ private:
+  DistCsr<One> a_;
+  bool any_foreign_ = false;
+  std::int64_t all_edges_ = 0;
+  Array<Offset> degrees_;
+  Array<GlobalIndex> columns_;
+  std::unique_ptr<Marks> column_marks_, row_marks_;
+};
+
+/// The numbers of a plan's ghosts. Collective.
+Array<GlobalIndex> ghost_numbers(Comm& comm, const Ownership& of, const CommPlan& plan);
+
+}  // namespace penstock
