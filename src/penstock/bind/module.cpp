@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
 }

@@ -1,9 +1,9 @@
 // Breadth-first search over a graph that is shared out by rows (Buluc, Madduri 2011), changing direction as a whole
-// (Beamer, Buluc, Asanovic, Patterson 2013). Top-down, each rank follows the edges out of its part of the frontier and
-// tells owners which of their vertices it has met, each once in a search. Bottom-up, owners tell who holds ghosts which of
-// these are in the frontier, and every vertex not yet reached looks for one of them. Both send a list or a bitmap to
-// partners alone (dist/marks.hpp). A rank that holds parts of others' rows hears which of these are in the frontier, and
-// tells what it found for them.
+// (Beamer, Buluc, Asanovic, Patterson 2013). Top-down, each rank follows the edges out of its part of the frontier
+// and tells owners which of their vertices it has met, each once in a search. Bottom-up, owners tell who holds ghosts
+// which of these are in the frontier, and every vertex not yet reached looks for one of them. Both send a list or a
+// bitmap to partners alone (dist/marks.hpp). A rank that holds parts of others' rows hears which of these are in the
+// frontier, and tells what it found for them.
 #include "penstock/dist/bfs.hpp"
 
 #include <algorithm>
@@ -26,8 +26,9 @@ using graph::Word;
 
 constexpr std::int64_t kAloneEdges = 8 << 10;  // fewer are followed by one thread: as for one process
 constexpr std::int64_t kWordsAtOnce = 128;
-// Bottom-up once the frontier has 1 / kDown of the edges that are left, until it has less than 1 / kUp of the vertices:
-// the GAP suite's figures (Beamer, Asanovic, Patterson 2015). Whole numbers: ranks of unlike processors must agree.
+// Bottom-up once the frontier has 1 / kDown of the edges that are left, until it has less than 1 / kUp of the
+// vertices: the GAP suite's figures (Beamer, Asanovic, Patterson 2015). Whole numbers: ranks of unlike processors
+// must agree.
 constexpr std::int64_t kDown = 15, kUp = 18;
 
 /// Who of the columns that the edges out of `from` lead to has no bit yet: gets it, and is appended to `fresh`.

@@ -1,8 +1,8 @@
-// Weakly connected components of a graph that is shared out. Each rank first unites what its own edges connect, ghosts
-// included, by one pass over its edges. Between the pieces that remain runs FastSV (Zhang, Azad, Hu 2020): each piece
-// points to the smallest vertex that it knows of, hooks the tree of its ghosts' pieces under that, and takes its pointer's
-// pointer. What is under way is a number a boundary vertex and round, and the number of rounds grows as the logarithm of the
-// pieces' number: label propagation alone would need as many as a path has pieces.
+// Weakly connected components of a graph that is shared out. Each rank first unites what its own edges connect,
+// ghosts included, by one pass over its edges. Between the pieces that remain runs FastSV (Zhang, Azad, Hu 2020):
+// each piece points to the smallest vertex that it knows of, hooks the tree of its ghosts' pieces under that, and
+// takes its pointer's pointer. What is under way is a number a boundary vertex and round, and the number of rounds
+// grows as the logarithm of the pieces' number: label propagation alone would need as many as a path has pieces.
 #include "penstock/dist/components.hpp"
 
 #include <algorithm>
@@ -100,7 +100,8 @@ class Pieces {
     forest.flatten(0, parents_.size);
   }
 
-  /// Every piece takes the smallest pointer among its own and its ghosts', and hooks the trees of the others under it.
+  /// Every piece takes the smallest pointer among its own and its ghosts', and hooks the trees of the others under
+  /// it.
   std::int64_t hook() {
     std::vector<GlobalIndex> owned(static_cast<std::size_t>(n_)),
         met(static_cast<std::size_t>(parents_.size - n_));

@@ -17,8 +17,9 @@ DistCsr<One> edges_of(const DistCsr<V>& a, std::string_view what);
 /// Every edge turned around, shared out by whole rows as `a`'s vertices are. Collective; each edge travels once.
 DistCsr<One> transpose(const DistCsr<One>& a);
 
-/// Whether every edge (i, j) has as many (j, i): compared by sums of two 64-bit hashes, so that nothing travels but these.
-/// A pattern that is not symmetric passes for one with a chance of 2^-128. Collective, the same answer on all ranks.
+/// Whether every edge (i, j) has as many (j, i): compared by sums of two 64-bit hashes, so that nothing travels but
+/// these. A pattern that is not symmetric passes for one with a chance of 2^-128. Collective, the same answer on all
+/// ranks.
 bool has_symmetric_pattern(const DistCsr<One>& a);
 
 /// What searches of one graph share on this rank: the edges, exchanges, memory. Used by one search at a time.

@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-/// As the vectors of one process. One that was not given is empty, and so is the part of a rank without vertices: what
-/// depends on the difference is settled by the caller.
+/// As the vectors of one process. One that was not given is empty, and so is the part of a rank without vertices:
+/// what depends on the difference is settled by the caller.
 PageRankVectors parts_of(const DistPageRankVectors& v) {
   const auto part = [](const std::optional<std::span<const double>>& p) {
     return p.value_or(std::span<const double>());
