@@ -286,15 +286,40 @@ TEST(DistGraph, PageRankAgreesWithOneProcess) {
   });
 }
 
+TEST(DistGraph, AlignedHasTheOwnersOfRowsForColumns) {
+  const auto a = generate_rmat({.scale = 7, .edge_factor = 4, .undirected = false});
+  on_ranks(3, [&](const std::shared_ptr<Comm>& comm) {
+    const auto d = shared(comm, a, Layout::any_entries);
+    const auto columns = std::make_shared<const Ownership>(Ownership::ranges({0, 100, 110, 128}));
+    const auto mine = d.row_owners;
+    std::vector<GlobalIndex> ids;
+    std::vector<Offset> indptr{0};
+    std::vector<Index> indices;
+    for (auto r = comm->rank(); r < a.rows; r += 3) {  // whole rows that others own
+      ids.push_back(r);
+      indices.insert(indices.end(), a.indices.data + a.indptr.data[r], a.indices.data + a.indptr.data[r + 1]);
+      indptr.push_back(std::ssize(indices));
+    }
+    const Share<One> share{
+        .row_ids = test::array_of(ids),
+        .entries = {std::ssize(ids), a.rows, test::array_of(indptr), test::array_of(indices), {}}};
+    const auto other = distribute(comm, mine, columns, share);
+    const auto got = aligned(other, "bfs");
+    EXPECT_EQ(got.col_owners, mine);
+    EXPECT_EQ(aligned(got, "bfs").local.indices.data, got.local.indices.data);  // the same arrays
+    expect_same(transpose(whole_of(got)), transpose(a));
+  });
+}
+
 TEST(DistGraph, RefusesWhatIsNoGraph) {
   on_ranks(2, [](const std::shared_ptr<Comm>& comm) {
     const auto d = shared(comm, path(10), Layout::ranges);
     DistGraph g(d);
     EXPECT_THROW(bfs(g, nullptr, 10), Error);
     EXPECT_THROW(bfs(g, nullptr, -1), Error);
-    auto other = d;
-    other.col_owners = std::make_shared<Ownership>(Ownership::ranges({0, 3, 10}));
-    EXPECT_THROW(edges_of(other, "bfs"), Error);
+    auto wide = d;
+    wide.col_owners = std::make_shared<Ownership>(Ownership::ranges({0, 5, 12}));
+    EXPECT_THROW(aligned(wide, "bfs"), Error);
   });
 }
 

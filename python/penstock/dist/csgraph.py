@@ -1,7 +1,8 @@
 """Graph algorithms over a `ps.dist.csr_array` read as an adjacency matrix: an entry (i, j) is an edge from i to j.
 
 Every function is collective: all ranks call it with the same arguments, and get the results of the vertices that they
-own, in the order of `D.rows`. Results are those of `ps.csgraph` on one process, however the graph is shared out.
+own, in the order of `D.rows`. Results are those of `ps.csgraph` on one process, however the graph is shared out. Who
+owns a row owns the vertex; a matrix whose columns have other owners (a grid's) gets a second copy that has not.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def bfs(
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n), rows and columns shared out alike
+    D : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j; values are not read.
     source : int
         A vertex by its number in the whole graph.
@@ -57,8 +58,8 @@ def bfs(
 
     Levels and predecessors are the same on any number of ranks.
 
-    Raises ValueError for a matrix that is not square, or whose rows and columns are not shared out alike, for a source
-    outside it and for a direction that is unknown; TypeError for a source that is no integer.
+    Raises ValueError for a matrix that is not square, a source outside it and a direction that is unknown; TypeError for
+    a source that is no integer.
 
     Each rank follows the edges of its vertices and tells owners whom it has met, each vertex once (Buluc, Madduri,
     "Parallel breadth-first search on distributed memory systems", SC 2011, section 3.1). Bottom-up steps (Beamer,
@@ -104,7 +105,7 @@ def connected_components(D: Any, return_labels: bool = True) -> Any:
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n), rows and columns shared out alike
+    D : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j; values are not read.
     return_labels : bool
 
@@ -114,7 +115,7 @@ def connected_components(D: Any, return_labels: bool = True) -> Any:
     labels : int64 array, one entry for each vertex owned here, where asked for
         0..count-1, in the order of each component's smallest vertex. The same on any number of ranks.
 
-    Raises ValueError for a matrix that is not square, or whose rows and columns are not shared out alike.
+    Raises ValueError for a matrix that is not square.
 
     Ranks unite what their own edges connect; the pieces between them by FastSV (Zhang, Azad, Hu, "FastSV: a
     distributed-memory connected component algorithm with fast convergence", PP 2020, section 3).
@@ -139,7 +140,7 @@ def pagerank(
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n), rows and columns shared out alike
+    D : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j, its value how often it is taken among those of i.
     alpha : float from 0 to 1
         The probability of following an edge.
@@ -163,8 +164,7 @@ def pagerank(
     Agrees with `ps.csgraph.pagerank` within rounding: the same steps, with sums over all ranks.
 
     Raises RuntimeError where max_iter steps were not enough; ValueError where a weight is negative, NaN or infinite,
-    for a vector that is no distribution, and for a matrix that is not square, or whose rows and columns are not shared
-    out alike.
+    for a vector that is no distribution, and for a matrix that is not square.
 
     The power method (Page et al. 1999, section 2), by products with D.T (with D where it is a symmetric pattern).
     """
@@ -246,7 +246,10 @@ def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
     known = D._derived.get(name)
     if known is None:
         graph = _graph(D, "pagerank")
-        product = graph.pattern(D._core) if pattern and D.dtype != np.bool_ else D._core
+        if pattern and D.dtype != np.bool_:
+            product = graph.pattern(D._core)
+        else:
+            product = _core.dist_aligned(D._core, "pagerank")
         known = product, _core.dist_out_weights(product), pattern and _symmetric(D)
         D._derived[name] = known
     return known

@@ -85,7 +85,7 @@ void dist_graph(nb::module_& m) {
   nb::class_<DistGraph>(m, "DistGraph", "What searches of one distributed graph share on this rank.")
       .def("__init__", [](DistGraph* self, const DistMatrix& a, const std::string& what) {
         const nb::gil_scoped_release release;
-        visit(a, [&](const auto& product) { new (self) DistGraph(penstock::edges_of(product.matrix(), what)); });
+        visit(a, [&](const auto& product) { new (self) DistGraph(penstock::edges_of(aligned(product.matrix(), what))); });
       }, arg("a"), arg("what"), "`what` names the algorithm in errors.")
       .def("transpose", [](const DistGraph& g) {
         const nb::gil_scoped_release release;
@@ -116,6 +116,14 @@ void dist_graph(nb::module_& m) {
     }
     return nb::make_tuple(c.count, as_result(c.labels));
   }, arg("graph"), "(count, labels)");
+  m.def("dist_aligned", [](const DistMatrix& a, const std::string& what) {
+    const nb::gil_scoped_release release;
+    return visit(a, [&]<class V>(const DistProduct<V>& product) {
+      auto same = aligned(product.matrix(), what);
+      if (same.col_owners == product.matrix().col_owners) return a;
+      return DistMatrix{std::make_shared<DistProduct<V>>(std::move(same), product.options()), a.partition};
+    });
+  }, arg("a"), arg("what"), "The matrix with the owners of its rows for its columns too: itself where that is so.");
   m.def("dist_out_weights", [](const DistMatrix& a) {
     Array<double> out;
     {

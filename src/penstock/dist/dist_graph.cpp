@@ -37,11 +37,12 @@ void for_each_edge(const DistCsr<One>& a, const Array<GlobalIndex>& columns,
   }
 }
 
-Array<GlobalIndex> column_numbers(const DistCsr<One>& a) {
-  const auto ghosts = ghost_numbers(*a.comm, *a.col_owners, *a.plan);
-  const auto out = allocate<GlobalIndex>(a.cols() + ghosts.size);
-  for (std::int64_t k = 0; k < a.cols(); ++k) out.data[k] = a.col_owners->global(a.comm->rank(), k);
-  std::copy_n(ghosts.data, ghosts.size, out.data + a.cols());
+Array<GlobalIndex> column_numbers(Comm& comm, const Ownership& owners, const CommPlan& plan) {
+  const auto ghosts = ghost_numbers(comm, owners, plan);
+  const auto owned = owners.count(comm.rank());
+  const auto out = allocate<GlobalIndex>(owned + ghosts.size);
+  for (std::int64_t k = 0; k < owned; ++k) out.data[k] = owners.global(comm.rank(), k);
+  std::copy_n(ghosts.data, ghosts.size, out.data + owned);
   return out;
 }
 
@@ -68,26 +69,45 @@ Array<GlobalIndex> ghost_numbers(Comm& comm, const Ownership& of, const CommPlan
 }
 
 template <class V>
-DistCsr<One> edges_of(const DistCsr<V>& a, std::string_view what) {
-  const bool square = a.all_rows() == a.all_cols();
-  std::array<std::int64_t, 1> differ{
-      !square || !shared_alike(*a.row_owners, *a.col_owners, a.comm->rank()) ? 1 : 0};
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what) {
+  require(a.all_rows() == a.all_cols(), std::string(what) + " needs a square adjacency matrix, this one is " +
+                                            std::to_string(a.all_rows()) + " x " +
+                                            std::to_string(a.all_cols()));
+  const int rank = a.comm->rank();
+  std::array<std::int64_t, 1> differ{shared_alike(*a.row_owners, *a.col_owners, rank) ? 0 : 1};
   a.comm->all_reduce(std::span<std::int64_t>(differ), Reduce::max);
-  require(square, std::string(what) + " needs a square adjacency matrix, this one is " +
-                      std::to_string(a.all_rows()) + " x " + std::to_string(a.all_cols()));
-  require(differ[0] == 0,
-          std::string(what) +
-              " needs rows and columns of one vertex on one rank: share the matrix out with the "
-              "same owners for both");
-  const auto bare = [](const Csr<V>& b) { return Csr<One>{b.rows, b.cols, b.indptr, b.indices, {}}; };
-  return {a.comm, a.row_owners, a.row_owners, bare(a.local), bare(a.halo), a.plan, a.sums};
+  if (differ[0] == 0) return a;
+  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
+  const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
+  const auto rows = a.local.rows;
+  const auto ids = allocate<GlobalIndex>(rows);
+  const auto indptr = allocate<Offset>(rows + 1);
+  const auto indices = allocate<Index>(a.nnz());
+  Array<V> values;
+  if constexpr (!is_pattern<V>) values = allocate<V>(a.nnz());
+  Offset at = 0;
+  const auto copy_row = [&](const Csr<V>& part, std::int64_t r, std::int64_t first_column) {
+    for (auto k = part.indptr.data[r]; k < part.indptr.data[r + 1]; ++k, ++at) {
+      indices.data[at] = static_cast<Index>(columns.data[first_column + part.indices.data[k]]);
+      if constexpr (!is_pattern<V>) values.data[at] = part.values.data[k];
+    }
+  };
+  for (std::int64_t r = 0; r < rows; ++r) {
+    ids.data[r] = r < a.rows() ? a.row_owners->global(rank, r) : foreign.data[r - a.rows()];
+    indptr.data[r] = at;
+    copy_row(a.local, r, 0);
+    copy_row(a.halo, r, a.cols());
+  }
+  indptr.data[rows] = at;
+  return distribute(a.comm, a.row_owners, a.row_owners,
+                    Share<V>{.row_ids = ids, .entries = {rows, a.all_cols(), indptr, indices, values}});
 }
 
 DistCsr<One> transpose(const DistCsr<One>& a) {
   struct Edge {
     Index row, column;  // a share's numbers take 31 bits
   };
-  const auto columns = column_numbers(a);
+  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
   const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
   std::vector<Edge> turned;
   turned.reserve(static_cast<std::size_t>(a.nnz()));
@@ -116,7 +136,7 @@ DistCsr<One> transpose(const DistCsr<One>& a) {
 }
 
 bool has_symmetric_pattern(const DistCsr<One>& a) {
-  const auto columns = column_numbers(a);
+  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
   const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
   constexpr std::uint64_t kSeeds[] = {0x243f6a8885a308d3, 0x13198a2e03707344};
   std::array<std::uint64_t, 2> sums = {};
@@ -149,7 +169,7 @@ DistGraph::DistGraph(DistCsr<One> edges) : a_(std::move(edges)), degrees_(alloca
   parallel_ranges(vertices(), kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) degrees_.data[v] = edges_in_row(v);
   });
-  columns_ = column_numbers(a_);
+  columns_ = column_numbers(comm(), owners(), *a_.plan);
   column_marks_ = std::make_unique<Marks>(comm(), a_.plan);
   if (!any_foreign_) return;
   row_marks_ = std::make_unique<Marks>(comm(), a_.sums);
@@ -169,7 +189,7 @@ MarkTraffic DistGraph::traffic() const {
   return sum;
 }
 
-#define X(V) template DistCsr<One> edges_of(const DistCsr<V>&, std::string_view);
+#define X(V) template DistCsr<V> aligned(const DistCsr<V>&, std::string_view);
 X(One)
 X(float)
 X(double)

@@ -9,10 +9,18 @@
 
 namespace penstock {
 
-/// The edges alone of a matrix that is shared out, read as an adjacency matrix; shares its arrays. Collective. Throws
-/// Error{invalid_argument} on all ranks unless rows and columns are as many and shared out alike.
+/// The matrix with the owners of its rows for its columns too, so that the two ends of an edge are vertices of one kind;
+/// itself where that is so, else with its entries copied and the ghosts asked for anew. Collective. Throws
+/// Error{invalid_argument} on all ranks unless it is square; `what` names the algorithm.
 template <class V>
-DistCsr<One> edges_of(const DistCsr<V>& a, std::string_view what);
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what);
+
+/// The edges alone of a matrix; shares its arrays.
+template <class V>
+DistCsr<One> edges_of(const DistCsr<V>& a) {
+  const auto bare = [](const Csr<V>& b) { return Csr<One>{b.rows, b.cols, b.indptr, b.indices, {}}; };
+  return {a.comm, a.row_owners, a.col_owners, bare(a.local), bare(a.halo), a.plan, a.sums};
+}
 
 /// Every edge turned around, shared out by whole rows as `a`'s vertices are. Collective; each edge travels once.
 DistCsr<One> transpose(const DistCsr<One>& a);
@@ -25,7 +33,7 @@ bool has_symmetric_pattern(const DistCsr<One>& a);
 /// What searches of one graph share on this rank: the edges, exchanges, memory. Used by one search at a time.
 class DistGraph {
  public:
-  explicit DistGraph(DistCsr<One> edges);  // collective
+  explicit DistGraph(DistCsr<One> edges);  // aligned; collective
 
   const DistCsr<One>& edges() const { return a_; }
   Comm& comm() const { return *a_.comm; }

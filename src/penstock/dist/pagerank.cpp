@@ -34,6 +34,11 @@ Array<double> out_weights(const DistCsr<V>& a) {
   constexpr double kMost = 1e290;  // ranks are divided by these
   const int rank = a.comm->rank();
   std::vector<double> sums(static_cast<std::size_t>(a.local.rows));
+  const auto vertex = [&](std::int64_t r) {
+    return r < a.rows()
+               ? "vertex " + std::to_string(a.row_owners->global(rank, r))
+               : "a vertex of another rank, whose edges rank " + std::to_string(rank) + " has in part,";
+  };
   const auto add = [&](const Csr<V>& part, std::int64_t r) {
     double sum = 0;
     for (auto k = part.indptr.data[r]; k < part.indptr.data[r + 1]; ++k) {
@@ -41,8 +46,7 @@ Array<double> out_weights(const DistCsr<V>& a) {
         ++sum;
       } else {
         const auto weight = static_cast<double>(part.values.data[k]);
-        require(weight >= 0 && std::isfinite(weight), "pagerank: row " + std::to_string(r) + " of rank " +
-                                                          std::to_string(rank) + " has an edge of weight " +
+        require(weight >= 0 && std::isfinite(weight), "pagerank: " + vertex(r) + " has an edge of weight " +
                                                           std::to_string(weight) +
                                                           ": weights must be finite numbers of zero or more");
         sum += weight;
@@ -57,7 +61,7 @@ Array<double> out_weights(const DistCsr<V>& a) {
                    [&](Index v, double more) { out.data[v] += more; });
   for (std::int64_t v = 0; v < out.size; ++v)
     require(out.data[v] == 0 || (out.data[v] > 1 / kMost && out.data[v] < kMost),
-            "pagerank: the weights out of vertex " + std::to_string(a.row_owners->global(rank, v)) +
+            "pagerank: the weights out of " + vertex(v) +
                 " add up to less than 1e-290 or more than 1e290: scale them");
   return out;
 }

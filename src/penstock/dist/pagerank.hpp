@@ -18,7 +18,7 @@ template <class T>
 using InwardProduct = std::function<void(std::span<const T> x, std::span<T> y)>;
 
 /// The sum of the weights out of each vertex that is owned here. Collective. Throws Error{invalid_argument} that
-/// names an edge whose weight is negative or not finite, or a vertex whose sum is beyond 1e-290 or 1e290.
+/// names a vertex with a weight that is negative or not finite, or a vertex whose sum is beyond 1e-290 or 1e290.
 template <class V>
 Array<double> out_weights(const DistCsr<V>& a);
 
