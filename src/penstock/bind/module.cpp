@@ -35,4 +35,5 @@ NB_MODULE(_core, m) {
   penstock::bind::partition_rows(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
+  penstock::bind::comm(m);
 }
