@@ -75,7 +75,7 @@ def bfs(
     graph = _graph(D, "bfs")
     if not 0 <= start < D.shape[0]:
         raise ValueError(f"source={start} is outside a graph of {D.shape[0]} vertices")
-    known = D._derived
+    known = _kept(D)
     turned = graph if _symmetric(D) else known.get("graph_transpose")
     missed = known.get("missed_edges", 0) > _COST * D.nnz
     if turned is None and (missed or direction == "bottom_up"):
@@ -219,6 +219,11 @@ def verify_pagerank(
     )
 
 
+def _kept(D: Any) -> dict[str, Any]:
+    """What graph algorithms derive from D, kept with it."""
+    return vars(D).setdefault("_graph", {})
+
+
 def _check_name(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
         raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, known))}")
@@ -226,16 +231,16 @@ def _check_name(name: str, value: str, known: tuple[str, ...]) -> None:
 
 def _graph(D: Any, what: str) -> Any:
     """What searches of D share, made at the first call."""
-    graph = D._derived.get("graph")
+    graph = _kept(D).get("graph")
     if graph is None:
-        graph = D._derived["graph"] = _core.DistGraph(D._core, what)
+        graph = _kept(D)["graph"] = _core.DistGraph(D._core, what)
     return graph
 
 
 def _symmetric(D: Any) -> bool:
-    known = D._derived.get("symmetric_pattern")
+    known = _kept(D).get("symmetric_pattern")
     if known is None:
-        known = D._derived["symmetric_pattern"] = _graph(D, "graph").has_symmetric_pattern()
+        known = _kept(D)["symmetric_pattern"] = _graph(D, "graph").has_symmetric_pattern()
     return known
 
 
@@ -243,7 +248,7 @@ def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
     """The matrix that is multiplied, the weights out of each vertex owned here, whether it is a symmetric pattern."""
     pattern = not weighted or D.dtype == np.bool_
     name = f"pagerank_{'pattern' if pattern else 'weighted'}"
-    known = D._derived.get(name)
+    known = _kept(D).get(name)
     if known is None:
         graph = _graph(D, "pagerank")
         if pattern and D.dtype != np.bool_:
@@ -251,7 +256,7 @@ def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
         else:
             product = _core.dist_aligned(D._core, "pagerank")
         known = product, _core.dist_out_weights(product), pattern and _symmetric(D)
-        D._derived[name] = known
+        _kept(D)[name] = known
     return known
 
 
