@@ -7,6 +7,8 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import penstock as ps
 
@@ -18,7 +20,7 @@ def small_world(undirected=True, seed=1, scale=9):
 
 
 def road():
-    return ps.generate.road(25, 20, seed=2)
+    return ps.generate.road_grid(25, 20, dtype=bool, seed=2)
 
 
 def weighted(seed=4):
@@ -87,6 +89,33 @@ def test_search_is_that_of_one_process(name, ranks):
             if direction != "auto":
                 steps = 0 if direction == "top_down" else int(levels.max()) + 1
                 assert {i["bottom_up"] for i in info} == {steps}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_random_graphs_with_owners_anywhere(data):
+    n = data.draw(st.integers(1, 12), "vertices")
+    ranks = data.draw(st.integers(1, 4), "ranks")
+    vertex = st.integers(0, n - 1)
+    edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=30), "edges")
+    row, col = np.array(edges, np.int64).reshape(-1, 2).T
+    A = ps.csr_array((np.ones(len(row), bool), (row, col)), shape=(n, n))
+    owners = data.draw(st.lists(st.integers(0, ranks - 1), min_size=n, max_size=n), "owners")
+    partition = data.draw(st.sampled_from([np.array(owners), "grid", "bins"]), "partition")
+    direction = data.draw(st.sampled_from(["auto", "top_down", "bottom_up"]), "direction")
+    source = data.draw(vertex, "source")
+
+    def play(D):
+        graph = ps.dist.csgraph
+        tree = graph.bfs(D, source, return_predecessors=True, direction=direction)
+        return *tree, graph.connected_components(D)[1], graph.pagerank(D, tol=1e-9, max_iter=500)
+
+    levels, predecessors, labels, found = everywhere(A, play, ranks, partition)
+    expected = ps.csgraph.bfs(A, source, return_predecessors=True)
+    assert np.array_equal(levels, expected[0])
+    assert np.array_equal(predecessors, expected[1])
+    assert np.array_equal(labels, ps.csgraph.connected_components(A)[1])
+    ps.csgraph.verify_pagerank(A, found, tol=2e-9)
 
 
 def test_search_of_a_small_world_turns_and_sends_bitmaps():
@@ -249,11 +278,16 @@ def test_faults_are_named(call, error, match):
 
 def test_matrices_that_are_no_graphs():
     with pytest.raises(ValueError, match="bfs needs a square adjacency matrix, this one is 4 x 5"):
-        ps.dist.run(lambda comm: ps.dist.csgraph.bfs(ps.dist.csr_array(np.ones((4, 5)), comm)), 2)
+        ps.dist.run(
+            lambda comm: ps.dist.csgraph.bfs(
+                ps.dist.csr_array(ps.csr_array(np.ones((4, 5))), comm)
+            ),
+            2,
+        )
     with pytest.raises(ValueError, match="vertex 1 has an edge of weight -1"):
         ps.dist.run(
             lambda comm: ps.dist.csgraph.pagerank(
-                ps.dist.csr_array(np.array([[1.0, 0], [0, -1.0]]), comm)
+                ps.dist.csr_array(ps.csr_array(np.array([[1.0, 0], [0, -1.0]])), comm)
             ),
             2,
         )

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from penstock.csgraph.page_rank import _number
 
 from penstock import _core
+from penstock.csgraph.page_rank import _number
 
 __all__ = ["bfs", "connected_components", "pagerank", "verify_pagerank"]
 
@@ -58,8 +58,8 @@ def bfs(
 
     Levels and predecessors are the same on any number of ranks.
 
-    Raises ValueError for a matrix that is not square, a source outside it and a direction that is unknown; TypeError for
-    a source that is no integer.
+    Raises ValueError for a matrix that is not square, a source outside it and a direction that is unknown; TypeError
+    for a source that is no integer.
 
     Each rank follows the edges of its vertices and tells owners whom it has met, each vertex once (Buluc, Madduri,
     "Parallel breadth-first search on distributed memory systems", SC 2011, section 3.1). Bottom-up steps (Beamer,
@@ -250,9 +250,8 @@ def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
     name = f"pagerank_{'pattern' if pattern else 'weighted'}"
     known = _kept(D).get(name)
     if known is None:
-        graph = _graph(D, "pagerank")
         if pattern and D.dtype != np.bool_:
-            product = graph.pattern(D._core)
+            product = _graph(D, "pagerank").pattern(D._core)
         else:
             product = _core.dist_aligned(D._core, "pagerank")
         known = product, _core.dist_out_weights(product), pattern and _symmetric(D)
