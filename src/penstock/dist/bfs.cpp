@@ -148,10 +148,13 @@ class DistSearch {
     const auto n = in_->vertices();
     auto found = no_bits(n);
     parallel_ranges(std::ssize(found), kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
-      for (auto w = first; w < last; ++w)
-        for (auto v = w * 64; v < std::min(w * 64 + 64, n); ++v)
-          if (!graph::test_bit(visited_.data(), static_cast<Index>(v)) && finds(v))
-            found[static_cast<std::size_t>(w)] |= graph::bit_of(static_cast<Index>(v));
+      for (auto w = first; w < last; ++w) {
+        Word some = 0;
+        const auto at = static_cast<std::size_t>(w);
+        for (Word todo = in_->has_edges()[at] & ~visited_[at]; todo; todo &= todo - 1)
+          if (finds(w * 64 + std::countr_zero(todo))) some |= todo & -todo;
+        found[at] = some;
+      }
       poll_interrupt();
     });
     for (std::size_t w = 0; w < found.size(); ++w)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,29 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
+constexpr Offset kFirst = 2;  // edges of every row that go first
 constexpr auto kNone = std::numeric_limits<GlobalIndex>::max();
+
+/// The values of ascending keys. Pieces of one vertex ask for one key after the other, the rest mostly for the same.
+class LookUp {
+ public:
+  LookUp(const std::vector<GlobalIndex>& keys, const std::vector<GlobalIndex>& values)
+      : keys_(keys), values_(values) {}
+  GlobalIndex operator()(GlobalIndex key) {
+    if (next_ < keys_.size() && keys_[next_] == key) return values_[next_++];
+    if (key != last_) {
+      const auto i = std::lower_bound(keys_.begin(), keys_.end(), key) - keys_.begin();
+      next_ = static_cast<std::size_t>(i) + 1;
+      last_ = key, value_ = values_[next_ - 1];
+    }
+    return value_;
+  }
+
+ private:
+  const std::vector<GlobalIndex>&keys_, &values_;
+  std::size_t next_ = 0;
+  GlobalIndex last_ = -1, value_ = 0;
+};
 
 class Pieces {
  public:
@@ -70,8 +93,8 @@ class Pieces {
     const auto answers = ask(distinct, keeper, [&](GlobalIndex root) {
       return before + (std::lower_bound(kept.begin(), kept.end(), root) - kept.begin());
     });
-    for (std::int64_t v = 0; v < n_; ++v)
-      labels.data[v] = look_up(distinct, answers, pointer(parents_.data[v]));
+    LookUp label(distinct, answers);
+    for (std::int64_t v = 0; v < n_; ++v) labels.data[v] = label(pointer(parents_.data[v]));
     return all;
   }
 
@@ -82,21 +105,29 @@ class Pieces {
 
   GlobalIndex& pointer(std::int64_t root) { return pointers_[static_cast<std::size_t>(root)]; }
 
-  /// Trees over owned vertices, foreign rows and ghosts, with their first as the root.
+  /// Trees over owned vertices, foreign rows and ghosts, with their first as the root. A few edges of each row go first
+  /// (Sutton, Ben-Nun, Barak 2018): most others then lead from a root's child to another, which two loads tell.
   void unite_here() {
     graph::Forest forest(parents_.data);
-    for (std::int64_t v = 0; v < parents_.size; ++v) parents_.data[v] = static_cast<Index>(v);
-    const auto ghosts = a_.local.rows;
-    parallel_ranges(a_.local.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
-      for (auto r = first; r < last; ++r) {
-        const auto u = static_cast<Index>(r);
-        for (auto k = a_.local.indptr.data[r]; k < a_.local.indptr.data[r + 1]; ++k)
-          forest.unite(u, a_.local.indices.data[k]);
-        for (auto k = a_.halo.indptr.data[r]; k < a_.halo.indptr.data[r + 1]; ++k)
-          forest.unite(u, static_cast<Index>(ghosts) + a_.halo.indices.data[k]);
-      }
-      poll_interrupt();
-    });
+    std::iota(parents_.data, parents_.data + parents_.size, Index(0));
+    const auto rows = a_.local.rows;
+    const auto unite = [&](const Csr<One>& part, Index first_column, Offset skip, Offset most) {
+      parallel_ranges(rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+        for (auto r = first; r < last; ++r) {
+          const auto begin = part.indptr.data[r] + skip, end = part.indptr.data[r + 1];
+          for (auto k = begin; k < end && k - begin < most; ++k)
+            forest.unite(static_cast<Index>(r), first_column + part.indices.data[k]);
+        }
+        poll_interrupt();
+      });
+    };
+    const auto ghosts = static_cast<Index>(rows);
+    unite(a_.local, 0, 0, kFirst);
+    unite(a_.halo, ghosts, 0, kFirst);
+    forest.flatten(0, parents_.size);
+    constexpr auto kAll = std::numeric_limits<Offset>::max();
+    unite(a_.local, 0, kFirst, kAll);
+    unite(a_.halo, ghosts, kFirst, kAll);
     forest.flatten(0, parents_.size);
   }
 
@@ -142,10 +173,11 @@ class Pieces {
     const auto above = ask(
         distinct, [&](GlobalIndex v) { return owners_.owner(v); },
         [&](GlobalIndex v) { return pointer(parents_.data[owners_.local(v)]); });
+    LookUp pointer_of(distinct, above);
     std::int64_t changes = 0;
     for (auto& p : pointers_) {
       if (p == kNone) continue;
-      const auto higher = look_up(distinct, above, p);
+      const auto higher = pointer_of(p);
       changes += higher != p;
       p = higher;
     }
@@ -159,12 +191,6 @@ class Pieces {
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
-  }
-
-  static GlobalIndex look_up(const std::vector<GlobalIndex>& keys, const std::vector<GlobalIndex>& values,
-                             GlobalIndex key) {
-    const auto i = std::lower_bound(keys.begin(), keys.end(), key) - keys.begin();
-    return values[static_cast<std::size_t>(i)];
   }
 
   /// answer(q) by the rank that rank_of(q) names, for each question, in their order. Collective.

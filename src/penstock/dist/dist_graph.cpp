@@ -169,6 +169,9 @@ DistGraph::DistGraph(DistCsr<One> edges) : a_(std::move(edges)), degrees_(alloca
   parallel_ranges(vertices(), kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) degrees_.data[v] = edges_in_row(v);
   });
+  has_edges_.resize(static_cast<std::size_t>(graph::words_of(vertices())));
+  for (std::int64_t v = 0; v < vertices(); ++v)
+    if (degrees_.data[v] > 0) graph::claim_bit<false>(has_edges_.data(), static_cast<Index>(v));
   columns_ = column_numbers(comm(), owners(), *a_.plan);
   column_marks_ = std::make_unique<Marks>(comm(), a_.plan);
   if (!any_foreign_) return;

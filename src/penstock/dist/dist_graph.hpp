@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "penstock/dist/dist_csr.hpp"
 #include "penstock/dist/marks.hpp"
@@ -45,6 +46,8 @@ class DistGraph {
   std::int64_t all_edges() const { return all_edges_; }
   /// Edges out of a vertex that is owned here, wherever they are.
   Offset degree(Index v) const { return degrees_.data[v]; }
+  /// Bits of the vertices owned here that have edges here.
+  const std::vector<graph::Word>& has_edges() const { return has_edges_; }
   /// The numbers of owned columns, then of ghosts.
   GlobalIndex column(std::int64_t k) const { return columns_.data[k]; }
 
@@ -57,6 +60,7 @@ class DistGraph {
   bool any_foreign_ = false;
   std::int64_t all_edges_ = 0;
   Array<Offset> degrees_;
+  std::vector<graph::Word> has_edges_;
   Array<GlobalIndex> columns_;
   std::unique_ptr<Marks> column_marks_, row_marks_;
 };
