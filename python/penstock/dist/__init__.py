@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist import csgraph
     from penstock.dist._comm import run, world
+    from penstock.dist._matrix import csr_array
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
     "csgraph": "csgraph",
+    "csr_array": "_matrix",
     "run": "_comm",
     "world": "_comm",
 }
@@ -32,6 +34,7 @@ __all__ = [
     "Comm",
     "CommError",
     "csgraph",
+    "csr_array",
     "run",
     "world",
 ]

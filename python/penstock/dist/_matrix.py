@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array
 from penstock._explain import human_bytes
-from penstock._products import _run
+from penstock._products import _run, as_dense
 from penstock._schedules import as_schedule
 from penstock.dist._load import Options, load
 from penstock.partition import Metrics
@@ -20,10 +20,9 @@ __all__ = ["Transposed", "csr_array"]
 class _Local:
     """What a product asks of its matrix, as this rank sees it."""
 
-    _derived: dict[str, Any] = {}
-
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
+        self._derived: dict[str, Any] = {}
 
 
 class csr_array:
@@ -33,30 +32,31 @@ class csr_array:
     Parameters
     ----------
     source : the matrix, a path or a generator
-        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends everyone
-        their share. A path: of a native store each rank maps its rows alone; any other file is read by rank 0 and sent. A
-        generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian,
-        advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
+        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
+        everyone their share. A path: of a native store each rank maps its rows alone; any other file is read by
+        rank 0 and sent. A generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded,
+        laplacian, advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
     comm : ps.dist.Comm
     partition : str, ps.partition.Partition or array of int
-        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a row.
+        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a
+        row.
     halo : str
-        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to everyone),
-        or "auto": what takes least time on this very exchange, tried before the first product. The result is the same,
-        bit for bit.
+        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to
+        everyone), or "auto": what takes least time on this very exchange, tried before the first product. The
+        result is the same, bit for bit.
     schedule : optional
         Of the local product: `ps.InCore()`, `ps.Streamed(...)`.
     algorithm : str
         Of the local product in core, as in `A.prepare`.
     sums : str
-        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each; "reduce", by
-        a reduction along each grid row (plus_times in float64); "gather", y ends up on rank 0 as a whole. The last two
-        are those of Page and Kogge (2018).
+        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
+        "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
+        The last two are those of Page and Kogge (2018).
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 
-    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments, on
-    all ranks; CommError where another rank failed.
+    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments,
+    on all ranks; CommError where another rank failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
@@ -188,8 +188,8 @@ class csr_array:
     ) -> np.ndarray:
         """alpha A x + beta out on this rank's rows. Collective.
 
-        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...) of the result's type, written.
-        semiring : "plus_times", "min_plus" or "or_and". Types as in `csr_array.dot` of a whole matrix.
+        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...), of the result's type.
+        semiring : "plus_times", "min_plus" or "or_and". Types as in `dot` of a whole matrix.
         """
         return self._product(x, out, semiring, alpha, beta, False)
 
@@ -206,6 +206,13 @@ class csr_array:
                 return None
             return {"schedule": "distributed", "kernel": self._core.schedule, **self.halo}
 
+        x = as_dense(x)
+        mine, name = (self.local_shape[0], "y") if transposed else (self.local_shape[1], "x")
+        if x.ndim not in (1, 2) or x.shape[0] != mine:
+            raise ValueError(
+                f"x has shape {x.shape}, but rank {self.comm.rank} owns {mine} entries of {name}: "
+                "share() a whole vector"
+            )
         local = _Local(self.local_shape, self.dtype)
         return _run(local, x, out, alpha, beta, semiring, transposed, call)  # type: ignore[arg-type]
 
@@ -217,8 +224,12 @@ class csr_array:
 
     def _owned(self, of: str) -> tuple[int, Any]:
         if of not in ("x", "y"):
-            raise ValueError(f"of={of!r}: a vector of \"x\" (columns) or of \"y\" (rows)")
-        return (self.shape[1], self._core.col_ids) if of == "x" else (self.shape[0], self._core.row_ids)
+            raise ValueError(f'of={of!r}: a vector of "x" (columns) or of "y" (rows)')
+        return (
+            (self.shape[1], self._core.col_ids)
+            if of == "x"
+            else (self.shape[0], self._core.row_ids)
+        )
 
     def share(self, v: Any, root: int | None = None, *, of: str = "x") -> np.ndarray:
         """This rank's part of a whole vector, shape (n,) or (n, k): of x, n columns, or of y, n rows.
@@ -237,7 +248,9 @@ class csr_array:
         counts = self.counts(of)
         return self.comm.scatter(np.split(v[ids(True)], np.cumsum(counts)[:-1]), root)
 
-    def collect(self, v: np.ndarray, root: int | None = None, *, of: str = "y") -> np.ndarray | None:
+    def collect(
+        self, v: np.ndarray, root: int | None = None, *, of: str = "y"
+    ) -> np.ndarray | None:
         """The whole vector from every rank's part: of y, or of x. On all ranks, or on `root` alone (None elsewhere), by
         one variable gather and an insertion. Collective."""
         size, ids = self._owned(of)
@@ -260,14 +273,13 @@ class csr_array:
     # What it costs
 
     def metrics(self) -> Metrics:
-        """Entries, rows, halo, memory and traffic of all ranks, as `Partition.metrics` counts them. Collective."""
+        """Entries, rows, halo and traffic of all ranks, the same as `Partition.metrics`; `bytes` are those of the two
+        blocks and the vectors as they are held. Collective."""
         plan, sums = self._core.plan, self._core.sums_plan
         rows, cols = self.local_shape
         ghosts, foreign = int(plan["receive_offsets"][-1]), int(sums["receive_offsets"][-1])
         size = self.dtype.itemsize if self.dtype != np.bool_ else 8
-        entry = 4 + (self.dtype.itemsize if self.dtype != np.bool_ else 0)
-        held = self._core.held_rows
-        memory = self.local_nnz * entry + (held + 1) * 8 + (rows + cols + ghosts + foreign) * size
+        memory = self.nbytes + (rows + cols + ghosts + foreign) * size
         mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
         nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
         pairs: dict[tuple[int, int], int] = {}
@@ -320,9 +332,11 @@ class csr_array:
         lines.append(f"local product: {self._core.schedule}, {self._core.algorithm}")
         if halo["products"]:
             per = 1e3 / halo["products"]
+            times = ", ".join(
+                f"{name} {halo[name] * per:.3g}" for name in ("local", "halo", "exchange", "wait")
+            )
             lines.append(
-                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: local {halo['local'] * per:.3g}, halo "
-                f"{halo['halo'] * per:.3g}, exchange {halo['exchange'] * per:.3g}, of which waiting {halo['wait'] * per:.3g}"
+                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: {times} (in exchange)"
             )
         return "\n".join(lines)
 
