@@ -12,7 +12,7 @@ struct DistComponents {
   std::int64_t rounds = 0;  // in which ranks talked
 };
 
-/// Weakly connected components. Depends on the graph alone, not on how it is shared out. Collective.
+/// Weakly connected components of an aligned matrix. Depends on the graph alone, not on how it is shared out. Collective.
 DistComponents connected_components(const DistCsr<One>& a);
 
 }  // namespace penstock

@@ -23,7 +23,8 @@ DistCsr<One> edges_of(const DistCsr<V>& a) {
   return {a.comm, a.row_owners, a.col_owners, bare(a.local), bare(a.halo), a.plan, a.sums};
 }
 
-/// Every edge turned around, shared out by whole rows as `a`'s vertices are. Collective; each edge travels once.
+/// Every edge of an aligned matrix turned around, shared out by whole rows as its vertices are. Collective; each edge
+/// travels once.
 DistCsr<One> transpose(const DistCsr<One>& a);
 
 /// Whether every edge (i, j) has as many (j, i): compared by sums of two 64-bit hashes, so that nothing travels but
