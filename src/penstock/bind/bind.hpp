@@ -43,8 +43,12 @@ void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
 void device_op(nb::module_&);
+void dist_graph(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);
+void dist_matrix(nb::module_&);
+void dist(nb::module_&);
+void comm(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -32,6 +32,10 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
+  penstock::bind::dist_matrix(m);
+  penstock::bind::dist(m);
+  penstock::bind::comm(m);
 }
