@@ -64,7 +64,8 @@ def test_codecs_shapes_and_budgets(codec, share, shape):
             try:
                 A.prepare(schedule=how)
             except MemoryError as e:
-                assert "slots of the largest block" in str(e), e
+                if "slots of the largest block" not in str(e):
+                    raise
                 return
         y = A.dot(x, schedule=how)
         agrees(y, *case.product(x, "plus_times"))
