@@ -33,6 +33,7 @@ struct LinearOp {
 struct Space {
   std::function<void(std::span<double> sums)> start_sum = {};
   std::function<void()> finish_sum = {};
+  std::int64_t all_rows = -1;  // of all who own any; negative: as many as here
 
   void start(std::span<double> sums) const {
     if (start_sum) start_sum(sums);
