@@ -55,6 +55,7 @@ class DistProduct {
 
   /// Builds the local block's plan (SpmvPlans::prepare); local.
   SpmvAlgorithm prepare(SpmvAlgorithm wish);
+  SpmvAlgorithm prepared() const { return plans_->chosen(); }
   const DistCsr<V>& matrix() const { return a_; }
   /// The owned rows of the local block: its first rows() rows.
   const Csr<V>& local() const { return own_.local; }

@@ -142,7 +142,8 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
   }
   for (std::int64_t iteration = 1; !running.empty(); ++iteration) {
     const bool together = a.apply_many && running.size() > 1;
-    if (together) a.apply_many({p.data, running.size() * n}, {q.data, running.size() * n});
+    if (together)
+      a.apply_many({p.data, running.size() * n}, {q.data, running.size() * n}, std::ssize(running));
     double worst = 0;
     for (auto* c : running) {
       if (together) {

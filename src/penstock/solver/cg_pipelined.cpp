@@ -82,6 +82,9 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
   using List = std::initializer_list<std::span<T>>;
   const auto save = [&](List vectors) { progress.save({gamma, alpha}, vectors); };
   if (with_state([&](List vectors) { return progress.load({&gamma, &alpha}, vectors); })) {
+    if (pre)
+      apply(*pre, v.w, v.m);  // what operators make at their first use may not be made while a sum travels
+    apply(a, v.m, v.n);
     sweep(rows, pre ? 3 : 2, sums,
           [&](std::int64_t f, std::int64_t count, double* s) { add_dots(v, f, count, s); });
   } else {
@@ -89,7 +92,7 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
     progress.start(norm);
     if (!progress.ended()) begin();
   }
-  bool updated = false;         // an update's norm is still to come
+  bool updated = false;  // an update's norm is still to come
   while (!progress.ended()) {
     space.start(sums);
     if (pre) apply(*pre, v.w, v.m);
