@@ -25,7 +25,8 @@ struct DistTimes {
   double halo = 0;      // products with ghosts
   double exchange = 0;  // packing, posting and waiting: what the exchanges cost besides
   double wait = 0;      // of which waiting for other ranks
-  double seconds = 0;
+  double seconds = 0;   // of all products
+  double setup = 0;     // choosing and making exchanges, once
   std::int64_t products = 0, sent_bytes = 0, received_bytes = 0, messages = 0;
 };
 
@@ -34,7 +35,7 @@ struct DistTimes {
 template <class V>
 class DistProduct {
  public:
-  /// Makes its exchanges when a product first needs them, also collectively. Throws what make_halo throws.
+  /// Collective. Exchanges are made when a product first needs them; throws what make_halo throws.
   explicit DistProduct(DistCsr<V> a, DistProductOptions options = {});
 
   /// y = alpha A x + beta y over S. x has the cols() entries owned here, y the rows(); they do not overlap. Collective.
@@ -69,33 +70,32 @@ class DistProduct {
   const void* exchange(const void* x, std::int64_t entry_bytes);
 
  private:
-  /// Some rows: with all of them in the local block, and only those that have ghosts in the halo block.
+  /// Some rows: all of them in the local block, only those that have ghosts in the halo block.
   struct Rows {
     Csr<V> local, halo;
     Array<const Index> halo_rows;  // row i of `halo` is row halo_rows[i] of `local`
   };
-  /// The exchanges for entries of one size.
+  /// The exchanges for entries of one size, made when first used.
   struct Links {
     std::unique_ptr<Halo> x, rows;           // x to ghosts; x of the transposed product to foreign rows
     std::unique_ptr<HaloBack> sums, ghosts;  // sums of foreign rows; sums of ghosts (transposed)
   };
+  using Plan = std::shared_ptr<const CommPlan>;
   static Rows rows_of(const DistCsr<V>& a, std::int64_t first, std::int64_t last);
-  HaloContext context(const std::shared_ptr<const CommPlan>& plan, std::int64_t entry_bytes) const;
-  void choose(const HaloContext& context);
-  Halo& forward(std::unique_ptr<Halo>& link, const std::shared_ptr<const CommPlan>& plan, std::int64_t bytes);
-  HaloBack& back(std::unique_ptr<HaloBack>& link, const std::shared_ptr<const CommPlan>& plan,
-                 std::int64_t bytes);
+  HaloContext context(const Plan& plan, std::int64_t entry_bytes);
+  Halo& forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes);
+  HaloBack& back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes);
+  void count(Links& links);
+
+  /// The steps, each timed where it belongs. Views are row-major and dense; no row of y is read twice.
   template <Semiring S>
-  void run(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-           Scale<S> scale, SpmvPlans<V>* plans, double* seconds);
+  struct Steps;
   template <Semiring S>
-  void add_halo(const Rows& rows, const typename S::value_type* ghosts, DenseView<typename S::value_type> y,
-                typename S::value_type alpha);
+  void product(DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+               Scale<S> scale);
   template <Semiring S>
-  void run_transposed(const Rows& rows, DenseView<const typename S::value_type> x,
-                      typename S::value_type* ghosts, DenseView<typename S::value_type> y, Scale<S> scale,
-                      Scale<S> ghost_scale);
-  void count(const Links& links);
+  void product_transposed(DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+                          Scale<S> scale);
 
   DistCsr<V> a_;
   DistProductOptions options_;
