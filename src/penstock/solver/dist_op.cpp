@@ -90,7 +90,7 @@ void require_square(const DistCsr<V>& a) {
 template <class V>
 void require_whole_rows(const DistCsr<V>& a, const std::string& what) {
   require(
-      on_all(*a.comm, !a.sums || a.sums->ghosts() == 0),
+      on_all(*a.comm, a.sums->ghosts() == 0),
       what +
           " needs whole rows, and this partition splits rows among ranks: choose one that does not, such as "
           "'balanced', or take Jacobi or Chebyshev");
@@ -125,7 +125,7 @@ std::vector<double> diagonal_of(DistProduct<V>& product) {
   for (std::int64_t i = 0; i < rows; ++i)
     for (auto k = local.indptr.data[i]; k < local.indptr.data[i + 1]; ++k)
       if (local.indices.data[k] == i) out[static_cast<std::size_t>(i)] += value_at(local, k);
-  if (on_all(*a.comm, !a.sums || a.sums->ghosts() == 0)) return out;
+  if (on_all(*a.comm, a.sums->ghosts() == 0)) return out;
 
   // Parts of rows that others own: those ranks are told the rows' and the columns' numbers, and send sums back.
   const auto mine = owned_ids(*a.row_owners, rank);
