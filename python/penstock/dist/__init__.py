@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
+    from penstock.dist import linalg
     from penstock.dist._comm import run, world
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
 }
@@ -29,6 +31,7 @@ _lazy = {
 __all__ = [
     "Comm",
     "CommError",
+    "linalg",
     "run",
     "world",
 ]
