@@ -21,7 +21,7 @@ def grid_matrix(side=14, drift=0.0):
     A = ps.generate.laplacian((side, side)).to_scipy().tocoo()
     values = A.data.astype(float)
     values[A.row == A.col] += 0.05 + 0.1 * (np.arange(side * side) % 3)
-    values[A.row < A.col] *= 1 + drift
+    values[A.row < A.col] *= 1 - drift
     return sp.csr_array((values, (A.row, A.col)), shape=A.shape)
 
 
