@@ -15,6 +15,7 @@ import shutil
 from typing import Any
 
 import numpy as np
+
 from penstock._io._atomic import atomic_file, sync
 from penstock.dist._agree import agreed
 from penstock.linalg.preconditioners import mix
@@ -112,9 +113,9 @@ class Checkpoint:
     def _write(self, folder: str, vectors: list[np.ndarray]) -> None:
         os.makedirs(folder, exist_ok=True)
         rank = self.comm.rank
-        _save(os.path.join(folder, f"part-{rank}.npy"), np.stack(vectors))
+        _save(os.path.join(folder, f"part-{rank}.npy"), vectors)
         if _range(self.rows)[0] < 0:
-            _save(os.path.join(folder, f"rows-{rank}.npy"), self.rows)
+            _save(os.path.join(folder, f"rows-{rank}.npy"), [self.rows])
         sync(folder)
 
     def _publish(self, state: dict[str, Any]) -> None:
@@ -144,19 +145,15 @@ class Checkpoint:
                 here = slice(*np.searchsorted(self.rows, (first, first + count)))
                 there: Any = self.rows[here] - first
             else:
-                rows = np.load(os.path.join(folder, f"rows-{part}.npy"), mmap_mode="r")
+                rows = self._part(folder, f"rows-{part}.npy", (1, count), np.int64)[0]
                 there = np.minimum(np.searchsorted(rows, self.rows), count - 1)
                 here = rows[there] == self.rows
                 there = there[here]
             if len(there) == 0:
                 continue
             found += len(there)
-            values = np.load(os.path.join(folder, f"part-{part}.npy"), mmap_mode="r")
-            if values.shape != (len(vectors), count) or values.dtype != vectors[0].dtype:
-                raise ValueError(
-                    f"{folder}: part {part} holds {values.dtype} {values.shape}, not {vectors[0].dtype} "
-                    f"{(len(vectors), count)}: remove {self.path} to begin anew"
-                )
+            shape = (len(vectors), count)
+            values = self._part(folder, f"part-{part}.npy", shape, vectors[0].dtype)
             for to, values_of_one in zip(vectors, values, strict=True):
                 to[here] = values_of_one[there]
         if found != len(self.rows):
@@ -164,6 +161,20 @@ class Checkpoint:
                 f"{self.path} holds {found} of the {len(self.rows)} entries that this rank owns: remove it to begin "
                 "anew"
             )
+
+    def _part(self, folder: str, name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
+        try:
+            values = np.load(os.path.join(folder, name), mmap_mode="r")
+        except (OSError, ValueError, EOFError) as e:
+            raise ValueError(
+                f"{folder}: {name} cannot be read ({e}): remove {self.path} to begin anew"
+            ) from e
+        if values.shape != shape or values.dtype != dtype:
+            raise ValueError(
+                f"{folder}: {name} holds {values.dtype} {values.shape}, not {np.dtype(dtype)} {shape}: remove "
+                f"{self.path} to begin anew"
+            )
+        return values
 
 
 def _range(rows: np.ndarray) -> tuple[int, int]:
@@ -175,8 +186,16 @@ def _range(rows: np.ndarray) -> tuple[int, int]:
     return (first if int(rows[-1]) - first == n - 1 else -1), n
 
 
-def _save(path: str, values: np.ndarray) -> None:
+def _save(path: str, vectors: list[np.ndarray]) -> None:
+    """Vectors of one type and length as the rows of an array, without a copy of them."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(vectors[0].dtype),
+        "fortran_order": False,
+        "shape": (len(vectors), len(vectors[0])),
+    }
     with open(path, "wb") as file:
-        np.save(file, values, allow_pickle=False)
+        np.lib.format.write_array_header_1_0(file, header)
+        for v in vectors:
+            file.write(memoryview(np.ascontiguousarray(v)).cast("B") if len(v) else b"")
         file.flush()
         os.fsync(file.fileno())

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from penstock import _core
 from penstock._csr import csr_array
 from penstock.dist._agree import agreed, require_same, total
 from penstock.linalg import preconditioners as serial
 from penstock.linalg._operators import PREPARE_AFTER, real_dtype
 from penstock.linalg.preconditioners import Preconditioner, interval, spectrum
-
-from penstock import _core
 
 
 class DistPreconditioner(Preconditioner):

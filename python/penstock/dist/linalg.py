@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from penstock import _core
 from penstock._convert import as_array
 from penstock.dist._agree import agreed, any_rank, require_same, total
 from penstock.dist._checkpoint import Checkpoint, checksum
@@ -27,8 +29,6 @@ from penstock.dist._preconditioners import (
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
 from penstock.linalg.krylov import _count, _tolerance, _vector
-
-from penstock import _core
 
 __all__ = [
     "IC0",
