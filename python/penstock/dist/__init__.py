@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist import linalg
     from penstock.dist._comm import run, world
+    from penstock.dist._matrix import csr_array
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "csr_array": "_matrix",
     "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
@@ -31,6 +33,7 @@ _lazy = {
 __all__ = [
     "Comm",
     "CommError",
+    "csr_array",
     "linalg",
     "run",
     "world",
