@@ -102,16 +102,15 @@ TEST(DistSolver, ConvergesAsOneRankDoes) {
 }
 
 TEST(DistSolver, PreconditionersOfRanks) {
-  for (const bool restricted : {true, false})
+  for (const auto how : {Combine::restricted, Combine::weighted})
     on_ranks(4, [&](auto a) {
       const auto op = dist_op<double, double>(a);
       const auto overlap = overlap_of(*a);
       EXPECT_EQ(overlap.matrix.rows, a->matrix().rows() + a->matrix().plan->ghosts());
       EXPECT_TRUE(std::is_sorted(overlap.row_ids.begin(), overlap.row_ids.end()));
-      const auto m =
-          additive_schwarz<double, double>(a, overlap, ic0<double, double>(overlap.matrix), restricted);
+      const auto m = additive_schwarz<double, double>(a, overlap, ic0<double, double>(overlap.matrix), how);
       const auto block = ic0<double, double>(diagonal_block(*a));
-      const auto method = restricted ? gmres<double> : cg<double>;
+      const auto method = how == Combine::restricted ? gmres<double> : cg<double>;
       std::vector<double> b(static_cast<std::size_t>(op.rows));
       for (std::size_t i = 0; i < b.size(); ++i)
         b[i] = rhs(a->matrix().row_owners->global(a->matrix().comm->rank(), static_cast<std::int64_t>(i)));
