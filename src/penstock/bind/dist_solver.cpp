@@ -97,7 +97,8 @@ template <class T>
 nb::list views(const std::vector<std::span<std::byte>>& vectors) {
   nb::list out;
   for (const auto& v : vectors)
-    out.append(nb::ndarray<nb::numpy, T, nb::ndim<1>>(reinterpret_cast<T*>(v.data()), {v.size() / sizeof(T)}, nb::none()));
+    out.append(nb::ndarray<nb::numpy, T, nb::ndim<1>>(reinterpret_cast<T*>(v.data()), {v.size() / sizeof(T)},
+                                                      nb::none()));
   return out;
 }
 
@@ -124,9 +125,9 @@ Checkpoints checkpoints_of(const nb::dict& d) {
 }
 
 /// `count` right-hand sides, one after the other in b and x; several are solved by cg alone.
-nb::list dist_solve(const std::string& method, const DistMatrix& matrix, const AnyOp& a, const AnyOp* m, const nb::object& b,
-                    const nb::object& x, std::int64_t count, const nb::dict& options) {
-  const auto space = std::visit([](const auto& p) { return space_of(p->matrix().comm, p->matrix().all_rows()); }, matrix.any);
+nb::list dist_solve(const std::string& method, const DistMatrix& matrix, const AnyOp& a, const AnyOp* m,
+                    const nb::object& b, const nb::object& x, std::int64_t count, const nb::dict& options) {
+  const auto space = visit(matrix, [](const auto& p) { return space_of(p.matrix().comm, p.matrix().all_rows()); });
   std::vector<SolveResult> results;
   std::visit([&]<class T>(const LinearOp<T>& op) {
     auto o = options_of(options);
