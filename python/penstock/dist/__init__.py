@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
-    from penstock.dist import csgraph
+    from penstock.dist import csgraph, linalg
     from penstock.dist._comm import run, world
     from penstock.dist._matrix import csr_array
 
@@ -26,6 +26,7 @@ _lazy = {
     "CommError": "_comm",
     "csgraph": "csgraph",
     "csr_array": "_matrix",
+    "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
 }
@@ -35,6 +36,7 @@ __all__ = [
     "CommError",
     "csgraph",
     "csr_array",
+    "linalg",
     "run",
     "world",
 ]
