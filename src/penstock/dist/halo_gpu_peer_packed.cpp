@@ -1,6 +1,8 @@
 // Each rank packs into memory of its own, two buffers in turn, and its neighbours copy from there over NVLink as soon as
 // its event says so: the ranks are threads of one process, or processes of one machine (CUDA's inter-process
 // communication). x is free when it is packed, and no host waits for a reader: a buffer is packed anew two exchanges later.
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -75,10 +77,7 @@ class PeerPackedHalo final : public GpuHalo {
     indices_ = indices_in(device_place(where()));
     first_ = places_at_others(comm(), plan(), false);
     apart ? open_neighbours() : find_neighbours();
-    words_.resize(plan().send_ranks.size() + plan().receive_ranks.size(), std::byte{1});
-    heard_ = words_;
-    full_ = words(plan().send_ranks, plan().receive_ranks);
-    for (auto& e : emptied_) e = words(plan().receive_ranks, plan().send_ranks);
+    connect();
   }
   ~PeerPackedHalo() override { drain(mine_); }
   PeerPackedHalo(const PeerPackedHalo&) = delete;
@@ -87,22 +86,20 @@ class PeerPackedHalo final : public GpuHalo {
   void begin(const void* x, Stream stream) override {
     const HostClock clock;
     const auto b = static_cast<std::size_t>(++number_ % kBuffers);
-    if (number_ > kBuffers) {
-      emptied_[b]->finish();  // the events that say that the neighbours have read this buffer are recorded
+    if (number_ > kBuffers)
       for (const auto& r : receivers_) wait(mine_, r.read[b]);
-    }
     follow(stream);
     gather(x, indices_.data, plan().sent(), entry(),
            own_->memory.data + static_cast<std::int64_t>(b) * buffer_bytes_, mine_);
     record(own_->packed[b], mine_);
-    full_->start();
+    words_->start();
     times_.wait += clock.seconds();
   }
 
   void end(Stream stream) override {
     const HostClock clock;
     const auto b = static_cast<std::size_t>(number_ % kBuffers);
-    full_->finish();
+    words_->finish();
     for (std::size_t i = 0; i < senders_.size(); ++i) {
       const auto& s = senders_[i];
       const auto first = plan().receive_offsets[i] * entry(), last = plan().receive_offsets[i + 1] * entry();
@@ -112,19 +109,24 @@ class PeerPackedHalo final : public GpuHalo {
                  mine_);
     }
     record(own_->read[b], mine_);
-    emptied_[b]->start();
     wait(stream, own_->read[b]);  // ordered after the packing: x may be overwritten, too
     times_.wait += clock.seconds();
     count_exchange();
   }
 
  private:
-  /// A word to each of `to`, one from each of `from`: "the event is recorded".
-  std::unique_ptr<Exchange> words(const std::vector<int>& to, const std::vector<int>& from) {
+  /// A word to and from every neighbour, each exchange: "my buffer's event is recorded, and so is that of my reads of the
+  /// exchange before". What is waited for next has then been recorded, and what is recorded next has been waited for.
+  void connect() {
+    std::vector<int> all;
+    std::ranges::set_union(plan().send_ranks, plan().receive_ranks, std::back_inserter(all));
+    said_.assign(all.size(), std::byte{1}), heard_ = said_;
     std::vector<Message> out, in;
-    for (std::size_t i = 0; i < to.size(); ++i) out.push_back({to[i], words_.data() + i, 1});
-    for (std::size_t i = 0; i < from.size(); ++i) in.push_back({from[i], heard_.data() + i, 1});
-    return comm().persistent(std::move(out), std::move(in));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      out.push_back({all[i], said_.data() + i, 1});
+      in.push_back({all[i], heard_.data() + i, 1});
+    }
+    words_ = comm().persistent(std::move(out), std::move(in));
   }
 
   void find_neighbours() {
@@ -186,8 +188,8 @@ class PeerPackedHalo final : public GpuHalo {
   std::vector<std::shared_ptr<void>> opened_;
   std::vector<std::unique_ptr<OwnedEvent>> opened_events_;
   std::vector<Neighbour> senders_, receivers_;
-  std::vector<std::byte> words_, heard_;
-  std::unique_ptr<Exchange> full_, emptied_[kBuffers];
+  std::vector<std::byte> said_, heard_;
+  std::unique_ptr<Exchange> words_;
 };
 
 }  // namespace
