@@ -15,6 +15,8 @@ struct Share {
       row_ids;  // of the rows of `entries`, none twice; empty: first_row, first_row + 1, ...
   GlobalIndex first_row = 0;
   Csr<V> entries;  // cols: of the whole matrix
+  bool consumed =
+      false;  // nobody else reads the entries: distribute() gives their memory back while it reads
 
   GlobalIndex row_id(std::int64_t r) const { return row_ids.size ? row_ids.data[r] : first_row + r; }
 };

@@ -33,6 +33,8 @@ void require_dense(const DenseView<T>& v, const char* name, std::int64_t rows, c
 
 }  // namespace
 
+std::vector<std::string_view> sum_names() { return {"owners", "reduce", "gather"}; }
+
 /// The local work of one kind of product.
 template <class V>
 template <Semiring S>
@@ -103,6 +105,9 @@ template <class V>
 DistProduct<V>::DistProduct(DistCsr<V> a, DistProductOptions options)
     : a_(std::move(a)), options_(std::move(options)) {
   require_halo(options_.halo, {});
+  const auto sums = sum_names();
+  require(std::ranges::find(sums, options_.sums) != sums.end(),
+          "sums = \"" + options_.sums + "\" is not owners, reduce or gather");
   check(options_.schedule, {});
   own_ = rows_of(a_, 0, a_.rows());
   foreign_ = rows_of(a_, a_.rows(), a_.local.rows);
@@ -160,11 +165,12 @@ Halo& DistProduct<V>::forward(std::unique_ptr<Halo>& link, const Plan& plan, std
 }
 
 template <class V>
-HaloBack& DistProduct<V>::back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes) {
+HaloBack& DistProduct<V>::back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes,
+                               std::string_view how) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
     const auto c = context(plan, entry_bytes);
-    link = std::make_unique<HaloBack>(strategy_, c);
+    link = std::make_unique<HaloBack>(how == "owners" ? std::string_view(strategy_) : how, c);
   }
   return *link;
 }
@@ -202,11 +208,13 @@ void DistProduct<V>::product(DenseView<const typename S::value_type> x, DenseVie
   require_dense(y, "y", a_.rows(), "rows");
   require(x.cols == y.cols,
           "distributed product: x has " + std::to_string(x.cols) + " columns, y " + std::to_string(y.cols));
+  if (options_.sums == "reduce" && any_foreign_ && !std::same_as<S, PlusTimes<double>>)
+    throw Error(Errc::not_compiled, "sums by reduction are sums of float64: use sums=\"owners\"");
   const auto bytes = x.cols * std::int64_t{sizeof(T)};
   if (bytes == 0) return;
   auto& links = links_[bytes];
   auto* halo = any_ghosts_ ? &forward(links.x, a_.plan, bytes) : nullptr;
-  auto* sums = any_foreign_ ? &back(links.sums, a_.sums, bytes) : nullptr;
+  auto* sums = any_foreign_ ? &back(links.sums, a_.sums, bytes, options_.sums) : nullptr;
   const ScopedTimer timer(&times_.seconds);
   Steps<S> step{*this, x.cols};
   const auto plain = Scale<S>{scale.alpha};

@@ -13,8 +13,13 @@
 
 namespace penstock {
 
+/// How sums of rows that others own reach them, in layouts that share rows: straight to each owner; by a reduction among the
+/// ranks of a grid row (plus_times in float64); gathered by the one rank that owns all rows.
+std::vector<std::string_view> sum_names();  // "owners", "reduce", "gather"
+
 struct DistProductOptions {
   std::string halo = "auto";     // a name of halo_names(), or "auto"
+  std::string sums = "owners";   // a name of sum_names()
   Schedule schedule = InCore{};  // of the local product, on the CPU
   SpmvAlgorithm algorithm = SpmvAlgorithm::automatic;
 };
@@ -56,6 +61,7 @@ class DistProduct {
 
   /// Builds the local block's plan (SpmvPlans::prepare); local.
   SpmvAlgorithm prepare(SpmvAlgorithm wish);
+  SpmvAlgorithm prepared() const { return plans_->chosen(); }
   const DistCsr<V>& matrix() const { return a_; }
   /// The owned rows of the local block: its first rows() rows.
   const Csr<V>& local() const { return own_.local; }
@@ -83,7 +89,8 @@ class DistProduct {
   static Rows rows_of(const DistCsr<V>& a, std::int64_t first, std::int64_t last);
   HaloContext context(const Plan& plan, std::int64_t entry_bytes);
   Halo& forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes);
-  HaloBack& back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes);
+  HaloBack& back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes,
+                 std::string_view how = "owners");
   void count(Links& links);
 
   /// The steps, each timed where it belongs. Views are row-major and dense; no row of y is read twice.

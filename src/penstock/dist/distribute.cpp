@@ -12,7 +12,9 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 10;  // rows of a task
+constexpr std::int64_t kGrain = 1 << 12;  // rows of a task
+constexpr Offset kForget =
+    Offset{1} << 23;  // entries from which giving memory back is worth a system call a task
 
 /// The columns that occur here and belong to others: a bit each, and each one's place among the ghosts.
 class Ghosts {
@@ -86,55 +88,66 @@ class Ghosts {
   std::vector<Index> place_;  // empty: in ascending order
 };
 
-/// The row of the share that each row of the result has its entries from, -1 for none: the owned rows, then the foreign
-/// ones, whose numbers are `foreign`.
+/// Where each row of the share goes: an owned row to its place, a foreign one behind them, in the order of `foreign`, which
+/// is made here. -1: a foreign row without entries.
 template <class V>
-std::vector<std::int64_t> sources(const Share<V>& share, const Ownership& rows, int me,
-                                  std::vector<GlobalIndex>& foreign) {
-  std::vector<std::int64_t> from(static_cast<std::size_t>(rows.count(me)), -1), others;
+std::vector<std::int64_t> places(const Share<V>& share, const Ownership& rows, int me,
+                                 std::vector<GlobalIndex>& foreign) {
+  const auto owned = rows.count(me);
+  std::vector<std::int64_t> to(static_cast<std::size_t>(share.entries.rows), -1), others;
+  std::vector<bool> taken(static_cast<std::size_t>(owned));
+  const auto twice = [](GlobalIndex id) {
+    return "distribute: row " + std::to_string(id) + " is twice in a share";
+  };
   for (std::int64_t r = 0; r < share.entries.rows; ++r) {
     const auto id = share.row_id(r);
-    require(id >= 0 && id < rows.size(), "distribute: row " + std::to_string(id) + " of a matrix with " +
-                                             std::to_string(rows.size()) + " rows");
+    if (id < 0 || id >= rows.size())
+      throw Error(Errc::invalid_argument, "distribute: row " + std::to_string(id) + " of a matrix with " +
+                                              std::to_string(rows.size()) + " rows");
     if (rows.owner(id) != me) {
       if (share.entries.indptr.data[r] < share.entries.indptr.data[r + 1]) others.push_back(r);
       continue;
     }
-    auto& source = from[static_cast<std::size_t>(rows.local(id))];
-    require(source < 0, "distribute: row " + std::to_string(id) + " is twice in a share");
-    source = r;
+    const auto place = rows.local(id);
+    if (taken[static_cast<std::size_t>(place)]) throw Error(Errc::invalid_argument, twice(id));
+    taken[static_cast<std::size_t>(place)] = true;
+    to[static_cast<std::size_t>(r)] = place;
   }
   std::ranges::sort(others, {},
                     [&](std::int64_t r) { return std::pair(rows.owner(share.row_id(r)), share.row_id(r)); });
   for (const auto r : others) {
-    require(foreign.empty() || foreign.back() != share.row_id(r),
-            "distribute: row " + std::to_string(share.row_id(r)) + " is twice in a share");
-    foreign.push_back(share.row_id(r)), from.push_back(r);
+    const auto id = share.row_id(r);
+    if (!foreign.empty() && foreign.back() == id) throw Error(Errc::invalid_argument, twice(id));
+    to[static_cast<std::size_t>(r)] = owned + std::ssize(foreign);
+    foreign.push_back(id);
   }
-  return from;
+  return to;
 }
 
-/// The two blocks: entries in owned columns and entries in ghosts.
+/// The two blocks, of `rows` rows: entries in owned columns and entries in ghosts. Walks the share in its own order, so
+/// that what was read can go.
 template <class V>
-void split(const Csr<V>& a, const std::vector<std::int64_t>& from, const Ghosts& ghosts, Csr<V>& local,
-           Csr<V>& halo) {
-  const auto rows = static_cast<std::int64_t>(from.size());
+void split(const Share<V>& share, std::int64_t rows, const std::vector<std::int64_t>& to,
+           const Ghosts& ghosts, Csr<V>& local, Csr<V>& halo) {
+  const auto& a = share.entries;
   auto local_ptr = allocate<Offset>(rows + 1), halo_ptr = allocate<Offset>(rows + 1);
-  local_ptr.data[0] = halo_ptr.data[0] = 0;
-  const auto each_row = [&](auto&& f) {
-    parallel_ranges(rows, kGrain, [&](std::int64_t first, std::int64_t last) {
-      for (auto i = first; i < last; ++i) {
-        const auto r = from[static_cast<std::size_t>(i)];
-        f(i, r < 0 ? 0 : a.indptr.data[r], r < 0 ? 0 : a.indptr.data[r + 1]);
-      }
+  std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
+  const auto each_row = [&](auto&& f, auto&& done) {
+    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+      for (auto r = first; r < last; ++r)
+        if (const auto at = to[static_cast<std::size_t>(r)]; at >= 0)
+          f(at, a.indptr.data[r], a.indptr.data[r + 1]);
+      done(a.indptr.data[first], a.indptr.data[last]);
       poll_interrupt();
     });
   };
-  each_row([&](std::int64_t i, Offset first, Offset last) {
-    Offset mine = 0;
-    for (auto k = first; k < last; ++k) mine += ghosts.mine(a.indices.data[k]);
-    local_ptr.data[i + 1] = mine, halo_ptr.data[i + 1] = last - first - mine;
-  });
+  each_row(
+      [&](std::int64_t row, Offset first, Offset last) {
+        Offset mine = 0;
+        for (auto k = first; k < last; ++k) mine += ghosts.mine(a.indices.data[k]);
+        local_ptr.data[row + 1] = mine, halo_ptr.data[row + 1] = last - first - mine;
+      },
+      [](Offset, Offset) {});
   std::partial_sum(local_ptr.data, local_ptr.data + rows + 1, local_ptr.data);
   std::partial_sum(halo_ptr.data, halo_ptr.data + rows + 1, halo_ptr.data);
 
@@ -142,17 +155,25 @@ void split(const Csr<V>& a, const std::vector<std::int64_t>& from, const Ghosts&
   auto local_indices = allocate<Index>(local_nnz), halo_indices = allocate<Index>(halo_nnz);
   Array<V> local_values, halo_values;
   if constexpr (!is_pattern<V>) local_values = allocate<V>(local_nnz), halo_values = allocate<V>(halo_nnz);
-  each_row([&](std::int64_t i, Offset first, Offset last) {
-    auto at = local_ptr.data[i], ghost_at = halo_ptr.data[i];
-    for (auto k = first; k < last; ++k) {
-      const auto j = a.indices.data[k];
-      const bool mine = ghosts.mine(j);
-      if constexpr (!is_pattern<V>)
-        (mine ? local_values.data[at] : halo_values.data[ghost_at]) = a.values.data[k];
-      if (mine) local_indices.data[at++] = ghosts.local(j);
-      else halo_indices.data[ghost_at++] = ghosts.place(j);
-    }
-  });
+  each_row(
+      [&](std::int64_t row, Offset first, Offset last) {
+        auto at = local_ptr.data[row], ghost_at = halo_ptr.data[row];
+        for (auto k = first; k < last; ++k) {
+          const auto j = a.indices.data[k];
+          const bool mine = ghosts.mine(j);
+          if constexpr (!is_pattern<V>)
+            (mine ? local_values.data[at] : halo_values.data[ghost_at]) = a.values.data[k];
+          if (mine) local_indices.data[at++] = ghosts.local(j);
+          else halo_indices.data[ghost_at++] = ghosts.place(j);
+        }
+      },
+      [&](Offset first, Offset last) {
+        if (!share.consumed || a.nnz() < kForget) return;
+        forget_bytes(const_cast<Index*>(a.indices.data + first),
+                     (last - first) * std::int64_t{sizeof(Index)});
+        if constexpr (!is_pattern<V>)
+          forget_bytes(const_cast<V*>(a.values.data + first), (last - first) * value_bytes<V>);
+      });
   local.rows = halo.rows = rows;
   local.indptr = local_ptr, local.indices = local_indices, local.values = local_values;
   halo.indptr = halo_ptr, halo.indices = halo_indices, halo.values = halo_values;
@@ -178,13 +199,13 @@ DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownershi
   validate(a, true);
   const int me = comm->rank();
   std::vector<GlobalIndex> foreign;
-  const auto from = sources(share, *rows, me, foreign);
+  const auto to = places(share, *rows, me, foreign);
   Ghosts ghosts(*cols, me);
   ghosts.collect(a);
 
   DistCsr<V> d;
   d.comm = comm, d.row_owners = rows, d.col_owners = cols;
-  split(a, from, ghosts, d.local, d.halo);
+  split(share, rows->count(me) + std::ssize(foreign), to, ghosts, d.local, d.halo);
   d.local.cols = cols->count(me), d.halo.cols = static_cast<std::int64_t>(ghosts.numbers().size());
   d.plan = std::make_shared<const CommPlan>(plan_exchange(*comm, *cols, ghosts.numbers()));
   d.sums = std::make_shared<const CommPlan>(plan_exchange(*comm, *rows, foreign));

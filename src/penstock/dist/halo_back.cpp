@@ -7,10 +7,16 @@ namespace penstock {
 HaloBack::HaloBack(std::string_view strategy, const HaloContext& c)
     : plan_(c.plan),
       ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)),
-      received_(allocate<std::byte>(c.plan->sent() * c.entry_bytes)),
-      exchange_(halo::way_back(strategy)(
-          c.comm, halo::messages(plan_->receive_ranks, plan_->receive_offsets, ghosts_.data, c.entry_bytes),
-          halo::messages(plan_->send_ranks, plan_->send_offsets, received_.data, c.entry_bytes))) {}
+      received_(allocate<std::byte>(c.plan->sent() * c.entry_bytes)) {
+  if (strategy == "reduce") {
+    exchange_ = halo::reduction(c, ghosts_.data, received_.data);
+    return;
+  }
+  const auto make = strategy == "gather" ? halo::gather : halo::way_back(strategy);
+  exchange_ =
+      make(c.comm, halo::messages(plan_->receive_ranks, plan_->receive_offsets, ghosts_.data, c.entry_bytes),
+           halo::messages(plan_->send_ranks, plan_->send_offsets, received_.data, c.entry_bytes));
+}
 
 void HaloBack::begin() {
   const ScopedTimer timer(&times_.pack);

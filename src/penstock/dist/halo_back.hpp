@@ -12,7 +12,8 @@ namespace penstock {
 class HaloBack {
  public:
   /// By isend, persistent, neighborhood or put; the others, which are ways to read scattered entries, go back by isend.
-  /// Collective.
+  /// Also "gather" (one rank owns every entry) and "reduce" (float64, each rank has ghosts of one owner, who has none; the
+  /// sums may differ in the last bits). Collective.
   HaloBack(std::string_view strategy, const HaloContext& context);
 
   void* values() {

@@ -18,6 +18,8 @@ std::unique_ptr<Exchange> isend(std::shared_ptr<Comm>, std::vector<Message>, std
 std::unique_ptr<Exchange> persistent(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
 std::unique_ptr<Exchange> neighborhood(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
 std::unique_ptr<Exchange> put(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
+std::unique_ptr<Exchange> gather(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
+std::unique_ptr<Exchange> reduction(const HaloContext&, const std::byte* ghosts, std::byte* received);
 std::unique_ptr<Halo> indexed(const HaloContext&);
 std::unique_ptr<Halo> sync(const HaloContext&);
 
