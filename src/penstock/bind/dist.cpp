@@ -59,12 +59,13 @@ DistMatrix of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int6
 }
 
 DistMatrix of_share(const std::shared_ptr<Comm>& comm, const Matrix& a, const std::optional<ReadArray<GlobalIndex>>& ids,
-                    std::int64_t first_row, const Partition& p, const std::string& halo, const std::string& sums,
-                    const std::string& algorithm, std::optional<AnySchedule> schedule) {
+                    std::int64_t first_row, bool cut, const Partition& p, const std::string& halo,
+                    const std::string& sums, const std::string& algorithm, std::optional<AnySchedule> schedule) {
   Array<const GlobalIndex> rows;
   if (ids) rows = share(*ids);
   return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
-    return cut_share(Share<V>{rows, first_row, csr}, p, comm->rank());
+    const Share<V> given{rows, first_row, csr, true};
+    return cut ? cut_share(given, p, comm->rank()) : given;
   });
 }
 
@@ -90,15 +91,13 @@ Partition balanced(const std::shared_ptr<Comm>& comm, std::int64_t first_row, co
 }
 
 Partition of_lengths(const std::string& kind, const ReadArray<Offset>& offsets, std::int64_t cols, std::int64_t parts) {
+  require(offsets.shape(0) > 0, "offsets: one more than there are rows");
   // These kinds ask how long rows are, never which columns they have.
   const auto indptr = share(offsets);
   Csr<One> lengths{indptr.size - 1, cols, indptr, {nullptr, indptr.data[indptr.size - 1], {}, {}}, {}};
   const nb::gil_scoped_release release;
-  if (kind == "contiguous") return partition::contiguous(lengths, parts);
-  if (kind == "balanced") return partition::balanced(lengths, parts);
-  if (kind == "grid") return partition::grid(lengths, parts);
-  if (kind == "bins") return partition::bins(lengths, parts);
-  throw Error(Errc::invalid_argument, "partition '" + kind + "' needs the whole matrix on one rank");
+  require(kind == "bins" || kind == "balanced", "partition '" + kind + "' needs the whole matrix on one rank");
+  return kind == "bins" ? partition::bins(lengths, parts) : partition::balanced(lengths, parts);
 }
 
 }  // namespace
@@ -109,8 +108,9 @@ void dist(nb::module_& m) {
         arg("schedule").none());
   m.def("dist_of_rows", of_rows, arg("comm"), arg("a"), arg("first"), arg("last"), arg("partition"), arg("halo"),
         arg("sums"), arg("algorithm"), arg("schedule").none());
-  m.def("dist_of_share", of_share, arg("comm"), arg("a"), arg("row_ids").none(), arg("first_row"), arg("partition"),
-        arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none());
+  m.def("dist_of_share", of_share, arg("comm"), arg("a"), arg("row_ids").none(), arg("first_row"), arg("cut"),
+        arg("partition"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none(),
+        "From rows with the numbers of the whole matrix; `a` is used up, its entries must not be read again.");
   m.def("dist_of_root", of_root, arg("comm"), arg("a").none(), arg("partition"), arg("root"), arg("masters"),
         arg("dtype"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none());
   m.def("dist_partition", [](Comm& comm, const Partition* p, int root) {
@@ -119,6 +119,15 @@ void dist(nb::module_& m) {
   }, arg("comm"), arg("partition").none(), arg("root"));
   m.def("dist_balanced", balanced, arg("comm"), arg("first_row"), arg("offsets"), arg("rows"), arg("cols"));
   m.def("partition_of_lengths", of_lengths, arg("kind"), arg("offsets"), arg("cols"), arg("parts"));
+  m.def("partition_of_shape", [](const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
+    const Csr<One> shape{rows, cols, {}, {}, {}};
+    require(kind == "contiguous" || kind == "grid", "partition '" + kind + "' needs more than the shape");
+    return kind == "grid" ? partition::grid(shape, parts) : partition::contiguous(shape, parts);
+  }, arg("kind"), arg("rows"), arg("cols"), arg("parts"));
+  m.def("partition_of_owners", [](const ReadArray<Index>& owners, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
+    const Csr<One> shape{rows, cols, {}, {}, {}};
+    return partition::labels(shape, share(owners), parts);
+  }, arg("owners"), arg("rows"), arg("cols"), arg("parts"));
   m.def("halo_names", [] {
     std::vector<std::string> names;
     for (const auto n : halo_names({})) names.emplace_back(n);

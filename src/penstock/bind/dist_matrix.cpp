@@ -100,6 +100,14 @@ void dist_matrix(nb::module_& m) {
       })
       .def_prop_ro("local_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
       .def_prop_ro("halo_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
+      .def("counts", [](const DistMatrix& a, bool of_x) {
+        return visit(a, [&](const auto& p) {
+          const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
+          std::vector<std::int64_t> counts;
+          for (int r = 0; r < owners.ranks(); ++r) counts.push_back(owners.count(r));
+          return list_of(counts);
+        });
+      }, arg("of_x"))
       .def_prop_ro("nbytes", [](const DistMatrix& a) {
         return visit(a, [](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); });
       })

@@ -33,7 +33,7 @@ NB_MODULE(_core, m) {
   penstock::bind::device_op(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
-  penstock::bind::comm(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
+  penstock::bind::comm(m);
 }
