@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
+    from penstock.dist import linalg
     from penstock.dist._comm import run, world
     from penstock.dist._matrix import csr_array
 
@@ -24,6 +25,7 @@ _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
     "csr_array": "_matrix",
+    "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
 }
@@ -32,6 +34,7 @@ __all__ = [
     "Comm",
     "CommError",
     "csr_array",
+    "linalg",
     "run",
     "world",
 ]

@@ -36,4 +36,5 @@ NB_MODULE(_core, m) {
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
   penstock::bind::comm(m);
+  penstock::bind::dist_solver(m);
 }
