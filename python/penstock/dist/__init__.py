@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist import linalg
     from penstock.dist._comm import run, world
+    from penstock.dist._gpu import gpu_halo_names
     from penstock.dist._matrix import csr_array
 
 # name -> the module of this package that holds it; imported when first asked for
@@ -25,6 +26,7 @@ _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
     "csr_array": "_matrix",
+    "gpu_halo_names": "_gpu",
     "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
@@ -34,6 +36,7 @@ __all__ = [
     "Comm",
     "CommError",
     "csr_array",
+    "gpu_halo_names",
     "linalg",
     "run",
     "world",

@@ -218,7 +218,7 @@ const DistTimes& DistProductGpu<V>::times() {
     const auto add = [&](auto& link) {
       if (!link) return;
       const auto& t = link->times();
-      times_.wait += t.wait;
+      times_.wait += t.wait, times_.pack += t.pack, times_.copy += t.copy;
       times_.sent_bytes += t.sent_bytes, times_.received_bytes += t.received_bytes;
       times_.messages += t.messages;
       link->clear_times();
