@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist import csgraph, linalg
     from penstock.dist._comm import run, world
+    from penstock.dist._gpu import gpu_halo_names
     from penstock.dist._matrix import csr_array
 
 # name -> the module of this package that holds it; imported when first asked for
@@ -26,6 +27,7 @@ _lazy = {
     "CommError": "_comm",
     "csgraph": "csgraph",
     "csr_array": "_matrix",
+    "gpu_halo_names": "_gpu",
     "linalg": "linalg",
     "run": "_comm",
     "world": "_comm",
@@ -36,6 +38,7 @@ __all__ = [
     "CommError",
     "csgraph",
     "csr_array",
+    "gpu_halo_names",
     "linalg",
     "run",
     "world",

@@ -267,6 +267,11 @@ def cg(
     checkpoint of another solve or one that is broken; OSError where a checkpoint cannot be written; CommError where a
     rank is lost.
     """
+    if A._gpu is not None:
+        plain = M is None or M == "jacobi" if isinstance(M, (str, type(None))) else False
+        others = callback is not None or checkpoint is not None or not plain
+        if not any_rank(A.comm, [others or as_array(b).ndim != 1])[0]:
+            return A._gpu.cg(b, x0, rtol, atol, maxiter, M)
     return _solve(
         "cg",
         A,

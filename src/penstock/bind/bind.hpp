@@ -48,6 +48,7 @@ void probe(nb::module_&);
 void partition_rows(nb::module_&);
 void dist_matrix(nb::module_&);
 void dist(nb::module_&);
+void dist_gpu(nb::module_&);
 void comm(nb::module_&);
 void dist_solver(nb::module_&);
 

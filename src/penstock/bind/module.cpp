@@ -37,6 +37,7 @@ NB_MODULE(_core, m) {
   penstock::bind::partition_rows(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
+  penstock::bind::dist_gpu(m);
   penstock::bind::comm(m);
   penstock::bind::dist_solver(m);
 }
