@@ -53,9 +53,6 @@ class csr_array:
         How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
         "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
         The last two are those of Page and Kogge (2018).
-        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each; "reduce", by
-        a reduction along each grid row (plus_times in float64); "gather", y ends up on rank 0 as a whole. The last two
-        are those of Page and Kogge (2018).
     device : ps.device(n), optional
         Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` with one
         vector and `ps.dist.linalg.cg` with M None or "jacobi"; x and out may be arrays on that GPU (DLPack) or NumPy's.
