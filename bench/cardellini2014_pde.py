@@ -2,8 +2,8 @@
 
 pdeN is the paper's: an advection-diffusion equation on the unit cube, central differences, N^3 rows of at most 7
 entries (section VI), with the coefficients of PSBLAS's pdegen test; the paper prints none. `symmetric` has no
-advection, for CG: the same size and pattern. `couplings` keeps those entries of pdeN's pattern that join rows of two ranks: its
-product is an exchange and little more.
+advection, for CG: the same size and pattern. `couplings` keeps those entries of pdeN's pattern that join rows of two
+ranks: its product is an exchange and little more.
 """
 
 from __future__ import annotations
