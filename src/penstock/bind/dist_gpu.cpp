@@ -69,7 +69,7 @@ std::byte* staged(const DistGpu& g, Array<std::byte>& area, std::int64_t bytes) 
 
 template <class S, class V>
 bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring, const nb::object& alpha,
-                 const nb::object& beta) {
+                 const nb::object& beta, int times) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -87,7 +87,8 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   try {
     if (!x_here) copy_async(xs, from, x_bytes, stream);
     if (!y_here && !(scale.beta == S::zero())) copy_async(ys, to, y_bytes, stream);
-    product.template multiply<S>(reinterpret_cast<const T*>(xs), reinterpret_cast<T*>(ys), scale, stream);
+    for (int i = 0; i < times; ++i)
+      product.template multiply<S>(reinterpret_cast<const T*>(xs), reinterpret_cast<T*>(ys), scale, stream);
     record(*g.done, stream);
     synchronize_with(*product.matrix().comm, *g.done, "a distributed product");  // other ranks may have failed
     if (!y_here) copy_async(to, ys, y_bytes, stream);
@@ -101,7 +102,7 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
 }
 
 void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring, const nb::object& alpha,
-             const nb::object& beta) {
+             const nb::object& beta, int times) {
   visit(g, [&](const auto& p) {
     require(std::int64_t(x.shape(0)) == p.matrix().cols() && std::int64_t(y.shape(0)) == p.matrix().rows(),
             "distributed product: this rank has " + std::to_string(p.matrix().cols()) + " entries of x and " +
@@ -109,7 +110,7 @@ void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::stri
                 std::to_string(y.shape(0)));
   });
 #define X(S, V) \
-  if (try_product<S, V>(g, x, y, semiring, alpha, beta)) return;
+  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
   throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
@@ -191,7 +192,8 @@ void dist_gpu(nb::module_& m) {
       .def("clear_times", [](const DistGpu& g) { visit(g, [](auto& p) { p.clear_times(); }); });
   m.def("dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
         "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
-  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none());
+  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
+        arg("times") = 1, "`times` queues so many in a row, as a solver does: for measurements.");
   m.def("dist_gpu_cg", solve_cg, arg("g"), arg("b"), arg("x"), arg("diagonal").none(), arg("options"));
   m.def("gpu_halo_names", [] {
     std::vector<std::string> names;
