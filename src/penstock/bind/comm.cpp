@@ -265,17 +265,22 @@ void comm(nb::module_& m) {
   c.def("all_reduce", &all_reduce<std::int64_t>, nb::arg("values").noconvert(), nb::arg("op") = "sum");
   c.def("broadcast", &broadcast, nb::arg("a"), nb::arg("root") = 0,
         "Writes the root's array into that of every other rank; same shape and dtype, C-contiguous.");
-  c.def("all_gather", &all_gather, nb::arg("a"),
+  c.def("all_gather", &all_gather, nb::arg("a"), nb::sig("def all_gather(self, a: object) -> numpy.ndarray"),
         "The arrays of all ranks, stacked: result[r] is what rank r gave. Same shape and dtype on all ranks.");
   c.def("gather", &gather, nb::arg("a"), nb::arg("root").none() = nb::none(),
+        nb::sig("def gather(self, a: object, root: int | None = None) -> typing.Any"),
         "A list of the arrays of all ranks, of any shapes and dtypes: at the root (None elsewhere), or for everyone.");
   c.def("scatter", &scatter, nb::arg("arrays").none(), nb::arg("root") = 0,
+        nb::sig("def scatter(self, arrays: list | None, root: int = 0) -> numpy.ndarray"),
         "Gives rank r the r-th of the root's arrays; elsewhere `arrays` is not looked at.");
   c.def("all_to_all", &all_to_all, nb::arg("arrays"),
+        nb::sig("def all_to_all(self, arrays: list) -> list[numpy.ndarray]"),
         "arrays[r] goes to rank r; result[r] is what came from rank r. Any shapes and dtypes.");
   c.def("share", &share_object, nb::arg("object").none(), nb::arg("root") = 0,
+        nb::sig("def share(self, object: typing.Any, root: int = 0) -> typing.Any"),
         "The root's Python object on every rank, by pickle (the root keeps its own).");
   c.def("collect", &collect, nb::arg("object").none(), nb::arg("root").none() = nb::none(),
+        nb::sig("def collect(self, object: typing.Any, root: int | None = None) -> typing.Any"),
         "A list of every rank's Python object, by pickle: at the root (None elsewhere), or for everyone.");
   c.def("split", [](Comm& comm, int color, int key) { return std::shared_ptr<Comm>(comm.split(color, key)); },
         nb::arg("color"), nb::arg("key") = 0, nb::call_guard<nb::gil_scoped_release>(),
