@@ -33,4 +33,5 @@ NB_MODULE(_core, m) {
   penstock::bind::device_op(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
+  penstock::bind::comm_measure(m);
 }
