@@ -46,6 +46,7 @@ void probe(nb::module_&);
 void partition_rows(nb::module_&);
 void comm(nb::module_&);
 void comm_mpi(nb::module_&);
+void comm_measure(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

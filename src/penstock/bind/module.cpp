@@ -35,4 +35,5 @@ NB_MODULE(_core, m) {
   penstock::bind::partition_rows(m);
   penstock::bind::comm(m);
   penstock::bind::comm_mpi(m);
+  penstock::bind::comm_measure(m);
 }
