@@ -71,7 +71,9 @@ class Mpi:
 
     def tool(self, *names: str) -> str | None:
         """A program of this MPI: beside its library, else on the PATH."""
-        for parent in self.libmpi.parents[:4]:  # lib, lib64, lib/x86_64-linux-gnu, lib/.../openmpi/lib
+        for parent in self.libmpi.parents[
+            :4
+        ]:  # lib, lib64, lib/x86_64-linux-gnu, lib/.../openmpi/lib
             for name in names:
                 path = parent.parent / "bin" / name
                 if os.access(path, os.X_OK):
@@ -176,7 +178,9 @@ def find() -> Mpi:
         return wanted
     known = list(candidates())
     if not known:
-        raise CommError(f"no MPI library is found: {INSTALL}, or say where it is: PENSTOCK_MPI=folder")
+        raise CommError(
+            f"no MPI library is found: {INSTALL}, or say where it is: PENSTOCK_MPI=folder"
+        )
     kind = started.flavour if started else None
     return next((m for m in known if m.flavour == kind), known[0])
 
@@ -244,11 +248,22 @@ def plugin(mpi: Mpi) -> Path:
     os.close(handle)
     try:
         source = _sources()
-        words = ["-O2", "-w", "-shared", "-fPIC", f"-I{source}", str(source / "mpi" / "plugin.c"), "-o", made]
+        words = [
+            "-O2",
+            "-w",
+            "-shared",
+            "-fPIC",
+            f"-I{source}",
+            str(source / "mpi" / "plugin.c"),
+            "-o",
+            made,
+        ]
         ran = subprocess.run([mpicc, *words], capture_output=True, text=True, check=False)
         if ran.returncode:
             last = " ".join((ran.stdout + ran.stderr).split())[-400:]
-            raise CommError(f"{mpicc} cannot compile the MPI plugin (a C compiler is needed): {last}")
+            raise CommError(
+                f"{mpicc} cannot compile the MPI plugin (a C compiler is needed): {last}"
+            )
         if not _is_plugin(Path(made), mpi.flavour):
             raise CommError(
                 f"{mpicc} compiles for another MPI than {mpi.libmpi} ({FLAVOURS[mpi.flavour]}): set "
