@@ -19,7 +19,7 @@ from penstock._place import device, empty, host, managed, pinned
 from penstock._schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, generate, linalg, partition, reorder
+    from penstock import csgraph, dist, generate, linalg, partition, reorder
     from penstock._edges import from_edges
     from penstock._io import load, open, save
     from penstock._probe import machine
@@ -39,6 +39,7 @@ _lazy = {
     "machine": "penstock._probe",
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
+    "dist": "penstock.dist",
     "linalg": "penstock.linalg",
     "partition": "penstock.partition",
     "reorder": "penstock.reorder",
@@ -60,6 +61,7 @@ __all__ = [
     "csgraph",
     "csr_array",
     "device",
+    "dist",
     "empty",
     "from_edge_index",
     "from_edges",

@@ -45,6 +45,7 @@ void device_op(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);
 void comm_measure(nb::module_&);
+void comm(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

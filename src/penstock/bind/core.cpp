@@ -46,6 +46,7 @@ nb::dict as_dict(const Machine& m, bool measured) {
 void core(nb::module_& m) {
   static nb::object placement_error = nb::exception<Error>(m, "PlacementError", PyExc_ValueError);
   static nb::object not_compiled_error = nb::exception<Error>(m, "NotCompiledError", PyExc_RuntimeError);
+  static nb::object comm_error = nb::exception<Error>(m, "CommError", PyExc_RuntimeError);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
@@ -55,6 +56,7 @@ void core(nb::module_& m) {
       if (e.code() == Errc::out_of_memory) type = PyExc_MemoryError;
       if (e.code() == Errc::not_accessible) type = placement_error.ptr();
       if (e.code() == Errc::not_compiled) type = not_compiled_error.ptr();
+      if (e.code() == Errc::comm) type = comm_error.ptr();
       PyErr_SetString(type, e.what());
     }
   });

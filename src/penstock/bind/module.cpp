@@ -34,4 +34,5 @@ NB_MODULE(_core, m) {
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
   penstock::bind::comm_measure(m);
+  penstock::bind::comm(m);
 }

@@ -14,6 +14,9 @@ namespace penstock {
 
 enum class Reduce { sum, min, max };
 
+/// Seconds that a rank waits for others before it gives up: PENSTOCK_COMM_TIMEOUT, or 300. Throws Error{invalid_argument}.
+double default_timeout();
+
 /// A message of an exchange that is carried out again and again, always with the same memory.
 struct Message {
   int rank = 0;  // whom it goes to or comes from

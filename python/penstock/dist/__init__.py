@@ -1,0 +1,47 @@
+"""Matrices shared out among ranks: threads of this process, or processes under MPI.
+
+>>> import numpy as np, penstock as ps
+>>> def total(comm):
+...     x = np.array([comm.rank + 1.0])
+...     comm.all_reduce(x)
+...     return float(x[0])
+>>> ps.dist.run(total, 3)
+[6.0, 6.0, 6.0]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock._core import Comm, CommError
+    from penstock.dist._comm import run, world
+
+# name -> the module of this package that holds it; imported when first asked for
+_lazy = {
+    "Comm": "_comm",
+    "CommError": "_comm",
+    "run": "_comm",
+    "world": "_comm",
+}
+
+__all__ = [
+    "Comm",
+    "CommError",
+    "run",
+    "world",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _lazy:
+        raise AttributeError(f"module 'penstock.dist' has no attribute {name!r}")
+    module = importlib.import_module(f"penstock.dist.{_lazy[name]}")
+    value = module if _lazy[name] == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

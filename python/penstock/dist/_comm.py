@@ -1,0 +1,136 @@
+"""Ranks that are threads of this process, and the ranks that the program was started with."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from penstock import _core
+from penstock._core import Comm, CommError
+
+__all__ = ["Comm", "CommError", "run", "world"]
+
+T = TypeVar("T")
+
+_SECONDS_TO_STOP = 10.0  # for other ranks after Ctrl-C, before they are left to themselves
+
+
+class _Ranks:
+    """What the ranks of one `run` came to."""
+
+    def __init__(self, comms: list[Comm]) -> None:
+        self.comms = comms
+        self.results: list[Any] = [None] * len(comms)
+        self.errors: list[tuple[int, BaseException]] = []  # in the order in which they happened
+
+    def play(self, rank: int, f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+        comm = self.comms[rank]
+        try:
+            self.results[rank] = f(comm, *args, **kwargs)
+        except BaseException as e:
+            self.errors.append((rank, e))
+            comm.fail(f"{type(e).__name__}: {e}" if str(e) else type(e).__name__)
+        finally:
+            _core.leave(comm)
+
+    def first_error(self) -> tuple[int, BaseException] | None:
+        """The first that is not the echo of another rank's."""
+        causes = [e for e in self.errors if not isinstance(e[1], CommError)]
+        return (causes or self.errors or [None])[0]
+
+
+def run(
+    f: Callable[..., T], ranks: int, *args: Any, timeout: float | None = None, **kwargs: Any
+) -> list[T]:
+    """Calls `f(comm, *args, **kwargs)` once a rank, on threads of this process.
+
+    Parameters
+    ----------
+    f : callable
+        What each rank does. Its first argument is the rank's `Comm`. Arguments are the same objects on all ranks.
+    ranks : int
+        Rank 0 runs on the calling thread, every other one on a thread of its own.
+    timeout : float, optional
+        Seconds that a rank waits for others before it gives up; by default PENSTOCK_COMM_TIMEOUT, or 300.
+
+    Returns
+    -------
+    list
+        What each rank returned.
+
+    Raises
+    ------
+    Exception
+        The first exception of any rank, with a note that names the rank. It stops the other ranks at their next call
+        of `comm`, and is raised when all have stopped. Ctrl-C does the same.
+    CommError
+        Where ranks wait for one another in vain.
+
+    Examples
+    --------
+    >>> import penstock as ps
+    >>> ps.dist.run(lambda comm, x: x + comm.rank, 3, 10)
+    [10, 11, 12]
+    """
+    group = _Ranks(_core.threads_group(ranks, timeout or 0.0))
+    threads = [
+        threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(group.play, rank, f, args, kwargs),
+            name=f"penstock rank {rank}",
+            daemon=True,
+        )
+        for rank in range(1, ranks)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        group.play(0, f, args, kwargs)
+        for thread in threads:
+            thread.join()
+    except KeyboardInterrupt as e:  # while waiting for the others
+        group.errors.insert(0, (0, e))
+        group.comms[0].fail("KeyboardInterrupt")
+        for thread in threads:
+            thread.join(_SECONDS_TO_STOP)
+    error = group.first_error()
+    if error is None:
+        return group.results
+    rank, exception = error
+    if hasattr(exception, "add_note"):  # Python 3.11
+        exception.add_note(f"raised by rank {rank} of {ranks}")
+    raise exception
+
+
+# What mpiexec of Open MPI, of MPICH and its kin, and srun set for each process that they start. SLURM_NTASKS is not
+# among them: a batch script sees it too.
+_LAUNCHERS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")
+
+
+def launched_under_mpi() -> bool:
+    """Whether this process was started as one of several ranks, by what its launcher left in the environment."""
+    several = os.environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
+    return several or any(name in os.environ for name in _LAUNCHERS)
+
+
+def world(comm: Any = None) -> Comm:
+    """All ranks that this program was started with.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Comm, optional
+        The ranks of this communicator instead.
+
+    Returns
+    -------
+    Comm
+        MPI's ranks where a launcher started this process (`penstock run -n 4 script.py`, mpiexec, srun); else one rank.
+    """
+    if comm is None and not launched_under_mpi():
+        return _core.threads_group(1)[0]
+    from penstock.dist import _mpi
+
+    return _mpi.world(comm)

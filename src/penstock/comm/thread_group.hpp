@@ -1,0 +1,193 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+
+// What ranks that are threads share. Nobody but comm/thread*.cpp includes this.
+namespace penstock::thread_comm {
+
+/// Something happened: look again. A waiter reads the count, looks, and sleeps only while the count is as it was.
+class Bell {
+ public:
+  void ring() noexcept;
+  std::uint32_t count() const { return count_.load(std::memory_order_seq_cst); }
+  void sleep(std::uint32_t seen, std::chrono::milliseconds most);
+
+ private:
+  std::atomic<std::uint32_t> count_ = 0;
+  std::atomic<int> sleepers_ = 0;
+  std::mutex lock_;
+  std::condition_variable wake_;
+};
+
+/// Whether the ranks of threads() and of everything split from them can still go on. Ranks are those of threads().
+///
+/// Ranks read and write each other's memory. So that a rank which gives up may free its own: whoever touches the memory
+/// of others holds a Copying, which none gets after failed() is set, and whoever throws waits in settle() until all
+/// that are held have gone. The order of the two (flag, then look at the other's) is sequentially consistent.
+class Fate {
+ public:
+  explicit Fate(int ranks) : copying_(static_cast<std::size_t>(ranks)), gone_(static_cast<std::size_t>(ranks)) {}
+
+  bool failed() const noexcept { return failed_.load(std::memory_order_seq_cst); }
+  void fail(int rank, const std::string& why) noexcept;  // the first counts
+  [[noreturn]] void raise() const;                       // settle(), and Error{comm} with the reason
+  void settle() const noexcept;
+
+  void leave(int rank) noexcept;
+  bool someone_left() const noexcept { return left_.load(std::memory_order_acquire) != 0; }
+  bool left(int rank) const noexcept {
+    return gone_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
+  }
+
+ private:
+  friend class Copying;
+  std::atomic<bool> failed_ = false;
+  std::vector<std::atomic<int>> copying_;  // Copyings held, by rank
+  std::vector<std::atomic<bool>> gone_;
+  std::atomic<int> left_ = 0;
+  mutable std::mutex lock_;
+  std::string reason_;
+};
+
+class Copying {
+ public:
+  Copying(Fate& fate, int rank) : held_(fate.copying_[static_cast<std::size_t>(rank)]) {
+    held_.fetch_add(1, std::memory_order_seq_cst);
+    if (!fate.failed()) return;
+    held_.fetch_sub(1, std::memory_order_release);
+    fate.raise();
+  }
+  ~Copying() { held_.fetch_sub(1, std::memory_order_release); }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+
+ private:
+  std::atomic<int>& held_;
+};
+
+enum class Verb {
+  barrier,
+  broadcast,
+  all_gather,
+  all_gather_v,
+  gather_v,
+  scatter_v,
+  all_to_all_v,
+  all_reduce_sum,
+  all_reduce_min,
+  all_reduce_max,
+  reduce_sum,
+  persistent,
+  neighborhood,
+  indexed,
+  put,
+  split,
+  second_half,  // of a verb in which ranks read each other's memory: nobody leaves before all have read
+};
+const char* name(Verb verb);
+
+/// What a rank brings to a meeting: small data itself, or where it is.
+struct alignas(64) Slot {
+  static constexpr std::int64_t kInline = 512;  // 64 doubles: one meeting and no second half
+  Verb verb = Verb::barrier;
+  int root = 0;
+  std::int64_t bytes = 0;                 // the same on all ranks
+  const void* data = nullptr;             // of this rank
+  const std::int64_t* offsets = nullptr;  // of this rank
+  alignas(64) std::array<std::byte, kInline> small;
+};
+
+/// A message that waits for its other side in the box of its receiver.
+struct Post {
+  int from = 0, to = 0, tag = 0;
+  const std::byte* source = nullptr;  // of a send
+  std::byte* target = nullptr;        // of a receive
+  std::int64_t bytes = 0;
+  std::vector<std::byte> kept;  // of a short send: it is done before it is received
+  std::atomic<bool> done = false;
+};
+
+struct alignas(64) Seat {
+  std::atomic<std::int64_t> met = 0, summed = 0;  // meetings and started sums that this rank came to
+  std::array<Slot, 2> slots;                      // of odd and even meetings
+  std::array<std::vector<double>, 2> sums;        // of odd and even started sums
+  Bell bell;                                      // messages of this rank, either direction
+  std::mutex box;
+  std::vector<std::shared_ptr<Post>> sends, receives;  // to this rank, in order; not yet matched
+};
+
+struct Group {
+  Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_, bool first_);
+  int size() const { return static_cast<int>(first_ranks.size()); }
+  Seat& seat(int rank) { return seats[static_cast<std::size_t>(rank)]; }
+
+  std::shared_ptr<Fate> fate;
+  std::vector<int> first_ranks;  // the numbers of these ranks in threads()
+  double timeout;
+  bool first;    // made by threads(), not split
+  bool crowded;  // more ranks than CPUs: waiting at work takes time from those waited for
+  std::vector<Seat> seats;
+  alignas(64) std::atomic<std::int64_t> met = 0;  // of all ranks together
+  alignas(64) std::atomic<std::int64_t> summed = 0;
+  Bell met_bell, summed_bell;
+};
+
+/// One rank of a group.
+class Member {
+ public:
+  Member(std::shared_ptr<Group> g, int r)
+      : group(std::move(g)), rank(r), first_rank(group->first_ranks[static_cast<std::size_t>(r)]) {}
+
+  int size() const { return group->size(); }
+  Fate& fate() const { return *group->fate; }
+  Seat& seat(int r) const { return group->seat(r); }
+  /// Throws where the ranks cannot go on or the user wants to stop.
+  void check() const;
+  void require_rank(int r, const char* verb) const;
+  /// A mistake that other ranks cannot see: they fail with it.
+  [[noreturn]] void refuse(const std::string& what) const;
+
+  /// Waits until ready(); late(r): rank r is among those waited for.
+  template <class Ready, class Late>
+  void wait(Bell& bell, const Ready& ready, const Late& late, const char* verb) const {
+    const int rounds = group->crowded ? 4 : 100, looks = group->crowded ? 1 : 50;
+    for (int i = 0; i < rounds; ++i) {
+      for (int k = 0; k < looks; ++k)
+        if (ready()) return;
+      std::this_thread::yield();
+    }
+    wait_asleep(bell, std::cref(ready), std::cref(late), verb);
+  }
+
+  /// The slot of the coming meeting, filled in.
+  Slot& bring(Verb verb, int root = 0, std::int64_t bytes = 0, const void* data = nullptr,
+              const std::int64_t* offsets = nullptr);
+  /// What rank r brought to the last meeting; to be read before the next.
+  const Slot& brought(int r) const { return seat(r).slots[static_cast<std::size_t>(meetings & 1)]; }
+  /// All ranks come, and all bring the same verb, root and bytes.
+  void meet();
+  void meet_again();  // the second half
+  Copying copy() const { return Copying(fate(), first_rank); }
+
+  std::shared_ptr<Group> group;
+  int rank, first_rank;
+  std::int64_t meetings = 0, sums = 0;
+
+ private:
+  void come(Verb verb);
+  void wait_asleep(Bell& bell, const std::function<bool()>& ready, const std::function<bool(int)>& late,
+                   const char* verb) const;
+};
+
+}  // namespace penstock::thread_comm
