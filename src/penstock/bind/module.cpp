@@ -34,5 +34,7 @@ NB_MODULE(_core, m) {
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
   penstock::bind::comm_measure(m);
+  penstock::bind::dist_matrix(m);
+  penstock::bind::dist(m);
   penstock::bind::comm(m);
 }
