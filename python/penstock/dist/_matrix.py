@@ -260,14 +260,13 @@ class csr_array:
     # What it costs
 
     def metrics(self) -> Metrics:
-        """Entries, rows, halo, memory and traffic of all ranks, as `Partition.metrics` counts them. Collective."""
+        """Entries, rows, halo and traffic of all ranks, the same as `Partition.metrics`; `bytes` are those of the two
+        blocks and the vectors as they are held. Collective."""
         plan, sums = self._core.plan, self._core.sums_plan
         rows, cols = self.local_shape
         ghosts, foreign = int(plan["receive_offsets"][-1]), int(sums["receive_offsets"][-1])
         size = self.dtype.itemsize if self.dtype != np.bool_ else 8
-        entry = 4 + (self.dtype.itemsize if self.dtype != np.bool_ else 0)
-        held = self._core.held_rows
-        memory = self.local_nnz * entry + (held + 1) * 8 + (rows + cols + ghosts + foreign) * size
+        memory = self.nbytes + (rows + cols + ghosts + foreign) * size
         mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
         nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
         pairs: dict[tuple[int, int], int] = {}

@@ -100,9 +100,6 @@ void dist_matrix(nb::module_& m) {
       })
       .def_prop_ro("local_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
       .def_prop_ro("halo_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
-      .def_prop_ro("held_rows", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return p.matrix().local.rows; });
-      })
       .def("counts", [](const DistMatrix& a, bool of_x) {
         return visit(a, [&](const auto& p) {
           const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
