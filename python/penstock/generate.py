@@ -4,6 +4,8 @@ Every function returns a `csr_array` with sorted rows and without duplicates. `d
 pattern, which stores no values), `float32` or `float64`. Bad arguments raise ValueError before
 anything is allocated; a matrix that cannot fit the free memory raises MemoryError. `rmat` and
 `uniform` also run on a GPU (`device`) and make the same matrices there, bit for bit.
+
+`_keep` is for ps.dist, whose ranks make some rows each: the result has those rows alone.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ def rmat(
     dtype: Any = bool,
     seed: int = 0,
     device: Any = None,
+    _keep: Any = None,
 ) -> csr_array:
     """An R-MAT graph (Chakrabarti, Zhan, Faloutsos 2004).
 
@@ -87,10 +90,10 @@ def rmat(
         bool(undirected), bool(self_loops), bool(scramble), _dtype(dtype), _seed(seed),
     )  # fmt: skip
     if device is None:
-        made = _core.generate_rmat(*how)
+        made = _core.generate_rmat(*how, _keep)
     else:
         made, _ = _core.generate_rmat_gpu(*how, **_on(device))
-    return _wrap(made, symmetric=bool(undirected))
+    return _wrap(made, symmetric=bool(undirected) if _keep is None else None)
 
 
 def bter(
@@ -220,6 +223,7 @@ def uniform(
     dtype: Any = np.float64,
     seed: int = 0,
     device: Any = None,
+    _keep: Any = None,
 ) -> csr_array:
     """Entries at independent uniform positions (Erdos-Renyi), values uniform in (0, 1].
 
@@ -235,12 +239,17 @@ def uniform(
     per_row = _real("nnz_per_row", nnz_per_row)
     how = (rows, cols, per_row, _dtype(dtype), _seed(seed))
     if device is None:
-        return _wrap(_core.generate_uniform(*how))
+        return _wrap(_core.generate_uniform(*how, _keep))
     return _wrap(_core.generate_uniform_gpu(*how, **_on(device))[0])
 
 
 def banded(
-    n: int, diagonals: int | Sequence[int], *, dtype: Any = np.float64, seed: int = 0
+    n: int,
+    diagonals: int | Sequence[int],
+    *,
+    dtype: Any = np.float64,
+    seed: int = 0,
+    _keep: Any = None,
 ) -> csr_array:
     """n x n with full diagonals and values uniform in (0, 1].
 
@@ -264,7 +273,7 @@ def banded(
         offsets = list(range(-half, half + 1))
     else:
         offsets = [_integer("a diagonal", d) for d in diagonals]
-    return _wrap(_core.generate_banded(n, offsets, _dtype(dtype), _seed(seed)))
+    return _wrap(_core.generate_banded(n, offsets, _dtype(dtype), _seed(seed), _keep))
 
 
 def advection_diffusion(
@@ -274,6 +283,7 @@ def advection_diffusion(
     b: float = 3**-0.5,
     c: float = 0.0,
     dtype: Any = np.float64,
+    _keep: Any = None,
 ) -> csr_array:
     """-a laplace(u) + b . grad(u) + c u on the unit cube: pdeN of Cardellini et al. 2014.
 
@@ -288,10 +298,12 @@ def advection_diffusion(
     """
     a, b, c = _real("a", a), _real("b", b), _real("c", c)
     n = _integer("n", n)
-    return _wrap(_core.generate_advection_diffusion(n, a, b, c, _dtype(dtype)))
+    return _wrap(_core.generate_advection_diffusion(n, a, b, c, _dtype(dtype), _keep))
 
 
-def laplacian(shape: int | Sequence[int], *, dtype: Any = np.float64) -> csr_array:
+def laplacian(
+    shape: int | Sequence[int], *, dtype: Any = np.float64, _keep: Any = None
+) -> csr_array:
     """The 3-, 5- or 7-point Laplacian on a grid (nx,), (nx, ny) or (nx, ny, nz), x fastest.
 
     Twice the number of axes on the diagonal, -1 for each neighbour; symmetric positive definite.
@@ -305,7 +317,8 @@ def laplacian(shape: int | Sequence[int], *, dtype: Any = np.float64) -> csr_arr
     """
     extents = [shape] if np.ndim(shape) == 0 else list(shape)
     sizes = [_integer("an extent", e) for e in extents]
-    return _wrap(_core.generate_laplacian(sizes, _dtype(dtype)), symmetric=True)
+    made = _core.generate_laplacian(sizes, _dtype(dtype), _keep)
+    return _wrap(made, symmetric=True if _keep is None else None)
 
 
 def road_grid(

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist._comm import run, world
+    from penstock.dist._matrix import csr_array
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "csr_array": "_matrix",
     "run": "_comm",
     "world": "_comm",
 }
@@ -29,6 +31,7 @@ _lazy = {
 __all__ = [
     "Comm",
     "CommError",
+    "csr_array",
     "run",
     "world",
 ]

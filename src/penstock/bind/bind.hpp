@@ -47,6 +47,8 @@ void partition_rows(nb::module_&);
 void comm(nb::module_&);
 void comm_mpi(nb::module_&);
 void comm_measure(nb::module_&);
+void dist_matrix(nb::module_&);
+void dist(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

@@ -26,8 +26,12 @@ Matrix of_type(const std::string& dtype, Make&& make) {
 }
 
 Matrix rmat(int scale, double edge_factor, double a, double b, double c, bool undirected, bool self_loops,
-            bool scramble, const std::string& dtype, std::uint64_t seed) {
+            bool scramble, const std::string& dtype, std::uint64_t seed, const KeptRows* keep) {
   const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
+  if (keep)
+    return of_type(dtype, [&]<class V> {
+      return with_uniform_values<V>(generate_rmat(options, *keep), seed, undirected, *keep);
+    });
   return of_type(dtype,
                  [&]<class V> { return with_uniform_values<V>(generate_rmat(options), seed, undirected); });
 }
@@ -41,23 +45,34 @@ Matrix bter(const std::vector<std::int64_t>& degrees, const std::vector<double>&
 }
 
 Matrix uniform(std::int64_t rows, std::int64_t cols, double nnz_per_row, const std::string& dtype,
-               std::uint64_t seed) {
+               std::uint64_t seed, const KeptRows* keep) {
   const UniformOptions options{rows, cols, nnz_per_row, seed};
+  if (keep)
+    return of_type(dtype, [&]<class V> {
+      return with_uniform_values<V>(generate_uniform(options, *keep), seed, false, *keep);
+    });
   return of_type(dtype,
                  [&]<class V> { return with_uniform_values<V>(generate_uniform(options), seed, false); });
 }
 
 Matrix banded(std::int64_t n, const std::vector<std::int64_t>& offsets, const std::string& dtype,
-              std::uint64_t seed) {
+              std::uint64_t seed, const KeptRows* keep) {
+  if (keep)
+    return of_type(dtype, [&]<class V> {
+      return with_uniform_values<V>(generate_banded(n, offsets, *keep), seed, false, *keep);
+    });
   return of_type(dtype,
                  [&]<class V> { return with_uniform_values<V>(generate_banded(n, offsets), seed, false); });
 }
 
-Matrix advection_diffusion(std::int64_t n, double a, double b, double c, const std::string& dtype) {
+Matrix advection_diffusion(std::int64_t n, double a, double b, double c, const std::string& dtype,
+                           const KeptRows* keep) {
+  if (keep) return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}, *keep); });
   return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}); });
 }
 
-Matrix laplacian(const std::vector<std::int64_t>& extents, const std::string& dtype) {
+Matrix laplacian(const std::vector<std::int64_t>& extents, const std::string& dtype, const KeptRows* keep) {
+  if (keep) return of_type(dtype, [&]<class V> { return generate_laplacian<V>(extents, *keep); });
   return of_type(dtype, [&]<class V> { return generate_laplacian<V>(extents); });
 }
 
@@ -71,8 +86,14 @@ Matrix road_grid(std::int64_t nx, std::int64_t ny, double removed, double diagon
 
 void generate(nb::module_& m) {
   using nb::arg;
+  nb::class_<KeptRows>(m, "KeptRows", "Some rows, and a range of columns, of a matrix that is never made as a whole.");
+  m.def("kept_range", [](std::int64_t first, std::int64_t count, std::int64_t first_col, std::int64_t last_col) {
+    return KeptRows{.first = first, .count = count, .first_col = first_col, .last_col = last_col};
+  }, arg("first"), arg("count"), arg("first_col"), arg("last_col"));
+  m.def("kept_rows", [](const ReadArray<GlobalIndex>& numbers, std::int64_t rows) { return kept_rows(share(numbers), rows); },
+        arg("numbers"), arg("rows"));
   m.def("generate_rmat", rmat, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"),
-        arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"));
+        arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
   m.def("generate_bter", bter, arg("degrees"), arg("clustering"), arg("scramble"), arg("dtype"), arg("seed"));
   m.def("ideal_degrees", ideal_degrees, arg("vertices"), arg("average"), arg("max_degree"),
         nb::call_guard<nb::gil_scoped_release>());
@@ -82,11 +103,12 @@ void generate(nb::module_& m) {
         return ideal_clustering(degrees, max_clustering, global);
       },
       arg("degrees"), arg("max_clustering"), arg("clustering"));
-  m.def("generate_uniform", uniform, arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"));
-  m.def("generate_banded", banded, arg("n"), arg("offsets"), arg("dtype"), arg("seed"));
+  m.def("generate_uniform", uniform, arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"),
+        arg("keep").none() = nb::none());
+  m.def("generate_banded", banded, arg("n"), arg("offsets"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
   m.def("generate_advection_diffusion", advection_diffusion, arg("n"), arg("a"), arg("b"), arg("c"),
-        arg("dtype"));
-  m.def("generate_laplacian", laplacian, arg("extents"), arg("dtype"));
+        arg("dtype"), arg("keep").none() = nb::none());
+  m.def("generate_laplacian", laplacian, arg("extents"), arg("dtype"), arg("keep").none() = nb::none());
   m.def("generate_road", road_grid, arg("nx"), arg("ny"), arg("removed"), arg("diagonals"), arg("dtype"),
         arg("seed"));
 }

@@ -36,4 +36,6 @@ NB_MODULE(_core, m) {
   penstock::bind::comm(m);
   penstock::bind::comm_mpi(m);
   penstock::bind::comm_measure(m);
+  penstock::bind::dist_matrix(m);
+  penstock::bind::dist(m);
 }

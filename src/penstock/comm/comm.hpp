@@ -7,6 +7,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
+#include "penstock/core/error.hpp"
 
 // How ranks talk. Two implementations: ranks that are threads of this process (comm/threads.hpp; one rank is the trivial
 // case) and MPI, loaded on demand (comm/mpi.hpp). All counts are bytes and 64-bit; nothing here knows of matrices.
@@ -38,6 +39,10 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual void start() = 0;
   virtual void finish() = 0;
+  /// The scattered entries of indexed() lie at another base from now on. Local; between finish() and start().
+  virtual void rebase(const std::byte*) {
+    throw Error(Errc::invalid_argument, "this exchange has no base: only those of Comm::indexed() have");
+  }
 };
 
 /// A message under way; wait() before its memory is touched, or let the Comm end.

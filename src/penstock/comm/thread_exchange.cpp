@@ -84,6 +84,12 @@ class ThreadExchange final : public Exchange {
     under_way_ = false;
   }
 
+  void rebase(const std::byte* base) override {
+    require(verb_ == Verb::indexed, "this exchange has no base: only those of indexed() have");
+    require(!under_way_, "this exchange is under way: finish() it before rebase()");
+    for (const auto& link : sends_) link->source.base = base;  // read after this side has arrived
+  }
+
  private:
   int peer(const Link& link) const { return link.from == me_->rank ? link.source.to : link.from; }
   void announce(std::atomic<std::int64_t>& at, int to) {

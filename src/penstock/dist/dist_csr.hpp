@@ -12,9 +12,13 @@ namespace penstock {
 template <class V>
 struct Share {
   Array<const GlobalIndex>
-      row_ids;  // of the rows of `entries`, ascending; empty: first_row, first_row + 1, ...
+      row_ids;  // of the rows of `entries`, none twice; empty: first_row, first_row + 1, ...
   GlobalIndex first_row = 0;
   Csr<V> entries;  // cols: of the whole matrix
+  bool consumed =
+      false;  // nobody else reads the entries: distribute() gives their memory back while it reads
+
+  GlobalIndex row_id(std::int64_t r) const { return row_ids.size ? row_ids.data[r] : first_row + r; }
 };
 
 /// A matrix shared out among ranks: two ordinary matrices and two plans. Row-wise layouts hold whole rows of what they
@@ -35,7 +39,9 @@ struct DistCsr {
   std::int64_t nnz() const { return local.nnz() + halo.nnz(); }  // here
 };
 
-/// Renumbers a share and asks, once, who needs what. Every entry of the matrix is in exactly one share. Collective.
+/// Renumbers a share and asks, once, who needs what. Every entry of the matrix is in exactly one share; a row that the
+/// share does not name has no entries here. The order of a row's entries is kept. Besides its result and the share it
+/// needs a bit and a half a column of the whole matrix. Collective.
 template <class V>
 DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownership> rows,
                       std::shared_ptr<const Ownership> cols, const Share<V>& share);

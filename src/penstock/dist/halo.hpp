@@ -41,6 +41,11 @@ struct HaloContext {
 /// By name, out of halo_names(where); "auto" is the choice of choose_halo(). Collective. Throws Error{invalid_argument}
 /// that lists the names, Error{not_compiled} or Error{not_accessible} with the remedy where this strategy cannot work here.
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& context);
-std::vector<std::string_view> halo_names(Where where);
+std::vector<std::string_view> halo_names(Where where);      // without "auto"
+void require_halo(std::string_view strategy, Where where);  // throws where it is neither of these nor "auto"
+
+/// The strategy that an exchange of this plan takes least time with: every one that could win is made and timed on the
+/// plan itself, the slowest rank counts. Costs a few dozen exchanges. The same answer on all ranks. Collective.
+std::string_view choose_halo(const HaloContext& context);
 
 }  // namespace penstock

@@ -40,4 +40,10 @@ Csr<One> generate_rmat(const RmatOptions& options) {
   return assemble<One>(vertices, vertices, source);
 }
 
+Csr<One> generate_rmat(const RmatOptions& options, const KeptRows& keep) {
+  const RmatTables tables(options);
+  const RmatSource source{RmatEdges(options, tables)};
+  return assemble<One>(keep.count, std::int64_t{1} << options.scale, KeptSource<RmatSource>{source, keep});
+}
+
 }  // namespace penstock

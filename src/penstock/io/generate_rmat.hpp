@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "penstock/format/csr.hpp"
+#include "penstock/io/kept_rows.hpp"
 
 namespace penstock {
 
@@ -19,5 +20,7 @@ struct RmatOptions {
 
 /// The same graph for any number of threads; rows sorted. Throws Error{invalid_argument} before it allocates.
 Csr<One> generate_rmat(const RmatOptions& options);
+/// Some of its rows: every edge is made and looked at, and only what is kept takes memory.
+Csr<One> generate_rmat(const RmatOptions& options, const KeptRows& keep);
 
 }  // namespace penstock

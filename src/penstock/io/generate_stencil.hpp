@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "penstock/format/csr.hpp"
+#include "penstock/io/kept_rows.hpp"
 
 namespace penstock {
 
@@ -18,10 +19,15 @@ struct AdvectionDiffusionOptions {
 /// the boundary are dropped.
 template <class V>
 Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& options = {});
+template <class V>
+Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& options,
+                                    const KeptRows& keep);
 
 /// The Laplacian on a grid of one, two or three extents, the first fastest: twice the number of axes on the
 /// diagonal, -1 for each neighbour. Symmetric positive definite.
 template <class V>
 Csr<V> generate_laplacian(const std::vector<std::int64_t>& extents);
+template <class V>
+Csr<V> generate_laplacian(const std::vector<std::int64_t>& extents, const KeptRows& keep);
 
 }  // namespace penstock

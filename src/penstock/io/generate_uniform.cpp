@@ -42,7 +42,16 @@ Csr<One> generate_uniform(const UniformOptions& o) {
   return assemble<One>(o.rows, o.cols, source);
 }
 
+Csr<One> generate_uniform(const UniformOptions& o, const KeptRows& keep) {
+  const UniformSource source{UniformEdges(o)};
+  return assemble<One>(keep.count, o.cols, KeptSource<UniformSource>{source, keep});
+}
+
 Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets) {
+  return generate_banded(n, std::move(offsets), {.count = n});
+}
+
+Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets, const KeptRows& keep) {
   require_extent("n", n);
   std::sort(offsets.begin(), offsets.end());
   for (std::size_t i = 0; i < offsets.size(); ++i) {
@@ -51,15 +60,19 @@ Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets) {
             "diagonal " + offset + " is outside a matrix of " + std::to_string(n) + " rows: leave it out");
     require(i == 0 || offsets[i] != offsets[i - 1], "diagonal " + offset + " is given twice: give each once");
   }
-  require_memory("this banded matrix", n, n * static_cast<std::int64_t>(offsets.size()));
-  // Sorted offsets that fall inside the row are consecutive: [first, last).
-  const auto first = [&](std::int64_t row) { return std::lower_bound(offsets.begin(), offsets.end(), -row); };
+  require_memory("this banded matrix", keep.count, keep.count * static_cast<std::int64_t>(offsets.size()));
+  // Sorted offsets that fall inside the row and the kept columns are consecutive: [first, last).
+  const auto end = std::min(n, keep.last_col);
+  const auto first = [&](std::int64_t row) {
+    return std::lower_bound(offsets.begin(), offsets.end(), keep.first_col - row);
+  };
   const auto last = [&](std::int64_t row) {
-    return std::lower_bound(offsets.begin(), offsets.end(), n - row);
+    return std::lower_bound(offsets.begin(), offsets.end(), end - row);
   };
   return fill_rows<One>(
-      n, n, [&](std::int64_t row) { return last(row) - first(row); },
-      [&](std::int64_t row, RowWriter<One>& write) {
+      keep.count, n, [&](std::int64_t i) { return last(keep.row(i)) - first(keep.row(i)); },
+      [&](std::int64_t i, RowWriter<One>& write) {
+        const auto row = keep.row(i);
         std::for_each(first(row), last(row), [&](std::int64_t offset) { write(row + offset); });
       });
 }

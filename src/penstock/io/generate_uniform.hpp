@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "penstock/format/csr.hpp"
+#include "penstock/io/kept_rows.hpp"
 
 namespace penstock {
 
@@ -14,8 +15,10 @@ struct UniformOptions {
 
 /// Entries at positions drawn independently: Erdos-Renyi with rows of about Poisson length, sorted.
 Csr<One> generate_uniform(const UniformOptions& options);
+Csr<One> generate_uniform(const UniformOptions& options, const KeptRows& keep);
 
 /// n x n with full diagonals at `offsets` (column minus row), in any order, each once.
 Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets);
+Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets, const KeptRows& keep);
 
 }  // namespace penstock

@@ -1,0 +1,224 @@
+"""How each rank gets its share of a matrix: out of one that all have, from the root, from a file, or made in place."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock import _core, generate
+from penstock._csr import csr_array as whole_array
+from penstock._structure import as_matrix
+from penstock.partition import Partition
+
+__all__ = ["Options", "load"]
+
+KINDS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
+SCATTER = ("direct", "masters")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a distributed matrix is made with; the names are those of `ps.dist.csr_array`."""
+
+    partition: Any
+    halo: str
+    sums: str
+    algorithm: str
+    schedule: Any  # of the core, or None
+    scatter: str
+
+    def core(self) -> tuple[Any, ...]:
+        return (self.halo, self.sums, self.algorithm, self.schedule)
+
+
+def load(source: Any, comm: Any, how: Options) -> Any:
+    """The core's distributed matrix. Collective; a bad argument on any rank is raised on all."""
+    kind = _kind(source)
+    kinds = comm.collect((kind, _partition_problem(how, kind)))
+    for rank, (_, problem) in enumerate(kinds):
+        if problem:
+            raise problem[0](f"rank {rank}: {problem[1]}")
+    names = [k for k, _ in kinds]
+    if set(names) == {"matrix"}:
+        return _from_whole(source, comm, how)
+    if names.count("matrix") == 1 and names.count("nothing") == comm.size - 1:
+        return _from_root(source, comm, how, names.index("matrix"))
+    if set(names) == {"store"}:
+        return _from_store(source, comm, how)
+    if set(names) == {"file"}:
+        from penstock._io import load as load_file
+
+        return _from_root(load_file(source) if comm.rank == 0 else None, comm, how, 0)
+    if set(names) == {"generator"}:
+        return _from_generator(source, comm, how)
+    raise ValueError(
+        "the ranks' sources do not fit together: "
+        + ", ".join(f"rank {r} has {n}" for r, n in enumerate(names))
+        + "; give all of them the matrix, a path or a generator, or one of them the matrix and the others None"
+    )
+
+
+def _kind(source: Any) -> str:
+    if source is None:
+        return "nothing"
+    if isinstance(source, (str, os.PathLike)):
+        return "store" if _has_arrays(os.fspath(source)) else "file"
+    if isinstance(source, functools.partial):
+        return "generator"
+    return "matrix"
+
+
+def _has_arrays(path: str) -> bool:
+    """Whether it is a store whose rows can be read in place."""
+    from penstock._io import store
+
+    return store.is_store(path) and store._Description(path).arrays
+
+
+def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] | None:
+    if how.scatter not in SCATTER:
+        return ValueError, f"scatter={how.scatter!r} is unknown: choose one of {', '.join(SCATTER)}"
+    p = how.partition
+    if isinstance(p, str):
+        if p not in KINDS:
+            return (
+                ValueError,
+                f"partition={p!r} is unknown: choose one of {', '.join(KINDS)}, or give owners",
+            )
+        if p == "label_propagation" and kind == "generator":
+            return (
+                ValueError,
+                "label_propagation reads the whole pattern, which no rank has of a generated matrix: give owners",
+            )
+    elif p is not None and not isinstance(p, Partition) and np.ndim(p) != 1:
+        return (
+            TypeError,
+            f"partition is a name, a Partition or one owner a row, not {type(p).__name__}",
+        )
+    return None
+
+
+def _labels(owners: Any, rows: int, cols: int, parts: int) -> Any:
+    """A partition by owners, of a matrix of which only the shape is known."""
+    owners = np.ascontiguousarray(owners)
+    if owners.dtype.kind not in "iu":
+        raise TypeError(f"owners are integers, not {owners.dtype}")
+    return _core.partition_of_owners(owners.astype(np.int32, copy=False), rows, cols, parts)
+
+
+def _given(how: Options, rows: int, cols: int, parts: int) -> Any:
+    """The partition that the caller gave, or None where it is a name."""
+    if isinstance(how.partition, Partition):
+        core = how.partition._core
+        if core.shape != (rows, cols):
+            raise ValueError(
+                f"the partition is of a matrix of {core.shape[0]} x {core.shape[1]}, this one has {rows} x {cols}"
+            )
+        return core
+    return None if isinstance(how.partition, str) else _labels(how.partition, rows, cols, parts)
+
+
+def _from_whole(source: Any, comm: Any, how: Options) -> Any:
+    a = as_matrix(source, "ps.dist.csr_array")
+    facts = comm.collect((a.shape, a.nnz, a.dtype.name))
+    if len(set(facts)) != 1:
+        raise ValueError(f"the ranks were given different matrices: {facts}")
+    p = _given(how, *a.shape, comm.size)
+    if p is None:
+        mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
+        p = _core.dist_partition(comm, mine, 0)
+    return _core.dist_of_whole(comm, a._core, p, *how.core())
+
+
+def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
+    a = as_matrix(source, "ps.dist.csr_array") if comm.rank == root else None
+    mine = None
+    if a is not None:
+        mine = _given(how, *a.shape, comm.size)
+        if mine is None:
+            mine = _core.partition(a._core, how.partition, comm.size)
+    dtype = comm.share(a.dtype.name if a is not None else None, root)
+    p = _core.dist_partition(comm, mine, root)
+    masters = how.scatter == "masters"
+    return _core.dist_of_root(
+        comm, None if a is None else a._core, p, root, masters, dtype, *how.core()
+    )
+
+
+def _from_store(path: Any, comm: Any, how: Options) -> Any:
+    from penstock._io.store import open_store
+
+    a = open_store(path)
+    p = _given(how, *a.shape, comm.size)
+    if p is None:
+        if how.partition == "label_propagation" or how.partition == "bins":
+            mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
+            p = _core.dist_partition(comm, mine, 0)
+        else:  # from the row offsets alone, of which a few pages are read
+            p = _core.partition(a._core, how.partition, comm.size)
+    if p.row_cuts.size and p.grid[1] == 1:
+        return _core.dist_of_whole(comm, a._core, p, *how.core())  # a range of the map
+    cuts = _core.partition(a._core, "balanced", comm.size).row_cuts
+    first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
+    return _core.dist_of_rows(comm, a._core, first, last, p, *how.core())
+
+
+_SHAPES = {
+    generate.rmat: lambda a: (1 << a["scale"],) * 2,
+    generate.uniform: lambda a: (a["rows"], a["rows"] if a["cols"] is None else a["cols"]),
+    generate.banded: lambda a: (a["n"],) * 2,
+    generate.advection_diffusion: lambda a: (a["n"] ** 3,) * 2,
+    generate.laplacian: lambda a: (math.prod(np.atleast_1d(a["shape"]).tolist()),) * 2,
+}
+
+
+def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
+    make = source.func
+    if make not in _SHAPES:
+        names = ", ".join(f"ps.generate.{f.__name__}" for f in _SHAPES)
+        raise ValueError(f"a generator is functools.partial of one of {names}")
+    given = inspect.signature(make).bind(*source.args, **source.keywords)
+    given.apply_defaults()
+    if given.arguments.get("device") is not None:
+        raise ValueError("device: ranks generate on the CPU")
+    source(_keep=_core.kept_range(0, 0, 0, 0))  # a bad argument is named before sizes are taken
+    rows, cols = (int(n) for n in _SHAPES[make](given.arguments))
+
+    def part(first: int, last: int, first_col: int = 0, last_col: int = cols) -> whole_array:
+        return source(_keep=_core.kept_range(first, last - first, first_col, last_col))
+
+    def lengths() -> tuple[int, np.ndarray]:
+        """The first row and the row offsets of an equal share of the rows, made and thrown away."""
+        cuts = _core.partition_of_shape("contiguous", rows, cols, comm.size).row_cuts
+        first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
+        return first, np.array(part(first, last).indptr)
+
+    p = _given(how, rows, cols, comm.size)
+    if p is None and how.partition in ("contiguous", "grid"):
+        p = _core.partition_of_shape(how.partition, rows, cols, comm.size)
+    elif p is None and how.partition == "balanced":
+        p = _core.dist_balanced(comm, *lengths(), rows, cols)
+    elif p is None:
+        all_lengths = np.concatenate(comm.gather(np.diff(lengths()[1])))
+        offsets = np.concatenate([[0], np.cumsum(all_lengths)]).astype(np.int64)
+        p = _core.partition_of_lengths(how.partition, offsets, cols, comm.size)
+    if p.parts != comm.size:
+        raise ValueError(f"the partition has {p.parts} parts, but there are {comm.size} ranks")
+
+    if p.row_cuts.size:
+        i, j = divmod(comm.rank, p.grid[1])
+        columns = (int(p.col_cuts[j]), int(p.col_cuts[j + 1])) if p.grid[1] > 1 else (0, cols)
+        first = int(p.row_cuts[i])
+        mine = part(first, int(p.row_cuts[i + 1]), *columns)
+        return _core.dist_of_share(comm, mine._core, None, first, False, p, *how.core())
+    row, _, _, part_of = p.pieces
+    ids = np.union1d(np.flatnonzero(p.owners == comm.rank), row[part_of == comm.rank])
+    ids = ids.astype(np.int64, copy=False)
+    mine = source(_keep=_core.kept_rows(ids, rows))
+    return _core.dist_of_share(comm, mine._core, ids, 0, bool(row.size), p, *how.core())

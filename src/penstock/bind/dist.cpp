@@ -1,0 +1,138 @@
+// Distributed matrices: how they are made.
+#include "penstock/bind/dist.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/product.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/dist/balance.hpp"
+#include "penstock/dist/share.hpp"
+
+namespace penstock::bind {
+namespace {
+
+struct How {
+  std::string halo, sums, algorithm;
+  std::optional<AnySchedule> schedule;
+
+  DistProductOptions options() const {
+    DistProductOptions o{.halo = halo, .sums = sums, .algorithm = spmv_algorithm(algorithm)};
+    if (schedule) o.schedule = schedule->how;
+    return o;
+  }
+};
+
+/// share(csr) of the matrix's type, distributed.
+template <class F>
+DistMatrix made(const std::shared_ptr<Comm>& comm, const Partition& p, const Matrix& a, const How& how, F&& share) {
+  return std::visit([&]<class V>(const Csr<V>& csr) -> DistMatrix {
+    if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) {
+      const auto options = how.options();
+      const nb::gil_scoped_release release;
+      for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
+      const auto owners = owners_of(p, comm->size(), how.sums == "gather");
+      auto d = distribute<V>(comm, owners.rows, owners.cols, share(csr));
+      return {std::make_shared<DistProduct<V>>(std::move(d), options), std::string(name(p.kind))};
+    } else {
+      throw Error(Errc::not_compiled, "distributed matrices have values of bool, float32 or float64: use astype");
+    }
+  }, a.any);
+}
+
+DistMatrix of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, const Partition& p, const std::string& halo,
+                    const std::string& sums, const std::string& algorithm, std::optional<AnySchedule> schedule) {
+  return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
+    return share_of(RowRange<V>{csr}, p, comm->rank());
+  });
+}
+
+DistMatrix of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first, std::int64_t last,
+                   const Partition& p, const std::string& halo, const std::string& sums, const std::string& algorithm,
+                   std::optional<AnySchedule> schedule) {
+  return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
+    require(0 <= first && first <= last && last <= csr.rows, "rows to read are outside the matrix");
+    return spread(*comm, rows_of(csr, first, last), p);
+  });
+}
+
+DistMatrix of_share(const std::shared_ptr<Comm>& comm, const Matrix& a, const std::optional<ReadArray<GlobalIndex>>& ids,
+                    std::int64_t first_row, bool cut, const Partition& p, const std::string& halo,
+                    const std::string& sums, const std::string& algorithm, std::optional<AnySchedule> schedule) {
+  Array<const GlobalIndex> rows;
+  if (ids) rows = share(*ids);
+  return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
+    const Share<V> given{rows, first_row, csr, true};
+    return cut ? cut_share(given, p, comm->rank()) : given;
+  });
+}
+
+DistMatrix of_root(const std::shared_ptr<Comm>& comm, const Matrix* a, const Partition& p, int root, bool masters,
+                   const std::string& dtype, const std::string& halo, const std::string& sums,
+                   const std::string& algorithm, std::optional<AnySchedule> schedule) {
+  std::optional<Matrix> none;  // what the others stand for: a matrix of the root's type
+  if (!a) {
+    if (dtype == "float32") none.emplace(Csr<float>{});
+    else if (dtype == "float64") none.emplace(Csr<double>{});
+    else none.emplace(Csr<One>{});
+  }
+  return made(comm, p, a ? *a : *none, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
+    return scatter_from<V>(*comm, a ? &csr : nullptr, a ? &p : nullptr, root, masters ? Scatter::masters : Scatter::direct);
+  });
+}
+
+Partition balanced(const std::shared_ptr<Comm>& comm, std::int64_t first_row, const ReadArray<Offset>& offsets,
+                   std::int64_t rows, std::int64_t cols) {
+  const auto mine = share(offsets);
+  const nb::gil_scoped_release release;
+  return balanced_by(*comm, first_row, mine, rows, cols);
+}
+
+Partition of_lengths(const std::string& kind, const ReadArray<Offset>& offsets, std::int64_t cols, std::int64_t parts) {
+  require(offsets.shape(0) > 0, "offsets: one more than there are rows");
+  // These kinds ask how long rows are, never which columns they have.
+  const auto indptr = share(offsets);
+  Csr<One> lengths{indptr.size - 1, cols, indptr, {nullptr, indptr.data[indptr.size - 1], {}, {}}, {}};
+  const nb::gil_scoped_release release;
+  require(kind == "bins" || kind == "balanced", "partition '" + kind + "' needs the whole matrix on one rank");
+  return kind == "bins" ? partition::bins(lengths, parts) : partition::balanced(lengths, parts);
+}
+
+}  // namespace
+
+void dist(nb::module_& m) {
+  using nb::arg;
+  m.def("dist_of_whole", of_whole, arg("comm"), arg("a"), arg("partition"), arg("halo"), arg("sums"), arg("algorithm"),
+        arg("schedule").none());
+  m.def("dist_of_rows", of_rows, arg("comm"), arg("a"), arg("first"), arg("last"), arg("partition"), arg("halo"),
+        arg("sums"), arg("algorithm"), arg("schedule").none());
+  m.def("dist_of_share", of_share, arg("comm"), arg("a"), arg("row_ids").none(), arg("first_row"), arg("cut"),
+        arg("partition"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none(),
+        "From rows with the numbers of the whole matrix; `a` is used up, its entries must not be read again.");
+  m.def("dist_of_root", of_root, arg("comm"), arg("a").none(), arg("partition"), arg("root"), arg("masters"),
+        arg("dtype"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none());
+  m.def("dist_partition", [](Comm& comm, const Partition* p, int root) {
+    const nb::gil_scoped_release release;
+    return broadcast(comm, p, root);
+  }, arg("comm"), arg("partition").none(), arg("root"));
+  m.def("dist_balanced", balanced, arg("comm"), arg("first_row"), arg("offsets"), arg("rows"), arg("cols"));
+  m.def("partition_of_lengths", of_lengths, arg("kind"), arg("offsets"), arg("cols"), arg("parts"));
+  m.def("partition_of_shape", [](const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
+    const Csr<One> shape{rows, cols, {}, {}, {}};
+    require(kind == "contiguous" || kind == "grid", "partition '" + kind + "' needs more than the shape");
+    return kind == "grid" ? partition::grid(shape, parts) : partition::contiguous(shape, parts);
+  }, arg("kind"), arg("rows"), arg("cols"), arg("parts"));
+  m.def("partition_of_owners", [](const ReadArray<Index>& owners, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
+    const Csr<One> shape{rows, cols, {}, {}, {}};
+    return partition::labels(shape, share(owners), parts);
+  }, arg("owners"), arg("rows"), arg("cols"), arg("parts"));
+  m.def("halo_names", [] {
+    std::vector<std::string> names;
+    for (const auto n : halo_names({})) names.emplace_back(n);
+    return names;
+  });
+}
+
+}  // namespace penstock::bind

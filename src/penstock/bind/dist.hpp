@@ -1,0 +1,24 @@
+#pragma once
+#include <memory>
+#include <variant>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/dist/dist_product.hpp"
+
+namespace penstock::bind {
+
+/// A distributed matrix as Python holds it: with its products, so that exchanges and plans are made once.
+struct DistMatrix {
+  std::variant<std::shared_ptr<DistProduct<One>>, std::shared_ptr<DistProduct<float>>,
+               std::shared_ptr<DistProduct<double>>>
+      any;
+  std::string partition;  // the name of its kind
+};
+
+/// f(product) of the type that the matrix has.
+template <class F>
+decltype(auto) visit(const DistMatrix& a, F&& f) {
+  return std::visit([&](const auto& product) -> decltype(auto) { return f(*product); }, a.any);
+}
+
+}  // namespace penstock::bind

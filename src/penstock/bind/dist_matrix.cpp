@@ -1,0 +1,142 @@
+// Distributed matrices: what they are and their products.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include "penstock/bind/dist.hpp"
+#include "penstock/bind/product.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using AnyVectors = nb::ndarray<nb::ro, nb::numpy, nb::c_contig, nb::device::cpu>;
+
+/// One vector, or several side by side.
+template <class T, class A>
+DenseView<T> as_view(const A& a) {
+  const auto rows = static_cast<std::int64_t>(a.shape(0));
+  const auto columns = a.ndim() == 1 ? 1 : static_cast<std::int64_t>(a.shape(1));
+  return {static_cast<T*>(a.data()), rows, columns, columns, 1};
+}
+
+template <class S, class V>
+bool try_product(const DistMatrix& m, const AnyVectors& x, const nb::object& y, std::string_view semiring,
+                 const nb::object& alpha, const nb::object& beta, bool transposed) {
+  using T = typename S::value_type;
+  const auto* a = std::get_if<std::shared_ptr<DistProduct<V>>>(&m.any);
+  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  const auto out = nb::cast<nb::ndarray<T, nb::numpy, nb::c_contig, nb::device::cpu>>(y);
+  const auto scale = scale_of<S>(alpha, beta);
+  const auto xs = as_view<const T>(x);
+  const auto ys = as_view<T>(out);
+  const nb::gil_scoped_release release;
+  if (transposed) (*a)->template multiply_columns_transposed<S>(xs, ys, scale);
+  else (*a)->template multiply_columns<S>(xs, ys, scale);
+  return true;
+}
+
+void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, const std::string& semiring,
+             const nb::object& alpha, const nb::object& beta, bool transposed) {
+  require(x.ndim() == 1 || x.ndim() == 2, "x has one dimension, or two");
+#define X(S, V) \
+  if (try_product<S, V>(a, x, y, semiring, alpha, beta, transposed)) return;
+  PENSTOCK_FOR_EACH_DIST(X)
+#undef X
+  throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring +
+                                      " with these value types: there are plus_times and min_plus in float32 and float64, "
+                                      "and or_and");
+}
+
+/// The numbers of a rank's entries of a vector; of all ranks', one after the other, where rank < 0.
+nb::object ids(const Ownership& o, int rank) {
+  const auto first = rank < 0 ? 0 : rank, last = rank < 0 ? o.ranks() : rank + 1;
+  auto out = allocate<GlobalIndex>(rank < 0 ? o.size() : o.count(rank));
+  std::int64_t n = 0;
+  for (int r = first; r < last; ++r)
+    for (std::int64_t k = 0; k < o.count(r); ++k) out.data[n++] = o.global(r, k);
+  return as_numpy<GlobalIndex>(out);
+}
+
+template <class T>
+nb::object list_of(const std::vector<T>& v) {
+  auto out = allocate<T>(std::ssize(v));
+  std::copy(v.begin(), v.end(), out.data);
+  return as_numpy<T>(out);
+}
+
+nb::dict as_dict(const CommPlan& p) {
+  nb::dict d;
+  d["send_ranks"] = list_of(p.send_ranks), d["send_offsets"] = list_of(p.send_offsets);
+  d["receive_ranks"] = list_of(p.receive_ranks), d["receive_offsets"] = list_of(p.receive_offsets);
+  d["send_indices"] = as_numpy<Index>(p.send_indices);
+  return d;
+}
+
+nb::dict times(const DistMatrix& a) {
+  return visit(a, [](const auto& p) {
+    const auto& t = p.times();
+    nb::dict d;
+    d["local"] = t.local, d["halo"] = t.halo, d["exchange"] = t.exchange, d["wait"] = t.wait;
+    d["seconds"] = t.seconds, d["setup"] = t.setup, d["products"] = t.products;
+    d["sent_bytes"] = t.sent_bytes, d["received_bytes"] = t.received_bytes, d["messages"] = t.messages;
+    return d;
+  });
+}
+
+}  // namespace
+
+void dist_matrix(nb::module_& m) {
+  using nb::arg;
+  nb::class_<DistMatrix>(m, "DistMatrix")
+      .def_prop_ro("comm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().comm; }); })
+      .def_prop_ro("dtype", [](const DistMatrix& a) {
+        return visit(a, []<class V>(const DistProduct<V>&) { return dtype_name<V>(); });
+      })
+      .def_prop_ro("shape", [](const DistMatrix& a) {
+        return visit(a, [](const auto& p) { return nb::make_tuple(p.matrix().all_rows(), p.matrix().all_cols()); });
+      })
+      .def_prop_ro("local_shape", [](const DistMatrix& a) {
+        return visit(a, [](const auto& p) { return nb::make_tuple(p.matrix().rows(), p.matrix().cols()); });
+      })
+      .def_prop_ro("local_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
+      .def_prop_ro("halo_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
+      .def("counts", [](const DistMatrix& a, bool of_x) {
+        return visit(a, [&](const auto& p) {
+          const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
+          std::vector<std::int64_t> counts;
+          for (int r = 0; r < owners.ranks(); ++r) counts.push_back(owners.count(r));
+          return list_of(counts);
+        });
+      }, arg("of_x"))
+      .def_prop_ro("nbytes", [](const DistMatrix& a) {
+        return visit(a, [](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); });
+      })
+      .def_ro("partition", &DistMatrix::partition)
+      .def_prop_ro("halo", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.halo_name(); }); })
+      .def_prop_ro("asked", [](const DistMatrix& a) {
+        return visit(a, [](const auto& p) { return nb::make_tuple(p.options().halo, p.options().sums); });
+      })
+      .def_prop_ro("schedule", [](const DistMatrix& a) {
+        return visit(a, [](const auto& p) { return std::string(name(p.options().schedule)); });
+      })
+      .def_prop_ro("algorithm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return std::string(name(p.prepared())); }); })
+      .def("row_ids", [](const DistMatrix& a, bool all) {
+        return visit(a, [&](const auto& p) { return ids(*p.matrix().row_owners, all ? -1 : p.matrix().comm->rank()); });
+      }, arg("all") = false)
+      .def("col_ids", [](const DistMatrix& a, bool all) {
+        return visit(a, [&](const auto& p) { return ids(*p.matrix().col_owners, all ? -1 : p.matrix().comm->rank()); });
+      }, arg("all") = false)
+      .def_prop_ro("plan", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return as_dict(*p.matrix().plan); }); })
+      .def_prop_ro("sums_plan", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return as_dict(*p.matrix().sums); }); })
+      .def("times", times)
+      .def("clear_times", [](const DistMatrix& a) { visit(a, [](auto& p) { p.clear_times(); }); })
+      .def("prepare", [](const DistMatrix& a, const std::string& algorithm) {
+        const auto wish = spmv_algorithm(algorithm);
+        const nb::gil_scoped_release release;
+        return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
+      }, arg("algorithm"));
+  m.def("dist_product", product, arg("a"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
+        arg("transposed"));
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,34 @@
+#include "penstock/dist/halo_packed.hpp"
+
+// One message a neighbour and exchange, posted when it is ready: MPI_Irecv, MPI_Isend, MPI_Waitall.
+namespace penstock::halo {
+namespace {
+
+constexpr int kTag = 7701;  // a plan's exchanges follow one another, so that one tag serves them all
+
+class Isend : public Exchange {
+ public:
+  Isend(std::shared_ptr<Comm> comm, std::vector<Message> sends, std::vector<Message> receives)
+      : comm_(std::move(comm)), sends_(std::move(sends)), receives_(std::move(receives)) {}
+
+  void start() override {
+    under_way_.clear();
+    for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, kTag));
+    for (const auto& m : sends_) under_way_.push_back(comm_->send(m.data, m.bytes, m.rank, kTag));
+  }
+  void finish() override { comm_->wait(under_way_); }
+
+ private:
+  std::shared_ptr<Comm> comm_;
+  std::vector<Message> sends_, receives_;
+  std::vector<Request> under_way_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> isend(std::shared_ptr<Comm> comm, std::vector<Message> sends,
+                                std::vector<Message> receives) {
+  return std::make_unique<Isend>(std::move(comm), std::move(sends), std::move(receives));
+}
+
+}  // namespace penstock::halo
