@@ -97,6 +97,17 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+def _own_frames(error: BaseException) -> Any:
+    """The traceback without the frames that started the script under `penstock run`."""
+    trace = error.__traceback__
+    while trace is not None and (
+        "runpy" in trace.tb_frame.f_code.co_filename
+        or trace.tb_frame.f_code.co_filename.endswith("penstock/dist/_rank.py")
+    ):
+        trace = trace.tb_next
+    return trace or error.__traceback__
+
+
 def report(what: dict[str, Any]) -> bool | None:
     """Leaves the cause of a failure for `penstock run` on this host: True if it is the first, False if another
     rank's is there already, None where nobody will read it."""
@@ -119,7 +130,7 @@ def end_job(comm: Comm, error: BaseException) -> None:
     if isinstance(error, CommError) and _core.mpi_failed_rank(comm) is not None:
         time.sleep(_SECONDS_FOR_THE_CAUSE)  # the rank that failed tells why, and ends this one too
     else:
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        text = "".join(traceback.format_exception(type(error), error, _own_frames(error)))
         what = {"rank": comm.rank, "size": comm.size, "why": describe(error), "traceback": text}
         if report(what) is None:
             name = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
