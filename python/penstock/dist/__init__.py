@@ -17,22 +17,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist._comm import run, world
+    from penstock.dist._calibrate import calibrate
+    from penstock.dist._layouts import LAYOUTS
     from penstock.dist._matrix import csr_array
+    from penstock.dist._network import Network, networks
+    from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
+    from penstock.dist._stencils import stencil_counts
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "Forecast": "_oracle",
+    "LAYOUTS": "_layouts",
+    "Network": "_network",
+    "calibrate": "_calibrate",
     "csr_array": "_matrix",
+    "networks": "_network",
+    "predict_scaling": "_oracle",
+    "predict_weak_scaling": "_oracle",
     "run": "_comm",
+    "stencil_counts": "_stencils",
     "world": "_comm",
 }
 
 __all__ = [
     "Comm",
     "CommError",
+    "Forecast",
+    "LAYOUTS",
+    "Network",
+    "calibrate",
     "csr_array",
+    "networks",
+    "predict_scaling",
+    "predict_weak_scaling",
     "run",
+    "stencil_counts",
     "world",
 ]
 

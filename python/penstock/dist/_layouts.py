@@ -76,9 +76,7 @@ class Counts:
 
 
 def _sum(at: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-    out = np.zeros(size, np.int64)
-    np.add.at(out, at, values)
-    return out
+    return np.bincount(at, values, minlength=size).astype(np.int64)  # exact below 2^53
 
 
 def count(A: Any, layout: str, ranks: int) -> Counts:

@@ -104,22 +104,26 @@ class Forecast:
             f"Use {name} on {p.ranks:,} ranks{halo}: {_time(p.seconds)} a product, {self.speedup(p):.3g} times "
             f"{self.base().ranks:,} rank{'s' * (self.base().ranks > 1)}, {self.efficiency(p):.0%} of ideal."
         )
-        ends = {name: self.stops(name) for name in self.layouts()}
-        first = max(ends, key=lambda n: (ends[n], -self.at(n, ends[n]).seconds))
-        end, last = self.at(first, ends[first]), self.ranks()[-1]
+        last = self.ranks()[-1]
+        least = min(self.rows, key=lambda q: q.seconds)
         if self.kind == "weak":
-            out.append(f"{first} keeps {WORTH:.0%} of the efficiency up to {end.ranks:,} ranks.")
-        elif end.ranks < last:
-            after = self.of(first)[[q.ranks for q in self.of(first)].index(end.ranks) + 1]
             out.append(
-                f"Scaling stops at {end.ranks:,} ranks ({first}): there communication takes {end.communicate / end.seconds:.0%} "
-                f"of {_time(end.seconds)}; on {after.ranks:,} ranks a product takes {_time(after.seconds)}."
+                f"{p.layout} keeps {WORTH:.0%} of the efficiency up to {self.stops(p.layout):,} ranks."
             )
-        elif end.ranks > p.ranks:
-            out.append(
-                f"It gets faster up to {end.ranks:,} ranks, the most asked for: {_time(end.seconds)}, at "
-                f"{self.efficiency(end):.0%} of ideal."
-            )
+        else:
+            end = self.at(least.layout, self.stops(least.layout))
+            if end.ranks < last:
+                after = next(q for q in self.of(end.layout) if q.ranks > end.ranks)
+                out.append(
+                    f"Scaling stops at {end.ranks:,} ranks ({end.layout}): there communication takes "
+                    f"{end.communicate / end.seconds:.0%} of {_time(end.seconds)}; on {after.ranks:,} ranks a product takes "
+                    f"{_time(after.seconds)}."
+                )
+            elif end.ranks > p.ranks:
+                out.append(
+                    f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: {_time(end.seconds)}, "
+                    f"{self.efficiency(end):.0%} of ideal."
+                )
         turn = [q.ranks for q in self.of(p.layout) if q.ratio > 1]
         if turn:
             out.append(

@@ -177,8 +177,6 @@ def price(c: Counts, network: Network, *, halo: str = "messages", irregular: flo
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
-    if c.ranks > network.ranks_per_node and network.outside is None and network.at_once < 1:
-        raise ValueError(f"{network.name}: no core for a rank")
     n = _Nodes(network, c.ranks)
     own = _compute(c, n, irregular)
     x_bytes, sum_bytes = c.phases()

@@ -28,35 +28,61 @@ def process_grid(ranks: int, axes: int) -> tuple[int, ...]:
     return best
 
 
-def _counts(layout: str, extent: Sequence[int], grid: Sequence[int]) -> Counts:
-    ranks, points, axes = math.prod(grid), math.prod(extent), len(extent)
-    place = np.stack(np.unravel_index(np.arange(ranks), grid[::-1])[::-1])  # x fastest
-    stride = np.cumprod([1, *grid[:-1]])
-    nnz, halo, pairs, values = np.full(ranks, points), np.zeros(ranks, np.int64), [], []
-    for axis in range(axes):
-        face = points // extent[axis]
-        nnz += 2 * face * (extent[axis] - 1)
-        for way in (-1, 1):
-            me = np.flatnonzero(
-                (place[axis] + way >= 0) & (place[axis] + way < grid[axis])
-            )  # has a neighbour there
-            nnz[me] += face
-            halo[me] += face
-            pairs.append(np.stack([me + way * stride[axis], me], 1))
-            values.append(np.full(me.size, face))
-    read = 12 * nnz + 8 * (points + 1) + 8 * (2 * points + halo)
+def _made(
+    layout: str, points: int, nnz: np.ndarray, pairs: np.ndarray, x: np.ndarray
+) -> Counts:
+    ranks = nnz.size
+    halo = np.bincount(pairs[:, 1], x, minlength=ranks).astype(np.int64)
     total = int(nnz.sum())
     mean = total / ranks
-    x = np.concatenate(values).astype(np.int64)
+    mine = np.full(ranks, points)
     return Counts(
-        layout, ranks, (points * ranks, points * ranks), nnz, np.full(ranks, points), read,
-        np.concatenate(pairs).astype(np.int64), x, np.zeros_like(x), np.full(ranks, points), (ranks, 1),
+        layout, ranks, (points * ranks, points * ranks), nnz, mine,
+        12 * nnz + 8 * (points + 1) + 8 * (2 * points + halo), pairs, x, np.zeros_like(x), mine, (ranks, 1),
         float(np.abs(nnz - mean).mean() / total), float(nnz.max() / mean), 8,
     )  # fmt: skip
 
 
+def _cubes(extent: Sequence[int], grid: Sequence[int]) -> Counts:
+    """A box a rank, in a process grid."""
+    ranks, points = math.prod(grid), math.prod(extent)
+    place = np.unravel_index(np.arange(ranks), grid[::-1])[::-1]  # x fastest
+    stride = np.cumprod([1, *grid[:-1]])
+    nnz, pairs, values = np.full(ranks, points), [], []
+    for axis, (points_along, parts) in enumerate(zip(extent, grid, strict=True)):
+        face = points // points_along
+        nnz += 2 * face * (points_along - 1)
+        for way in (-1, 1):
+            me = np.flatnonzero((place[axis] + way >= 0) & (place[axis] + way < parts))
+            nnz[me] += face
+            pairs.append(np.stack([me + way * stride[axis], me], 1))
+            values.append(np.full(me.size, face))
+    return _made("cubes", points, nnz, np.concatenate(pairs), np.concatenate(values))
+
+
+def _ranges(extent: Sequence[int], grid: Sequence[int]) -> Counts | None:
+    """The same points in order, equally many a rank; None where that is less than a plane."""
+    ranks, points = math.prod(grid), math.prod(extent)
+    whole = [n * parts for n, parts in zip(extent, grid, strict=True)]
+    stride = np.cumprod([1, *whole])  # of each axis; then all points
+    plane, cuts = int(stride[len(whole) - 1]), np.arange(ranks + 1, dtype=np.int64) * points
+    if points < plane:
+        return None
+    nnz = np.full(ranks, points * (1 + 2 * len(whole)), np.int64)
+    for axis in range(len(whole)):
+        small, large = int(stride[axis]), int(stride[axis + 1])
+        runs, rest = np.divmod(cuts, large)  # points below each cut that have no neighbour before, or after
+        before = runs * small + np.minimum(rest, small)
+        after = runs * small + np.maximum(rest - (large - small), 0)
+        nnz -= np.diff(before) + np.diff(after)
+    low = np.arange(ranks - 1, dtype=np.int64)
+    pairs = np.concatenate([np.stack([low, low + 1], 1), np.stack([low + 1, low], 1)])
+    return _made("contiguous", points, nnz, pairs, np.full(2 * (ranks - 1), plane, np.int64))
+
+
 def stencil_counts(extent: Sequence[int], ranks: int) -> list[Counts]:
-    """What products with the Laplacian of a grid of `ranks` boxes of `extent` points move, one box a rank, float64.
+    """What products with the Laplacian of a grid that grows with the ranks move: each has a box of `extent` points, and
+    boxes stand in the most cubic process grid. float64.
 
     Parameters
     ----------
@@ -67,13 +93,14 @@ def stencil_counts(extent: Sequence[int], ranks: int) -> list[Counts]:
     Returns
     -------
     list of Counts
-        "slabs": boxes stacked along the last axis, which is the contiguous layout; and, with more than one axis, "cubes":
-        the most cubic process grid.
+        "contiguous", the points in order, as long as each rank has a whole plane of them; and "cubes", a box a rank.
+
+    >>> import penstock as ps
+    >>> [c.layout for c in ps.dist.stencil_counts((32, 32, 32), 64)]
+    ['contiguous', 'cubes']
     """
     if not 1 <= len(extent) <= 3 or min(extent) < 1 or ranks < 1:
         raise ValueError(f"stencil of {tuple(extent)} points on {ranks} ranks: 1 to 3 axes, from 1")
-    slabs = (1,) * (len(extent) - 1) + (ranks,)
-    found = [_counts("slabs", extent, slabs)]
-    if len(extent) > 1:
-        found.append(_counts("cubes", extent, process_grid(ranks, len(extent))))
-    return found
+    grid = process_grid(ranks, len(extent))
+    found = [_ranges(extent, grid), _cubes(extent, grid)]
+    return [c for c in found if c is not None]
