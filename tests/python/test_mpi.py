@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -88,17 +90,10 @@ def mpich(tmp_path_factory):
 
 
 def test_four_ranks_of_open_mpi(cache, open_mpi):
-    done, _ = run(cache, open_mpi, 4, "verbs.py")
+    done, _ = run(cache, open_mpi, 4, "verbs.py", *["mpi4py"] * (find_spec("mpi4py") is not None))
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"4 ranks of MPI \(Open MPI \d+\.\d+\.\d+\) agree\n", done.stdout)
     assert done.stderr == ""
-
-
-def test_a_communicator_of_mpi4py(cache, open_mpi):
-    pytest.importorskip("mpi4py")
-    done, _ = run(cache, open_mpi, 3, "verbs.py", "mpi4py")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("3 ranks of MPI (Open MPI")
 
 
 def test_two_ranks_of_mpich(cache, mpich):
@@ -110,14 +105,14 @@ def test_two_ranks_of_mpich(cache, mpich):
 @pytest.mark.parametrize(
     "how, code, message",
     [
-        ("raise", 1, "rank 1 of 3 failed: ValueError: no luck"),
-        ("file", 1, r"rank 1 of 3 failed: FileNotFoundError: .*no such matrix\.mtx.*"),
-        ("kill", 137, r"rank 1 of 3 was killed by signal 9 \(SIGKILL\); the others were stopped"),
-        ("exit", 7, "rank 1 of 3 ended with exit code 7; the others were stopped"),
+        ("raise", 1, "rank 1 of 2 failed: ValueError: no luck"),
+        ("file", 1, r"rank 1 of 2 failed: FileNotFoundError: .*no such matrix\.mtx.*"),
+        ("kill", 137, r"rank 1 of 2 was killed by signal 9 \(SIGKILL\); the others were stopped"),
+        ("exit", 7, "rank 1 of 2 ended with exit code 7; the others were stopped"),
     ],
 )
 def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, message):
-    done, seconds = run(cache, open_mpi, 3, "faults.py", how)
+    done, seconds = run(cache, open_mpi, 2, "faults.py", how)
     lines = done.stderr.splitlines()
     assert done.returncode == code, done.stderr
     assert re.fullmatch(f"penstock: {message}", lines[-1]), done.stderr
@@ -127,19 +122,41 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
 
 
 def test_ranks_hear_of_a_failure(cache, open_mpi):
-    done, _ = run(cache, open_mpi, 3, "faults.py", "tell")
+    done, _ = run(cache, open_mpi, 2, "faults.py", "tell")
     assert done.returncode == 1
-    assert "rank 0 heard: rank 1 of 3 failed: tired" in done.stdout
+    assert "rank 0 heard: rank 1 of 2 failed: tired" in done.stdout
     assert (
         done.stderr.splitlines()[-1]
-        == "penstock: rank 1 of 3 failed: CommError: rank 1 of 3 failed: tired"
+        == "penstock: rank 1 of 2 failed: CommError: rank 1 of 2 failed: tired"
     )
 
 
 def test_waiting_has_an_end(cache, open_mpi):
     done, seconds = run(cache, open_mpi, 2, "faults.py", "caught", PENSTOCK_COMM_TIMEOUT="0.5")
-    assert re.search(r"patience ended: rank 1 of 2: nothing has come for 0\.5 s in barrier", done.stdout), done
+    assert re.search(
+        r"patience ended: rank 1 of 2: nothing has come for 0\.5 s in barrier", done.stdout
+    ), done
     assert seconds < 30
+
+
+def test_messages_are_measured_and_kept(cache, open_mpi):
+    line = [sys.executable, "-m", "penstock", "probe", "--mpi", "--json"]
+    for fresh in (True, False):
+        done = subprocess.run(
+            line,
+            env=environment(cache, open_mpi),
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        facts = json.loads(done.stdout)
+        assert (facts["ranks"], facts["from_cache"]) == (2, not fresh)
+        assert (
+            facts["comm"].startswith("MPI (Open MPI") and Path(facts["cache_file"]).parent == cache
+        )
+        assert all(seconds > 0 for _, seconds in facts["curves"]["inside"])
 
 
 def test_without_penstock_run_too(cache, open_mpi):
@@ -162,21 +179,57 @@ def test_without_penstock_run_too(cache, open_mpi):
 
 
 def test_a_launcher_of_another_mpi_is_named(cache, open_mpi):
-    line = [sys.executable, "-c", "import penstock as ps; ps.dist.world()"]
-    for name, words in (
-        ("PMI_SIZE", "an mpiexec of the MPICH family"),
-        ("SLURM_STEP_NUM_TASKS", "srun"),
-    ):
-        done = subprocess.run(
-            line,
-            env=environment(cache, open_mpi, **{name: "4"}),
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert done.returncode == 1
-        assert (
-            "rank 0 of 1 to Open MPI" in done.stderr
-            and f"{words} ({name}=4) started 4" in done.stderr
-        )
+    done = subprocess.run(
+        [sys.executable, "-c", "import penstock as ps; ps.dist.world()"],
+        env=environment(cache, open_mpi, PMI_SIZE="4"),
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "rank 0 of 1 to Open MPI" in done.stderr
+    assert "an mpiexec of the MPICH family (PMI_SIZE=4) started 4" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "variables, size, rank, flavour",
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_RANK": "3"}, 4, 3, "openmpi"),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1"}, 2, 1, "mpich"),
+        ({"PMI_SIZE": "2", "SLURM_STEP_NUM_TASKS": "2"}, 2, 0, None),  # srun, for any MPI
+        ({"SLURM_STEP_NUM_TASKS": "64", "SLURM_PROCID": "9"}, 64, 9, None),
+    ],
+)
+def test_launchers_are_known_by_their_variables(monkeypatch, variables, size, rank, flavour):
+    for name in [name for name in os.environ if LAUNCHED.match(name)]:
+        monkeypatch.delenv(name)
+    assert _mpi_find.launch() is None
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = _mpi_find.launch()
+    assert (found.size, found.rank, found.flavour) == (size, rank, flavour)
+
+
+@pytest.mark.parametrize(
+    "cores, ranks, threads, words, each",
+    [
+        (8, 2, None, ["--map-by", "slot:PE=4", "--bind-to", "core"], "4"),
+        (8, 8, None, [], "1"),
+        (8, 9, None, ["--oversubscribe", "--bind-to", "none"], "1"),
+        (8, 4, 3, ["--bind-to", "none"], "3"),
+    ],
+)
+def test_cores_are_shared_out(monkeypatch, cores, ranks, threads, words, each):
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "PENSTOCK_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(_launch, "_cores", lambda: cores)
+    monkeypatch.setattr(_launch.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(_mpi_find.Mpi, "tool", lambda self, *names: "mpiexec")
+    line, more = _launch.command(_mpi_find.Mpi("openmpi", Path("libmpi.so.40")), ranks, threads)
+    assert line == ["mpiexec", "-n", str(ranks), *words]
+    assert more["PENSTOCK_NUM_THREADS"] == each
+    monkeypatch.setenv("SLURM_JOB_ID", "1")  # the site's allocation is left alone
+    line, more = _launch.command(_mpi_find.Mpi("openmpi", Path("libmpi.so.40")), ranks, threads)
+    assert line == ["mpiexec", "-n", str(ranks)]
+    assert more.get("PENSTOCK_NUM_THREADS") == (each if threads else None)
 
 
 def test_one_process_takes_one_mpi(cache, open_mpi, monkeypatch):

@@ -21,6 +21,7 @@ class MpiComm final : public Comm {
   std::string name() const override;
   bool one_process() const override { return size_ == 1; }
   double timeout() const override { return session_->timeout(); }
+  bool reaches_gpus() const override { return session_->library().gpu_aware(); }
   void barrier() override;
   void broadcast(void* data, std::int64_t bytes, int root) override;
   void all_gather(const void* mine, std::int64_t bytes, void* all) override;

@@ -21,9 +21,10 @@ if world.rank == 1:
             ps.load("no such matrix.mtx")
         case "tell":
             world.fail("tired")
+            time.sleep(2)
 if sys.argv[1] == "caught":  # nobody fails, and nobody comes
     try:
-        world.barrier() if world.rank else time.sleep(3)
+        world.barrier() if world.rank else time.sleep(1.5)
     except ps.dist.CommError as error:
         print(f"patience ended: {error}", flush=True)
     os._exit(0)
