@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -12,9 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from penstock.cli.app import app
 
 import penstock as ps
-from penstock.dist import _launch, _mpi, _mpi_find
+from penstock.dist import _launch, _mpi_find, _rank
 
 SCRIPTS = Path(__file__).parent / "mpi"
 LAUNCHED = re.compile(r"OMPI_|PMI_|PMIX_|PRTE_|SLURM_|PENSTOCK_MPI")
@@ -108,6 +110,7 @@ def test_two_ranks_of_mpich(cache, mpich):
         ("raise", 1, "rank 1 of 2 failed: ValueError: no luck"),
         ("file", 1, r"rank 1 of 2 failed: FileNotFoundError: .*no such matrix\.mtx.*"),
         ("kill", 137, r"rank 1 of 2 was killed by signal 9 \(SIGKILL\); the others were stopped"),
+        ("early", 1, "rank [01] of 2 failed: ValueError: no luck"),
         ("exit", 7, "rank 1 of 2 ended with exit code 7; the others were stopped"),
     ],
 )
@@ -117,8 +120,15 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
     assert done.returncode == code, done.stderr
     assert re.fullmatch(f"penstock: {message}", lines[-1]), done.stderr
     assert done.stderr.count("penstock: ") == 1, done.stderr
-    assert done.stderr.count("Traceback") == (how in ("raise", "file")), done.stderr
+    assert done.stderr.count("Traceback") == (how in ("raise", "file", "early")), done.stderr
     assert seconds < 30
+
+
+def test_the_script_must_be_there(capsys):
+    with pytest.raises(SystemExit) as end:
+        app(["run", "-n", "2", "nowhere.py"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "penstock: nowhere.py: there is no such script\n"
 
 
 def test_ranks_hear_of_a_failure(cache, open_mpi):
@@ -275,11 +285,11 @@ def test_banners_are_held_back_and_the_scripts_own_lines_are_not():
 
 
 def test_reports_are_read_on_this_host_only_and_once(tmp_path, monkeypatch):
-    monkeypatch.delenv(_mpi.REPORT, raising=False)
-    assert _mpi.report({"rank": 0}) is None
-    monkeypatch.setenv(_mpi.REPORT, f"elsewhere:{tmp_path / 'first'}")
-    assert _mpi.report({"rank": 0}) is None
-    monkeypatch.setenv(_mpi.REPORT, f"{_mpi.socket.gethostname()}:{tmp_path / 'first'}")
-    assert _mpi.report({"rank": 2}) is True
-    assert _mpi.report({"rank": 1}) is False
+    monkeypatch.delenv(_rank.REPORT, raising=False)
+    assert _rank.report({"rank": 0}) is None
+    monkeypatch.setenv(_rank.REPORT, f"elsewhere:{tmp_path / 'first'}")
+    assert _rank.report({"rank": 0}) is None
+    monkeypatch.setenv(_rank.REPORT, f"{socket.gethostname()}:{tmp_path / 'first'}")
+    assert _rank.report({"rank": 2}) is True
+    assert _rank.report({"rank": 1}) is False
     assert _launch._cause(tmp_path / "first") == {"rank": 2}

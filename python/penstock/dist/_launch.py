@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock._core import CommError
-from penstock.dist import _mpi_find
+from penstock.dist import _mpi_find, _rank
 
-_RANK = Path(__file__).with_name("_rank.py")
+_RANK = Path(_rank.__file__)
 _OPEN_MPI_RULE = re.compile(r"-{60,}$")
 _OPEN_MPI_WORDS = re.compile(r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job)\b")
 _MPICH_WORDS = re.compile(
@@ -131,6 +131,8 @@ def run(words: list[str], ranks: int, threads: int | None = None) -> tuple[int, 
     str or None
         Which rank failed first, and of what; its traceback has been written to standard error.
     """
+    if words[0] != "-m" and not Path(words[0]).is_file():
+        raise FileNotFoundError(f"{words[0]}: there is no such script")
     mpi = _mpi_find.find()
     _mpi_find.plugin(mpi)  # compiled once, not by all ranks
     front, more = command(mpi, ranks, threads)
@@ -139,7 +141,7 @@ def run(words: list[str], ranks: int, threads: int | None = None) -> tuple[int, 
         environment = {
             **os.environ,
             **more,
-            "PENSTOCK_RUN_REPORT": f"{socket.gethostname()}:{report}",
+            _rank.REPORT: f"{socket.gethostname()}:{report}",
         }
         line = [*front, sys.executable, str(_RANK), *words]
         process = subprocess.Popen(

@@ -7,19 +7,16 @@ whole job: the other ranks would wait for this one.
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import socket
 import sys
 import time
-import traceback
 from typing import Any
 
 from penstock import _core
 from penstock._core import Comm, CommError
 from penstock.dist import _mpi_find
+from penstock.dist._rank import describe, report_error
 
-REPORT = "PENSTOCK_RUN_REPORT"  # "host:file": `penstock run` reads the first failure there
 _SECONDS_FOR_THE_CAUSE = 5.0  # until a rank that only heard of a failure ends the job itself
 
 _world: Comm | None = None
@@ -89,53 +86,13 @@ def _check_launcher(comm: Comm) -> None:
     )
 
 
-def describe(error: BaseException) -> str:
-    """
-    >>> describe(ValueError("bad file")), describe(KeyboardInterrupt())
-    ('ValueError: bad file', 'KeyboardInterrupt')
-    """
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _own_frames(error: BaseException) -> Any:
-    """The traceback without the frames that started the script under `penstock run`."""
-    trace = error.__traceback__
-    while trace is not None and (
-        "runpy" in trace.tb_frame.f_code.co_filename
-        or trace.tb_frame.f_code.co_filename.endswith("penstock/dist/_rank.py")
-    ):
-        trace = trace.tb_next
-    return trace or error.__traceback__
-
-
-def report(what: dict[str, Any]) -> bool | None:
-    """Leaves the cause of a failure for `penstock run` on this host: True if it is the first, False if another
-    rank's is there already, None where nobody will read it."""
-    host, _, file = os.environ.get(REPORT, "").partition(":")
-    if not file or host != socket.gethostname():
-        return None
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return False
-    except OSError:
-        return None
-    with os.fdopen(handle, "w") as out:
-        json.dump(what, out)
-    return True
-
-
 def end_job(comm: Comm, error: BaseException) -> None:
     """The last words of a rank, once for the whole job, and MPI_Abort. Returns only where MPI does not run."""
     if isinstance(error, CommError) and _core.mpi_failed_rank(comm) is not None:
         time.sleep(_SECONDS_FOR_THE_CAUSE)  # the rank that failed tells why, and ends this one too
     else:
-        text = "".join(traceback.format_exception(type(error), error, _own_frames(error)))
-        what = {"rank": comm.rank, "size": comm.size, "why": describe(error), "traceback": text}
-        if report(what) is None:
-            name = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
-            print(f"{text}penstock: {name} failed: {what['why']}", file=sys.stderr, flush=True)
-        comm.fail(what["why"])
+        report_error(comm.rank, comm.size, error)
+        comm.fail(describe(error))
         sys.stdout.flush()
         time.sleep(0.1)  # launchers may drop what is still on its way when the job ends
     _core.mpi_end_job(130 if isinstance(error, KeyboardInterrupt) else 1)

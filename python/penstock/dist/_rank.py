@@ -13,8 +13,11 @@ import runpy
 import signal
 import socket
 import sys
+import traceback
 from types import FrameType
 from typing import Any, NoReturn
+
+REPORT = "PENSTOCK_RUN_REPORT"  # "host:file": `penstock run` reads the first failure there
 
 _PR_SET_PDEATHSIG = 1
 
@@ -48,7 +51,10 @@ def _play(words: list[str]) -> NoReturn:
             print(end.code, file=sys.stderr)
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
+        if sys.excepthook is sys.__excepthook__:  # MPI has not been asked for yet
+            report_error(*_number(), error)
+        else:
+            sys.excepthook(type(error), error, error.__traceback__)
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
     if code == 0:
         sys.exit(0)  # MPI is finalized on the way
@@ -57,33 +63,63 @@ def _play(words: list[str]) -> NoReturn:
     os._exit(code & 255)  # without MPI_Finalize, which waits for ranks that wait for this one
 
 
-def _report(why: str, code: int) -> None:
-    """As penstock.dist._mpi.report, for a rank that can no longer speak."""
-    host, _, file = os.environ.get("PENSTOCK_RUN_REPORT", "").partition(":")
-    rank, size = _number()
+def report(what: dict[str, Any]) -> bool | None:
+    """Leaves the cause of a failure for `penstock run` on this host: True if it is the first, False if another
+    rank's is there already, None where nobody will read it."""
+    host, _, file = os.environ.get(REPORT, "").partition(":")
     if not file or host != socket.gethostname():
-        print(
-            f"penstock: rank {rank} of {size} on {socket.gethostname()} {why}",
-            file=sys.stderr,
-            flush=True,
-        )
-        return
+        return None
     try:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
     except OSError:
-        return  # another rank was first
+        return None
     with os.fdopen(handle, "w") as out:
-        json.dump({"rank": rank, "size": size, "ended": why, "code": code}, out)
+        json.dump(what, out)
+    return True
+
+
+def describe(error: BaseException) -> str:
+    """
+    >>> describe(ValueError("bad file")), describe(KeyboardInterrupt())
+    ('ValueError: bad file', 'KeyboardInterrupt')
+    """
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def report_error(rank: int, size: int, error: BaseException) -> None:
+    """For `penstock run`, or on standard error; without the frames that started the script."""
+    trace = error.__traceback__
+    while trace is not None and (
+        "runpy" in trace.tb_frame.f_code.co_filename
+        or os.path.basename(trace.tb_frame.f_code.co_filename) == os.path.basename(__file__)
+    ):
+        trace = trace.tb_next
+    trace = trace or error.__traceback__
+    text = "".join(traceback.format_exception(type(error), error, trace))
+    why = describe(error)
+    if report({"rank": rank, "size": size, "why": why, "traceback": text}) is None:
+        name = f"rank {rank} of {size} on {socket.gethostname()}"
+        print(f"{text}penstock: {name} failed: {why}", file=sys.stderr, flush=True)
+
+
+def _report_end(how: str, code: int) -> None:
+    """For a rank that can no longer speak."""
+    rank, size = _number()
+    if report({"rank": rank, "size": size, "ended": how, "code": code}) is None:
+        name = f"rank {rank} of {size} on {socket.gethostname()}"
+        print(f"penstock: {name} {how}", file=sys.stderr, flush=True)
 
 
 def _ended(status: int, told_to: bool) -> NoReturn:
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         if not told_to:
-            _report(f"was killed by signal {-code} ({signal.Signals(-code).name})", 128 - code)
+            _report_end(f"was killed by signal {-code} ({signal.Signals(-code).name})", 128 - code)
         os._exit(128 - code)
     if code and not told_to:
-        _report(f"ended with exit code {code}", code)
+        _report_end(f"ended with exit code {code}", code)
     os._exit(code)
 
 

@@ -7,6 +7,8 @@ import time
 
 import penstock as ps
 
+if sys.argv[1] == "early":
+    raise ValueError("no luck")
 world = ps.dist.world()
 world.barrier()
 if world.rank == 1:
@@ -21,7 +23,7 @@ if world.rank == 1:
             ps.load("no such matrix.mtx")
         case "tell":
             world.fail("tired")
-            time.sleep(2)
+            time.sleep(1)
 if sys.argv[1] == "caught":  # nobody fails, and nobody comes
     try:
         world.barrier() if world.rank else time.sleep(1.5)
