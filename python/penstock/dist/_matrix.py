@@ -305,20 +305,23 @@ class csr_array:
         memory = self.nbytes + (rows + cols + ghosts + foreign) * size
         mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
         nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
-        pairs: dict[tuple[int, int], int] = {}
+        pairs: dict[tuple[int, int], tuple[int, int]] = {}  # of x and of sums
         messages = 0
         for p, ranks, offsets in ((plan, "receive", 1), (sums, "receive", -1)):
             counts = np.diff(p[f"{ranks}_offsets"])
             messages += counts.size
             for other, n in zip(p[f"{ranks}_ranks"].tolist(), counts.tolist(), strict=True):
                 pair = (other, self.comm.rank) if offsets == 1 else (self.comm.rank, other)
-                pairs[pair] = pairs.get(pair, 0) + n
-        total: dict[tuple[int, int], int] = {}
+                x, partial_sums = pairs.get(pair, (0, 0))
+                pairs[pair] = (x + n, partial_sums) if offsets == 1 else (x, partial_sums + n)
+        total: dict[tuple[int, int], tuple[int, int]] = {}
         found = self.comm.collect((pairs, messages))
         for some, _ in found:
-            for pair, n in some.items():
-                total[pair] = total.get(pair, 0) + n
-        exchange = sorted(((f, t, n) for (f, t), n in total.items()), key=lambda e: (e[1], e[0]))
+            for pair, (x, n) in some.items():
+                before = total.get(pair, (0, 0))
+                total[pair] = (before[0] + x, before[1] + n)
+        both = sorted(((f, t, x + n, n) for (f, t), (x, n) in total.items()), key=lambda e: e[1::-1])
+        exchange = np.array(both, np.int64).reshape(-1, 4)
         mean = self.nnz / self.comm.size
         return Metrics(
             mad=float(np.abs(nnz - mean).sum() / self.comm.size / self.nnz) if self.nnz else 0.0,
@@ -330,7 +333,8 @@ class csr_array:
             rows=rows_all,
             halo=halo,
             bytes=memory_all,
-            exchange=np.array(exchange, np.int64).reshape(-1, 3),
+            exchange=exchange[:, :3],
+            sums=exchange[:, 3],
         )
 
     def explain(self) -> str:
