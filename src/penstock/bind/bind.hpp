@@ -52,7 +52,6 @@ void comm_measure(nb::module_&);
 void dist_matrix(nb::module_&);
 void dist(nb::module_&);
 void dist_gpu(nb::module_&);
-void comm(nb::module_&);
 void dist_solver(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.

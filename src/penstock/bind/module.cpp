@@ -41,6 +41,5 @@ NB_MODULE(_core, m) {
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
   penstock::bind::dist_gpu(m);
-  penstock::bind::comm(m);
   penstock::bind::dist_solver(m);
 }
