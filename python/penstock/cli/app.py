@@ -20,6 +20,7 @@ from penstock.cli import (
     multiply,
     partition,
     probe,
+    scale,
     search,
     solve,
     spgemm,
@@ -110,5 +111,6 @@ app.command("triangles")(centrality.triangles)
 app.command("core")(centrality.core)
 app.command("betweenness")(centrality.betweenness)
 app.command("partition")(partition.partition)
+app.command("scale")(scale.scale)
 app.command("probe")(probe.probe)
 app.command("doctor")(doctor.doctor)

@@ -27,7 +27,9 @@ class Link:
     bytes_per_s: float
     eager_bytes: float  # messages up to here are sent at once
     handshake_s: float  # what longer ones wait for before they start
-    copied_by_ranks: bool = False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
+    copied_by_ranks: bool = (
+        False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Network:
     name: str
     source: str  # of the figures, in words
     ranks_per_node: int
-    at_once: int  # ranks of a node that run at the same time: fewer than ranks where these share cores
+    at_once: (
+        int  # ranks of a node that run at the same time: fewer than ranks where these share cores
+    )
     inside: Link  # between ranks of a node
     outside: Link | None  # between nodes; None: there is a single node
     node_bytes_per_s: float  # a node's adapter, each way, shared by its ranks

@@ -17,7 +17,9 @@ from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
 
-_PACKED = 2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+_PACKED = (
+    2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+)
 HALOS = ("messages", "sync")
 
 
@@ -163,7 +165,9 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
 
 
-def price(c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0) -> Prediction:
+def price(
+    c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0
+) -> Prediction:
     """Seconds of one product.
 
     Parameters
