@@ -172,9 +172,9 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         within = max(within, _rate(comm, _neighbours(nodes)))
     threads = _core.num_threads()
     alone = _core.triad(comm, 1, _LARGE, 5)
-    together = _core.triad(comm, per_node if not others else comm.size, _LARGE, 5)
-    together /= 1 if not others else len(set(nodes))
-    cached = _core.triad(comm, 1, _CACHED, 5)
+    all_ranks = lambda size: _core.triad(comm, comm.size, size, 5) / len(set(nodes))  # noqa: E731
+    together = all_ranks(_LARGE)
+    cached, all_cached = _core.triad(comm, 1, _CACHED, 5), all_ranks(_CACHED)
     facts = {
         "penstock_network": VERSION,
         "name": "measured",
@@ -189,6 +189,7 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "node_read": float(max(together, alone)),
         "cache_bytes": float(topology["cache_bytes"]),
         "cache_read": float(max(cached, alone)),
+        "node_cached": float(max(all_cached, cached, together)),
         "call_s": _calls(comm) / max(1.0, per_node / cores),
         "ranks": comm.size,
         "threads": threads,

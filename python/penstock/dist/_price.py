@@ -76,8 +76,8 @@ def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
     together = n.total(read)
     cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
     one = read * (cached / w.cache_read + (1 - cached) / w.rank_read)
-    memory = together * (1 - cached) / w.node_read
-    return irregular * np.maximum(n.shared(one), memory)
+    both = together * (cached / w.node_cached + (1 - cached) / w.node_read)
+    return irregular * np.maximum(n.shared(one), both)
 
 
 @dataclass
