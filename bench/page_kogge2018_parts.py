@@ -19,7 +19,6 @@ from page_kogge2018_runs import Run, about
 
 import penstock as ps
 from penstock.dist._layouts import count
-from penstock.dist._oracle import irregularity
 from penstock.dist._price import price
 
 _PROBE_SECONDS = 0.2
@@ -93,15 +92,19 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
         irregular=irregular, network=network, load=os.getloadavg()[0], results=results))  # fmt: skip
 
 
-def _irregular(a: Any) -> float:
-    """What gathering x costs, by products on one rank of this process."""
-    net = ps.dist.Network.of(ps.dist.run(ps.dist.calibrate, 1)[0])
-    return irregularity(a, net)
+def _irregular(run: Run, a: Any) -> float:
+    """What gathering x costs, by products on one rank of this process, in a run of its own."""
+    turns = max(5, run.args.repeats)
+    done = ps.dist.run(worker.work, 1, a, turns, ["ours"], _PROBE_SECONDS)[0]
+    net = ps.dist.Network.of(done["network"])
+    model = price(count(a, "balanced", 1), net).compute - net.call_s
+    spent = float(np.median(done["results"]["ours"]["seconds"])) - net.call_s
+    return max(0.2, spent / model)
 
 
 def ranks(run: Run, source: Any, a: Any) -> None:
     """Figures 5 to 7 and 9 on ranks that are threads."""
-    irregular = _irregular(a)
+    irregular = _irregular(run, a)
     for n in run.args.ranks:
         if run.left() <= 0:
             run.report.skip(f"ranks {source.name}, {n}", "no time is left of --minutes")
@@ -115,7 +118,7 @@ def launched(
     run: Run, part: str, source: Any, a: Any, counts: list[int], front: list[str], env: dict[str, str] | None = None
 ) -> None:
     """Jobs of `front` N worker ..., on a store of the matrix. `front` holds {n} where the number of ranks belongs."""
-    irregular = _irregular(a)
+    irregular = _irregular(run, a)
     with tempfile.TemporaryDirectory(prefix="page-kogge-") as folder:
         store, job, out = (Path(folder) / n for n in ("matrix.penstock", "job.json", "result.json"))
         ps.save(store, a)
@@ -167,7 +170,7 @@ def shaped(run: Run, source: Any, a: Any) -> None:
 def oracle(run: Run, source: Any, a: Any) -> None:
     """Figures 5 to 9 predicted for the paper's cluster, at its numbers of ranks and ours."""
     wanted = [*run.args.oracle_ranks, *(p for p in (256, 1024) if p > run.args.oracle_ranks[-1])]
-    layouts = [*worker.ORACLE.values(), "grid", "bins"]
+    layouts = ["balanced", "grid", "bins", "grid_reduce", "bins_gather"]
     f = ps.dist.predict_scaling(a, wanted, run.network, layouts=layouts)
     plain = f.as_dict()
     run.add("oracle", about(source, a, case=f"{source.name}, oracle", network=f.network.name,
