@@ -21,6 +21,7 @@ from penstock.cli import (
     partition,
     probe,
     scale,
+    run,
     search,
     solve,
     spgemm,
@@ -113,4 +114,5 @@ app.command("betweenness")(centrality.betweenness)
 app.command("partition")(partition.partition)
 app.command("scale")(scale.scale)
 app.command("probe")(probe.probe)
+app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("doctor")(doctor.doctor)

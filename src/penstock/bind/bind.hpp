@@ -44,10 +44,11 @@ void precondition(nb::module_&);
 void device_op(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);
+void comm(nb::module_&);
+void comm_mpi(nb::module_&);
 void comm_measure(nb::module_&);
 void dist_matrix(nb::module_&);
 void dist(nb::module_&);
-void comm(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

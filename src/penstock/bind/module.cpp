@@ -33,8 +33,9 @@ NB_MODULE(_core, m) {
   penstock::bind::device_op(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
+  penstock::bind::comm(m);
+  penstock::bind::comm_mpi(m);
   penstock::bind::comm_measure(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
-  penstock::bind::comm(m);
 }
