@@ -82,6 +82,7 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
             "halo": r["halo"], "sent_bytes": r["sent_bytes"], "messages": r["messages"],
             "predicted_seconds": p.seconds, "predicted_compute": p.compute, "predicted_communicate": p.communicate,
             "predicted_over_measured": p.seconds / total["median"],
+            "predicted_over_fastest": p.seconds / total["min"],
             "predicted_bytes": p.bytes_all, "predicted_messages": p.messages_all, "mad": c.mad,
         }  # fmt: skip
         if c.nnz.tolist() != r["nnz"]:

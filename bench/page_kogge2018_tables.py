@@ -64,10 +64,11 @@ def measured(data: Report, part: str) -> list[Table]:
                 rows.append([named(case), f"{case['ranks']}", name, number(r["gflops"]), number(r["median"], ".4g", 1e3),
                              number(r["compute"], ".4g", 1e3), number(r["communicate"], ".4g", 1e3),
                              number(r["ratio"], ".2f"), number(r["predicted_seconds"], ".4g", 1e3),
-                             number(r["predicted_over_measured"], ".2f"), r["halo"],
+                             number(r["predicted_over_measured"], ".2f"),
+                             number(r["predicted_over_fastest"], ".2f"), r["halo"],
                              case.get("link", "-")])  # fmt: skip
     header = ["matrix", "ranks", "layout", "GFLOP/s", "ms", "comp ms", "comm ms", "comm/comp", "predicted ms", "pred/meas",
-              "halo", "link"]  # fmt: skip
+              "pred/fastest", "halo", "link"]  # fmt: skip
     header = header if part == "shaped" else header[:-1]
     rows = rows if part == "shaped" else [r[:-1] for r in rows]
     return [(TITLES[part], header, rows)] if rows else []

@@ -106,7 +106,7 @@ def simple(**change: Any) -> Any:
     """A network of round figures: one rank a node, nothing shared."""
     link = _network.Link(1e-6, 1e-7, 1e9, 1000, 4e-6)
     base = {"name": "toy", "source": "", "ranks_per_node": 1, "at_once": 1, "inside": link, "outside": link,
-            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10, "cache_bytes": 0.0, "node_cached": 1e10,
+            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10, "cache_bytes": 0.0, "node_cached": 1e12,
             "cache_read": 1e10, "call_s": 0.0}  # fmt: skip
     return _network.Network(**{**base, **change})
 

@@ -75,8 +75,8 @@ def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
     w, read = n.network, c.read_bytes.astype(float)
     together = n.total(read)
     cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-    one = read * (cached / w.cache_read + (1 - cached) / w.rank_read)
-    both = together * (cached / w.node_cached + (1 - cached) / w.node_read)
+    one = read * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
+    both = together * (cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached))
     return irregular * np.maximum(n.shared(one), both)
 
 
