@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
     from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
+    from penstock.dist._oracle_products import ProductForecast, predict_products
     from penstock.dist._stencils import stencil_counts
 
 # name -> the module of this package that holds it; imported when first asked for
@@ -39,6 +40,8 @@ _lazy = {
     "Network": "_network",
     "calibrate": "_calibrate",
     "networks": "_network",
+    "ProductForecast": "_oracle_products",
+    "predict_products": "_oracle_products",
     "predict_scaling": "_oracle",
     "predict_weak_scaling": "_oracle",
     "run": "_comm",
@@ -58,6 +61,8 @@ __all__ = [
     "Network",
     "calibrate",
     "networks",
+    "ProductForecast",
+    "predict_products",
     "predict_scaling",
     "predict_weak_scaling",
     "run",

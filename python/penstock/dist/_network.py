@@ -54,6 +54,7 @@ class Network:
     call_s: float = 2e-6  # of a product besides: calls and timers
     nodes_per_switch: int = 0  # 0: all nodes hang on one
     hop_s: float = 0.0  # more latency between nodes of two switches
+    rank_flops: float = 0.0  # of one rank, a second; 0: memory alone bounds its products
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
@@ -124,6 +125,8 @@ def _number(name: str, value: Any, positive: bool) -> None:
 _EPYC = {"ranks_per_node": 128, "at_once": 128, "rank_read": 18e9, "node_read": 330e9,
          "cache_bytes": 512e6, "cache_read": 15e9, "node_cached": 1900e9}  # fmt: skip
 _SHARED = Link(0.5e-6, 0.15e-6, 8e9, 4096, 1.0e-6, copied_by_ranks=True)
+_V100 = {"inside": Link(1.5e-6, 0.5e-6, 50e9, 0, 0.0), "rank_read": 900e9, "cache_read": 2000e9, "call_s": 1e-5,
+         "rank_flops": 16e12}  # fmt: skip
 
 networks: dict[str, Network] = {
     n.name: n
@@ -165,6 +168,21 @@ networks: dict[str, Network] = {
             outside=Link(15e-6, 3e-6, 1.17e9, 65536, 30e-6), node_bytes_per_s=1.17e9,
             inside_bytes_per_s=30e9, rank_read=12e9, node_read=80e9, cache_bytes=32e6, cache_read=12e9, node_cached=190e9,
             nodes_per_switch=48, hop_s=2e-6,
+        ),
+        Network(
+            "summit",
+            "Brock, Buluc and Yelick (2024, sections 4 and 6): six V100 a node, a rank each, 23 GB/s of "
+            "dual-rail EDR a node (3.83 GB/s a GPU), NVLink of 50 GB/s, 16 TFLOP/s in float32; 900 GB/s of memory by data "
+            "sheet; latencies are typical",
+            outside=Link(2.0e-6, 0.5e-6, 11.5e9, 0, 0.0), node_bytes_per_s=23e9, inside_bytes_per_s=300e9,
+            ranks_per_node=6, at_once=6, node_read=5400e9, cache_bytes=36e6, node_cached=12000e9, **_V100,
+        ),
+        Network(
+            "dgx2",
+            "Brock, Buluc and Yelick (2024, section 6): sixteen V100 of one host, a rank each, NVLink of 50 GB/s between "
+            "any two, 16 TFLOP/s in float32; 900 GB/s of memory by data sheet; latencies are typical",
+            outside=None, node_bytes_per_s=50e9, inside_bytes_per_s=800e9,
+            ranks_per_node=16, at_once=16, node_read=14400e9, cache_bytes=96e6, node_cached=32000e9, **_V100,
         ),
     )
 }  # fmt: skip

@@ -1,0 +1,204 @@
+"""Which algorithm a product of tiles should take on so many ranks, and where it stops scaling, before a job starts.
+
+Bytes, messages and flops are counted; seconds are a model's (`penstock.dist._tile_price`).
+
+>>> import penstock as ps
+>>> f = ps.dist.predict_products(ps.generate.rmat(10, seed=1), [1, 4, 16], "summit", op="spmm", columns=32)
+>>> f.algorithms()[:3], f.at("c", 16).messages_all
+(['c', 'a', 'b'], 96)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock._spgemm import spgemm_estimate
+from penstock._structure import as_matrix
+from penstock.dist._network import Network
+from penstock.dist._oracle import WORTH, Forecast, _network, _ranks, _time
+from penstock.dist._roofline import Roofline, roofline
+from penstock.dist._tile_counts import ProductCounts, count_spgemm, count_spmm
+from penstock.dist._tile_price import ALGORITHMS, ProductPrediction, as_dict, price_product
+
+__all__ = ["OPERATIONS", "ProductForecast", "choose_stationary", "predict_products"]
+
+OPERATIONS = ("spmm", "spgemm")
+_WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
+
+
+@dataclass(frozen=True)
+class ProductForecast(Forecast):
+    """Predictions by algorithm and number of ranks, and a roofline of each number of ranks. `rows` are
+    ProductPredictions; layouts of the base class are the algorithms here, and `irregular` is 1 over the efficiency."""
+
+    rooflines: list[Roofline] = field(default_factory=list)
+    op: str = "spmm"
+    columns: int = 0  # of a dense B
+
+    def algorithms(self) -> list[str]:
+        return self.layouts()
+
+    def words(self) -> list[str]:
+        """The recommendation, in sentences."""
+        p: Any = self.recommended()
+        base, last = self.base(), self.ranks()[-1]
+        out = [
+            f"Use {p.algorithm} ({ALGORITHMS[p.algorithm]}) on {p.ranks:,} ranks: {_time(p.seconds)} a "
+            f"product, {self.speedup(p):.3g} times {base.ranks:,} rank{'s' * (base.ranks > 1)}, "
+            f"{self.efficiency(p):.0%} of ideal."
+        ]
+        least = min(self.rows, key=lambda q: q.seconds)
+        end: Any = self.at(least.layout, self.stops(least.layout))
+        if end.ranks < last:
+            out.append(
+                f"Scaling stops at {end.ranks:,} ranks ({end.algorithm}): {_time(end.seconds)}, of which "
+                f"{end.communicate / end.seconds:.0%} is communication, "
+                f"{end.accumulate / end.seconds:.0%} accumulation, "
+                f"{end.imbalance / end.seconds:.0%} waiting for the slowest rank."
+            )
+        elif end.ranks > p.ranks:
+            out.append(
+                f"It gets faster up to {end.ranks:,} ranks ({end.algorithm}), the most asked for: "
+                f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal; above {p.ranks:,} ranks less than {WORTH:.0%}."
+            )
+        found = {q.algorithm: q for q in self.rows if q.ranks == p.ranks}
+        lockstep: Any = found.get("summa")
+        if lockstep and p.algorithm != "summa":
+            out.append(
+                f"There bulk-synchronous SUMMA takes {lockstep.seconds / p.seconds:.2f} times as long."
+            )
+        r = next((r for r in self.rooflines if r.ranks == p.ranks), None)
+        if r:
+            out.append(
+                f"There the {r.bound} bounds the product, C stationary: it takes at least {_time(r.seconds)}."
+            )
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, for JSON."""
+        best: Any = self.recommended()
+        return {
+            "kind": self.kind,
+            "op": self.op,
+            "columns": self.columns,
+            "network": self.network.name,
+            "network_source": self.network.source,
+            "efficiency": 1 / self.irregular,
+            "predictions": [
+                {**as_dict(p), "speedup": self.speedup(p), "efficiency": self.efficiency(p)}
+                for p in self.rows
+            ],
+            "rooflines": [r.as_dict() for r in self.rooflines],
+            "stops": {name: self.stops(name) for name in self.algorithms()},
+            "recommended": {"algorithm": best.algorithm, "ranks": best.ranks},
+            "words": self.words(),
+            "left_out": self.left_out,
+        }
+
+
+def predict_products(
+    A: Any,
+    ranks: Iterable[int],
+    network: Any = "hdr-infiniband",
+    *,
+    op: str = "spmm",
+    B: Any = None,
+    columns: int = 128,
+    algorithms: Iterable[str] = tuple(ALGORITHMS),
+    tiles: int = 1,
+    prefetch: int = 1,
+    efficiency: float = 1.0,
+    step: Callable[[str], None] | None = None,
+) -> ProductForecast:
+    """Strong scaling of a product of tiles over a 2-D grid of ranks, none of which runs.
+
+    Parameters
+    ----------
+    A : csr_array
+        Read twice for each number of ranks; SpGEMM costs about a product of A with itself.
+    ranks : iterable of int
+        Each becomes the most square grid.
+    network : Network or str
+        A name in `penstock.dist.networks`, or what `calibrate` measured.
+    op : str
+        "spmm" with a dense B, or "spgemm".
+    B : csr_array, optional
+        Of spgemm; A itself by default.
+    columns : int
+        Of B, where it is dense.
+    algorithms : iterable of str
+        What stays ("a", "b", "c"), "+random" or "+locality" for stealing, and "summa".
+    tiles : int
+        A rank has so many each way of the grid.
+    prefetch : int
+        0: gets and products in turn.
+    efficiency : float
+        Of local products, to the local roofline.
+    step : callable, optional
+        Told in words what comes next.
+
+    Returns
+    -------
+    ProductForecast
+
+    Raises
+    ------
+    ValueError
+        Unknown algorithm, operation or network; nothing to predict.
+    """
+    A, net, names = as_matrix(A, "predict_products"), _network(network), list(algorithms)
+    if op not in OPERATIONS:
+        raise ValueError(f"op {op!r} is not one of {', '.join(OPERATIONS)}")
+    for name in names:
+        if name not in ALGORITHMS:
+            raise ValueError(f"algorithm {name!r} is not one of {', '.join(ALGORITHMS)}")
+    if not names:
+        raise ValueError("algorithms: at least one")
+    if tiles < 1:
+        raise ValueError(f"tiles {tiles}: at least 1")
+    B = A if B is None else as_matrix(B, "predict_products")
+    compression = spgemm_estimate(A, B).compression if op == "spgemm" else 1.0
+    rows: list[ProductPrediction] = []
+    roofs, left_out = [], {}
+    for p in _ranks(ranks):
+        if step:
+            step(f"{op}, {p:,} ranks")
+        try:
+            if op == "spmm":
+                c = count_spmm(A, columns, p, tiles=tiles)
+            else:
+                c = count_spgemm(A, B, p, tiles=tiles, compression=compression)
+        except MemoryError as e:
+            left_out[f"{op}, {p} ranks"] = str(e)
+            continue
+        roofs.append(roofline(c, net, efficiency=efficiency))
+        rows += [price_product(c, net, n, prefetch=prefetch, efficiency=efficiency) for n in names]
+    if not rows:
+        raise ValueError("nothing could be predicted: " + "; ".join(left_out.values()))
+    dense = columns if op == "spmm" else 0
+    found: Any = rows  # the base class knows predictions of y = A x
+    return ProductForecast(net, "strong", found, 1 / efficiency, left_out, roofs, op, dense)
+
+
+def choose_stationary(
+    c: ProductCounts, network: Network, *, steal: str = "", prefetch: int = 1
+) -> tuple[str, dict[str, ProductPrediction]]:
+    """What should stay: (one of "a", "b", "c", the prediction of each). C, which needs no queues, unless another is
+    clearly faster. The same on every rank: it follows from the directory, which all ranks have.
+
+    Parameters
+    ----------
+    c : ProductCounts
+        Of the real tiles.
+    network : Network
+    steal : str
+        "", "random" or "locality".
+    """
+    found = {
+        name: price_product(c, network, f"{name}+{steal}" if steal else name, prefetch=prefetch)
+        for name in ("c", "a", "b")
+    }
+    best = min(found, key=lambda name: found[name].seconds)
+    return (best if found[best].seconds < _WORTH_MOVING * found["c"].seconds else "c"), found

@@ -1,0 +1,262 @@
+"""What a product of tiles consists of, counted: bytes of every tile, flops of every C[i, j] += A[i, k] B[k, j], owners.
+
+>>> import penstock as ps
+>>> c = count_spmm(ps.generate.laplacian((8, 8)), 16, 4)
+>>> c.grid, c.tiles, int(c.flops.sum()) == 2 * 288 * 16
+((2, 2), (2, 2, 2), True)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from penstock._csr import csr_array
+from penstock._spgemm import spgemm, spgemm_estimate
+from penstock._structure import as_matrix
+
+__all__ = ["ProductCounts", "count_spgemm", "count_spmm", "process_grid"]
+
+MOST_CELLS = 2**25  # (i, k, j) of one count: about 1 GB of arrays
+_OFFSET = 8  # bytes of a row's offset
+
+
+@dataclass(frozen=True)
+class ProductCounts:
+    """A is M x K tiles, B is K x N, C is M x N; `tiles` is (M, K, N). Ranks form a grid, row by row.
+
+    Real tiles or counted ones: whoever has the arrays can make one.
+    """
+
+    op: str  # "spmm": B and C dense; "spgemm": sparse
+    ranks: int
+    grid: tuple[int, int]
+    shape: tuple[int, int, int]  # rows of A, columns of A, columns of B
+    a: np.ndarray  # (M, K) bytes of a tile, as one get moves it
+    b: np.ndarray  # (K, N)
+    c: np.ndarray  # (M, N)
+    a_nnz: np.ndarray  # (M, K)
+    part: np.ndarray  # (M, K, N), or what broadcasts to it: bytes of the partial product
+    flops: np.ndarray  # (M, K, N): two for each product of two entries
+    local: np.ndarray  # (M, K, N): bytes that the local product moves at least
+    a_owner: np.ndarray  # (M, K)
+    b_owner: np.ndarray  # (K, N)
+    c_owner: np.ndarray  # (M, N)
+    compression: float = 1.0  # products for each entry of C
+
+    @property
+    def tiles(self) -> tuple[int, int, int]:
+        return self.flops.shape  # type: ignore[return-value]
+
+    @property
+    def nnz_imbalance(self) -> float:
+        """Most over mean entries of A that a rank owns: "load imb." of the paper's Table 1."""
+        return _imbalance(np.bincount(self.a_owner.ravel(), self.a_nnz.ravel(), self.ranks))
+
+    @property
+    def imbalance(self) -> float:
+        """Most over mean flops of a rank, from end to end, C stationary (figure 1a)."""
+        return _imbalance(self.by_rank().sum(0))
+
+    def stage_imbalance(self, offset: bool = True) -> float:
+        """The same where ranks wait for one another after every stage, weighted by the stages' means (figure 1b).
+        `offset`: stage s of tile (i, j) is k = i + j + s, as in the paper's figure; else all take the same k (SUMMA)."""
+        mine = self.by_rank(offset)
+        mean = mine.mean(1).sum()
+        return float(mine.max(1).sum() / mean) if mean else 1.0
+
+    def by_rank(self, offset: bool = False) -> np.ndarray:
+        """(K, ranks): flops of each stage, where the owner of C[i, j] computes."""
+        owner, flops = self.c_owner.ravel(), self.flops
+        if offset:
+            i, k, j = np.ogrid[: flops.shape[0], : flops.shape[1], : flops.shape[2]]
+            flops = np.take_along_axis(flops, (i + k + j) % flops.shape[1], axis=1)
+        stages = flops.transpose(1, 0, 2).reshape(self.tiles[1], -1)
+        return np.stack([np.bincount(owner, s, self.ranks) for s in stages])
+
+
+def _imbalance(values: np.ndarray) -> float:
+    mean = float(values.mean())
+    return float(values.max()) / mean if mean else 1.0
+
+
+def process_grid(ranks: int) -> tuple[int, int]:
+    """The most square grid, no higher than wide.
+
+    >>> process_grid(12), process_grid(7)
+    ((3, 4), (1, 7))
+    """
+    rows = next(r for r in range(math.isqrt(ranks), 0, -1) if ranks % r == 0)
+    return rows, ranks // rows
+
+
+def dealt(rows: int, cols: int, grid: tuple[int, int]) -> np.ndarray:
+    """Owners of rows x cols tiles, dealt over the grid in turn both ways."""
+    r, c = np.ogrid[:rows, :cols]
+    return (r % grid[0]) * grid[1] + c % grid[1]
+
+
+def cuts(length: int, parts: int) -> np.ndarray:
+    """Where equal tiles begin, and the end; fewer than `parts` where the length is short.
+
+    >>> cuts(10, 4).tolist(), cuts(2, 4).tolist()
+    ([0, 3, 6, 9, 10], [0, 1, 2])
+    """
+    size = max(1, -(-length // parts))
+    return np.append(np.arange(0, max(length, 1), size), length)
+
+
+def tile_nnz(A: csr_array, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """Entries of every tile."""
+    width, indptr = max(1, int(cols[1] - cols[0])), A.indptr
+    ends = indptr[rows]
+    return np.stack([
+        np.bincount(A.indices[lo:hi] // width, minlength=cols.size - 1)
+        for lo, hi in pairwise(ends)
+    ])  # fmt: skip
+
+
+def _csr_bytes(nnz: np.ndarray, rows: np.ndarray, entry: int) -> np.ndarray:
+    """Of CSR blobs. An empty tile is known from the directory: nobody fetches it."""
+    return np.where(nnz > 0, nnz * float(entry) + (rows[:, None] + 1) * _OFFSET, 0.0)
+
+
+def _check(ranks: int, m: int, k: int, n: int) -> None:
+    if m * k * n > MOST_CELLS:
+        raise MemoryError(
+            f"{ranks:,} ranks, {m} x {k} x {n} tiles: {m * k * n:,} products of tiles exceed {MOST_CELLS:,}; "
+            "give a number of ranks that makes a squarer grid"
+        )
+
+
+def _grids(
+    ranks: int, grid: tuple[int, int] | None, m: int, k: int, n: int, tiles: int
+) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray]:
+    """The grid, and the cuts of rows, inner, and columns: `tiles` tiles a rank each way."""
+    if ranks < 1:
+        raise ValueError(f"{ranks} ranks: at least 1")
+    grid = grid or process_grid(ranks)
+    if grid[0] * grid[1] != ranks:
+        raise ValueError(f"grid {grid[0]} x {grid[1]} is not of {ranks} ranks")
+    found = (cuts(m, grid[0] * tiles), cuts(k, max(grid) * tiles), cuts(n, grid[1] * tiles))
+    _check(ranks, *(f.size - 1 for f in found))
+    return grid, *found
+
+
+def count_spmm(
+    A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
+) -> ProductCounts:
+    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: a rank's, each way."""
+    A = as_matrix(A, "count_spmm")
+    if columns < 1:
+        raise ValueError(f"{columns} columns: at least 1")
+    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, columns, tiles)
+    word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
+    nnz = tile_nnz(A, rows, inner)
+    high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
+    entry = 4 + (0 if A.dtype == np.bool_ else word)
+    a = _csr_bytes(nnz, high, entry)
+    b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
+    flops = 2.0 * nnz[:, :, None] * wide
+    some = (nnz > 0)[:, :, None]
+    local = np.where(some, a[:, :, None] + b[None] + c[:, None, :], 0.0)
+    owners = _owners(grid, rows, inner, cols)
+    shape = (*A.shape, columns)
+    return ProductCounts(
+        "spmm", ranks, grid, shape, a, b, c, nnz, c[:, None, :], flops, local, *owners
+    )
+
+
+def _owners(grid: tuple[int, int], *edges: np.ndarray) -> tuple[np.ndarray, ...]:
+    m, k, n = (e.size - 1 for e in edges)
+    return dealt(m, k, grid), dealt(k, n, grid), dealt(m, n, grid)
+
+
+def _spread(A: csr_array, rows: np.ndarray, inner: np.ndarray) -> csr_array:
+    """(M K) x k: how many entries of a row tile lie in each column, a row for each tile; B's rows then give flops."""
+    parts, width, columns = inner.size - 1, max(1, int(inner[1] - inner[0])), A.shape[1]
+    ends, counts, where, sizes = A.indptr[rows], [], [], []
+    for lo, hi in pairwise(ends):
+        if hi - lo > columns // 8:
+            found = np.bincount(A.indices[lo:hi], minlength=columns)
+            at = np.flatnonzero(found)
+            found = found[at]
+        else:
+            at, found = np.unique(A.indices[lo:hi], return_counts=True)
+        where.append(at)
+        counts.append(found)
+        sizes.append(np.bincount(at // width, minlength=parts))
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    data, at = np.concatenate(counts).astype(float), np.concatenate(where)
+    return csr_array((data, at, offsets), shape=((rows.size - 1) * parts, columns))
+
+
+def _gathered(B: csr_array, cols: np.ndarray) -> csr_array:
+    """k x N: how many entries each row of B has in each column tile."""
+    parts, width = cols.size - 1, max(1, int(cols[1] - cols[0]))
+    row = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+    key = row * parts + B.indices // width
+    if np.any(key[1:] < key[:-1]):
+        key.sort()
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if key.size else key
+    counts = np.diff(np.append(first, key.size)).astype(float)
+    offsets = np.searchsorted(key[first], np.arange(B.shape[0] + 1) * parts)
+    return csr_array((counts, key[first] % parts, offsets), shape=(B.shape[0], parts))
+
+
+def _saturation(compression: float) -> float:
+    """x with (1 - exp(-x)) / x = 1 / compression: how often products meet, as if thrown at random."""
+    low, high = 1e-12, max(2.0, 2 * compression)
+    for _ in range(80):
+        x = (low + high) / 2
+        low, high = (x, high) if -math.expm1(-x) / x > 1 / compression else (low, x)
+    return x
+
+
+def count_spgemm(
+    A: Any,
+    B: Any,
+    ranks: int,
+    *,
+    grid: tuple[int, int] | None = None,
+    tiles: int = 1,
+    compression: float | None = None,
+) -> ProductCounts:
+    """C = A B, all sparse. Flops are exact. Entries of C follow from `compression` (by default of the whole product,
+    sampled as `spgemm_estimate` does), a tile's share by its products; those of a partial product as if products met
+    at random."""
+    A, B = as_matrix(A, "count_spgemm"), as_matrix(B, "count_spgemm")
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(f"A has {A.shape[1]} columns and B {B.shape[0]} rows: these must be equal")
+    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, B.shape[1], tiles)
+    found = compression or spgemm_estimate(A, B).compression
+    a_nnz, b_nnz = tile_nnz(A, rows, inner), tile_nnz(B, inner, cols)
+    products = spgemm(_spread(A, rows, inner), _gathered(B, cols)).toarray()
+    products = products.reshape(*a_nnz.shape, cols.size - 1)
+    high, wide = np.diff(rows), np.diff(cols)
+    area = (high[:, None] * wide).astype(float)
+    whole = products.sum(1)  # of each tile of C
+    x = _saturation(max(1.0, found))
+    share = np.divide(products, whole[:, None, :], out=np.zeros_like(products), where=products > 0)
+    part = np.minimum(-whole[:, None, :] / x * np.expm1(-x * share), area[:, None, :])
+    part = np.minimum(part, products)
+    c_nnz = np.minimum(whole / found, area)
+    kinds = [m.dtype for m in (A, B) if m.dtype != np.bool_]
+    word = max((k.itemsize for k in kinds), default=8)
+    entry = 4 + word
+    a, b = (
+        _csr_bytes(nnz, np.diff(edge), 4 + (0 if m.dtype == np.bool_ else m.dtype.itemsize))
+        for nnz, edge, m in ((a_nnz, rows, A), (b_nnz, inner, B))
+    )
+    c = _csr_bytes(c_nnz, high, entry)
+    offsets = (high[:, None, None] + 1.0) * _OFFSET * (products > 0)
+    local = entry * (3 * part + 2 * products) + offsets  # Gu et al. 2020, for each partial product
+    shape = (*A.shape, B.shape[1])
+    return ProductCounts(
+        "spgemm", ranks, grid, shape, a, b, c, a_nnz, entry * part + offsets, 2 * products, local,
+        *_owners(grid, rows, inner, cols), found,
+    )  # fmt: skip
