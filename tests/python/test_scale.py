@@ -1,4 +1,4 @@
-"""The scaling oracle: counts equal those of distributed matrices that exist, prices follow their parts, and the command."""
+"""The scaling oracle: counts equal those of distributed matrices, prices follow their parts, and the command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from penstock.cli.app import app
-from penstock.dist import _calibrate, _layouts, _network, _oracle, _price, _stencils
 from typer.testing import CliRunner
 
 import penstock as ps
+from penstock.dist import _calibrate, _layouts, _network, _price, _stencils
 
 CASES = {
     "rmat": lambda: ps.generate.rmat(7, 6, seed=2),
@@ -106,7 +106,8 @@ def simple(**change: Any) -> Any:
     """A network of round figures: one rank a node, nothing shared."""
     link = _network.Link(1e-6, 1e-7, 1e9, 1000, 4e-6)
     base = {"name": "toy", "source": "", "ranks_per_node": 1, "at_once": 1, "inside": link, "outside": link,
-            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10, "cache_bytes": 0.0, "node_cached": 1e12,
+            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10,
+            "cache_bytes": 0.0, "node_cached": 1e12,
             "cache_read": 1e10, "call_s": 0.0}  # fmt: skip
     return _network.Network(**{**base, **change})
 

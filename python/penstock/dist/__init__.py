@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
-    from penstock.dist._comm import run, world
     from penstock.dist._calibrate import calibrate
+    from penstock.dist._comm import run, world
     from penstock.dist._layouts import LAYOUTS
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
@@ -42,10 +42,10 @@ _lazy = {
 }
 
 __all__ = [
+    "LAYOUTS",
     "Comm",
     "CommError",
     "Forecast",
-    "LAYOUTS",
     "Network",
     "calibrate",
     "csr_array",

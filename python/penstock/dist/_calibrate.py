@@ -31,8 +31,8 @@ Curve = list[tuple[int, float]]
 def fit(curve: Curve) -> dict[str, float]:
     """Latency, rate, eager limit and handshake that explain a ping-pong best: one line, or two with a step between.
 
-    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that of
-    the largest messages; where one line does as well, all messages are eager.
+    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that
+    of the largest messages; where one line does as well, all messages are eager.
 
     >>> found = fit([(n, 2e-6 + n / 1e9 + (5e-6 if n > 4096 else 0)) for n in SIZES])
     >>> found["eager_bytes"], round(found["latency_s"] * 1e6, 3), round(found["handshake_s"] * 1e6, 3)
@@ -124,8 +124,8 @@ def _calls(comm: Any) -> float:
 
 
 def _products(comm: Any, ranks: int) -> float:
-    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what the
-    processors can do where memory does not hold them up."""
+    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what
+    the processors can do where memory does not hold them up."""
     from penstock.generate import laplacian
 
     a = laplacian(_CACHED)
