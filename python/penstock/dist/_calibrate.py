@@ -95,6 +95,11 @@ def _node() -> str:
     return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
 
 
+def _cpus() -> list[int]:
+    """Those that this rank may use: a launcher may have bound it to some."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
 def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link, Curve]:
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
     gap = _core.message_gap(comm, a, b)
@@ -182,7 +187,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else topology["cpus"]
+    bound = comm.collect(_cpus())
+    cores = len(set().union(*(bound[r] for r in mates))) or topology["cpus"]
     adapter = outside.bytes_per_s if outside else inside.bytes_per_s
     if outside:
         adapter = max(adapter, _rate(comm, _across(nodes)) / 2)  # both ways: one of them
