@@ -85,24 +85,28 @@ def run(
         )
         for rank in range(1, ranks)
     ]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         group.play(0, f, args, kwargs)
         for thread in threads:
             thread.join()
-    except KeyboardInterrupt as e:  # while waiting for the others
+    except BaseException as e:  # Ctrl-C while waiting for the others, or no more threads to be had
         group.errors.insert(0, (0, e))
-        group.comms[0].fail("KeyboardInterrupt")
+        group.comms[0].fail(type(e).__name__)
         for thread in threads:
-            thread.join(_SECONDS_TO_STOP)
+            if thread.ident is not None:
+                thread.join(_SECONDS_TO_STOP)
     error = group.first_error()
     if error is None:
         return group.results
-    rank, exception = error
-    if hasattr(exception, "add_note"):  # Python 3.11
-        exception.add_note(f"raised by rank {rank} of {ranks}")
-    raise exception
+    try:
+        if hasattr(error[1], "add_note"):  # Python 3.11
+            error[1].add_note(f"raised by rank {error[0]} of {ranks}")
+        raise error[1]
+    finally:  # the exception knows this frame and those of `play`, which must not know it
+        group.errors.clear()
+        del error
 
 
 # What mpiexec of Open MPI, of MPICH and its kin, and srun set for each process that they start. SLURM_NTASKS is not

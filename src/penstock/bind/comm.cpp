@@ -14,12 +14,16 @@
 namespace penstock::bind {
 namespace {
 
+void require_values(nb::handle array) {
+  if (nb::hasattr(array, "dtype") && nb::cast<bool>(array.attr("dtype").attr("hasobject")))
+    throw Error(Errc::invalid_argument, "an array of Python objects cannot be sent: use share() or collect()");
+}
+
 /// The bytes of a C-contiguous array, for as long as this lives.
 class Bytes {
  public:
   Bytes(nb::handle array, bool write) {
-    if (nb::hasattr(array, "dtype") && nb::cast<bool>(array.attr("dtype").attr("hasobject")))
-      throw Error(Errc::invalid_argument, "an array of Python objects cannot be sent: use share() or collect()");
+    require_values(array);
     if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_ANY_CONTIGUOUS | (write ? PyBUF_WRITABLE : 0)) != 0)
       throw nb::python_error();
     if (PyBuffer_IsContiguous(&view_, 'C')) return;
@@ -136,6 +140,7 @@ nb::object flat(const nb::list& arrays, std::vector<std::int64_t>& offsets) {
   offsets.assign(1, 0);
   for (const auto a : arrays) {
     const auto part = contiguous(a).attr("reshape")(-1);
+    require_values(part);
     parts.append(part.attr("view")("uint8"));
     offsets.push_back(offsets.back() + nb::cast<std::int64_t>(part.attr("nbytes")));
   }
