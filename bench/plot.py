@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import buono2017_plot
+import cardellini2014_plot
 import emogi2020_plot
 from plot_ratios import figure, geometric_mean, ratios, save
 from report import ROOT, SCHEMA
 
 PAGES = {
     "buono2017": buono2017_plot,
+    "cardellini2014": cardellini2014_plot,
     "emogi2020": emogi2020_plot,
 }  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

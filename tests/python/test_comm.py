@@ -77,6 +77,11 @@ def test_arrays(n, dtype, shape):
     run(f, n)
 
 
+def test_structured_arrays():
+    a = np.array([(1, 2.5)], dtype=[("row", "i4"), ("value", "f8")])
+    assert all(same(b, a) for b in run(lambda comm: comm.gather(a, 0), 2)[0])
+
+
 def odd_one(a, b):
     """What rank a has for rank b: sizes, shapes and types all differ."""
     shape = [(), (0,), (a + b,), (b, 3), (1000 + a,)][(a + 2 * b) % 5]
@@ -247,6 +252,25 @@ def test_disagreement():
 def test_wrong_arguments(call, error, text):
     with pytest.raises(error, match=text):
         run(call, 1)
+
+
+def test_threads_of_ranks():
+    before = ps.num_threads()
+    ps.set_num_threads(5)
+    try:
+        assert run(lambda comm: ps.num_threads(), 2) == [2, 2]
+        assert run(lambda comm: ps.num_threads(), 8) == [1] * 8
+        assert run(lambda comm: ps.num_threads(), 2, threads_per_rank=3) == [3, 3]
+        assert run(lambda comm: run(lambda inner: ps.num_threads(), 2), 2, threads_per_rank=4) == [
+            [2, 2],
+            [2, 2],
+        ]
+        run(lambda comm: ps.set_num_threads(comm.rank + 1), 2)  # a rank's own
+        assert ps.num_threads() == 5
+        with pytest.raises(ValueError, match="0 is not between 1"):
+            run(lambda comm: None, 2, threads_per_rank=0)
+    finally:
+        ps.set_num_threads(before)
 
 
 def test_wrong_numbers_of_ranks():

@@ -11,6 +11,7 @@ from penstock._convert import as_array
 from penstock._explain import human_bytes
 from penstock._products import _run, as_dense
 from penstock._schedules import as_schedule
+from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
 from penstock.partition import Metrics
 
@@ -52,6 +53,11 @@ class csr_array:
         How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
         "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
         The last two are those of Page and Kogge (2018).
+    device : ps.device(n), optional
+        Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` with one
+        vector and `ps.dist.linalg.cg` with M None or "jacobi"; x and out may be arrays on that GPU (DLPack) or NumPy's.
+        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto"; `schedule=ps.Streamed()` keeps the local block in host
+        memory and copies it up block by block. All ranks give a device, or none. Other products are the CPU's.
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 
@@ -84,10 +90,16 @@ class csr_array:
         algorithm: str = "auto",
         sums: str = "owners",
         scatter: str = "direct",
+        device: Any = None,
     ) -> None:
-        lowered = None if schedule is None else as_schedule(schedule)._lower()
-        how = Options(partition, halo, sums, algorithm, lowered, scatter)
+        on_gpu = None if device is None else GpuOptions.of(device, halo, schedule)
+        lowered = None if schedule is None or on_gpu else as_schedule(schedule)._lower()
+        how = Options(partition, "auto" if on_gpu else halo, sums, algorithm, lowered, scatter)
         self._hold(load(source, comm, how))
+        if on_gpu:
+            self._gpu = GpuPart(self, on_gpu)
+
+    _gpu: GpuPart | None = None  # where this rank's products are a GPU's
 
     def _hold(self, core: Any) -> None:
         self._core = core
@@ -145,6 +157,11 @@ class csr_array:
         return self._core.col_ids()
 
     @property
+    def device(self) -> Any:
+        """Where this rank computes: `ps.device(n)`, or None for the CPU."""
+        return None if self._gpu is None else self._gpu.device
+
+    @property
     def partition(self) -> str:
         """The name of its kind."""
         return self._core.partition
@@ -154,11 +171,15 @@ class csr_array:
         """`strategy` ("auto" until the first product has chosen), and the times of this rank's products since
         `clear_times()`: seconds in all, `local`, `halo`, `exchange` (packing, posting, waiting; `wait` of it), `setup`
         once; bytes and messages sent."""
+        if self._gpu is not None:
+            return self._gpu.times()
         return {"strategy": self._core.halo or self._core.asked[0], **self._core.times()}
 
     def clear_times(self) -> None:
         """Begins to count anew; local."""
         self._core.clear_times()
+        if self._gpu is not None:
+            self._gpu.clear_times()
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -191,6 +212,8 @@ class csr_array:
         x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...), of the result's type.
         semiring : "plus_times", "min_plus" or "or_and". Types as in `dot` of a whole matrix.
         """
+        if self._gpu is not None and getattr(x, "ndim", 1) == 1:
+            return self._gpu.dot(x, out, semiring, alpha, beta)
         return self._product(x, out, semiring, alpha, beta, False)
 
     def _product(
@@ -282,20 +305,23 @@ class csr_array:
         memory = self.nbytes + (rows + cols + ghosts + foreign) * size
         mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
         nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
-        pairs: dict[tuple[int, int], int] = {}
+        pairs: dict[tuple[int, int], tuple[int, int]] = {}  # of x and of sums
         messages = 0
         for p, ranks, offsets in ((plan, "receive", 1), (sums, "receive", -1)):
             counts = np.diff(p[f"{ranks}_offsets"])
             messages += counts.size
             for other, n in zip(p[f"{ranks}_ranks"].tolist(), counts.tolist(), strict=True):
                 pair = (other, self.comm.rank) if offsets == 1 else (self.comm.rank, other)
-                pairs[pair] = pairs.get(pair, 0) + n
-        total: dict[tuple[int, int], int] = {}
+                x, partial_sums = pairs.get(pair, (0, 0))
+                pairs[pair] = (x + n, partial_sums) if offsets == 1 else (x, partial_sums + n)
+        total: dict[tuple[int, int], tuple[int, int]] = {}
         found = self.comm.collect((pairs, messages))
         for some, _ in found:
-            for pair, n in some.items():
-                total[pair] = total.get(pair, 0) + n
-        exchange = sorted(((f, t, n) for (f, t), n in total.items()), key=lambda e: (e[1], e[0]))
+            for pair, (x, n) in some.items():
+                before = total.get(pair, (0, 0))
+                total[pair] = (before[0] + x, before[1] + n)
+        both = sorted(((f, t, x + n, n) for (f, t), (x, n) in total.items()), key=lambda e: e[1::-1])
+        exchange = np.array(both, np.int64).reshape(-1, 4)
         mean = self.nnz / self.comm.size
         return Metrics(
             mad=float(np.abs(nnz - mean).sum() / self.comm.size / self.nnz) if self.nnz else 0.0,
@@ -307,7 +333,8 @@ class csr_array:
             rows=rows_all,
             halo=halo,
             bytes=memory_all,
-            exchange=np.array(exchange, np.int64).reshape(-1, 3),
+            exchange=exchange[:, :3],
+            sums=exchange[:, 3],
         )
 
     def explain(self) -> str:

@@ -61,6 +61,8 @@ class Comm {
   virtual std::string name() const = 0;  // "threads", "MPI (Open MPI 5.0.11)"
   virtual bool one_process() const = 0;  // ranks share their memory: pointers may be exchanged
   virtual double timeout() const = 0;
+  /// Whether messages may start and end in GPU memory, as far as the implementation says.
+  virtual bool reaches_gpus() const { return false; }
 
   virtual void barrier() = 0;
   virtual void broadcast(void* data, std::int64_t bytes, int root) = 0;
