@@ -29,7 +29,7 @@ def test_every_strategy(halo, ranks):
     for y, times in ps.dist.run(work, ranks):
         np.testing.assert_array_equal(y, A @ x)
         assert times["products"] == 4
-        assert times["strategy"] in HERE
+        assert times["strategy"] in (HERE if ranks > 1 else [halo])
 
 
 @pytest.mark.parametrize("partition", ["balanced", "grid", "bins"])
@@ -88,12 +88,12 @@ def test_cg(M):
 def test_what_is_wrong_is_said_on_all_ranks():
     A = ps.generate.laplacian((6, 6))
 
-    def work(comm, **named):
+    def work(comm, extra=0, **named):
         D = ps.dist.csr_array(A, comm, device=ps.host, **named)
-        return D @ np.ones(D.local_shape[1] + 1)
+        return D @ np.ones(D.local_shape[1] + extra)
 
     with pytest.raises(ValueError, match="this rank owns"):
-        ps.dist.run(work, 2)
+        ps.dist.run(work, 2, extra=1)
     with pytest.raises(ValueError, match="index_pinned"):
         ps.dist.run(work, 2, halo="isend")
     for halo in ("nccl", "nvshmem"):

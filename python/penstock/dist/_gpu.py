@@ -133,6 +133,8 @@ class GpuPart:
                 raise ValueError("beta is given without out: there is nothing to add to")
             out = _empty_like(x, rows) if on_gpu(x) else np.empty(rows, dtype)
         elif isinstance(out, np.ndarray):
+            if semiring == "or_and" and out.dtype == np.bool_:
+                out = out.view(np.uint8)
             if out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
                 raise ValueError(f"out must be {dtype}, C-contiguous and writable")
         out = self._ready(out, "out", rows, dtype)
@@ -142,7 +144,7 @@ class GpuPart:
             v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v for v in (x, out)
         )
         _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
-        return out
+        return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
 
     def cg(self, b: Any, x0: Any, rtol: float, atol: float, maxiter: int | None, M: Any) -> Any:
         """x beside b, where the vectors stay from one iteration to the next on the GPU."""

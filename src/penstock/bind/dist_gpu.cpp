@@ -94,6 +94,7 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
     if (!y_here) copy_async(to, ys, y_bytes, stream);
     synchronize(stream);
   } catch (...) {
+    product.abandon();
     drain(stream);  // the caller's arrays may go
     throw;
   }
@@ -147,7 +148,8 @@ bool try_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object
     DeviceOp<T> a{.rows = n, .cols = product.matrix().cols(), .where = g.where};
     a.apply = [&](const T* p, T* q, Stream s) { product.template multiply<PlusTimes<T>>(p, q, {}, s); };
     try {
-      result = dist_cg_gpu<T>(a, *product.matrix().comm, scales ? here[2] : nullptr, here[0], here[1], o, stream);
+      result = dist_cg_gpu<T>(a, *product.matrix().comm, scales ? here[2] : nullptr, here[0], here[1], o, stream,
+                              [&] { product.abandon(); });
       copy_async(to, here[1], bytes, stream);
       synchronize(stream);
     } catch (...) {

@@ -46,7 +46,7 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
   const auto& l = a_.local;
   const auto own_nnz = l.indptr.data[a_.rows()];
   Csr<V> part = l;
-  if (options_.streamed) {
+  if (options_.streamed && own_nnz > 0) {
     Csr<V> own{a_.rows(), l.cols, l.indptr.slice(0, a_.rows() + 1), l.indices.slice(0, own_nnz), {}};
     if constexpr (!is_pattern<V>) own.values = l.values.slice(0, own_nnz);
     streaming_ = std::make_shared<Streaming>(own, options_);
@@ -191,6 +191,12 @@ void DistProductGpu<V>::multiply(const typename S::value_type* x, typename S::va
     throw;
   }
   ++times_.products;
+}
+
+template <class V>
+void DistProductGpu<V>::abandon() noexcept {
+  for (auto& [bytes, l] : links_)
+    if (l.x) l.x->abandon();
 }
 
 template <class V>

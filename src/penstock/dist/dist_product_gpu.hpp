@@ -38,6 +38,10 @@ class DistProductGpu {
   template <Semiring S>
   void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
 
+  /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
+  /// will not come, where that can be ended. No product is possible afterwards.
+  void abandon() noexcept;
+
   const DistCsr<V>& matrix() const { return a_; }
   Where where() const { return options_.where; }
   std::int64_t device_bytes() const { return device_bytes_; }  // of the matrix

@@ -108,6 +108,7 @@ class NcclHalo final : public GpuHalo {
   NcclHalo& operator=(const NcclHalo&) = delete;
 
   void begin(const void* x, Stream stream) override {
+    if (!team_) throw Error(Errc::comm, "this exchange was given up after an error: make the matrix anew");
     // At most two are under way, so that one that never ends is found here, and by no wait without end.
     const HostClock clock;
     if (number_ >= 2) synchronize_with(comm(), done_[number_ % 2], "an exchange of NCCL");

@@ -180,6 +180,7 @@ class NvshmemHalo final : public GpuHalo {
 
   void begin(const void* x, Stream stream) override {
     const HostClock clock;
+    if (!block_) throw Error(Errc::comm, "this exchange was given up after an error: make the matrix anew");
     const auto k = ++block_->number;
     const auto mine = k - base_;  // of this halo's exchanges
     if (mine > 2) synchronize_with(comm(), done_[k % 2], "an exchange of NVSHMEM");

@@ -145,16 +145,22 @@ class DistCg {
 
 template <class T>
 SolveResult dist_cg_gpu(const DeviceOp<T>& a, Comm& comm, const T* diagonal, const T* b, T* x,
-                        const SolveOptions& options, Stream stream) {
+                        const SolveOptions& options, Stream stream, const std::function<void()>& give_up) {
   require(a.rows == a.cols,
           "cg: a solver needs a square matrix whose rows and columns are shared out alike; here are " +
               std::to_string(a.rows) + " rows and " + std::to_string(a.cols) + " columns");
-  return DistCg<T>(a, comm, diagonal, b, x, options, stream).run();
+  DistCg<T> solve(a, comm, diagonal, b, x, options, stream);
+  try {
+    return solve.run();
+  } catch (...) {
+    if (give_up) give_up();  // before `solve` waits for its stream
+    throw;
+  }
 }
 
 template SolveResult dist_cg_gpu(const DeviceOp<float>&, Comm&, const float*, const float*, float*,
-                                 const SolveOptions&, Stream);
+                                 const SolveOptions&, Stream, const std::function<void()>&);
 template SolveResult dist_cg_gpu(const DeviceOp<double>&, Comm&, const double*, const double*, double*,
-                                 const SolveOptions&, Stream);
+                                 const SolveOptions&, Stream, const std::function<void()>&);
 
 }  // namespace penstock
