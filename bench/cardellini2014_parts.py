@@ -71,10 +71,10 @@ def _exchange(run: Run, part: str, n: int, ranks: int, gpus: int, seconds: float
 
     def work(crew: Any) -> None:
         shared = Shared(run, crew, problem, name)
-        shared.make(strategies, key="exchange")
-        if part == "exchange" and shared.people:
+        shared.make(strategies, "seconds" if part == "copies" else "exchanges")
+        if part == "exchange":
             crew("hand", name="hand")
-            shared.join("hand", role="rival")
+            shared.join("hand", "exchanges", role="rival")
         entry = shared.measure(seconds, work=0.0, gpus=gpus, scenario=paper.scenario(ranks, gpus))
         sent = [b for r in entry["results"].values() if (b := r.get("each", {}).get("sent_bytes"))]
         entry["exchanged_bytes"] = min(sent, default=0)  # `sync` sends more
@@ -88,13 +88,19 @@ def _exchange(run: Run, part: str, n: int, ranks: int, gpus: int, seconds: float
 
 
 def copies(run: Run, n: int, ranks: int, gpus: int, seconds: float) -> None:
-    """The exchange alone: packing, copies, messages. The matrix has nothing but what couples ranks."""
+    """The exchange alone: packing, copies, messages. The matrix has nothing but what couples ranks, so that its
+    product adds three short kernels."""
     _exchange(run, "copies", n, ranks, gpus, seconds)
 
 
 def exchange(run: Run, n: int, ranks: int, gpus: int, seconds: float) -> None:
     """The CPU's strategies against the same bytes and messages by hand."""
-    _exchange(run, "exchange", n, ranks, ON_CPU, seconds)
+    before = ps.num_threads()
+    ps.set_num_threads(max(before // ranks, 1))  # in each rank
+    try:
+        _exchange(run, "exchange", n, ranks, ON_CPU, seconds)
+    finally:
+        ps.set_num_threads(before)
 
 
 def cg(run: Run, n: int, ranks: int, gpus: int, seconds: float) -> None:

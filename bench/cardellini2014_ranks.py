@@ -136,8 +136,6 @@ class Rank:
 
     def seconds(self, name: str, calls: int) -> dict[str, float]:
         """Of one of `calls` products in a row, by this rank's clock, and where they went by the library's."""
-        if name in self.hands:
-            return {"seconds": self.hands[name].seconds(calls)}
         mine = self.made[name]
         mine.clear()
         self.vectors.wait()
@@ -152,6 +150,16 @@ class Rank:
             if k != "setup" and isinstance(v, (int, float))
         }
         return {**told, "seconds": seconds / calls}
+
+    def exchanges(self, name: str, calls: int) -> dict[str, float]:
+        """Seconds of each of `calls` exchanges of x on the CPU, without products."""
+        if name in self.hands:
+            return {"seconds": self.hands[name].seconds(calls)}
+        d = self.made[name].d
+        d.clear_times()
+        seconds = _core.time_exchanges(d._core, self.x, calls)
+        told = {k: d.halo[k] / calls for k in ("sent_bytes", "messages")}
+        return {**told, "seconds": seconds}
 
     def solved(self, name: str) -> float:
         """CG to its tolerance, from b = A x by NumPy: the true residual over what is allowed."""
