@@ -71,7 +71,8 @@ TEST(SolverState, EveryMethodGoesOnToTheSameBits) {
   const std::int64_t n = 3000;
   const auto a = line(n);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
-  const auto general = ilu0<double, double>(a, {.shift = 0.5, .blocks = 50}), diagonal = jacobi<double, double>(a);
+  const auto general = ilu0<double, double>(a, {.shift = 0.5, .blocks = 50}),
+             diagonal = jacobi<double, double>(a);
   std::vector<double> b(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i % 17) - 8;
   for (const auto method : kMethods)

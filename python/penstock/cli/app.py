@@ -20,6 +20,7 @@ from penstock.cli import (
     multiply,
     partition,
     probe,
+    run,
     search,
     solve,
     spgemm,
@@ -111,4 +112,5 @@ app.command("core")(centrality.core)
 app.command("betweenness")(centrality.betweenness)
 app.command("partition")(partition.partition)
 app.command("probe")(probe.probe)
+app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("doctor")(doctor.doctor)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json as _json
+import os
 import shutil
 import subprocess
+import sys
 from typing import Any
 
 from penstock.cli import ui
@@ -14,7 +17,7 @@ from penstock.cli import ui
 OPTIONAL = {
     "polars": ("edge lists, .gr and Parquet", "pip install polars"),
     "matplotlib": ("penstock info --plot", "pip install 'penstock[plot]'"),
-    "mpi4py": ("several ranks", "an MPI library, then pip install mpi4py"),
+    "mpi4py": ("ranks that an mpi4py program has", "pip install 'penstock[mpi]'"),
     "pytest": ("the tests", "pip install 'penstock[test]'"),
     "hypothesis": ("the tests", "pip install 'penstock[test]'"),
 }
@@ -61,6 +64,63 @@ def _nvidia_smi() -> tuple[list[dict[str, str]], str | None]:
     return rows, None if rows else "nvidia-smi lists no GPU"
 
 
+# What one process under the MPI at hand says, as JSON on its last line.
+_ASK_MPI = """
+import json
+from penstock import _core
+from penstock.dist import _mpi
+_mpi.load()
+_core.mpi_start()
+print(json.dumps({"name": _core.mpi_name(), "gpu_aware": _core.mpi_gpu_aware()}), flush=True)
+_core.mpi_finish()
+"""
+
+
+def _mpi() -> dict[str, Any]:
+    """The MPI that ranks would use, and what it says of itself: asked in a job of its own, because a broken MPI ends
+    the process that asks."""
+    from penstock.dist import CommError, _launch, _mpi_find
+
+    facts: dict[str, Any] = dict.fromkeys(
+        ("flavour", "library", "plugin", "mpiexec", "name", "gpu_aware", "problem")
+    )
+    try:
+        mpi = _mpi_find.find()
+        words, more = _launch.command(mpi, 1, None)
+        facts |= {"flavour": mpi.flavour, "library": str(mpi.libmpi), "mpiexec": words[0]}
+        facts["plugin"] = str(_mpi_find.plugin(mpi))
+        ran = subprocess.run(
+            [*words, sys.executable, "-c", _ASK_MPI],
+            env={**os.environ, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        if ran.returncode:
+            facts["problem"] = f"{words[0]}: " + " ".join((ran.stdout + ran.stderr).split())[-300:]
+        else:
+            facts |= _json.loads(ran.stdout.splitlines()[-1])
+    except (CommError, OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        facts["problem"] = " ".join(str(error).split())
+    return facts
+
+
+def _mpi_lines(mpi: dict[str, Any]) -> dict[str, str]:
+    names = {"name": "MPI", "library": "library", "plugin": "plugin", "mpiexec": "launcher"}
+    lines = {word: str(mpi[key]) for key, word in names.items() if mpi[key]}
+    if mpi["gpu_aware"] is not None:
+        lines["GPU memory"] = (
+            "messages may lie there"
+            if mpi["gpu_aware"]
+            else "messages are copied to the host first"
+        )
+    if mpi["problem"]:
+        lines["problem"] = mpi["problem"]
+    return lines
+
+
 def _advice(
     config: dict[str, Any], gpus: list[Any], usable: int, packages: list[dict[str, Any]]
 ) -> list[str]:
@@ -93,9 +153,16 @@ def doctor(json: ui.Json = False) -> None:
         machine = ps.machine()
     config, packages = _core.config(), _packages()
     gpus, why = _nvidia_smi()
+    mpi = _mpi()
     advice = _advice(config, gpus, machine["gpus"], packages)
     if json:
-        d = {"config": config, "machine": machine, "threads": ps.num_threads(), "gpus": gpus}
+        d = {
+            "config": config,
+            "machine": machine,
+            "threads": ps.num_threads(),
+            "gpus": gpus,
+            "mpi": mpi,
+        }
         ui.emit_json({**d, "gpu_note": why, "packages": packages, "advice": advice})
         return
     out = ui.console()
@@ -114,6 +181,8 @@ def doctor(json: ui.Json = False) -> None:
         for n, g in enumerate(gpus)
     }
     out.print(ui.facts(lines) if lines else f"none ({why})", soft_wrap=True, markup=bool(lines))
+    out.print("\n[bold]several ranks[/]")
+    out.print(ui.facts(_mpi_lines(mpi)))
     out.print("\n[bold]optional packages[/]")
     out.print(ui.facts({p["name"]: p["version"] or "missing" for p in packages}))
     if advice:

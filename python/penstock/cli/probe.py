@@ -10,6 +10,8 @@ import typer
 from penstock.cli import ui
 
 PLOT_HELP = "Write a picture of bandwidth against transfer size: .png, .svg or .pdf."
+MPI_HELP = "Measure messages between MPI ranks instead, for `penstock scale --network measured`."
+RANKS_HELP = "With --mpi: how many ranks are started."
 REFRESH_HELP = "Measure again, whatever the cache knows."
 
 
@@ -160,15 +162,28 @@ def probe(
     json: ui.Json = False,
     plot: Annotated[Path | None, typer.Option(help=PLOT_HELP)] = None,
     refresh: Annotated[bool, typer.Option("--refresh", help=REFRESH_HELP)] = False,
+    mpi: Annotated[bool, typer.Option("--mpi", help=MPI_HELP)] = False,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=1, help=RANKS_HELP)] = None,
 ) -> None:
     """Measure host memory, and for every GPU and all at once: copies of pinned and pageable memory,
     zero-copy reads, device memory, and transfers between GPUs.
 
     Takes up to 30 seconds, once: the result is kept in the user's cache folder (or PENSTOCK_CACHE) for
-    this hardware and driver, and read from there afterwards.
+    this hardware and driver, and read from there afterwards. With --mpi a job of several ranks measures
+    messages and memory, for about three seconds.
     """
     from penstock import _core, _probe
     from penstock.cli import figure
+
+    if mpi:
+        from penstock.cli.probe_mpi import probe_mpi
+
+        if plot is not None:
+            raise ui.InputError("--plot draws transfers to GPUs: leave it out with --mpi")
+        probe_mpi(ranks or 2, refresh, json)
+        return
+    if ranks is not None:
+        raise ui.InputError("--ranks is for --mpi: GPUs and memory are measured by one process")
 
     if plot is not None:
         figure.check_plot(plot)

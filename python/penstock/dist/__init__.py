@@ -16,29 +16,52 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
-    from penstock.dist import linalg
+    from penstock.dist import csgraph, linalg
     from penstock.dist._comm import run, world
     from penstock.dist._gpu import gpu_halo_names
+    from penstock.dist._calibrate import calibrate
+    from penstock.dist._layouts import LAYOUTS
     from penstock.dist._matrix import csr_array
+    from penstock.dist._network import Network, networks
+    from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
+    from penstock.dist._stencils import stencil_counts
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "csgraph": "csgraph",
     "csr_array": "_matrix",
     "gpu_halo_names": "_gpu",
     "linalg": "linalg",
+    "Forecast": "_oracle",
+    "LAYOUTS": "_layouts",
+    "Network": "_network",
+    "calibrate": "_calibrate",
+    "networks": "_network",
+    "predict_scaling": "_oracle",
+    "predict_weak_scaling": "_oracle",
     "run": "_comm",
+    "stencil_counts": "_stencils",
     "world": "_comm",
 }
 
 __all__ = [
     "Comm",
     "CommError",
+    "csgraph",
     "csr_array",
     "gpu_halo_names",
     "linalg",
+    "Forecast",
+    "LAYOUTS",
+    "Network",
+    "calibrate",
+    "networks",
+    "predict_scaling",
+    "predict_weak_scaling",
     "run",
+    "stencil_counts",
     "world",
 ]
 

@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array
 from penstock._explain import human_bytes
-from penstock._products import _run
+from penstock._products import _run, as_dense
 from penstock._schedules import as_schedule
 from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
@@ -21,10 +21,9 @@ __all__ = ["Transposed", "csr_array"]
 class _Local:
     """What a product asks of its matrix, as this rank sees it."""
 
-    _derived: dict[str, Any] = {}
-
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
+        self._derived: dict[str, Any] = {}
 
 
 class csr_array:
@@ -34,25 +33,26 @@ class csr_array:
     Parameters
     ----------
     source : the matrix, a path or a generator
-        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends everyone
-        their share. A path: of a native store each rank maps its rows alone; any other file is read by rank 0 and sent. A
-        generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian,
-        advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
+        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
+        everyone their share. A path: of a native store each rank maps its rows alone; any other file is read by
+        rank 0 and sent. A generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded,
+        laplacian, advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
     comm : ps.dist.Comm
     partition : str, ps.partition.Partition or array of int
-        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a row.
+        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a
+        row.
     halo : str
-        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to everyone),
-        or "auto": what takes least time on this very exchange, tried before the first product. The result is the same,
-        bit for bit.
+        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to
+        everyone), or "auto": what takes least time on this very exchange, tried before the first product. The
+        result is the same, bit for bit.
     schedule : optional
         Of the local product: `ps.InCore()`, `ps.Streamed(...)`.
     algorithm : str
         Of the local product in core, as in `A.prepare`.
     sums : str
-        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each; "reduce", by
-        a reduction along each grid row (plus_times in float64); "gather", y ends up on rank 0 as a whole. The last two
-        are those of Page and Kogge (2018).
+        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
+        "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
+        The last two are those of Page and Kogge (2018).
     device : ps.device(n), optional
         Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` with one
         vector and `ps.dist.linalg.cg` with M None or "jacobi"; x and out may be arrays on that GPU (DLPack) or NumPy's.
@@ -61,8 +61,8 @@ class csr_array:
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 
-    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments, on
-    all ranks; CommError where another rank failed.
+    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments,
+    on all ranks; CommError where another rank failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
@@ -209,8 +209,8 @@ class csr_array:
     ) -> np.ndarray:
         """alpha A x + beta out on this rank's rows. Collective.
 
-        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...) of the result's type, written.
-        semiring : "plus_times", "min_plus" or "or_and". Types as in `csr_array.dot` of a whole matrix.
+        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...), of the result's type.
+        semiring : "plus_times", "min_plus" or "or_and". Types as in `dot` of a whole matrix.
         """
         if self._gpu is not None and getattr(x, "ndim", 1) == 1:
             return self._gpu.dot(x, out, semiring, alpha, beta)
@@ -229,6 +229,13 @@ class csr_array:
                 return None
             return {"schedule": "distributed", "kernel": self._core.schedule, **self.halo}
 
+        x = as_dense(x)
+        mine, name = (self.local_shape[0], "y") if transposed else (self.local_shape[1], "x")
+        if x.ndim not in (1, 2) or x.shape[0] != mine:
+            raise ValueError(
+                f"x has shape {x.shape}, but rank {self.comm.rank} owns {mine} entries of {name}: "
+                "share() a whole vector"
+            )
         local = _Local(self.local_shape, self.dtype)
         return _run(local, x, out, alpha, beta, semiring, transposed, call)  # type: ignore[arg-type]
 
@@ -240,8 +247,12 @@ class csr_array:
 
     def _owned(self, of: str) -> tuple[int, Any]:
         if of not in ("x", "y"):
-            raise ValueError(f"of={of!r}: a vector of \"x\" (columns) or of \"y\" (rows)")
-        return (self.shape[1], self._core.col_ids) if of == "x" else (self.shape[0], self._core.row_ids)
+            raise ValueError(f'of={of!r}: a vector of "x" (columns) or of "y" (rows)')
+        return (
+            (self.shape[1], self._core.col_ids)
+            if of == "x"
+            else (self.shape[0], self._core.row_ids)
+        )
 
     def share(self, v: Any, root: int | None = None, *, of: str = "x") -> np.ndarray:
         """This rank's part of a whole vector, shape (n,) or (n, k): of x, n columns, or of y, n rows.
@@ -260,7 +271,9 @@ class csr_array:
         counts = self.counts(of)
         return self.comm.scatter(np.split(v[ids(True)], np.cumsum(counts)[:-1]), root)
 
-    def collect(self, v: np.ndarray, root: int | None = None, *, of: str = "y") -> np.ndarray | None:
+    def collect(
+        self, v: np.ndarray, root: int | None = None, *, of: str = "y"
+    ) -> np.ndarray | None:
         """The whole vector from every rank's part: of y, or of x. On all ranks, or on `root` alone (None elsewhere), by
         one variable gather and an insertion. Collective."""
         size, ids = self._owned(of)
@@ -292,20 +305,23 @@ class csr_array:
         memory = self.nbytes + (rows + cols + ghosts + foreign) * size
         mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
         nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
-        pairs: dict[tuple[int, int], int] = {}
+        pairs: dict[tuple[int, int], tuple[int, int]] = {}  # of x and of sums
         messages = 0
         for p, ranks, offsets in ((plan, "receive", 1), (sums, "receive", -1)):
             counts = np.diff(p[f"{ranks}_offsets"])
             messages += counts.size
             for other, n in zip(p[f"{ranks}_ranks"].tolist(), counts.tolist(), strict=True):
                 pair = (other, self.comm.rank) if offsets == 1 else (self.comm.rank, other)
-                pairs[pair] = pairs.get(pair, 0) + n
-        total: dict[tuple[int, int], int] = {}
+                x, partial_sums = pairs.get(pair, (0, 0))
+                pairs[pair] = (x + n, partial_sums) if offsets == 1 else (x, partial_sums + n)
+        total: dict[tuple[int, int], tuple[int, int]] = {}
         found = self.comm.collect((pairs, messages))
         for some, _ in found:
-            for pair, n in some.items():
-                total[pair] = total.get(pair, 0) + n
-        exchange = sorted(((f, t, n) for (f, t), n in total.items()), key=lambda e: (e[1], e[0]))
+            for pair, (x, n) in some.items():
+                before = total.get(pair, (0, 0))
+                total[pair] = (before[0] + x, before[1] + n)
+        both = sorted(((f, t, x + n, n) for (f, t), (x, n) in total.items()), key=lambda e: e[1::-1])
+        exchange = np.array(both, np.int64).reshape(-1, 4)
         mean = self.nnz / self.comm.size
         return Metrics(
             mad=float(np.abs(nnz - mean).sum() / self.comm.size / self.nnz) if self.nnz else 0.0,
@@ -317,7 +333,8 @@ class csr_array:
             rows=rows_all,
             halo=halo,
             bytes=memory_all,
-            exchange=np.array(exchange, np.int64).reshape(-1, 3),
+            exchange=exchange[:, :3],
+            sums=exchange[:, 3],
         )
 
     def explain(self) -> str:
@@ -342,9 +359,11 @@ class csr_array:
         lines.append(f"local product: {self._core.schedule}, {self._core.algorithm}")
         if halo["products"]:
             per = 1e3 / halo["products"]
+            times = ", ".join(
+                f"{name} {halo[name] * per:.3g}" for name in ("local", "halo", "exchange", "wait")
+            )
             lines.append(
-                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: local {halo['local'] * per:.3g}, halo "
-                f"{halo['halo'] * per:.3g}, exchange {halo['exchange'] * per:.3g}, of which waiting {halo['wait'] * per:.3g}"
+                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: {times} (in exchange)"
             )
         return "\n".join(lines)
 

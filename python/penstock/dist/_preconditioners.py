@@ -168,6 +168,9 @@ def _require_positive(diagonal: np.ndarray, rows: Any) -> None:
         )
 
 
+_COMBINE = ("restricted", "weighted", "added")
+
+
 class AdditiveSchwarz(DistPreconditioner):
     """Solutions on overlapping subdomains, one a rank: the rows that it owns and those that they need (overlap one).
 
@@ -176,10 +179,11 @@ class AdditiveSchwarz(DistPreconditioner):
     A : ps.dist.csr_array, n x n, whose partition keeps rows whole
     inner : "ilu0" or "ic0"
         What solves on a subdomain, approximately: ps.linalg.ILU0 or IC0.
-    restricted : bool, optional
-        True: each rank keeps of its solution what it owns (Cai and Sarkis 1999): fewer iterations and one exchange
-        less, but M is not symmetric. False: solutions are added up where they overlap (Dryja and Widlund 1987), which
-        cg needs. True for "ilu0" and False for "ic0" where it is None.
+    combine : "restricted", "weighted" or "added", optional
+        What becomes of solutions where subdomains overlap. "restricted": each rank keeps what it owns (Cai and Sarkis
+        1999), one exchange less; M is not symmetric, and cg needs the others. "weighted": r and the solutions are
+        scaled by 1 / sqrt(subdomains that have the row), then added up. "added": as they are (Dryja and Widlund 1987);
+        more iterations. "restricted" for "ilu0" and "weighted" for "ic0" where it is None.
     shift : float
         As for ILU0.
 
@@ -191,25 +195,27 @@ class AdditiveSchwarz(DistPreconditioner):
         A: Any,
         inner: str = "ilu0",
         *,
-        restricted: bool | None = None,
+        combine: str | None = None,
         shift: float = 0.0,
         dtype: Any = None,
     ) -> None:
         def check() -> tuple[np.dtype, Any]:
             if inner not in ("ilu0", "ic0"):
                 raise ValueError(f"inner={inner!r} is unknown: choose 'ilu0' or 'ic0'")
+            if how not in _COMBINE:
+                raise ValueError(f"combine={how!r} is unknown: choose {', '.join(_COMBINE)}")
             return _type(A, dtype), serial.IC0 if inner == "ic0" else serial.ILU0
 
+        how = combine or ("restricted" if inner == "ilu0" else "weighted")
         kind, factors = agreed(A.comm, check)
-        keep = inner == "ilu0" if restricted is None else bool(restricted)
-        require_same(A.comm, {"restricted": float(keep)})
+        require_same(A.comm, {"combine": _COMBINE.index(how)})
         domain = _core.dist_overlap(A._core)
         matrix = csr_array._wrap(domain.matrix)
         made = agreed(
             A.comm,
             lambda: _counted(domain.first_row, lambda: factors(matrix, shift=shift, dtype=kind)),
         )
-        super().__init__(domain.schwarz(made._native_op, keep))
+        super().__init__(domain.schwarz(made._native_op, how))
 
 
 _BY_NAME: dict[str, Callable[..., DistPreconditioner]] = {

@@ -72,12 +72,20 @@ Subdomain bound_overlap(const DistMatrix& a) {
   }, a.any);
 }
 
-AnyOp bound_schwarz(const Subdomain& s, const AnyOp& inner, bool restricted) {
+Combine combine_named(const std::string& name) {
+  if (name == "restricted") return Combine::restricted;
+  if (name == "weighted") return Combine::weighted;
+  if (name == "added") return Combine::added;
+  throw Error(Errc::invalid_argument, "combine='" + name + "' is unknown: choose 'restricted', 'weighted' or 'added'");
+}
+
+AnyOp bound_schwarz(const Subdomain& s, const AnyOp& inner, const std::string& combine) {
+  const auto how = combine_named(combine);
   return std::visit([&]<class V>(const Overlap<V>& overlap) {
     const auto& product = std::get<std::shared_ptr<DistProduct<V>>>(s.a.any);
     return std::visit([&]<class T>(const LinearOp<T>& op) {
       return with_type<V>(dtype_of<T>(), [&]<class U>() -> LinearOp<U> {
-        if constexpr (std::same_as<T, U>) return additive_schwarz<T, V>(product, overlap, op, restricted);
+        if constexpr (std::same_as<T, U>) return additive_schwarz<T, V>(product, overlap, op, how);
         else throw Error(Errc::not_compiled, "the subdomain's solver is of another type");
       });
     }, inner.op);
@@ -89,7 +97,8 @@ template <class T>
 nb::list views(const std::vector<std::span<std::byte>>& vectors) {
   nb::list out;
   for (const auto& v : vectors)
-    out.append(nb::ndarray<nb::numpy, T, nb::ndim<1>>(reinterpret_cast<T*>(v.data()), {v.size() / sizeof(T)}, nb::none()));
+    out.append(nb::ndarray<nb::numpy, T, nb::ndim<1>>(reinterpret_cast<T*>(v.data()), {v.size() / sizeof(T)},
+                                                      nb::none()));
   return out;
 }
 
@@ -116,9 +125,9 @@ Checkpoints checkpoints_of(const nb::dict& d) {
 }
 
 /// `count` right-hand sides, one after the other in b and x; several are solved by cg alone.
-nb::list dist_solve(const std::string& method, const DistMatrix& matrix, const AnyOp& a, const AnyOp* m, const nb::object& b,
-                    const nb::object& x, std::int64_t count, const nb::dict& options) {
-  const auto space = std::visit([](const auto& p) { return space_of(p->matrix().comm, p->matrix().all_rows()); }, matrix.any);
+nb::list dist_solve(const std::string& method, const DistMatrix& matrix, const AnyOp& a, const AnyOp* m,
+                    const nb::object& b, const nb::object& x, std::int64_t count, const nb::dict& options) {
+  const auto space = visit(matrix, [](const auto& p) { return space_of(p.matrix().comm, p.matrix().all_rows()); });
   std::vector<SolveResult> results;
   std::visit([&]<class T>(const LinearOp<T>& op) {
     auto o = options_of(options);
@@ -152,7 +161,7 @@ void dist_solver(nb::module_& m) {
       .def_prop_ro("first_row", [](const Subdomain& s) {  // its number in the whole matrix; -1 where there are none
         return std::visit([](const auto& o) { return o.row_ids.empty() ? GlobalIndex(-1) : o.row_ids[0]; }, s.overlap);
       })
-      .def("schwarz", bound_schwarz, nb::arg("inner"), nb::arg("restricted"), "Additive Schwarz. Collective.");
+      .def("schwarz", bound_schwarz, nb::arg("inner"), nb::arg("combine"), "Additive Schwarz. Collective.");
   m.def("dist_overlap", bound_overlap, nb::arg("a"), "Collective.");
   m.def("dist_solve", dist_solve, nb::arg("method"), nb::arg("matrix"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"),
         nb::arg("x"), nb::arg("count"), nb::arg("options"), "A result for each right-hand side. Collective.");

@@ -73,6 +73,7 @@ nb::dict measure(const Matrix& a, const Partition& p) {
   d["from"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].from; });
   d["to"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].to; });
   d["values"] = list_of<std::int64_t>(e.size(), [&](std::size_t i) { return e[i].halo + e[i].partial; });
+  d["sums"] = list_of<std::int64_t>(e.size(), [&](std::size_t i) { return e[i].partial; });
   return d;
 }
 

@@ -1,5 +1,5 @@
-#pragma once
 // What every call of a solver turns from Python's into the core's and back.
+#pragma once
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

@@ -1,5 +1,4 @@
 // Operators and Krylov methods. An operator is a matrix of the library, a preconditioner, or a Python function.
-
 #include "penstock/bind/device_op.hpp"
 #include "penstock/bind/solve_call.hpp"
 #include "penstock/core/error.hpp"

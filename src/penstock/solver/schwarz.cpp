@@ -3,6 +3,7 @@
 #include "penstock/solver/schwarz.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -159,15 +160,35 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   return out;
 }
 
+namespace {
+
+/// 1 / sqrt(the number of subdomains that have it), for each row of this rank's.
+template <class T, class V>
+std::vector<T> weights_of(DistProduct<V>& a, const Overlap<V>& overlap) {
+  std::vector<T> owned(overlap.owned.size(), T(1)), all(overlap.row_ids.size());
+  for (const auto i : a.matrix().plan->send_indices.span()) owned[static_cast<std::size_t>(i)] += 1;
+  for (auto& w : owned) w = 1 / std::sqrt(w);
+  const auto* ghosts = static_cast<const T*>(a.exchange(owned.data(), sizeof(T)));
+  for (std::size_t i = 0; i < owned.size(); ++i) all[static_cast<std::size_t>(overlap.owned[i])] = owned[i];
+  for (std::size_t g = 0; g < overlap.ghosts.size(); ++g)
+    all[static_cast<std::size_t>(overlap.ghosts[g])] = ghosts[g];
+  return all;
+}
+
+}  // namespace
+
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             bool restricted) {
+                             Combine how) {
   struct State {
     std::shared_ptr<DistProduct<V>> a;
     std::vector<Index> owned, ghosts;
     LinearOp<T> inner;
     std::unique_ptr<HaloBack> back;
-    std::vector<T> r, z;  // on the subdomain
+    std::vector<T> r, z, weights;  // on the subdomain
+    void weigh(std::vector<T>& v) const {
+      for (std::size_t i = 0; i < weights.size(); ++i) v[i] *= weights[i];
+    }
   };
   const auto n = overlap.matrix.rows;
   require(inner.rows == n, "additive Schwarz: the inner solver has " + std::to_string(inner.rows) +
@@ -175,7 +196,8 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
   auto s = std::make_shared<State>();
   s->a = a, s->owned = overlap.owned, s->ghosts = overlap.ghosts, s->inner = std::move(inner);
   s->r.resize(static_cast<std::size_t>(n)), s->z.resize(static_cast<std::size_t>(n));
-  if (!restricted)
+  if (how == Combine::weighted) s->weights = weights_of<T>(*a, overlap);
+  if (how != Combine::restricted)
     s->back = std::make_unique<HaloBack>(
         "isend", HaloContext{.comm = a->matrix().comm, .plan = a->matrix().plan, .entry_bytes = sizeof(T)});
   LinearOp<T> op;
@@ -185,7 +207,9 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
     for (std::size_t i = 0; i < x.size(); ++i) s->r[static_cast<std::size_t>(s->owned[i])] = x[i];
     for (std::size_t g = 0; g < s->ghosts.size(); ++g)
       s->r[static_cast<std::size_t>(s->ghosts[g])] = ghosts[g];
+    s->weigh(s->r);
     s->inner.apply(s->r, s->z);
+    s->weigh(s->z);
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = s->z[static_cast<std::size_t>(s->owned[i])];
     if (!s->back) return;
     auto* parts = static_cast<T*>(s->back->values());
@@ -205,7 +229,7 @@ X(double)
 #undef X
 #define X(T, V)                                                                                   \
   template LinearOp<T> additive_schwarz<T, V>(std::shared_ptr<DistProduct<V>>, const Overlap<V>&, \
-                                              LinearOp<T>, bool);
+                                              LinearOp<T>, Combine);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
 

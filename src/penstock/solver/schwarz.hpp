@@ -19,11 +19,17 @@ struct Overlap {
 template <class V>
 Overlap<V> overlap_of(DistProduct<V>& a);
 
-/// Additive Schwarz (Dryja & Widlund 1987): z is the sum of all ranks' solutions on their subdomains, `inner` being
-/// this rank's solver. `restricted` (Cai & Sarkis 1999): each rank keeps of its solution what it owns; saves an
-/// exchange and usually iterations, but M is then not symmetric. Its functions are collective, and so is this one.
+/// What becomes of solutions where subdomains overlap.
+enum class Combine {
+  restricted,  // each rank keeps what it owns (Cai & Sarkis 1999): one exchange less, but M is not symmetric
+  weighted,    // r and z are scaled by 1 / sqrt(subdomains that have the row), z added up: symmetric
+  added,       // z added up as it is (Dryja & Widlund 1987): symmetric
+};
+
+/// Additive Schwarz: z is made of all ranks' solutions on their subdomains, `inner` being this rank's solver. Its
+/// functions are collective, and so is this one.
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             bool restricted);
+                             Combine how);
 
 }  // namespace penstock

@@ -1,0 +1,88 @@
+"""`penstock probe --mpi`: what messages between ranks cost, and memory with all of them at work."""
+
+from __future__ import annotations
+
+import json as _json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from penstock.cli import ui
+
+
+def _kept() -> dict[str, Any] | None:
+    """What was measured here before; None where nothing, or nothing of use, is kept."""
+    from penstock.dist import _calibrate, _network
+
+    try:
+        facts: dict[str, Any] = _json.loads(_calibrate.cache_file().read_text())
+        _network.Network.of(facts)
+    except (OSError, ValueError, AttributeError):
+        return None
+    return facts
+
+
+def _measure(ranks: int) -> dict[str, Any]:
+    """In a job of its own. This process keeps the result: launchers bind ranks to a part of the machine, which would
+    give it another name."""
+    from penstock.dist import _calibrate, _launch
+
+    with TemporaryDirectory(prefix="penstock-probe-") as folder:
+        file = Path(folder) / "network.json"
+        code, why = _launch.run(["-m", "penstock.dist._probe_job", str(file)], ranks)
+        if code == 130:
+            raise KeyboardInterrupt
+        if code or not file.exists():
+            raise ui.OperationError(why or f"the measuring job ended with exit code {code}")
+        facts: dict[str, Any] = _json.loads(file.read_text())
+    _calibrate.keep(facts)
+    return facts
+
+
+def _links(facts: dict[str, Any]) -> Any:
+    """Time and rate of a message of every size, within a node and between nodes."""
+    curves = facts["curves"]
+    heads = [f"{word} {where}" for where in curves for word in ("time", "GB/s")]
+    t = ui.table("message", *heads)
+    for rows in zip(*curves.values(), strict=True):
+        cells = [cell for n, s in rows for cell in (ui.seconds(s), f"{n / s / 1e9:.2f}")]
+        t.add_row(ui.size(rows[0][0]).replace(".0 ", " "), *cells)
+    return t
+
+
+def show(facts: dict[str, Any], file: str, fresh: bool) -> None:
+    out = ui.console()
+    when = f"measured {facts['measured_at']}"
+    kept = f"{when}, kept in {file}" if fresh else f"from {file}, {when}; --refresh measures again"
+    ui.headline(out, facts["comm"], f"{ui.plural(facts['ranks'], 'rank')}, {kept}")
+    if facts["curves"]:
+        out.print("\n[bold]messages, one way (inside: within a node; outside: between nodes)[/]")
+        out.print(_links(facts))
+    rows = {}
+    for where in ("inside", "outside"):
+        link = facts[where]
+        if link and where in facts["curves"]:
+            rows[where] = (
+                f"latency {ui.seconds(link['latency_s'])}, {link['bytes_per_s'] / 1e9:.2f} GB/s, "
+                f"overhead {ui.seconds(link['overhead_s'])}, eager up to {ui.size(int(link['eager_bytes']))}"
+            )
+    rows["memory"] = (
+        f"triad {facts['rank_read'] / 1e9:.1f} GB/s on one rank, {facts['node_read'] / 1e9:.1f} on all of a node"
+    )
+    out.print(ui.facts(rows))
+
+
+def probe_mpi(ranks: int, refresh: bool, json: bool) -> None:
+    from penstock.dist import _calibrate
+
+    facts = None if refresh else _kept()
+    fresh = facts is None or facts["ranks"] != ranks
+    if fresh or facts is None:
+        with ui.progress(1, quiet=json) as step:
+            step.next(f"measuring messages between {ranks} ranks")
+            facts = _measure(ranks)
+    file = str(_calibrate.cache_file())
+    if json:
+        ui.emit_json({**facts, "cache_file": file, "from_cache": not fresh})
+    else:
+        show(facts, file, fresh)

@@ -1,0 +1,218 @@
+"""Seconds of a product from its counts and a network: LogGP with two protocols, adapters and memory that ranks share.
+
+Every rank works on its rows, and meanwhile messages that an adapter carries by itself travel; those that ask first
+(rendezvous), and those that the ranks copy themselves, travel when their ranks wait for them. The slowest rank counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.dist._layouts import LAYOUTS, Counts
+from penstock.dist._network import Link, Network
+
+__all__ = ["Prediction", "price"]
+
+_PACKED = 2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+HALOS = ("messages", "sync")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A product in a layout on so many ranks. `compute` + `communicate` = `seconds`, of the slowest rank."""
+
+    layout: str
+    ranks: int
+    halo: str  # "messages": each entry to who needs it; "sync": all of x to everyone
+    seconds: float
+    compute: float
+    communicate: float  # what messages and waiting add
+    gflops: float
+    nnz_most: int
+    bytes_most: int  # sent or received by one rank, whichever is more
+    bytes_all: int  # sent by all
+    messages_most: int  # sent or received by one rank
+    messages_all: int
+    memory_most: int  # bytes that one rank holds
+    mad: float
+    imbalance: float
+    grid: tuple[int, int]
+
+    @property
+    def ratio(self) -> float:
+        """Communication over computation."""
+        return self.communicate / self.compute if self.compute else 0.0
+
+
+class _Nodes:
+    """Which ranks share a node, and what of a node's time each costs."""
+
+    def __init__(self, network: Network, ranks: int) -> None:
+        self.network, self.ranks = network, ranks
+        per = network.ranks_per_node if network.outside else max(ranks, 1)
+        self.node = np.arange(ranks) // per
+        self.count = int(self.node[-1]) + 1
+        self.filled = np.bincount(self.node)  # ranks of each
+        self.at_once = max(1, min(network.at_once, per))
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Of each rank's node."""
+        return np.bincount(self.node, values, minlength=self.count)[self.node]
+
+    def shared(self, seconds: np.ndarray) -> np.ndarray:
+        """Each rank's processor time, where more ranks than cores take turns."""
+        return np.maximum(seconds, self.total(seconds) / self.at_once)
+
+
+def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
+    """Seconds that each rank's own work takes."""
+    w, read = n.network, c.read_bytes.astype(float)
+    together = n.total(read)
+    cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
+    one = read * (cached / w.cache_read + (1 - cached) / w.rank_read)
+    memory = together * (1 - cached) / w.node_read
+    return irregular * np.maximum(n.shared(one), memory)
+
+
+@dataclass
+class _Phase:
+    """What one exchange takes of each rank."""
+
+    cpu: np.ndarray  # its processor's
+    wait: np.ndarray  # before the first byte comes
+    late: np.ndarray  # on the wire, while ranks wait
+    soon: np.ndarray  # on the wire, while ranks may work
+
+
+def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Phase:
+    w, ranks = n.network, n.ranks
+    keep = size > 0
+    sender, receiver, size = pairs[keep, 0], pairs[keep, 1], size[keep].astype(float)
+    near = n.node[sender] == n.node[receiver]
+    far_link = w.outside or w.inside
+    pick = lambda name: np.where(near, getattr(w.inside, name), getattr(far_link, name))  # noqa: E731
+    asks = size > pick("eager_bytes")
+    busy = pick("overhead_s") * (1.0 + asks)
+    start = pick("latency_s") + asks * pick("handshake_s")
+    if w.nodes_per_switch:
+        switch = n.node // w.nodes_per_switch
+        start = start + w.hop_s * (switch[sender] != switch[receiver])
+    each = lambda at, values: np.bincount(at, values, minlength=ranks)  # noqa: E731
+    packed = each(receiver if sums else sender, size) * _PACKED
+    copied = np.where(near, w.inside.copied_by_ranks, far_link.copied_by_ranks)
+    travel = size / pick("bytes_per_s")
+    cpu = each(sender, busy) + each(receiver, busy) + packed / w.rank_read
+    cpu += each(receiver, travel * copied)
+
+    wait = np.zeros(ranks)
+    np.maximum.at(wait, receiver, start)
+    wires = []
+    for late in (True, False):  # the adapter works alone on eager messages only
+        some = (~copied) & (asks if late else ~asks)
+        out, into = each(sender, travel * some), each(receiver, travel * some)
+        far = size * some * ~near
+        node_out, node_in = n.total(each(sender, far)), n.total(each(receiver, far))
+        wire = np.maximum(np.maximum(out, into), np.maximum(node_out, node_in) / w.node_bytes_per_s)
+        wires.append(wire * (out + into > 0))
+    within = n.total(each(receiver, size * near)) / w.inside_bytes_per_s
+    took_part = each(sender, near) + each(receiver, near) > 0
+    return _Phase(np.maximum(n.shared(cpu), within * took_part), wait, *wires)
+
+
+def _stages(parts: int, n: _Nodes) -> list[Link]:
+    """The links that a binomial tree over `parts` neighbouring ranks goes over, stage by stage."""
+    w, per = n.network, n.network.ranks_per_node
+    return [
+        w.inside if w.outside is None or 2**k < per else w.outside
+        for k in range(math.ceil(math.log2(parts)) if parts > 1 else 0)
+    ]
+
+
+def _reduced(c: Counts, n: _Nodes) -> tuple[_Phase, int, int]:
+    """Rows reduced in each grid row, by a binomial tree; bytes and messages that one rank sends at most."""
+    rows = int(np.asarray(c.rows).max(initial=0))  # of a row master: all rows of its grid row
+    size = rows * 8.0
+    seconds = cpu = 0.0
+    for link in _stages(c.grid[1], n):
+        asks = size > link.eager_bytes
+        cpu += 2 * link.overhead_s * (1 + asks) + 3 * size / n.network.rank_read
+        cpu += size / link.bytes_per_s * link.copied_by_ranks
+        seconds += link.latency_s + asks * link.handshake_s
+        seconds += size / link.bytes_per_s * (not link.copied_by_ranks)
+    zero = np.zeros(n.ranks)
+    phase = _Phase(n.shared(zero + cpu), zero, zero + seconds, zero)
+    return phase, int(size) if c.grid[1] > 1 else 0, int(c.grid[1] > 1)
+
+
+def _gathered(c: Counts, n: _Nodes) -> _Phase:
+    """All of x to everyone: its bytes enter each node once, and each rank's memory."""
+    w, zero = n.network, np.zeros(n.ranks)
+    size = float(c.shape[1]) * c.entry_bytes
+    others = size - c.owned_x * c.entry_bytes
+    stages = _stages(n.ranks, n)
+    wait = sum(s.latency_s + (size / n.ranks > s.eager_bytes) * s.handshake_s for s in stages)
+    cpu = sum(2 * s.overhead_s for s in stages) + others * (
+        w.inside.copied_by_ranks / w.inside.bytes_per_s
+    )
+    within = n.total(others) / w.inside_bytes_per_s
+    wire = zero if n.count == 1 else zero + size / w.node_bytes_per_s
+    return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
+
+
+def price(c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0) -> Prediction:
+    """Seconds of one product.
+
+    Parameters
+    ----------
+    c : Counts
+    network : Network
+    halo : str
+        "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
+    irregular : float
+        The product's time on one rank over that of reading its arrays once in order: what gathering x costs besides.
+    """
+    if halo not in HALOS:
+        raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
+    n = _Nodes(network, c.ranks)
+    own = _compute(c, n, irregular)
+    x_bytes, sum_bytes = c.phases()
+    sync = halo == "sync" and c.ranks > 1
+    x = _gathered(c, n) if sync else _messages(c.pairs, x_bytes, n, sums=False)
+    reduces = LAYOUTS[c.layout].sums == "reduce" if c.layout in LAYOUTS else False
+    sent, got, tags = c.sent_bytes(), c.received_bytes(), c.messages()
+    if reduces:
+        sums, most, one = _reduced(c, n)
+        x_pairs = c.x > 0
+        sent = np.bincount(c.pairs[:, 0], x_bytes, minlength=c.ranks).astype(np.int64) + most
+        got = np.bincount(c.pairs[:, 1], x_bytes, minlength=c.ranks).astype(np.int64) + most
+        tags = np.bincount(c.pairs[x_pairs, 0], minlength=c.ranks) + one
+    else:
+        sums = _messages(c.pairs, sum_bytes, n, sums=True)
+    arrivals = np.bincount(c.pairs[:, 1], (c.x > 0) * 1.0 + (c.sums > 0), minlength=c.ranks)
+    if sync:
+        sent = sent - np.bincount(c.pairs[:, 0], x_bytes, minlength=c.ranks).astype(np.int64)
+        sent = sent + c.owned_x * c.entry_bytes * (c.ranks - 1)
+        got = got - np.bincount(c.pairs[:, 1], x_bytes, minlength=c.ranks).astype(np.int64)
+        got = got + (c.shape[1] - c.owned_x) * c.entry_bytes
+        tags = tags - np.bincount(c.pairs[c.x > 0, 0], minlength=c.ranks) + c.ranks - 1
+    total = own + x.cpu + sums.cpu + x.late + sums.late + sums.soon + sums.wait
+    total = total + np.maximum(0.0, x.wait + x.soon - own)
+    calls = n.shared(np.full(c.ranks, network.call_s))
+    seconds = float((total + calls).max(initial=0.0))
+    compute = float((own + calls).max(initial=0.0))
+    flops = 2.0 * int(c.nnz.sum())
+    return Prediction(
+        c.layout, c.ranks, "sync" if sync else "messages", seconds, compute, seconds - compute,
+        flops / seconds / 1e9 if seconds else 0.0, int(c.nnz.max()),
+        int(max(sent.max(initial=0), got.max(initial=0))), int(sent.sum()),
+        int(max(tags.max(initial=0), arrivals.max(initial=0))), int(tags.sum()),
+        int(c.read_bytes.max()), c.mad, c.imbalance, c.grid,
+    )  # fmt: skip
+
+
+def as_dict(p: Prediction) -> dict[str, Any]:
+    return {**p.__dict__, "grid": list(p.grid), "ratio": p.ratio}

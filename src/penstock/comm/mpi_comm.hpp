@@ -1,0 +1,83 @@
+#pragma once
+#include "penstock/comm/mpi.hpp"
+#include "penstock/comm/mpi_session.hpp"
+
+namespace penstock {
+
+/// Messages of an exchange without the empty ones. Throws Error{invalid_argument} for a rank out of range, and for two
+/// messages with one rank; `what` begins the text.
+std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what);
+
+/// See mpi.hpp. Implemented in mpi.cpp (collectives, messages), mpi_exchange.cpp and mpi_put.cpp (exchanges).
+class MpiComm final : public Comm {
+ public:
+  MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, MpiOptions options);
+  ~MpiComm() override;
+  MpiComm(const MpiComm&) = delete;
+  MpiComm& operator=(const MpiComm&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string name() const override;
+  bool one_process() const override { return size_ == 1; }
+  double timeout() const override { return session_->timeout(); }
+  bool reaches_gpus() const override { return session_->library().gpu_aware(); }
+  void barrier() override;
+  void broadcast(void* data, std::int64_t bytes, int root) override;
+  void all_gather(const void* mine, std::int64_t bytes, void* all) override;
+  void all_gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets) override;
+  void gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets, int root) override;
+  void scatter_v(const void* all, std::span<const std::int64_t> offsets, void* mine, int root) override;
+  void all_to_all_v(const void* send, std::span<const std::int64_t> send_offsets, void* receive,
+                    std::span<const std::int64_t> receive_offsets) override;
+  void all_reduce(std::span<double> values, Reduce op) override;
+  void all_reduce(std::span<std::int64_t> values, Reduce op) override;
+  void reduce_sum(std::span<double> values, int root) override;
+  void start_sum(std::span<double> values) override;
+  void finish_sum() override;
+  Request send(const void* data, std::int64_t bytes, int to, int tag) override;
+  Request receive(void* data, std::int64_t bytes, int from, int tag) override;
+  void wait(std::span<Request> requests) override;
+  std::unique_ptr<Exchange> persistent(std::vector<Message> sends, std::vector<Message> receives) override;
+  std::unique_ptr<Exchange> neighborhood(std::vector<Message> sends, std::vector<Message> receives) override;
+  std::unique_ptr<Exchange> indexed(const std::byte* base, std::int64_t entry_bytes,
+                                    std::vector<IndexedMessage> sends,
+                                    std::vector<Message> receives) override;
+  std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) override;
+  std::unique_ptr<Comm> split(int color, int key) override;
+  void fail(const std::string& why) noexcept override { session_->fail(why); }
+
+  MpiSession& session() { return *session_; }
+  const MpiSession& session() const { return *session_; }
+
+ private:
+  const PenstockMpi& mpi() const { return session_->verbs(); }
+  /// Waits for a collective that `post` starts with the request it is given.
+  template <class F>
+  void run(F&& post, const char* what);
+  template <class T>
+  void reduce_all(std::span<T> values, Reduce op, int type);
+  void check_rank(int rank, const char* what) const;
+  void check_offsets(std::span<const std::int64_t> offsets, const char* what) const;
+  /// Whether these fit MPI's ints, and then leaves them so in counts_ and places_.
+  bool fits(std::span<const std::int64_t> offsets);
+  /// Messages of any size, at most one a pair of ranks; those to this rank are copied. Empty ones do not travel.
+  void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* what);
+  void check_ready(int root, const char* what) const;
+  Request slot();
+
+  std::shared_ptr<MpiSession> session_;
+  PenstockMpiHandle comm_ = 0;    // collectives and messages of the caller
+  PenstockMpiHandle inside_ = 0;  // what collectives and exchanges send
+  MpiOptions options_;
+  std::int64_t number_;  // of this communicator, in this process
+  int rank_ = 0, size_ = 1;
+  MpiRequests one_, sum_, slots_;
+  std::vector<bool> receives_;  // per slot: cancelled when a wait fails
+  std::vector<Request> free_;
+  std::vector<int> counts_, places_;
+  bool summing_ = false;
+  std::int64_t windows_ = 0;  // made so far
+};
+
+}  // namespace penstock

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "penstock/comm/mpi_comm.hpp"
+#include "penstock/core/error.hpp"
+
+// The exchanges of an MPI communicator. Each keeps the communicator's session; the communicator outlives them.
+namespace penstock {
+namespace {
+
+constexpr int kExchangeTag = 1;  // on inside_; 0 is that of collectives, 2 that of put()
+
+std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
+  std::vector<PenstockMpiMessage> all;
+  for (const auto& m : messages) all.push_back({m.rank, m.data, m.bytes});
+  return all;
+}
+
+/// Persistent requests; what messages they are, their maker says.
+class MpiPersistent final : public Exchange {
+ public:
+  MpiPersistent(std::shared_ptr<MpiSession> session, int n)
+      : session_(std::move(session)), requests_(mpi(), n) {}
+  ~MpiPersistent() override {
+    if (!session_->library().running()) return;
+    mpi().free_all(requests_.data(), requests_.size());
+  }
+  MpiPersistent(const MpiPersistent&) = delete;
+  MpiPersistent& operator=(const MpiPersistent&) = delete;
+
+  void* next() { return requests_.at(made_++); }
+  void start() override {
+    session_->ready();
+    session_->check(mpi().start_all(requests_.data(), requests_.size()), "MPI_Startall");
+  }
+  void finish() override { session_->wait(requests_.data(), requests_.size(), "an exchange"); }
+
+ private:
+  const PenstockMpi& mpi() const { return session_->verbs(); }
+  std::shared_ptr<MpiSession> session_;
+  MpiRequests requests_;
+  int made_ = 0;
+};
+
+/// Receives as persistent requests, and sends of scattered entries: these are bound to a base anew where it has changed.
+class MpiIndexed final : public Exchange {
+ public:
+  MpiIndexed(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, const std::byte* base, int receives,
+             int sends)
+      : session_(std::move(session)),
+        comm_(comm),
+        base_(base),
+        receives_(receives),
+        requests_(mpi(), receives + sends) {}
+  ~MpiIndexed() override {
+    if (!session_->library().running()) return;
+    mpi().free_all(requests_.data(), requests_.size());
+    for (const auto& t : targets_) mpi().free_type(t.type);
+    if (entry_) mpi().free_type(*entry_);
+  }
+  MpiIndexed(const MpiIndexed&) = delete;
+  MpiIndexed& operator=(const MpiIndexed&) = delete;
+
+  void describe(std::int64_t entry_bytes) {
+    PenstockMpiHandle made = 0;
+    session_->check(mpi().entry_type(entry_bytes, &made), "MPI_Type_contiguous");
+    entry_ = made;
+  }
+  void add_receive(const Message& m, int entries) {
+    session_->check(mpi().typed_receive_init(m.data, entries, *entry_, m.rank, kExchangeTag, comm_,
+                                             requests_.at(described_++)),
+                    "MPI_Recv_init");
+  }
+  void add_send(const IndexedMessage& m) {
+    PenstockMpiHandle made = 0;
+    session_->check(mpi().indexed_type(*entry_, m.indices, static_cast<int>(m.count), &made),
+                    "MPI_Type_create_indexed_block");
+    targets_.push_back({m.rank, made});
+  }
+
+  void rebase(const std::byte* base) override { base_ = base; }
+  void start() override {
+    session_->ready();
+    if (base_ != bound_to_ || !bound_) bind();
+    session_->check(mpi().start_all(requests_.data(), requests_.size()), "MPI_Startall");
+  }
+  void finish() override { session_->wait(requests_.data(), requests_.size(), "an exchange"); }
+
+ private:
+  struct Target {
+    int rank;
+    PenstockMpiHandle type;
+  };
+  const PenstockMpi& mpi() const { return session_->verbs(); }
+  void bind() {
+    const int n = static_cast<int>(targets_.size());
+    session_->check(mpi().free_all(requests_.at(receives_), n), "MPI_Request_free");
+    for (int i = 0; i < n; ++i)
+      session_->check(mpi().typed_send_init(base_, 1, targets_[i].type, targets_[i].rank, kExchangeTag, comm_,
+                                            requests_.at(receives_ + i)),
+                      "MPI_Send_init");
+    bound_to_ = base_;
+    bound_ = true;
+  }
+
+  std::shared_ptr<MpiSession> session_;
+  PenstockMpiHandle comm_;
+  const std::byte *base_, *bound_to_ = nullptr;
+  bool bound_ = false;
+  int receives_, described_ = 0;
+  MpiRequests requests_;
+  std::optional<PenstockMpiHandle> entry_;
+  std::vector<Target> targets_;
+};
+
+class MpiNeighborhood final : public Exchange {
+ public:
+  MpiNeighborhood(std::shared_ptr<MpiSession> session, void* plan)
+      : session_(std::move(session)), plan_(plan), request_(session_->verbs(), 1) {}
+  ~MpiNeighborhood() override {
+    if (session_->library().running()) session_->verbs().neighbor_free(plan_);
+  }
+  MpiNeighborhood(const MpiNeighborhood&) = delete;
+  MpiNeighborhood& operator=(const MpiNeighborhood&) = delete;
+  void start() override {
+    session_->ready();
+    session_->check(session_->verbs().neighbor_start(plan_, request_.data()), "MPI_Ineighbor_alltoallw");
+  }
+  void finish() override { session_->wait(request_.data(), 1, "an exchange"); }
+
+ private:
+  std::shared_ptr<MpiSession> session_;
+  void* plan_;
+  MpiRequests request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> MpiComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
+  sends = tidy_messages(std::move(sends), size_, "persistent");
+  receives = tidy_messages(std::move(receives), size_, "persistent");
+  auto made = std::make_unique<MpiPersistent>(session_, static_cast<int>(sends.size() + receives.size()));
+  for (const auto& m : receives)
+    session_->check(mpi().receive_init(m.data, m.bytes, m.rank, kExchangeTag, inside_, made->next()),
+                    "MPI_Recv_init");
+  for (const auto& m : sends)
+    session_->check(mpi().send_init(m.data, m.bytes, m.rank, kExchangeTag, inside_, made->next()),
+                    "MPI_Send_init");
+  return made;
+}
+
+std::unique_ptr<Exchange> MpiComm::neighborhood(std::vector<Message> sends, std::vector<Message> receives) {
+  const auto out = for_c(tidy_messages(std::move(sends), size_, "neighborhood"));
+  const auto in = for_c(tidy_messages(std::move(receives), size_, "neighborhood"));
+  barrier();  // the graph is made by a call that cannot be left
+  void* plan = nullptr;
+  session_->check(mpi().neighbor_create(inside_, out.data(), static_cast<int>(out.size()), in.data(),
+                                        static_cast<int>(in.size()), &plan),
+                  "MPI_Dist_graph_create_adjacent");
+  return std::make_unique<MpiNeighborhood>(session_, plan);
+}
+
+std::unique_ptr<Exchange> MpiComm::indexed(const std::byte* base, std::int64_t entry_bytes,
+                                           std::vector<IndexedMessage> sends, std::vector<Message> receives) {
+  require(entry_bytes > 0, "indexed: entries of " + std::to_string(entry_bytes) + " bytes");
+  constexpr auto most = std::numeric_limits<int>::max();
+  std::vector<Message> sizes;
+  for (const auto& m : sends) sizes.push_back({m.rank, nullptr, m.count * entry_bytes});
+  tidy_messages(sizes, size_, "indexed");
+  std::erase_if(sends, [](const IndexedMessage& m) { return m.count == 0; });
+  receives = tidy_messages(std::move(receives), size_, "indexed");
+  for (const auto& m : sends)
+    require(m.count <= most, "indexed: over 2^31 entries for one rank, use persistent()");
+  auto made = std::make_unique<MpiIndexed>(session_, inside_, base, static_cast<int>(receives.size()),
+                                           static_cast<int>(sends.size()));
+  made->describe(entry_bytes);
+  for (const auto& m : receives) {
+    require(m.bytes % entry_bytes == 0 && m.bytes / entry_bytes <= most,
+            "indexed: " + std::to_string(m.bytes) + " bytes are not up to 2^31 entries of " +
+                std::to_string(entry_bytes) + " bytes");
+    made->add_receive(m, static_cast<int>(m.bytes / entry_bytes));
+  }
+  for (const auto& m : sends) made->add_send(m);
+  return made;
+}
+
+}  // namespace penstock

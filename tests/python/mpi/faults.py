@@ -1,0 +1,38 @@
+"""Rank 1 fails in the way that is asked for, while the others wait for it."""
+
+import os
+import signal
+import sys
+import time
+
+import penstock as ps
+
+if sys.argv[1] == "early":
+    raise ValueError("no luck")
+world = ps.dist.world()
+world.barrier()
+if world.rank == 1:
+    match sys.argv[1]:
+        case "raise":
+            raise ValueError("no luck")
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            sys.exit(7)
+        case "file":
+            ps.load("no such matrix.mtx")
+        case "tell":
+            world.fail("tired")
+            time.sleep(1)
+if sys.argv[1] == "caught":  # nobody fails, and nobody comes
+    try:
+        world.barrier() if world.rank else time.sleep(1.5)
+    except ps.dist.CommError as error:
+        print(f"patience ended: {error}", flush=True)
+    os._exit(0)
+try:
+    world.barrier()
+except ps.dist.CommError as error:
+    if world.rank != 1:
+        print(f"rank {world.rank} heard: {error}", flush=True)
+    raise
