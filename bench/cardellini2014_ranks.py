@@ -117,11 +117,10 @@ class Rank:
             "strategy": mine.times()["strategy"],
         }
 
-    def hand(self, name: str) -> None:
+    def hand(self, name: str, packed: bool) -> None:
         """The yardstick: this problem's exchange, written by hand."""
-        self.hands[name] = Hand(
-            self.comm, self.d._core.plan, self.d.rows, self.host_x, self.shelf.board
-        )
+        plan, board = self.d._core.plan, self.shelf.board
+        self.hands[name] = Hand(self.comm, plan, self.d.rows, self.host_x, board, packed)
 
     def error(self, name: str) -> float:
         """Of one product into a poisoned y, or of one exchange by hand, in multiples of what is allowed."""
