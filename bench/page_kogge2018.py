@@ -23,11 +23,11 @@ from page_kogge2018_options import PARTS, options, settle
 from page_kogge2018_runs import Run
 from page_kogge2018_suite import sources
 from page_kogge2018_summary import show, targets
+from penstock.cli.scale import find_network
 from report import Report
 
 import penstock as ps
 from penstock import _core
-from penstock.cli.scale import find_network
 
 WORK = {name: getattr(parts, name) for name in PARTS}
 MPI_MATRICES = 4  # that jobs of processes are started for: a start takes seconds

@@ -50,7 +50,11 @@ def missing() -> str | None:
 def _try(*words: str) -> str | None:
     """What went wrong, in a line."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else (done.stderr.strip() or f"{words[0]} failed").splitlines()[0]
+    return (
+        None
+        if done.returncode == 0
+        else (done.stderr.strip() or f"{words[0]} failed").splitlines()[0]
+    )
 
 
 def _do(*words: str) -> None:
@@ -98,7 +102,13 @@ def two_nodes(rate: str) -> Iterator[Link]:
             "--mca", "btl", "tcp,self", "-x", "PENSTOCK_MPI", "-x", "PYTHONPATH", "-x", "PENSTOCK_NUM_THREADS",
             "-x", "LD_LIBRARY_PATH", sys.executable,
         ]  # fmt: skip
-        env = {"PYTHONPATH": "", "LD_LIBRARY_PATH": "", "OMPI_MCA_osc": "^ucx", "PMIX_MCA_psec": "native", **os.environ}
+        env = {
+            "PYTHONPATH": "",
+            "LD_LIBRARY_PATH": "",
+            "OMPI_MCA_osc": "^ucx",
+            "PMIX_MCA_psec": "native",
+            **os.environ,
+        }
         env |= {"PENSTOCK_MPI": str(mpi.libmpi), "PENSTOCK_NUM_THREADS": "1",
                 "PATH": f"{Path(str(mpiexec)).parent}:{os.environ.get('PATH', '')}"}  # fmt: skip
         yield Link(front, env, said)

@@ -42,7 +42,11 @@ def targets(data: Report) -> list[Target]:
         for part in MEASURED for c in of_part(data, part)
         if "median" in good(c, "naive") and "median" in good(c, "ours") and c["ranks"] > 1
     ]  # fmt: skip
-    found = [target("bytes sent: the oracle's over the ranks', either way", 1.01, counted(data), most=True)]
+    found = [
+        target(
+            "bytes sent: the oracle's over the ranks', either way", 1.01, counted(data), most=True
+        )
+    ]
     for part in MEASURED:
         found.append(target(f"{part}: predicted time against measured, either way", 1.20,
                             predicted(data, part), most=True))  # fmt: skip
@@ -50,7 +54,9 @@ def targets(data: Report) -> list[Target]:
     for method in MAD:
         got = spread(data, method)
         if method == "balanced" and got:
-            found.append(target("balanced: median MAD", MAD[method][1], [("all", got[1])], most=True))
+            found.append(
+                target("balanced: median MAD", MAD[method][1], [("all", got[1])], most=True)
+            )
     return found
 
 

@@ -51,7 +51,9 @@ def _error(source: Any, y: np.ndarray) -> float:
     return worst if np.isfinite(worst) else 1e300
 
 
-def work(comm: Any, source: Any, turns: int, names: list[str], probe_seconds: float) -> dict[str, Any]:
+def work(
+    comm: Any, source: Any, turns: int, names: list[str], probe_seconds: float
+) -> dict[str, Any]:
     """Collective. `source`: the matrix, or the path of a store. Times, bytes and messages; y where it is verified."""
     facts = dict(ps.dist.calibrate(comm, probe_seconds))
     made, results = {}, {}

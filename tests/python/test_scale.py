@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from penstock.cli.app import app
-from penstock.dist import _calibrate, _layouts, _network, _oracle, _price, _stencils
 from typer.testing import CliRunner
 
 import penstock as ps
+from penstock.dist import _calibrate, _layouts, _network, _price, _stencils
 
 CASES = {
     "rmat": lambda: ps.generate.rmat(7, 6, seed=2),
