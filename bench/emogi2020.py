@@ -7,9 +7,10 @@ python bench/emogi2020.py --emogi ../EMOGI --gap ../gapbs --temporary /scratch
 python bench/emogi2020.py --quick                      # toy sizes; without a GPU the CPU's rows alone
 
 Parts: toy (figures 3 and 4), bfs (5, 7, 8, 9, 10), cc and sssp (11, and their requests), and past the paper cold (one
-search, sample included), pagerank (one pass of edges that stream) and road (high diameter). Edges are in pinned host
-memory, and the GPU may hold the vertices' arrays and --share of the edges' bytes. Ways to search take turns, a
-source for all; every result is compared exactly, --verify of them are verified edge by edge.
+search, sample included), gpus (bfs and cc on --gpus), pagerank (one pass of edges that stream) and road (high
+diameter). Edges are in pinned host memory, and the GPU may hold the vertices' arrays and --share of the edges' bytes.
+Ways to search take turns, a source for all; every result is compared exactly, --verify of them are verified edge by
+edge.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from report import Report
 import penstock as ps
 
 # How the time is shared out: of a part, for each byte of its graph.
-WEIGHTS = {"bfs": 6, "cold": 1, "cc": 2, "sssp": 6, "pagerank": 2, "road": 3}
+WEIGHTS = {"bfs": 6, "cold": 1, "cc": 2, "sssp": 6, "gpus": 2, "pagerank": 2, "road": 3}
 _LEAST = 200e6  # bytes that every graph counts for
 Step = tuple[str, graphs.Source]
 
@@ -45,7 +46,7 @@ Step = tuple[str, graphs.Source]
 def sources(args: argparse.Namespace, on_host: bool) -> Iterator[tuple[graphs.Source, set[str]]]:
     """Each graph once, with the parts that it serves; those of the goals' medians first."""
     gpu = None if on_host else args.gpu
-    everywhere = {"bfs", "cold", "cc", "pagerank"}
+    everywhere = {"bfs", "cold", "cc", "gpus", "pagerank"}
     wanted = [("kron", scale) for scale in args.scales] + [("uniform", s) for s in args.uniform]
     for kind, scale in sorted(set(wanted), key=lambda pair: pair[::-1]):
         serves = everywhere | ({"sssp"} if scale in args.weighted else set())
@@ -103,7 +104,7 @@ def main() -> int:
     on_host, begin = settle(parser, args), time.monotonic()
     settings = {"sources": args.sources, "share": args.share, "minutes": args.minutes, "repeats": 3,
                 "scales": args.scales, "uniform": args.uniform, "weighted": args.weighted,
-                "parts": args.parts, "counted": args.counted, "verify": args.verify,
+                "parts": args.parts, "gpus": args.gpus, "counted": args.counted, "verify": args.verify,
                 "on_host": on_host}  # fmt: skip
     found = probe(on_host, fresh=False)
     report = Report("emogi2020", args, settings, ps.num_threads())

@@ -10,7 +10,7 @@ from paper_runs import numbers, words
 
 from penstock import _core
 
-PARTS = ("toy", "bfs", "cold", "cc", "sssp", "pagerank", "road")
+PARTS = ("toy", "bfs", "cold", "cc", "sssp", "gpus", "pagerank", "road")
 
 
 def options(about: str) -> argparse.ArgumentParser:
@@ -31,7 +31,10 @@ def options(about: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--share", type=float, default=0.25,
                         help="of the edges' bytes that the GPU may keep beside the vertices' arrays")  # fmt: skip
+    parser.add_argument("--every-way-to", type=int, default=30, metavar="SCALE",
+                        help="larger graphs: the baseline, ours, in core and the CPU alone")  # fmt: skip
     parser.add_argument("--gpu", type=int, default=0)
+    parser.add_argument("--gpus", type=numbers, help="how many, for the part gpus (1 and all)")
     parser.add_argument("--minutes", type=float, default=9.0,
                         help="fewer sources, then fewer parts, to keep to it")  # fmt: skip
     parser.add_argument(
@@ -74,6 +77,10 @@ def settle(parser: argparse.ArgumentParser, args: argparse.Namespace) -> bool:
         parser.error("--verify is positive, --counted not negative")
     if present and not 0 <= args.gpu < present:
         parser.error(f"--gpu {args.gpu}: {present} GPUs are usable here")
+    everyone = sorted({1, present}) if present else [1]
+    args.gpus = sorted(set(args.gpus)) if args.gpus else everyone
+    if args.gpus[0] < 1 or args.gpus[-1] > max(present, 1):
+        parser.error(f"--gpus {','.join(map(str, args.gpus))}: {present} GPUs are usable here")
     if args.emogi and args.gpu:
         parser.error(f"--gpu {args.gpu}: EMOGI's programs run on GPU 0 alone")
     for name in ("folder", "emogi", "gap", "temporary"):

@@ -12,10 +12,11 @@ from typing import Any
 import emogi2020_rivals as rivals
 import harness
 import numpy as np
+from emogi2020_gpus import gpus
 from emogi2020_graphs import Source, budget, spaced, twin
 from emogi2020_runs import Run, about
 from emogi2020_turns import measure
-from emogi2020_ways import ALGORITHMS, ways
+from emogi2020_ways import ALGORITHMS, FEW, ways
 from solve_gpu import per_iteration
 
 import penstock as ps
@@ -23,6 +24,10 @@ import penstock as ps
 _COLD = 3  # searches
 _LONG, _SHORT = 30, 6  # PageRank's steps
 _CC_TURNS = 16
+
+
+def chosen(run: Run, source: Source) -> tuple[str, ...] | None:
+    return FEW if source.scale > run.args.every_way_to else None
 
 
 def traversal(run: Run, part: str, source: Source, seconds: float) -> None:
@@ -36,14 +41,16 @@ def traversal(run: Run, part: str, source: Source, seconds: float) -> None:
         starts = [0] * min(run.args.sources, _CC_TURNS)
     if not starts:
         return run.report.skip(f"{part} {source.name}", "no vertex has an edge")
-    people = ways(run, algorithm, a, edge_bytes)
+    some = chosen(run, source)
+    people = ways(run, algorithm, a, edge_bytes, some)
     said = about(run, source, a, part, edge_bytes)
-    folders = bool(run.args.emogi) + bool(run.args.gap)
+    folders = 0 if some else bool(run.args.emogi) + bool(run.args.gap)
     mine = seconds / (1 + folders)
     entry = measure(run, f"{part} {source.name}", a, people, starts, mine, **said)
     people.clear()
     gc.collect()  # of GPU memory and copies of edges, which the programs may need
-    rivals.add(run, entry, algorithm, source, a, starts)
+    if folders:
+        rivals.add(run, entry, algorithm, source, a, starts)
     run.add(part, entry)
     return None
 
@@ -67,7 +74,7 @@ def cold(run: Run, source: Source, seconds: float) -> None:
     a, bfs_ = run.shelf.get(source), ALGORITHMS["bfs"]
     if run.on_host:
         return run.report.skip("cold", "there is no GPU")
-    everybody = {w.name: w for w in ways(run, bfs_, a, 4 * a.nnz)}
+    everybody = {w.name: w for w in ways(run, bfs_, a, 4 * a.nnz, FEW)}
     if "ours" not in everybody:
         return run.report.skip("cold", "no search on GPUs")
     warm = everybody["aligned"]
@@ -87,8 +94,7 @@ def cold(run: Run, source: Source, seconds: float) -> None:
 def road(run: Run, source: Source, seconds: float) -> None:
     """High diameter: thousands of levels of few vertices."""
     a, algorithm = run.shelf.get(source), ALGORITHMS["bfs"]
-    shown = ("aligned", "ours", "in_core", "cpu")
-    people = [w for w in ways(run, algorithm, a, 4 * a.nnz) if w.name in shown]
+    people = ways(run, algorithm, a, 4 * a.nnz, FEW)
     starts = spaced(a, min(run.args.sources, _CC_TURNS), evenly=False)
     said = about(run, source, a, "bfs", 4 * a.nnz)
     run.add("road", measure(run, f"bfs {source.name}", a, people, starts, seconds, **said))
@@ -159,4 +165,5 @@ def _ranked(
     return {"error": 0.0, **harness.summary(seconds), "vectors": vectors, **more}
 
 
-PARTS = {"bfs": bfs, "cold": cold, "cc": cc, "sssp": sssp, "pagerank": pagerank, "road": road}
+PARTS = {"bfs": bfs, "cold": cold, "cc": cc, "sssp": sssp, "gpus": gpus, "pagerank": pagerank,
+         "road": road}  # fmt: skip

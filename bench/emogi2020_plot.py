@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import emogi2020_gpus as several
 import emogi2020_paper as paper
 from emogi2020_tables import LABELS, TRAVERSALS, tables
 from paper_tables import Figures, Report, good, markdown, of_part, save_figures
@@ -128,5 +129,5 @@ def body(name: str, data: Report, pictures: str) -> list[str]:
     figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
     return [
         *(first if data["settings"]["on_host"] else []),
-        *markdown(data, tables(data), figures),
+        *markdown(data, tables(data) + several.tables(data), figures),
     ]

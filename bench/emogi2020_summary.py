@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import emogi2020_gpus as several
 import emogi2020_paper as paper
 from emogi2020_tables import TITLES, TRAVERSALS, tables
 from paper_tables import Report, Target, good, of_part, target
@@ -77,6 +78,7 @@ def targets(data: Report) -> list[Target]:
     found.append(
         target("road-like grid: speed over the CPU", 1.0, over(data, "road", "cpu", "ours"))
     )
+    found += several.targets(data)
     kept = [row for part in TRAVERSALS for row in rows(data, part, "ours", "kept_share")]
     found.append(target("edges kept on the GPU, of their bytes", 0.25, kept, most=True))
     return found
@@ -85,4 +87,4 @@ def targets(data: Report) -> list[Target]:
 def show(data: Report) -> None:
     if data["settings"]["on_host"]:
         print("\nNo GPU here: rows of the CPU alone. They test the program, and measure nothing.")
-    show_all(data, tables(data))
+    show_all(data, tables(data) + several.tables(data))

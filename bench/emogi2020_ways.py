@@ -98,8 +98,13 @@ def on_cpu(algorithm: Algorithm, a: Any) -> Way:
     return Way("cpu", "cpu", algorithm, twin(a), how)
 
 
-def ways(run: Run, algorithm: Algorithm, a: Any, edge_bytes: int) -> list[Way]:
-    """Those of figure 9 and ours, the baseline first; the CPU's alone where there is no GPU."""
+FEW = ("aligned", "ours", "in_core", "cpu")
+
+
+def ways(
+    run: Run, algorithm: Algorithm, a: Any, edge_bytes: int, only: tuple[str, ...] | None = None
+) -> list[Way]:
+    """Those of figure 9 and ours, the baseline first, or `only` some; the CPU's alone where there is no GPU."""
     cpu = on_cpu(algorithm, a)
     if run.on_host:
         return [cpu]
@@ -120,6 +125,10 @@ def ways(run: Run, algorithm: Algorithm, a: Any, edge_bytes: int) -> list[Way]:
         return Way(name, role, algorithm, graph, kept, within, **fields)
 
     base: dict[str, Any] = {"method": algorithm.baseline, "cache": 0}
+
+    def wanted(name: str) -> bool:
+        return only is None or name in only
+
     found = [
         way("aligned", "baseline", plain, "pinned", limit, **base, access="aligned", counts=True),
         way("ours", "ours", twin(a), "pinned", limit, counts=True),
@@ -136,8 +145,8 @@ def ways(run: Run, algorithm: Algorithm, a: Any, edge_bytes: int) -> list[Way]:
         ("managed_accessed_by", {"most": 8}),
         ("managed_read_mostly", {"fresh": True, "most": 3}),  # its pages come anew each time
     ):
-        if run.memory_for(f"{a.nnz} edges, {name}", 1.1 * edge_bytes):
+        if wanted(name) and run.memory_for(f"{a.nnz} edges, {name}", 1.1 * edge_bytes):
             found.append(
                 way(name, "baseline", twin(a), name, None, **base, access="aligned", **fields)
             )
-    return [*found, cpu]
+    return [w for w in [*found, cpu] if wanted(w.name)]

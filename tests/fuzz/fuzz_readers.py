@@ -112,6 +112,9 @@ def store_seeds(folder: Path) -> list[dict[str, bytes]]:
         ps.csr_array(np.eye(5, 7, dtype=dtype)).save(path)
         stores.append({p.name: p.read_bytes() for p in path.iterdir()})
         shutil.rmtree(path)
+    ps.csr_array(np.ones((6, 6), bool)).save(path, sample=True)
+    stores.append({p.name: p.read_bytes() for p in path.iterdir()})
+    shutil.rmtree(path)
     return stores
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
+from penstock import _core
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 pytestmark = [
@@ -34,6 +35,8 @@ def test_every_part(tmp_path):
     data = json.loads(out.read_text())
     assert not data["settings"]["on_host"] and data["probe"]["together"]["1"]["h2d"] > 0
     parts = {"toy", "bfs", "cold", "cc", "sssp", "pagerank", "road"}
+    if _core.device_count() > 1:
+        parts.add("gpus")
     missing = parts - {c["part"] for c in data["cases"]}
     assert not missing, f"no rows of {missing}: {data['skipped']}"
     for case in data["cases"]:

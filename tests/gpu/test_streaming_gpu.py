@@ -59,10 +59,13 @@ def test_codecs_shapes_and_budgets(codec, share, shape):
                 A.dot(x, schedule=how)
             return
     with ps.options(device_memory=budget(case, BUDGETS[share])), ps.trace() as t:
-        if codec != "raw" and share == "tight":
+        # Blocks of these forms are cut when they are made: they may be larger than the budget
+        if (codec, share) in [("packed", "tight"), ("ell_g", "tight"), ("ell_g", "half")]:
             try:
                 A.prepare(schedule=how)
-            except MemoryError:  # blocks that are cut when packed may be larger than this
+            except MemoryError as e:
+                if "slots of the largest block" not in str(e):
+                    raise
                 return
         y = A.dot(x, schedule=how)
         agrees(y, *case.product(x, "plus_times"))
@@ -216,7 +219,7 @@ def test_the_cpu_helps():
 
 @pytest.mark.parametrize("kernel", ["auto", "merge_path", *[c for c in CODECS if c != "raw"]])
 def test_in_core_kernels(kernel):
-    case = Case("power_law", "float64")
+    case = Case("regular_7" if kernel == "ell_g" else "power_law", "float64")
     A, x = as_matrix(case), case.vector("float64")
     how = ps.InCore(gpu=0, kernel=kernel)
     for _ in range(2):

@@ -119,7 +119,7 @@ def gpu(bench: ModuleType, monkeypatch: pytest.MonkeyPatch) -> PlayedGpu:
     return played
 
 
-NO_PAGERANK = "toy,bfs,cold,cc,sssp,road"
+NO_PAGERANK = "toy,bfs,cold,cc,sssp,gpus,road"
 
 
 @NO_GPU
@@ -445,8 +445,54 @@ def test_goals(bench: ModuleType) -> None:
     assert {t["met"] for t in targets(data | {"quick": True})} == {None}
 
 
+def test_several_gpus(
+    bench: ModuleType, gpu: PlayedGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    """In turns on one, two and all; speeds, goals and the table."""
+    devices = type("Core", (), {"device_count": staticmethod(lambda: 4)})
+    monkeypatch.setattr("emogi2020_options._core", devices)
+    out = tmp_path / "e.json"
+    options = (*TINY, "--parts", "gpus", "--uniform", "", "--gpus", "1,4,2", "--out", out)
+    assert main(bench, monkeypatch, *options) == 0
+    data, said = json.loads(out.read_text()), capsys.readouterr().out
+    assert data["settings"]["gpus"] == [1, 2, 4]
+    bfs, cc = cases(data, "gpus")
+    assert (bfs["algorithm"], cc["algorithm"]) == ("bfs", "cc")
+    for case in (bfs, cc):
+        assert list(case["results"]) == ["gpus_1", "gpus_2", "gpus_4"]
+        for count, r in zip((1, 2, 4), case["results"].values(), strict=True):
+            assert r["status"] == "ok" and r["sources"] == 3 and r["gpu_count"] == count
+            assert r["over_fewest"] == pytest.approx(1) and r["read"]["bytes"] == 1600
+            assert r["how"] == {
+                "device": 0 if count == 1 else list(range(count)),
+                "placement": "pinned",
+            }
+    order = [how["device"] for how in gpu.asked[3:9]]  # after the first call of each
+    assert order == [0, [0, 1], [0, 1, 2, 3]] * 2, "turns"
+    assert "Several GPUs, edges in pinned memory" in said
+
+    import emogi2020_gpus as several
+
+    bfs["graph"] = several._GOAL_GRAPH
+    (goal, none) = several.targets({"cases": [bfs]})
+    assert goal["met"] is False and goal["got"] == pytest.approx(1) and none["met"] is None
+
+
+def test_one_gpu_has_nobody_to_be_compared_with(
+    bench: ModuleType, gpu: PlayedGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    out = tmp_path / "e.json"
+    assert (
+        main(bench, monkeypatch, *TINY, "--parts", "bfs,gpus", "--uniform", "", "--out", out) == 0
+    )
+    data = json.loads(out.read_text())
+    assert not cases(data, "gpus")
+    assert any(s["what"] == "gpus" and "nothing to compare" in s["why"] for s in data["skipped"])
+
+
 def test_bad_options() -> None:
     assert "unknown nonsense" in run("emogi2020.py", "--parts", "bfs,nonsense", status=2)
     assert "no such folder" in run("emogi2020.py", "--quick", "--gap", "/nowhere/at/all", status=2)
     assert "positive" in run("emogi2020.py", "--quick", "--sources", 0, status=2)
+    assert "--gpus 1,99" in run("emogi2020.py", "--quick", "--gpus", "1,99", status=2)
     assert "scales are 1 to 30" in run("emogi2020.py", "--quick", "--scales", 31, status=2)

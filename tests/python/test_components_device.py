@@ -60,6 +60,35 @@ def test_strong_components_stay_on_the_cpu(graph, monkeypatch):
     assert count == expected[0] and np.array_equal(labels, expected[1])
 
 
+def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
+    """Two ranges where two GPUs are named, one graph where it is one; the trace says which."""
+    twin = ps.csr_array._wrap(graph._core)  # shares nothing derived
+    twin._derived["symmetric_pattern"] = True
+    expected = ps.csgraph.connected_components(graph, device="cpu")
+    asked = []
+
+    class Parts:
+        def facts(self):
+            return {"gpu": 0, "gpus": [0, 1], "placement": "pinned", "edges": graph.nnz}
+
+    def make(a, gpus, placement, budget, like, sample):
+        asked.append((gpus, placement, budget, like, sample))
+        return Parts()
+
+    def find(out, incoming, method, access, sample, count):
+        asked.append((out is incoming, method, access, sample, count))
+        return *expected, {"missed": 0, "read": {"bytes": 96}, "seconds": 1e-3}
+
+    monkeypatch.setattr(_core, "device_count", lambda: 2)
+    monkeypatch.setattr(_core, "gpu_parts", make)
+    monkeypatch.setattr(_core, "components_parts", find)
+    with ps.options(device_memory=1 << 30), ps.trace() as events:
+        count, labels = ps.csgraph.connected_components(twin, device=[0, 1], counted=True, sample=8)
+    assert count == expected[0] and np.array_equal(labels, expected[1])
+    assert asked == [([0, 1], "auto", 1 << 30, None, None), (True, "auto", "auto", 8, True)]
+    assert (events[-1]["gpus"], events[-1]["link_bytes"]) == ([0, 1], 96)
+
+
 @no_gpu
 def test_without_a_gpu_it_runs_on_the_cpu(graph):
     expected = ps.csgraph.connected_components(graph, device="cpu")

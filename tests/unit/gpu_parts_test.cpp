@@ -1,11 +1,13 @@
 // Ranges of vertices for several GPUs, and the threads that drive these.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/forest.hpp"
 #include "penstock/graph/gpu_team.hpp"
 #include "penstock/graph/vertex_parts.hpp"
 
@@ -62,6 +64,83 @@ TEST(VertexParts, EdgesBeyond32Bits) {
   std::vector<Offset> many(1025);
   for (std::size_t v = 0; v < many.size(); ++v) many[v] = Offset(v) << 33;
   EXPECT_EQ(cut_vertices(many, 4), (std::vector<std::int64_t>{0, 256, 512, 768, 1024}));
+}
+
+/// Each member's trees, in the rounds of a team, are those of all edges; then all have the first's.
+TEST(Pairs, TreesOfAllMembersAreMerged) {
+  constexpr Index n = 3000;
+  for (int members = 1; members <= 17; ++members) {
+    std::vector<std::vector<Index>> parents(static_cast<std::size_t>(members), std::vector<Index>(n));
+    std::vector<Index> whole(n);
+    std::iota(whole.begin(), whole.end(), 0);
+    unsigned draw = 1;
+    const auto vertex = [&] { return Index((draw = draw * 1664525 + 1013904223) >> 8) % n; };
+    for (auto& own : parents) {
+      std::iota(own.begin(), own.end(), 0);
+      for (int e = 0; e < n / (2 * members); ++e) {
+        const Index u = vertex(), v = vertex();
+        graph::Forest(own.data()).unite(u, v);
+        graph::Forest(whole.data()).unite(u, v);
+      }
+    }
+    graph::Forest(whole.data()).flatten(0, n);
+    for (int round = 0; round < pair_rounds(members); ++round) {
+      std::vector<int> given(static_cast<std::size_t>(members), 0);
+      for (int me = 0; me < members; ++me) {
+        const int giver = pair_giver(me, round, members);
+        if (giver < 0) continue;
+        ASSERT_TRUE(giver > me && giver < members) << me << " takes from " << giver;
+        EXPECT_EQ(++given[static_cast<std::size_t>(giver)], 1) << giver << " gives to one at a time";
+        EXPECT_EQ(pair_returner(giver, round), me);
+        graph::Forest mine(parents[static_cast<std::size_t>(me)].data());
+        for (Index v = 0; v < n; ++v) mine.unite(v, parents[static_cast<std::size_t>(giver)][std::size_t(v)]);
+        mine.flatten(0, n);
+      }
+    }
+    graph::Forest(parents[0].data()).flatten(0, n);
+    EXPECT_EQ(parents[0], whole) << members << " members";
+    std::vector<bool> has(static_cast<std::size_t>(members), false);
+    has[0] = true;
+    for (int round = pair_rounds(members) - 1; round >= 0; --round)
+      for (int me = 0; me < members; ++me)
+        if (const int from = pair_returner(me, round); from >= 0) {
+          EXPECT_TRUE(has[std::size_t(from)] && !has[std::size_t(me)]) << me << " of " << members;
+          has[std::size_t(me)] = true;
+        }
+    EXPECT_EQ(std::count(has.begin(), has.end(), true), members);
+  }
+}
+
+/// From the same trees, members join different ones: roots that are none any more, with their parents, tell all of it.
+TEST(Pairs, LostRootsTellWhatWasLinked) {
+  constexpr Index n = 4000;
+  unsigned draw = 3;
+  const auto vertex = [&] { return Index((draw = draw * 1664525 + 1013904223) >> 8) % n; };
+  for (int extra : {0, 1, 50, 2000, 20'000}) {
+    std::vector<Index> start(n);
+    std::iota(start.begin(), start.end(), 0);
+    for (int e = 0; e < n / 3; ++e) graph::Forest(start.data()).unite(vertex(), vertex());
+    graph::Forest(start.data()).flatten(0, n);
+    auto whole = start, told = start;
+    std::size_t links = 0;
+    for (int member = 0; member < 4; ++member) {
+      auto own = start;
+      for (int e = 0; e < extra; ++e) {
+        const Index u = vertex(), v = vertex();
+        graph::Forest(own.data()).unite_alone(u, v);  // it shortens paths, as GPUs do
+        graph::Forest(whole.data()).unite(u, v);
+      }
+      for (std::size_t v = 0; v < n; ++v)
+        if (start[v] == Index(v) && own[v] != Index(v)) {
+          graph::Forest(told.data()).unite(Index(v), own[v]);
+          ++links;
+        }
+    }
+    EXPECT_EQ(links > 0, extra > 0);
+    graph::Forest(told.data()).flatten(0, n);
+    graph::Forest(whole.data()).flatten(0, n);
+    EXPECT_EQ(told, whole) << extra << " edges of each member";
+  }
 }
 
 TEST(Team, MembersReadAfterAMeetingWhatOthersWroteBefore) {

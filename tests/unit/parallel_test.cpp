@@ -34,6 +34,42 @@ void expect_every_index_once(std::int64_t n) {
   for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], 1) << i;
 }
 
+TEST(Parallel, CallersWithThreadsOfTheirOwn) {
+  const Threads set(3);
+  std::vector<std::thread> callers;
+  for (int c = 1; c <= 4; ++c)
+    callers.emplace_back([c] {
+      EXPECT_EQ(num_threads(), 3);
+      {
+        const ThreadsHere here(c);
+        EXPECT_EQ(num_threads(), c);
+        std::mutex lock;
+        std::set<std::thread::id> seen;
+        for (int k = 0; k < 50; ++k) {
+          expect_every_index_once(100);
+          parallel_for(100, [&](std::int64_t) {
+            const std::lock_guard guard(lock);
+            seen.insert(std::this_thread::get_id());
+            std::this_thread::yield();
+          });
+        }
+        EXPECT_LE(static_cast<int>(seen.size()), c);
+        set_num_threads(c + 1);
+        EXPECT_EQ(num_threads(), c + 1);
+        expect_every_index_once(100);
+        {
+          const ThreadsHere inner(1);
+          EXPECT_EQ(num_threads(), 1);
+        }
+        EXPECT_EQ(num_threads(), c + 1);
+      }
+      EXPECT_EQ(num_threads(), 3);
+    });
+  for (auto& t : callers) t.join();
+  EXPECT_EQ(num_threads(), 3);
+  EXPECT_THROW(ThreadsHere(0), Error);
+}
+
 TEST(Parallel, EveryIndexOnce) {
   for (const int threads : {1, 2, 5}) {
     const Threads set(threads);
@@ -142,8 +178,7 @@ TEST(Parallel, RefusesFewerThanOneThread) {
   }
 }
 
-TEST(Parallel, AForkedChildHasThreadsOfItsOwn) {
-  const Threads set(3);
+void fork_and_loop() {
   expect_every_index_once(100);  // the pool exists before the fork
   const auto child = fork();
   ASSERT_GE(child, 0);
@@ -158,6 +193,13 @@ TEST(Parallel, AForkedChildHasThreadsOfItsOwn) {
   EXPECT_TRUE(WIFEXITED(status)) << "the child hung or crashed: status " << status;
   EXPECT_EQ(WEXITSTATUS(status), 0);
   expect_every_index_once(100);
+}
+
+TEST(Parallel, AForkedChildHasThreadsOfItsOwn) {
+  const Threads set(3);
+  fork_and_loop();
+  const ThreadsHere here(2);
+  fork_and_loop();
 }
 
 std::atomic<int> polls = 0;

@@ -180,8 +180,8 @@ TEST(Solver, ColumnsShareProductsAndStopAlone) {
   const auto one = op_of(a);
   auto many = one;
   std::vector<std::size_t> widths;
-  many.apply_many = [&](std::span<const double> x, std::span<double> y) {
-    widths.push_back(x.size() / 500);
+  many.apply_many = [&](std::span<const double> x, std::span<double> y, std::int64_t columns) {
+    widths.push_back(static_cast<std::size_t>(columns));
     for (std::size_t i = 0; i < x.size(); i += 500) one.apply(x.subspan(i, 500), y.subspan(i, 500));
   };
   std::vector<double> b(1500, 0.0), x(1500, 0.0);

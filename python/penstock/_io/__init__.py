@@ -171,7 +171,10 @@ def save(
     The file appears whole or not at all, and what it replaces stays until then. Options: `base` of edge lists,
     `compressed` of .npz, `directed` of GAPBS graphs, `packed` of the native store: True adds the packed form, in which
     columns take few bits and values the shortest type that holds them exactly, so that less travels to GPUs; "only"
-    leaves the CSR arrays out, which `open` then unpacks into memory. Raises ValueError where a format cannot hold the
+    leaves the CSR arrays out, which `open` then unpacks into memory; `sample` of the native store, for graphs: the 4, 8
+    or 16 neighbours of highest degree of each vertex (4 bytes a slot), which searches on a GPU ask first and need not
+    look for after `open`. None writes those that a graph was opened with or that a GPU has looked for, True looks for 4
+    where there are none, a number for as many, False leaves them out. Raises ValueError where a format cannot hold the
     matrix.
     """
     row = find_format(path, format)

@@ -6,6 +6,7 @@
       indices.npy    int32, nnz        (indices_1)
       data.npy       the values, nnz; of a pattern one byte that stands for all (binsparse: iso[bint8])
       packed.npy, packed_directory.npy   where asked for: the packed form, beside the arrays or instead of them
+      sample.npy     where a graph has one: some neighbours of each vertex, which searches on a GPU ask first
 
 Any NumPy reads the arrays. Opening looks at the header, the sizes and a sample of the entries, so it takes the same
 milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1.
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from penstock._csr import csr_array
-from penstock._io import _packed
+from penstock._io import _packed, _sample
 from penstock._io._atomic import atomic_folder
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._npy import STEP, map_array, write_array
@@ -117,6 +118,10 @@ class _Description:
         packed = ours.get("packed")
         self._require(packed is None or isinstance(packed, dict), "'packed' is not an object")
         self.packed = packed is not None
+        try:
+            self.sample = _sample.noted(ours.get("sample"))
+        except ValueError as error:
+            self._require(False, str(error))
         self.arrays = version < PACKED_ONLY_VERSION
         self._require(self.packed or self.arrays, "it names no arrays")
 
@@ -157,6 +162,11 @@ def open_store(folder: Any, *, validate: bool = False) -> csr_array:
     a = _open_arrays(folder, said, validate) if said.arrays else csr_array._wrap(packed.unpack())
     if packed is not None:
         a._derived["packed"] = packed
+    if said.sample is not None:
+        sample = _sample.open_sample(folder, said.sample, a, validate)
+        if validate:
+            _check_sums(folder, said, {_sample.FILE: sample[2]})
+        a._derived["neighbour_sample"] = sample
     return a
 
 
@@ -206,7 +216,7 @@ def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | 
 def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     """The whole store in memory, every index and checksum looked at."""
     a = open_store(folder, validate=True)
-    packed = a._derived.get("packed")
+    packed, sample = a._derived.get("packed"), a._derived.get("neighbour_sample")
     if a.place == "mapped":
         values = None if a.dtype == np.bool_ else np.array(a.data)
         a = csr_array._from_parts(
@@ -214,6 +224,8 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
         )
     if packed is not None:
         a._derived["packed"] = _packed.in_memory(packed)
+    if sample is not None:
+        a._derived["neighbour_sample"] = (*sample[:2], np.array(sample[2]))
     return a
 
 
@@ -228,10 +240,12 @@ def require_replaceable(folder: str) -> None:
             )
 
 
-def save_store(folder: Any, a: csr_array, *, packed: bool | str = False) -> None:
+def save_store(
+    folder: Any, a: csr_array, *, packed: bool | str = False, sample: bool | int | None = None
+) -> None:
     """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory.
 
-    `packed`: True writes the packed form beside the arrays, "only" instead of them.
+    `packed`: True writes the packed form beside the arrays, "only" instead of them. `sample`: see `penstock.save`.
     """
     if packed not in (False, True, "only"):
         raise ValueError(f"packed={packed!r}: give True, False or 'only'")
@@ -244,6 +258,9 @@ def save_store(folder: Any, a: csr_array, *, packed: bool | str = False) -> None
     form = _packed.packed_form(a) if packed else None
     if form is not None:
         arrays |= _packed.arrays_of(form)
+    neighbours = _sample.sample_to_save(a, sample)
+    if neighbours is not None:
+        arrays[_sample.FILE] = neighbours[2]
     crc32 = {}
     with atomic_folder(folder) as part:
         for name, array in arrays.items():
@@ -252,23 +269,27 @@ def save_store(folder: Any, a: csr_array, *, packed: bool | str = False) -> None
                 file.flush()
                 os.fsync(file.fileno())
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(_describe(a, crc32, form), text, indent=2)
+            json.dump(_describe(a, crc32, form, neighbours), text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())
 
 
-def _describe(a: csr_array, crc32: dict[str, int], packed: Any = None) -> dict[str, Any]:
+def _describe(
+    a: csr_array, crc32: dict[str, int], packed: Any = None, sample: _sample.Sample | None = None
+) -> dict[str, Any]:
     values = next(name for name, dtype in VALUES.items() if dtype == a.dtype.name)
     names = {"pointers_to_1": "indptr", "indices_1": "indices", "values": "data"}
     files = {what: f"{name}.npy" for what, name in names.items() if name in crc32}
     ours: dict[str, Any] = {
         "version": VERSION if "indptr" in crc32 else PACKED_ONLY_VERSION,
-        "files": files | {name: f"{name}.npy" for name in _packed.FILES if name in crc32},
+        "files": files | {n: f"{n}.npy" for n in (*_packed.FILES, _sample.FILE) if n in crc32},
         "crc32": crc32,
     }
     if packed is not None:
         ours["packed"] = _packed.note(packed)
+    if sample is not None:
+        ours["sample"] = _sample.note(sample)
     return {
         "binsparse": {
             "version": "0.1",

@@ -84,10 +84,11 @@ def cc(
     access: gpu.AccessOption = None,
     placement: gpu.PlacementOption = None,
     trace: gpu.Traced = False,
+    gpus: gpu.GpusOption = None,
     json: ui.Json = False,
 ) -> int:
     """Connected components; directions are ignored. On a GPU where one of its options is given."""
-    on = gpu.OnDevice(device_memory, access, placement, trace)
+    on = gpu.OnDevice(device_memory, access, placement, trace, gpus)
     return _components("cc", file, verify, out, force, threads, repeats, json, on)
 
 

@@ -63,6 +63,10 @@ def convert(
         bool,
         typer.Option("--packed", help="Stores: the packed form too, which streams to GPUs."),
     ] = False,
+    sample: Annotated[
+        bool,
+        typer.Option("--sample", help="Stores: 4 neighbours a vertex, which searches on GPUs ask."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
     json: ui.Json = False,
 ) -> None:
@@ -83,6 +87,7 @@ def convert(
         step.next(f"writing {out.name}")
         begin = time.perf_counter()
         to: dict[str, Any] = {} if output_format is None else {"format": output_format}
-        a.save(out, **to, **({"packed": True} if packed else {}))
+        forms = {name: True for name, asked in (("packed", packed), ("sample", sample)) if asked}
+        a.save(out, **to, **forms)
         wrote = time.perf_counter() - begin
     report("read", str(source), out, a, {"read": read - start, "written": wrote}, json)

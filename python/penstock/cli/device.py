@@ -32,7 +32,7 @@ PlacementOption = Annotated[
 GpusOption = Annotated[
     int | None,
     typer.Option(
-        "--gpus", min=1, metavar="N", help="Search on N GPUs, a range of the vertices on each."
+        "--gpus", min=1, metavar="N", help="Run on N GPUs, a range of the vertices on each."
     ),
 ]
 Traced = Annotated[

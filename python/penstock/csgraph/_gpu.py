@@ -91,7 +91,7 @@ def chosen_gpu(graph: csr_array, device: Any) -> int | None:
 
 
 def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
-    """The GPUs that a search of `graph` runs on; none for the CPU.
+    """The GPUs that a traversal of `graph` runs on; none for the CPU.
 
     device: as for `chosen_gpu`, or a list of GPUs, one of which may be named several times. None takes the first
     `options.gpus` of them where that is 2 or more and the graph exceeds the budget of one.
@@ -126,8 +126,9 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     key = (gpu, placement, budget)
     known = graph._derived.get("gpu_graph")
     if known is None or known[0] != key:
+        sample = graph._derived.get("neighbour_sample")  # of the store that it is from
         graph._derived.pop("gpu_graph", None)
-        known = key, _core.gpu_graph(graph._core, gpu, placement, budget)
+        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
         graph._derived["gpu_graph"] = known
     return known[1]
 
@@ -162,7 +163,8 @@ def gpu_parts(
     if known is None or known[0] != key:
         graph._derived.pop("gpu_parts", None)
         # `like` is kept as long as its identity stands for it
-        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like), like
+        sample = graph._derived.get("neighbour_sample")
+        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like, sample), like
         graph._derived["gpu_parts"] = known
     return known[1]
 

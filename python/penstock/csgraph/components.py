@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graphs, report
+from penstock.csgraph._gpu import check_names, chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 from penstock.csgraph.breadth_first import as_labels
@@ -39,10 +39,11 @@ def connected_components(
     connection : "weak" or "strong"
         Weak: there is a path when directions are ignored. Strong: there is a path each way.
     return_labels : bool
-    device : None, "cpu", the number of a GPU, or `ps.device(n)`
-        As for `bfs`, but one GPU. Strong components are found on the CPU.
+    device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
+        As for `bfs`. Of several GPUs each has a range of the vertices, and trees of all of them (4 bytes a vertex)
+        that are merged from GPU to GPU. Strong components are found on the CPU.
     method : "auto" or "label_propagation"
-        On a GPU: "label_propagation" looks at every edge in every round, as EMOGI does (min-2020), a baseline.
+        "label_propagation" looks at every edge in every round, as EMOGI does (min-2020), a baseline on one GPU.
     access, placement, sample, counted
         As for `bfs`: how a GPU reads lists, where its edges are, how many neighbours of every vertex it keeps in its
         memory, and whether `ps.trace` tells what was read over the link.
@@ -71,13 +72,17 @@ def connected_components(
     graph = as_graph(A, "connected_components")
     check_names(_METHODS, method=method, access=access, placement=placement, sample=sample)
     strong = connection == "strong" and directed
-    gpu = chosen_gpu(graph, device)
-    if strong and gpu is not None and device is not None:
+    gpus = chosen_gpus(graph, device)
+    if strong and gpus and device is not None:
         raise ValueError('strong components are found on the CPU: give device="cpu" or None')
-    if strong or gpu is None:
+    if strong or not gpus:
         return _find(graph, strong, return_labels)
-    pair = gpu_graphs(graph, gpu, placement)
-    count, labels, told = _core.components_gpu(*pair, method, access, sample, bool(counted))
+    several = len(gpus) > 1
+    pair = (
+        gpu_parts_pair(graph, gpus, placement) if several else gpu_graphs(graph, gpus[0], placement)
+    )
+    find = _core.components_parts if several else _core.components_gpu
+    count, labels, told = find(*pair, method, access, sample, bool(counted))
     note_missed(graph, told["missed"])
     report("connected_components", pair[0], {"method": method, **told})
     return (count, labels) if return_labels else count

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
+    from penstock.dist import csgraph, linalg
     from penstock.dist._calibrate import calibrate
     from penstock.dist._comm import run, world
+    from penstock.dist._gpu import gpu_halo_names
     from penstock.dist._layouts import LAYOUTS
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
@@ -28,11 +30,14 @@ if TYPE_CHECKING:
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "csgraph": "csgraph",
+    "csr_array": "_matrix",
+    "gpu_halo_names": "_gpu",
+    "linalg": "linalg",
     "Forecast": "_oracle",
     "LAYOUTS": "_layouts",
     "Network": "_network",
     "calibrate": "_calibrate",
-    "csr_array": "_matrix",
     "networks": "_network",
     "predict_scaling": "_oracle",
     "predict_weak_scaling": "_oracle",
@@ -48,7 +53,10 @@ __all__ = [
     "Forecast",
     "Network",
     "calibrate",
+    "csgraph",
     "csr_array",
+    "gpu_halo_names",
+    "linalg",
     "networks",
     "predict_scaling",
     "predict_weak_scaling",

@@ -21,15 +21,17 @@ _SECONDS_TO_STOP = 10.0  # for other ranks after Ctrl-C, before they are left to
 class _Ranks:
     """What the ranks of one `run` came to."""
 
-    def __init__(self, comms: list[Comm]) -> None:
+    def __init__(self, comms: list[Comm], threads: int) -> None:
         self.comms = comms
+        self.threads = threads  # of each rank
         self.results: list[Any] = [None] * len(comms)
         self.errors: list[tuple[int, BaseException]] = []  # in the order in which they happened
 
     def play(self, rank: int, f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
         comm = self.comms[rank]
         try:
-            self.results[rank] = f(comm, *args, **kwargs)
+            with _core.ThreadsHere(self.threads):
+                self.results[rank] = f(comm, *args, **kwargs)
         except BaseException as e:
             self.errors.append((rank, e))
             comm.fail(f"{type(e).__name__}: {e}" if str(e) else type(e).__name__)
@@ -43,7 +45,12 @@ class _Ranks:
 
 
 def run(
-    f: Callable[..., T], ranks: int, *args: Any, timeout: float | None = None, **kwargs: Any
+    f: Callable[..., T],
+    ranks: int,
+    *args: Any,
+    timeout: float | None = None,
+    threads_per_rank: int | None = None,
+    **kwargs: Any,
 ) -> list[T]:
     """Calls `f(comm, *args, **kwargs)` once a rank, on threads of this process.
 
@@ -55,6 +62,8 @@ def run(
         Rank 0 runs on the calling thread, every other one on a thread of its own.
     timeout : float, optional
         Seconds that a rank waits for others before it gives up; by default PENSTOCK_COMM_TIMEOUT, or 300.
+    threads_per_rank : int, optional
+        Threads for each rank's own products; by default the ranks share those of the process equally.
 
     Returns
     -------
@@ -75,7 +84,10 @@ def run(
     >>> ps.dist.run(lambda comm, x: x + comm.rank, 3, 10)
     [10, 11, 12]
     """
-    group = _Ranks(_core.threads_group(ranks, timeout or 0.0))
+    comms = _core.threads_group(ranks, timeout or 0.0)
+    if threads_per_rank is None:
+        threads_per_rank = max(1, _core.num_threads() // ranks)
+    group = _Ranks(comms, threads_per_rank)
     threads = [
         threading.Thread(
             target=contextvars.copy_context().run,
@@ -85,24 +97,28 @@ def run(
         )
         for rank in range(1, ranks)
     ]
-    for thread in threads:
-        thread.start()
     try:
+        for thread in threads:
+            thread.start()
         group.play(0, f, args, kwargs)
         for thread in threads:
             thread.join()
-    except KeyboardInterrupt as e:  # while waiting for the others
+    except BaseException as e:  # Ctrl-C while waiting for the others, or no more threads to be had
         group.errors.insert(0, (0, e))
-        group.comms[0].fail("KeyboardInterrupt")
+        group.comms[0].fail(type(e).__name__)
         for thread in threads:
-            thread.join(_SECONDS_TO_STOP)
+            if thread.ident is not None:
+                thread.join(_SECONDS_TO_STOP)
     error = group.first_error()
     if error is None:
         return group.results
-    rank, exception = error
-    if hasattr(exception, "add_note"):  # Python 3.11
-        exception.add_note(f"raised by rank {rank} of {ranks}")
-    raise exception
+    try:
+        if hasattr(error[1], "add_note"):  # Python 3.11
+            error[1].add_note(f"raised by rank {error[0]} of {ranks}")
+        raise error[1]
+    finally:  # the exception knows this frame and those of `play`, which must not know it
+        group.errors.clear()
+        del error
 
 
 # What mpiexec of Open MPI, of MPICH and its kin, and srun set for each process that they start. SLURM_NTASKS is not

@@ -9,8 +9,9 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array
 from penstock._explain import human_bytes
-from penstock._products import _run
+from penstock._products import _run, as_dense
 from penstock._schedules import as_schedule
+from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
 from penstock.partition import Metrics
 
@@ -20,10 +21,9 @@ __all__ = ["Transposed", "csr_array"]
 class _Local:
     """What a product asks of its matrix, as this rank sees it."""
 
-    _derived: dict[str, Any] = {}
-
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
+        self._derived: dict[str, Any] = {}
 
 
 class csr_array:
@@ -33,30 +33,36 @@ class csr_array:
     Parameters
     ----------
     source : the matrix, a path or a generator
-        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends everyone
-        their share. A path: of a native store each rank maps its rows alone; any other file is read by rank 0 and sent. A
-        generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian,
-        advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
+        A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
+        everyone their share. A path: of a native store each rank maps its rows alone; any other file is read by
+        rank 0 and sent. A generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded,
+        laplacian, advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
     comm : ps.dist.Comm
     partition : str, ps.partition.Partition or array of int
-        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a row.
+        "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a
+        row.
     halo : str
-        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to everyone),
-        or "auto": what takes least time on this very exchange, tried before the first product. The result is the same,
-        bit for bit.
+        How entries of x travel: "isend", "persistent", "neighborhood", "indexed", "put", "sync" (everything to
+        everyone), or "auto": what takes least time on this very exchange, tried before the first product. The
+        result is the same, bit for bit.
     schedule : optional
         Of the local product: `ps.InCore()`, `ps.Streamed(...)`.
     algorithm : str
         Of the local product in core, as in `A.prepare`.
     sums : str
-        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each; "reduce", by
-        a reduction along each grid row (plus_times in float64); "gather", y ends up on rank 0 as a whole. The last two
-        are those of Page and Kogge (2018).
+        How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
+        "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
+        The last two are those of Page and Kogge (2018).
+    device : ps.device(n), optional
+        Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` with one
+        vector and `ps.dist.linalg.cg` with M None or "jacobi"; x and out may be arrays on that GPU (DLPack) or NumPy's.
+        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto"; `schedule=ps.Streamed()` keeps the local block in host
+        memory and copies it up block by block. All ranks give a device, or none. Other products are the CPU's.
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 
-    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments, on
-    all ranks; CommError where another rank failed.
+    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments,
+    on all ranks; CommError where another rank failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
@@ -84,10 +90,16 @@ class csr_array:
         algorithm: str = "auto",
         sums: str = "owners",
         scatter: str = "direct",
+        device: Any = None,
     ) -> None:
-        lowered = None if schedule is None else as_schedule(schedule)._lower()
-        how = Options(partition, halo, sums, algorithm, lowered, scatter)
+        on_gpu = None if device is None else GpuOptions.of(device, halo, schedule)
+        lowered = None if schedule is None or on_gpu else as_schedule(schedule)._lower()
+        how = Options(partition, "auto" if on_gpu else halo, sums, algorithm, lowered, scatter)
         self._hold(load(source, comm, how))
+        if on_gpu:
+            self._gpu = GpuPart(self, on_gpu)
+
+    _gpu: GpuPart | None = None  # where this rank's products are a GPU's
 
     def _hold(self, core: Any) -> None:
         self._core = core
@@ -145,6 +157,11 @@ class csr_array:
         return self._core.col_ids()
 
     @property
+    def device(self) -> Any:
+        """Where this rank computes: `ps.device(n)`, or None for the CPU."""
+        return None if self._gpu is None else self._gpu.device
+
+    @property
     def partition(self) -> str:
         """The name of its kind."""
         return self._core.partition
@@ -154,11 +171,15 @@ class csr_array:
         """`strategy` ("auto" until the first product has chosen), and the times of this rank's products since
         `clear_times()`: seconds in all, `local`, `halo`, `exchange` (packing, posting, waiting; `wait` of it), `setup`
         once; bytes and messages sent."""
+        if self._gpu is not None:
+            return self._gpu.times()
         return {"strategy": self._core.halo or self._core.asked[0], **self._core.times()}
 
     def clear_times(self) -> None:
         """Begins to count anew; local."""
         self._core.clear_times()
+        if self._gpu is not None:
+            self._gpu.clear_times()
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -188,9 +209,11 @@ class csr_array:
     ) -> np.ndarray:
         """alpha A x + beta out on this rank's rows. Collective.
 
-        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...) of the result's type, written.
-        semiring : "plus_times", "min_plus" or "or_and". Types as in `csr_array.dot` of a whole matrix.
+        x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...), of the result's type.
+        semiring : "plus_times", "min_plus" or "or_and". Types as in `dot` of a whole matrix.
         """
+        if self._gpu is not None and getattr(x, "ndim", 1) == 1:
+            return self._gpu.dot(x, out, semiring, alpha, beta)
         return self._product(x, out, semiring, alpha, beta, False)
 
     def _product(
@@ -206,6 +229,13 @@ class csr_array:
                 return None
             return {"schedule": "distributed", "kernel": self._core.schedule, **self.halo}
 
+        x = as_dense(x)
+        mine, name = (self.local_shape[0], "y") if transposed else (self.local_shape[1], "x")
+        if x.ndim not in (1, 2) or x.shape[0] != mine:
+            raise ValueError(
+                f"x has shape {x.shape}, but rank {self.comm.rank} owns {mine} entries of {name}: "
+                "share() a whole vector"
+            )
         local = _Local(self.local_shape, self.dtype)
         return _run(local, x, out, alpha, beta, semiring, transposed, call)  # type: ignore[arg-type]
 
@@ -217,8 +247,12 @@ class csr_array:
 
     def _owned(self, of: str) -> tuple[int, Any]:
         if of not in ("x", "y"):
-            raise ValueError(f"of={of!r}: a vector of \"x\" (columns) or of \"y\" (rows)")
-        return (self.shape[1], self._core.col_ids) if of == "x" else (self.shape[0], self._core.row_ids)
+            raise ValueError(f'of={of!r}: a vector of "x" (columns) or of "y" (rows)')
+        return (
+            (self.shape[1], self._core.col_ids)
+            if of == "x"
+            else (self.shape[0], self._core.row_ids)
+        )
 
     def share(self, v: Any, root: int | None = None, *, of: str = "x") -> np.ndarray:
         """This rank's part of a whole vector, shape (n,) or (n, k): of x, n columns, or of y, n rows.
@@ -237,7 +271,9 @@ class csr_array:
         counts = self.counts(of)
         return self.comm.scatter(np.split(v[ids(True)], np.cumsum(counts)[:-1]), root)
 
-    def collect(self, v: np.ndarray, root: int | None = None, *, of: str = "y") -> np.ndarray | None:
+    def collect(
+        self, v: np.ndarray, root: int | None = None, *, of: str = "y"
+    ) -> np.ndarray | None:
         """The whole vector from every rank's part: of y, or of x. On all ranks, or on `root` alone (None elsewhere), by
         one variable gather and an insertion. Collective."""
         size, ids = self._owned(of)
@@ -323,9 +359,11 @@ class csr_array:
         lines.append(f"local product: {self._core.schedule}, {self._core.algorithm}")
         if halo["products"]:
             per = 1e3 / halo["products"]
+            times = ", ".join(
+                f"{name} {halo[name] * per:.3g}" for name in ("local", "halo", "exchange", "wait")
+            )
             lines.append(
-                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: local {halo['local'] * per:.3g}, halo "
-                f"{halo['halo'] * per:.3g}, exchange {halo['exchange'] * per:.3g}, of which waiting {halo['wait'] * per:.3g}"
+                f"{halo['products']} products, each {halo['seconds'] * per:.3g} ms: {times} (in exchange)"
             )
         return "\n".join(lines)
 

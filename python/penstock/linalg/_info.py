@@ -40,6 +40,8 @@ class SolveInfo(int):
         algorithm, at least.
     vectors : str
         Whose memory the vectors were in: "cpu", or "gpu 0".
+    resumed : int
+        The iteration at which a checkpoint was taken up (`ps.dist.linalg`); 0 otherwise.
     columns : tuple of SolveInfo
         With several right-hand sides, one for each; empty otherwise.
     """
@@ -53,6 +55,7 @@ class SolveInfo(int):
     vector_bytes: int
     matrix_bytes: int
     vectors: str
+    resumed: int
     columns: tuple[SolveInfo, ...]
 
     @property
@@ -89,6 +92,7 @@ def make_info(result: dict[str, Any], op: Any) -> SolveInfo:
     info.matrix_bytes = op.matrix_bytes
     info.vectors = place_of(op) if result.get("vectors_on_device") else "cpu"
     info.columns = ()
+    info.resumed = 0
     return info
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -210,14 +211,19 @@ class Chebyshev(Preconditioner):
             kind = real_dtype(a)
             op, jacobi = as_op(a, kind, True), None
         if eigenvalues is None:
-            eigenvalues = _spectrum(op, jacobi, n, kind)
-        low, high = (float(e) for e in eigenvalues)
-        if not 0 < low < high < np.inf:
-            raise ValueError(
-                f"eigenvalues={eigenvalues}: give (smallest, largest), 0 < smallest < largest"
-            )
-        self.eigenvalues = (low, high)
-        super().__init__(_core.chebyshev(op, jacobi, operator.index(degree), low, high))
+            eigenvalues = spectrum(op, jacobi, n, kind)
+        self.eigenvalues = interval(eigenvalues)
+        super().__init__(_core.chebyshev(op, jacobi, operator.index(degree), *self.eigenvalues))
+
+
+def interval(eigenvalues: tuple[float, float]) -> tuple[float, float]:
+    """(smallest, largest) as floats; ValueError where they are no interval of positive numbers."""
+    low, high = (float(e) for e in eigenvalues)
+    if not 0 < low < high < np.inf:
+        raise ValueError(
+            f"eigenvalues={eigenvalues}: give (smallest, largest), 0 < smallest < largest"
+        )
+    return low, high
 
 
 def _require_positive(diagonal: np.ndarray) -> None:
@@ -230,24 +236,49 @@ def _require_positive(diagonal: np.ndarray) -> None:
         )
 
 
-def _spectrum(op: Any, jacobi: Any, n: int, dtype: np.dtype) -> tuple[float, float]:
-    """An interval for the eigenvalues of D^-1 A, by Lanczos' method as CG computes it."""
+def start_vector(rows: np.ndarray) -> np.ndarray:
+    """Numbers in (-1, 1) that look random and depend on the row alone, whoever holds it."""
+    return mix(rows.astype(np.uint64)).astype(np.int64) / 2.0**63
+
+
+def mix(x: np.ndarray) -> np.ndarray:
+    """Bits that look random from uint64 that do not (Steele, Lea and Flood 2014: the finisher of SplitMix64)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def spectrum(
+    op: Any,
+    jacobi: Any,
+    n: int,
+    dtype: np.dtype,
+    rows: np.ndarray | None = None,
+    total: Callable[[float], float] = float,
+) -> tuple[float, float]:
+    """An interval for the eigenvalues of D^-1 A, by Lanczos' method as CG computes it.
+
+    Vectors may be shared out: `rows` are then the numbers of the entries here, and total(part) adds up over all.
+    """
     from scipy.linalg import eigvalsh_tridiagonal
 
+    rows = np.arange(n) if rows is None else rows
+
     def apply(m: Any, x: np.ndarray) -> np.ndarray:
-        y = np.empty(n, dtype)
+        y = np.empty(len(rows), dtype)
         m.apply(x.astype(dtype), y)
         return y.astype(np.float64)
 
     if n == 0:
         return 0.5, 1.0
-    r = np.random.default_rng(0).standard_normal(n)
+    r = start_vector(rows)
     alphas, betas = [], []
     z = apply(jacobi, r) if jacobi is not None else r
-    p, rz = z.copy(), float(r @ z)
+    p, rz = z.copy(), total(float(r @ z))
     for _ in range(min(ESTIMATE_STEPS, n)):
         q = apply(op, p)
-        pq = float(p @ q)
+        pq = total(float(p @ q))
         if not pq > 0 or not rz > 0:
             raise ValueError(
                 f"Chebyshev: p.Ap = {pq:.3g} or r.D^-1 r = {rz:.3g} is not positive: A is not positive definite; use "
@@ -256,7 +287,7 @@ def _spectrum(op: Any, jacobi: Any, n: int, dtype: np.dtype) -> tuple[float, flo
         alphas.append(rz / pq)
         r = r - alphas[-1] * q
         z = apply(jacobi, r) if jacobi is not None else r
-        before, rz = rz, float(r @ z)
+        before, rz = rz, total(float(r @ z))
         if rz <= 1e-24 * before:
             break
         betas.append(rz / before)

@@ -30,6 +30,7 @@ void graph_gpu_parts(nb::module_&);
 void graph_gpu_paths(nb::module_&);
 void graph_gpu_components(nb::module_&);
 void graph_paths(nb::module_&);
+void graph_sample(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
 void gpu_columns(nb::module_&);
@@ -42,6 +43,7 @@ void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
 void device_op(nb::module_&);
+void dist_graph(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);
 void comm(nb::module_&);
@@ -49,6 +51,8 @@ void comm_mpi(nb::module_&);
 void comm_measure(nb::module_&);
 void dist_matrix(nb::module_&);
 void dist(nb::module_&);
+void dist_gpu(nb::module_&);
+void dist_solver(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

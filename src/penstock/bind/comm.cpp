@@ -10,16 +10,21 @@
 #include "penstock/comm/comm.hpp"
 #include "penstock/comm/threads.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 
 namespace penstock::bind {
 namespace {
+
+void require_values(nb::handle array) {
+  if (nb::hasattr(array, "dtype") && nb::cast<bool>(array.attr("dtype").attr("hasobject")))
+    throw Error(Errc::invalid_argument, "an array of Python objects cannot be sent: use share() or collect()");
+}
 
 /// The bytes of a C-contiguous array, for as long as this lives.
 class Bytes {
  public:
   Bytes(nb::handle array, bool write) {
-    if (nb::hasattr(array, "dtype") && nb::cast<bool>(array.attr("dtype").attr("hasobject")))
-      throw Error(Errc::invalid_argument, "an array of Python objects cannot be sent: use share() or collect()");
+    require_values(array);
     if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_ANY_CONTIGUOUS | (write ? PyBUF_WRITABLE : 0)) != 0)
       throw nb::python_error();
     if (PyBuffer_IsContiguous(&view_, 'C')) return;
@@ -69,9 +74,11 @@ nb::object all_gather(Comm& comm, const nb::object& a) {
   shape.append(comm.size());
   for (const auto n : nb::tuple(numpy("asarray")(a).attr("shape"))) shape.append(n);
   const auto all = numpy("empty")(nb::tuple(shape), mine.attr("dtype"));
-  const Bytes from(mine, false), to(all, true);
-  const nb::gil_scoped_release release;
-  comm.all_gather(from.data(), from.size(), to.data());
+  {
+    const Bytes from(mine, false), to(all, true);
+    const nb::gil_scoped_release release;
+    comm.all_gather(from.data(), from.size(), to.data());
+  }
   return all;
 }
 
@@ -128,7 +135,7 @@ nb::object collect(Comm& comm, const nb::object& object, std::optional<int> root
 /// (shape, dtype) of an array, as other ranks must know it.
 nb::object kind_of(nb::handle a) {
   const auto array = numpy("asarray")(a);
-  return nb::make_tuple(array.attr("shape"), array.attr("dtype").attr("str"));
+  return nb::make_tuple(array.attr("shape"), array.attr("dtype"));
 }
 /// The arrays' bytes, one after the other; `offsets` has where each begins and the end.
 nb::object flat(const nb::list& arrays, std::vector<std::int64_t>& offsets) {
@@ -136,6 +143,7 @@ nb::object flat(const nb::list& arrays, std::vector<std::int64_t>& offsets) {
   offsets.assign(1, 0);
   for (const auto a : arrays) {
     const auto part = contiguous(a).attr("reshape")(-1);
+    require_values(part);
     parts.append(part.attr("view")("uint8"));
     offsets.push_back(offsets.back() + nb::cast<std::int64_t>(part.attr("nbytes")));
   }
@@ -153,7 +161,7 @@ nb::list cut(const nb::object& bytes, const std::vector<std::int64_t>& offsets, 
 std::vector<std::int64_t> offsets_of(const nb::list& kinds) {
   std::vector<std::int64_t> offsets{0};
   for (const auto kind : kinds) {
-    auto bytes = nb::cast<std::int64_t>(numpy("dtype")(kind[1]).attr("itemsize"));
+    auto bytes = nb::cast<std::int64_t>(kind[1].attr("itemsize"));
     for (const auto n : nb::tuple(kind[0])) bytes *= nb::cast<std::int64_t>(n);
     offsets.push_back(offsets.back() + bytes);
   }
@@ -230,6 +238,12 @@ std::vector<std::shared_ptr<Comm>> group(int ranks, double timeout) {
   return out;
 }
 
+/// ThreadsHere as a context manager: entered and left on one thread.
+struct ThreadsBlock {
+  int threads;
+  std::unique_ptr<ThreadsHere> here;
+};
+
 constexpr const char* kComm = R"(One rank of a program, and what it says to the others.
 
 Collective calls are made by all ranks in the same order. CommError is raised where another rank failed, or nothing came
@@ -251,17 +265,22 @@ void comm(nb::module_& m) {
   c.def("all_reduce", &all_reduce<std::int64_t>, nb::arg("values").noconvert(), nb::arg("op") = "sum");
   c.def("broadcast", &broadcast, nb::arg("a"), nb::arg("root") = 0,
         "Writes the root's array into that of every other rank; same shape and dtype, C-contiguous.");
-  c.def("all_gather", &all_gather, nb::arg("a"),
+  c.def("all_gather", &all_gather, nb::arg("a"), nb::sig("def all_gather(self, a: object) -> numpy.ndarray"),
         "The arrays of all ranks, stacked: result[r] is what rank r gave. Same shape and dtype on all ranks.");
   c.def("gather", &gather, nb::arg("a"), nb::arg("root").none() = nb::none(),
+        nb::sig("def gather(self, a: object, root: int | None = None) -> typing.Any"),
         "A list of the arrays of all ranks, of any shapes and dtypes: at the root (None elsewhere), or for everyone.");
   c.def("scatter", &scatter, nb::arg("arrays").none(), nb::arg("root") = 0,
+        nb::sig("def scatter(self, arrays: list | None, root: int = 0) -> numpy.ndarray"),
         "Gives rank r the r-th of the root's arrays; elsewhere `arrays` is not looked at.");
   c.def("all_to_all", &all_to_all, nb::arg("arrays"),
+        nb::sig("def all_to_all(self, arrays: list) -> list[numpy.ndarray]"),
         "arrays[r] goes to rank r; result[r] is what came from rank r. Any shapes and dtypes.");
   c.def("share", &share_object, nb::arg("object").none(), nb::arg("root") = 0,
+        nb::sig("def share(self, object: typing.Any, root: int = 0) -> typing.Any"),
         "The root's Python object on every rank, by pickle (the root keeps its own).");
   c.def("collect", &collect, nb::arg("object").none(), nb::arg("root").none() = nb::none(),
+        nb::sig("def collect(self, object: typing.Any, root: int | None = None) -> typing.Any"),
         "A list of every rank's Python object, by pickle: at the root (None elsewhere), or for everyone.");
   c.def("split", [](Comm& comm, int color, int key) { return std::shared_ptr<Comm>(comm.split(color, key)); },
         nb::arg("color"), nb::arg("key") = 0, nb::call_guard<nb::gil_scoped_release>(),
@@ -274,6 +293,14 @@ void comm(nb::module_& m) {
   });
   m.def("threads_group", &group, nb::arg("ranks"), nb::arg("timeout") = 0.0);
   m.def("leave", &leave, nb::arg("comm"));
+  nb::class_<ThreadsBlock>(m, "ThreadsHere", "Threads of its own for the products of the thread that enters it.")
+      .def("__init__", [](ThreadsBlock* b, int threads) { new (b) ThreadsBlock{threads, nullptr}; },
+           nb::arg("threads"))
+      .def("__enter__", [](ThreadsBlock& b) { b.here = std::make_unique<ThreadsHere>(b.threads); })
+      .def("__exit__", [](ThreadsBlock& b, nb::args) {
+        const nb::gil_scoped_release release;  // threads end
+        b.here.reset();
+      });
 }
 
 }  // namespace penstock::bind

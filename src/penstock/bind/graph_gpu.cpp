@@ -21,7 +21,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["vertices"] = f.vertices, d["edges"] = f.edges, d["budget"] = f.budget, d["used_bytes"] = f.used();
   d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
   d["cache_bytes"] = f.cache_bytes, d["other_bytes"] = f.other_bytes;
-  d["sample_size"] = f.sample_size, d["cached_edges"] = f.cached_edges;
+  d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
   d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds, d["cache_seconds"] = f.cache_seconds;
   return d;
 }
@@ -77,12 +77,6 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
   }
 }
 
-SampleOf sample_named(const std::string& kind) {
-  if (kind == "highest_degree") return SampleOf::highest_degree;
-  require(kind == "first", "kind=\"" + kind + "\" is unknown: choose highest_degree or first");
-  return SampleOf::first;
-}
-
 nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in, [[maybe_unused]] Index source,
                  [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
@@ -136,6 +130,15 @@ void graph_gpu(nb::module_& m) {
         }
       }, nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
            "Keeps 4, 8 or 16 neighbours of every vertex in device memory, fewer where they do not fit.")
+      .def("sample", [](BoundGpuGraph& g) {
+        NeighbourSample sample;
+        if constexpr (have_cuda) {
+          const nb::gil_scoped_release release;
+          const GraphTurn turn(*g.graph, nullptr);
+          sample = g.graph->sample_on_host();
+        }
+        return as_object(sample);
+      }, "(slots a vertex, kind, slots) copied to host memory, or None where none has been made.")
       .def("make_cache", [](BoundGpuGraph& g, std::int64_t bytes) {
         if constexpr (have_cuda) {
           const nb::gil_scoped_release release;
@@ -143,10 +146,16 @@ void graph_gpu(nb::module_& m) {
           g.graph->make_cache(bytes);
         }
       }, nb::arg("bytes") = -1, "Keeps the longest lists in device memory; -1: as many as the budget has room for.");
-  m.def("gpu_graph", [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory) {
-    return make_graph(a, {.gpu = gpu, .placement = placement_named(placement), .device_memory = device_memory});
+  m.def("gpu_graph", [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
+                        const nb::object& sample) {
+    return make_graph(a, {.gpu = gpu,
+                          .placement = placement_named(placement),
+                          .device_memory = device_memory,
+                          .sample = sample_from(sample)});
   }, nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-        "device_memory is the budget in bytes, 0 what is free.");
+        nb::arg("sample").none() = nb::none(),
+        "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a traversal "
+        "wants one of this size and kind.");
   m.def("bfs_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
                       const std::string& access, int sample, bool predecessors, bool count) {
     return search(out, in, source, bfs_options(method, access, sample, predecessors, count));

@@ -5,6 +5,7 @@
 
 #include "penstock/bind/graph.hpp"
 #include "penstock/graph/bfs_gpu.hpp"
+#include "penstock/graph/cc_gpu.hpp"
 #include "penstock/graph/gpu_graph.hpp"
 
 namespace penstock::bind {
@@ -38,11 +39,22 @@ inline nb::dict as_dict(const LinkCounts& counts) {
   return d;
 }
 
+// Of graph_sample.cpp.
+SampleOf sample_named(const std::string& kind);
+/// From None, or (slots a vertex, kind, slots as uint32), which is shared.
+NeighbourSample sample_from(const nb::object& given);
+/// The same way back, None where there is none.
+nb::object as_object(const NeighbourSample& sample);
+
 // Of graph_gpu.cpp, for searches over one GPU or several.
 [[noreturn]] void no_gpu_build();
 nb::dict as_dict(const GpuGraphFacts& facts);
 BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors, bool count);
 /// (levels, predecessors or None, what was done)
 nb::tuple as_tuple(const BfsGpuResult& result, const BfsGpuOptions& options);
+// Of graph_gpu_components.cpp.
+CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count);
+/// (count, labels, what was done)
+nb::tuple as_tuple(const CcGpuResult& result, const CcGpuOptions& options);
 
 }  // namespace penstock::bind

@@ -24,6 +24,22 @@ CcMethod method_named(const std::string& text) {
   return CcMethod::label_propagation;
 }
 
+}  // namespace
+
+CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count) {
+  return {.method = method_named(method), .access = access_named(access), .sample = sample, .count = count};
+}
+
+nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
+  nb::dict told;
+  told["rounds"] = r.rounds, told["lists"] = r.lists, told["entries"] = r.entries, told["missed"] = r.missed;
+  told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+  told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+  return nb::make_tuple(r.count, as_result(r.labels), told);
+}
+
+namespace {
+
 nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
                      [[maybe_unused]] const CcGpuOptions& options) {
   if constexpr (have_cuda) {
@@ -32,11 +48,7 @@ nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Bound
       const nb::gil_scoped_release release;
       r = connected_components_gpu(*out.graph, in ? in->graph.get() : nullptr, options);
     }
-    nb::dict told;
-    told["rounds"] = r.rounds, told["lists"] = r.lists, told["entries"] = r.entries, told["missed"] = r.missed;
-    told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
-    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-    return nb::make_tuple(r.count, as_result(r.labels), told);
+    return as_tuple(r, options);
   } else {
     no_cuda("connected components");
   }
@@ -92,10 +104,7 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
 void graph_gpu_components(nb::module_& m) {
   m.def("components_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
                              int sample, bool count) {
-    return components(out, in, {.method = method_named(method),
-                                .access = access_named(access),
-                                .sample = sample,
-                                .count = count});
+    return components(out, in, cc_options(method, access, sample, count));
   }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
         nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
   m.def("betweenness_gpu", [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,

@@ -19,6 +19,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_gpu_paths(m);
   penstock::bind::graph_gpu_components(m);
   penstock::bind::graph_paths(m);
+  penstock::bind::graph_sample(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
   penstock::bind::gpu_columns(m);
@@ -31,6 +32,7 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
   penstock::bind::comm(m);
@@ -38,4 +40,6 @@ NB_MODULE(_core, m) {
   penstock::bind::comm_measure(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
+  penstock::bind::dist_gpu(m);
+  penstock::bind::dist_solver(m);
 }

@@ -1,15 +1,11 @@
 // Operators and Krylov methods. An operator is a matrix of the library, a preconditioner, or a Python function.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include "penstock/bind/device_op.hpp"
-#include "penstock/bind/linear_op.hpp"
+#include "penstock/bind/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 #include "penstock/schedule/planner.hpp"
 #include "penstock/solver/cg_gpu.hpp"
 #include "penstock/solver/matrix_op.hpp"
-#include "penstock/solver/solve.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -60,66 +56,6 @@ AnyOp bound_function_op(std::int64_t rows, const std::string& dtype, const nb::c
   return {function_op<double>(rows, function)};
 }
 
-constexpr const char* stop_name(Stop stop) {
-  switch (stop) {
-    case Stop::converged: return "converged";
-    case Stop::max_iterations: return "maxiter";
-    case Stop::stagnated: return "stagnated";
-    case Stop::not_positive: return "not_positive";
-    case Stop::bad_preconditioner: return "bad_preconditioner";
-    case Stop::rho: return "rho";
-    case Stop::omega: return "omega";
-    case Stop::singular: return "singular";
-    case Stop::not_finite: return "not_finite";
-  }
-  return "";
-}
-
-nb::dict as_dict(const SolveResult& r) {
-  nb::dict d;
-  d["stop"] = stop_name(r.stop);
-  d["reason"] = r.reason;
-  d["iterations"] = r.iterations;
-  d["residuals"] = r.residuals;
-  d["residual"] = r.residual;
-  d["target"] = r.target;
-  d["vector_bytes"] = r.vector_bytes;
-  d["seconds"] = r.seconds;
-  return d;
-}
-
-SolveOptions options_of(const nb::dict& d) {
-  SolveOptions o;
-  o.rtol = nb::cast<double>(d["rtol"]);
-  o.atol = nb::cast<double>(d["atol"]);
-  o.max_iterations = nb::cast<std::int64_t>(d["maxiter"]);
-  o.restart = nb::cast<int>(d["restart"]);
-  o.starts_at_zero = nb::cast<bool>(d["starts_at_zero"]);
-  if (const nb::object f = d["callback"]; !f.is_none())
-    o.callback = [f](std::int64_t iteration, double residual) {  // lives as long as the call that made it
-      const nb::gil_scoped_acquire gil;
-      f(iteration, residual);
-    };
-  return o;
-}
-
-template <class T>
-SolveResult run(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
-                std::span<T> x, const SolveOptions& o) {
-  if (method == "cg") return cg<T>(a, m, b, x, o);
-  if (method == "pipecg") return pipelined_cg<T>(a, m, b, x, o);
-  if (method == "bicgstab") return bicgstab<T>(a, m, b, x, o);
-  if (method == "gmres") return gmres<T>(a, m, b, x, o);
-  throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
-}
-
-template <class T>
-const LinearOp<T>* preconditioner_of(const AnyOp* m) {
-  const auto* op = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
-  require(!m || op, "A and M differ in type");
-  return op;
-}
-
 nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
                  const nb::dict& options) {
   const auto o = options_of(options);
@@ -130,7 +66,7 @@ nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, cons
     SolveResult result;
     {
       const nb::gil_scoped_release release;
-      result = run<T>(method, op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, o);
+      result = run_method<T>(method, op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, o);
     }
     return as_dict(result);
   }, a.op);
@@ -163,7 +99,7 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
       if (fits) result = cg_gpu<T>(op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
       if (!result) {
         on_device = false;
-        result = run<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
+        result = run_method<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
       }
       results.push_back(std::move(*result));
     }

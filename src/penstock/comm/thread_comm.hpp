@@ -12,7 +12,7 @@ class ThreadComm final : public Comm {
   ThreadComm(std::shared_ptr<Group> group, int rank)
       : me_(std::make_shared<Member>(std::move(group), rank)), m_(*me_) {}
   ~ThreadComm() override;
-  void leave() noexcept;
+  void leave() noexcept { m_.fate().leave(m_.first_rank); }
 
   int rank() const override { return m_.rank; }
   int size() const override { return m_.size(); }
@@ -41,7 +41,8 @@ class ThreadComm final : public Comm {
   std::unique_ptr<Exchange> persistent(std::vector<Message> sends, std::vector<Message> receives) override;
   std::unique_ptr<Exchange> neighborhood(std::vector<Message> sends, std::vector<Message> receives) override;
   std::unique_ptr<Exchange> indexed(const std::byte* base, std::int64_t entry_bytes,
-                                    std::vector<IndexedMessage> sends, std::vector<Message> receives) override;
+                                    std::vector<IndexedMessage> sends,
+                                    std::vector<Message> receives) override;
   std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) override;
 
   std::unique_ptr<Comm> split(int color, int key) override;

@@ -14,7 +14,8 @@ struct alignas(64) Link {
   int from = 0;
   std::byte* target = nullptr;
   std::int64_t entry_bytes = 0;
-  std::atomic<std::int64_t> sender_at = 0, receiver_at = 0, arrived = 0, done = 0;  // rounds, but for `arrived`
+  std::atomic<std::int64_t> sender_at = 0, receiver_at = 0, arrived = 0,
+                            done = 0;  // rounds, but for `arrived`
 
   template <std::int64_t B>
   void gather() const {
@@ -23,7 +24,8 @@ struct alignas(64) Link {
   }
   void carry() const {
     if (source.bytes == 0) return;
-    if (!source.indices) return void(std::memcpy(target, source.base, static_cast<std::size_t>(source.bytes)));
+    if (!source.indices)
+      return void(std::memcpy(target, source.base, static_cast<std::size_t>(source.bytes)));
     if (entry_bytes == 4) return gather<4>();
     if (entry_bytes == 8) return gather<8>();
     const auto b = entry_bytes;
@@ -70,15 +72,21 @@ class ThreadExchange final : public Exchange {
     auto& bell = me_->seat(me_->rank).bell;
     while (!pending_.empty()) {
       me_->wait(
-          bell, [&] { return std::any_of(pending_.begin(), pending_.end(), [&](Link* l) { return can_copy(*l); }); },
-          [&](int r) { return std::any_of(pending_.begin(), pending_.end(), [&](Link* l) { return peer(*l) == r; }); },
+          bell,
+          [&] {
+            return std::any_of(pending_.begin(), pending_.end(), [&](Link* l) { return can_copy(*l); });
+          },
+          [&](int r) {
+            return std::any_of(pending_.begin(), pending_.end(), [&](Link* l) { return peer(*l) == r; });
+          },
           name(verb_));
       copy_pending();
     }
     for (const auto* links : {&receives_, &sends_}) {
       for (const auto& link : *links) {
         const auto ready = [&] { return link->done.load(std::memory_order_acquire) >= round_; };
-        me_->wait(bell, ready, [&](int r) { return r == peer(*link) && !ready(); }, name(verb_));
+        me_->wait(
+            bell, ready, [&](int r) { return r == peer(*link) && !ready(); }, name(verb_));
       }
     }
     under_way_ = false;
@@ -131,7 +139,8 @@ void require_once(const Member& me, Verb verb, const Items& items, const char* d
   std::vector<int> seen;
   for (const auto& item : items) {
     me.require_rank(rank_of(item), name(verb));
-    require(item.bytes >= 0, std::string(name(verb)) + ": a message of " + std::to_string(item.bytes) + " bytes");
+    require(item.bytes >= 0,
+            std::string(name(verb)) + ": a message of " + std::to_string(item.bytes) + " bytes");
     seen.push_back(rank_of(item));
   }
   std::sort(seen.begin(), seen.end());
@@ -160,8 +169,8 @@ std::unique_ptr<Exchange> connect(std::shared_ptr<Member> me, Verb verb, std::in
     const auto held = me->copy();
     for (const auto& m : receives) {
       const auto& theirs = *static_cast<const Links*>(me->brought(m.rank).data);
-      const auto link = std::find_if(theirs.begin(), theirs.end(),
-                                     [&](const auto& l) { return l->source.to == me->rank; });
+      const auto link =
+          std::find_if(theirs.begin(), theirs.end(), [&](const auto& l) { return l->source.to == me->rank; });
       const auto sent = link == theirs.end() ? -1 : (*link)->source.bytes;
       if (sent == m.bytes) {
         (*link)->target = m.data;

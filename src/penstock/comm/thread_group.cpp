@@ -65,8 +65,8 @@ void Fate::settle() const noexcept {
 }
 
 void Fate::leave(int rank) noexcept {
-  if (!gone_[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_acq_rel))
-    left_.fetch_add(1, std::memory_order_acq_rel);
+  left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+  someone_left_.store(true, std::memory_order_release);
 }
 
 const char* name(Verb verb) {
@@ -92,12 +92,11 @@ const char* name(Verb verb) {
   return "";
 }
 
-Group::Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_, bool first_)
+Group::Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_)
     : fate(std::move(fate_)),
       first_ranks(std::move(first_ranks_)),
       timeout(timeout_),
-      first(first_),
-      crowded(first_ranks.size() > std::thread::hardware_concurrency()),
+      crowded(fate->ranks() > static_cast<int>(std::thread::hardware_concurrency())),
       seats(first_ranks.size()) {}
 
 void Member::check() const {
@@ -113,8 +112,9 @@ void Member::check() const {
 
 void Member::require_rank(int r, const char* verb) const {
   if (r < 0 || r >= size())
-    throw Error(Errc::invalid_argument, std::string(verb) + ": there is no rank " + std::to_string(r) + " among " +
-                                            std::to_string(size()) + " (0 to " + std::to_string(size() - 1) + ")");
+    throw Error(Errc::invalid_argument, std::string(verb) + ": there is no rank " + std::to_string(r) +
+                                            " among " + std::to_string(size()) + " (0 to " +
+                                            std::to_string(size() - 1) + ")");
 }
 
 void Member::refuse(const std::string& what) const {
@@ -139,8 +139,8 @@ void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const s
     std::string why;
     if (!gone.empty())
       why = "waits in " + std::string(verb) + " for " + list(gone) + ", which " +
-            (gone.size() == 1 ? "has" : "have") + " ended: all ranks must make the same collective calls and " +
-            "receive what is sent";
+            (gone.size() == 1 ? "has" : "have") +
+            " ended: all ranks must make the same collective calls and " + "receive what is sent";
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
     if (why.empty() && waited.count() >= group->timeout) {
       std::vector<int> missing;
@@ -186,8 +186,11 @@ void Member::meet() {
     const auto& other = brought(r);
     if (other.verb == wanted.verb && other.root == wanted.root && other.bytes == wanted.bytes) continue;
     const auto tell = [](const Slot& s) {
-      return std::string(name(s.verb)) + " (root " + std::to_string(s.root) + ", " + std::to_string(s.bytes) +
-             " bytes)";
+      const bool reduces =
+          s.verb == Verb::all_reduce_sum || s.verb == Verb::all_reduce_min || s.verb == Verb::all_reduce_max;
+      const auto root =
+          reduces ? std::string(s.root ? "float64" : "int64") : "root " + std::to_string(s.root);
+      return std::string(name(s.verb)) + " (" + root + ", " + std::to_string(s.bytes) + " bytes)";
     };
     throw Error(Errc::invalid_argument,
                 "ranks disagree: rank 0 calls " + tell(wanted) + ", rank " + std::to_string(r) + " calls " +

@@ -37,25 +37,35 @@ class Bell {
 /// that are held have gone. The order of the two (flag, then look at the other's) is sequentially consistent.
 class Fate {
  public:
-  explicit Fate(int ranks) : copying_(static_cast<std::size_t>(ranks)), gone_(static_cast<std::size_t>(ranks)) {}
+  explicit Fate(int ranks)
+      : copying_(static_cast<std::size_t>(ranks)),
+        members_(static_cast<std::size_t>(ranks)),
+        left_(static_cast<std::size_t>(ranks)) {}
 
   bool failed() const noexcept { return failed_.load(std::memory_order_seq_cst); }
   void fail(int rank, const std::string& why) noexcept;  // the first counts
   [[noreturn]] void raise() const;                       // settle(), and Error{comm} with the reason
   void settle() const noexcept;
 
-  void leave(int rank) noexcept;
-  bool someone_left() const noexcept { return left_.load(std::memory_order_acquire) != 0; }
-  bool left(int rank) const noexcept {
-    return gone_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
+  // A rank has left when its last Member is gone (of threads(), of splits, of exchanges), or when it says so.
+  void join(int rank) noexcept { ++members_[static_cast<std::size_t>(rank)]; }
+  void part(int rank) noexcept {
+    if (--members_[static_cast<std::size_t>(rank)] == 0) leave(rank);
   }
+  void leave(int rank) noexcept;
+  bool someone_left() const noexcept { return someone_left_.load(std::memory_order_acquire); }
+  bool left(int rank) const noexcept {
+    return left_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
+  }
+  int ranks() const noexcept { return static_cast<int>(left_.size()); }
 
  private:
   friend class Copying;
   std::atomic<bool> failed_ = false;
   std::vector<std::atomic<int>> copying_;  // Copyings held, by rank
-  std::vector<std::atomic<bool>> gone_;
-  std::atomic<int> left_ = 0;
+  std::vector<std::atomic<int>> members_;
+  std::vector<std::atomic<bool>> left_;
+  std::atomic<bool> someone_left_ = false;
   mutable std::mutex lock_;
   std::string reason_;
 };
@@ -128,14 +138,13 @@ struct alignas(64) Seat {
 };
 
 struct Group {
-  Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_, bool first_);
+  Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_);
   int size() const { return static_cast<int>(first_ranks.size()); }
   Seat& seat(int rank) { return seats[static_cast<std::size_t>(rank)]; }
 
   std::shared_ptr<Fate> fate;
   std::vector<int> first_ranks;  // the numbers of these ranks in threads()
   double timeout;
-  bool first;    // made by threads(), not split
   bool crowded;  // more ranks than CPUs: waiting at work takes time from those waited for
   std::vector<Seat> seats;
   alignas(64) std::atomic<std::int64_t> met = 0;  // of all ranks together
@@ -147,7 +156,12 @@ struct Group {
 class Member {
  public:
   Member(std::shared_ptr<Group> g, int r)
-      : group(std::move(g)), rank(r), first_rank(group->first_ranks[static_cast<std::size_t>(r)]) {}
+      : group(std::move(g)), rank(r), first_rank(group->first_ranks[static_cast<std::size_t>(r)]) {
+    fate().join(first_rank);
+  }
+  ~Member() { fate().part(first_rank); }
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
 
   int size() const { return group->size(); }
   Fate& fate() const { return *group->fate; }

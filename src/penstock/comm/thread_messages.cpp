@@ -8,13 +8,14 @@
 namespace penstock::thread_comm {
 namespace {
 
-constexpr std::int64_t kShort = 4096;  // bytes: up to here a message is copied twice, and its sender never waits
+constexpr std::int64_t kShort =
+    4096;  // bytes: up to here a message is copied twice, and its sender never waits
 constexpr int kLastTag = 32767;
 
 void require_message(const Member& m, std::int64_t bytes, int peer, int tag, const char* verb) {
   m.require_rank(peer, verb);
-  require(tag >= 0 && tag <= kLastTag,
-          std::string(verb) + ": tag " + std::to_string(tag) + " is not between 0 and " + std::to_string(kLastTag));
+  require(tag >= 0 && tag <= kLastTag, std::string(verb) + ": tag " + std::to_string(tag) +
+                                           " is not between 0 and " + std::to_string(kLastTag));
   require(bytes >= 0, std::string(verb) + ": a message of " + std::to_string(bytes) + " bytes");
 }
 
@@ -110,13 +111,15 @@ void ThreadComm::wait(std::span<Request> requests) {
   for (auto& request : requests) {
     if (request == kNoRequest) continue;
     const auto found = under_way_.find(request);
-    require(found != under_way_.end(), "wait: request " + std::to_string(request) +
-                                           " is not under way: it was waited for before, or belongs to another Comm");
+    require(found != under_way_.end(),
+            "wait: request " + std::to_string(request) +
+                " is not under way: it was waited for before, or belongs to another Comm");
     const auto& post = *found->second;
     const bool sent = post.target == nullptr && post.from == rank();
     const auto ready = [&] { return post.done.load(std::memory_order_acquire); };
     const int peer = sent ? post.to : post.from;
-    m_.wait(m_.seat(rank()).bell, ready, [&](int r) { return r == peer && !ready(); }, sent ? "send" : "receive");
+    m_.wait(
+        m_.seat(rank()).bell, ready, [&](int r) { return r == peer && !ready(); }, sent ? "send" : "receive");
     under_way_.erase(found);
     request = kNoRequest;
   }
@@ -124,7 +127,6 @@ void ThreadComm::wait(std::span<Request> requests) {
 
 /// Messages that nobody has waited for are taken back: their memory may go with this Comm.
 ThreadComm::~ThreadComm() {
-  leave();
   for (const auto& [request, post] : under_way_) {
     if (post->done.load(std::memory_order_acquire)) continue;
     auto& seat = m_.seat(post->to);

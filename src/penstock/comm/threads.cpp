@@ -37,9 +37,11 @@ Verb verb_of(Reduce op) {
 }  // namespace
 
 void ThreadComm::check_offsets(std::span<const std::int64_t> offsets, const char* verb) const {
-  if (offsets.size() == static_cast<std::size_t>(m_.size()) + 1 && std::is_sorted(offsets.begin(), offsets.end()))
+  if (offsets.size() == static_cast<std::size_t>(m_.size()) + 1 &&
+      std::is_sorted(offsets.begin(), offsets.end()))
     return;
-  throw Error(Errc::invalid_argument, std::string(verb) + ": offsets must be " + std::to_string(m_.size() + 1) +
+  throw Error(Errc::invalid_argument, std::string(verb) + ": offsets must be " +
+                                          std::to_string(m_.size() + 1) +
                                           " ascending numbers of bytes, one more than there are ranks (" +
                                           std::to_string(offsets.size()) + " were given)");
 }
@@ -53,6 +55,7 @@ void ThreadComm::barrier() {
 void ThreadComm::broadcast(void* data, std::int64_t bytes, int root) {
   m_.check();
   m_.require_rank(root, "broadcast");
+  require(bytes >= 0, "broadcast: " + std::to_string(bytes) + " bytes");
   auto& slot = m_.bring(Verb::broadcast, root, bytes, data);
   const bool small = bytes <= Slot::kInline;
   if (small && rank() == root) copy_bytes(slot.small.data(), data, bytes);
@@ -68,6 +71,7 @@ void ThreadComm::broadcast(void* data, std::int64_t bytes, int root) {
 
 void ThreadComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
   m_.check();
+  require(bytes >= 0, "all_gather: " + std::to_string(bytes) + " bytes");
   auto& slot = m_.bring(Verb::all_gather, 0, bytes, mine);
   const bool small = bytes <= Slot::kInline;
   if (small) copy_bytes(slot.small.data(), mine, bytes);
@@ -252,7 +256,8 @@ void ThreadComm::start_sum(std::span<double> values) {
   summing_ = values;
   sum_under_way_ = true;
   seat.summed.store(k, std::memory_order_release);
-  if (m_.group->summed.fetch_add(1, std::memory_order_acq_rel) + 1 == k * size()) m_.group->summed_bell.ring();
+  if (m_.group->summed.fetch_add(1, std::memory_order_acq_rel) + 1 == k * size())
+    m_.group->summed_bell.ring();
 }
 
 void ThreadComm::finish_sum() {
@@ -270,7 +275,8 @@ void ThreadComm::finish_sum() {
     if (part(r).size() != part(0).size())
       throw Error(Errc::invalid_argument, "start_sum: rank 0 sums " + std::to_string(part(0).size()) +
                                               " values, rank " + std::to_string(r) + " " +
-                                              std::to_string(part(r).size()) + ": all must give equally many");
+                                              std::to_string(part(r).size()) +
+                                              ": all must give equally many");
   std::copy(part(0).begin(), part(0).end(), summing_.begin());
   for (int r = 1; r < size(); ++r)
     for (std::size_t i = 0; i < summing_.size(); ++i) summing_[i] += part(r)[i];
@@ -285,7 +291,8 @@ std::unique_ptr<Exchange> ThreadComm::connect_all(Verb verb, const std::vector<M
 std::unique_ptr<Exchange> ThreadComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
   return connect_all(Verb::persistent, sends, receives);
 }
-std::unique_ptr<Exchange> ThreadComm::neighborhood(std::vector<Message> sends, std::vector<Message> receives) {
+std::unique_ptr<Exchange> ThreadComm::neighborhood(std::vector<Message> sends,
+                                                   std::vector<Message> receives) {
   return connect_all(Verb::neighborhood, sends, receives);
 }
 std::unique_ptr<Exchange> ThreadComm::put(std::vector<Message> sends, std::vector<Message> receives) {
@@ -294,8 +301,12 @@ std::unique_ptr<Exchange> ThreadComm::put(std::vector<Message> sends, std::vecto
 std::unique_ptr<Exchange> ThreadComm::indexed(const std::byte* base, std::int64_t entry_bytes,
                                               std::vector<IndexedMessage> sends,
                                               std::vector<Message> receives) {
+  require(entry_bytes > 0, "indexed: an entry of " + std::to_string(entry_bytes) + " bytes");
   std::vector<Source> sources;
-  for (const auto& s : sends) sources.push_back({s.rank, base, s.indices, s.count, s.count * entry_bytes});
+  for (const auto& s : sends) {
+    require(s.indices || s.count == 0, "indexed: " + std::to_string(s.count) + " entries without indices");
+    sources.push_back({s.rank, base, s.indices, s.count, s.count * entry_bytes});
+  }
   return connect(me_, Verb::indexed, entry_bytes, sources, receives);
 }
 
@@ -318,7 +329,7 @@ std::unique_ptr<Comm> ThreadComm::split(int color, int key) {
   if (members.front() == rank()) {
     std::vector<int> first_ranks;
     for (const int r : members) first_ranks.push_back(m_.group->first_ranks[static_cast<std::size_t>(r)]);
-    group = std::make_shared<Group>(m_.group->fate, std::move(first_ranks), m_.group->timeout, false);
+    group = std::make_shared<Group>(m_.group->fate, std::move(first_ranks), m_.group->timeout);
   }
   m_.bring(Verb::split, 0, 0, &group);
   m_.meet();
@@ -336,22 +347,18 @@ void ThreadComm::fail(const std::string& why) noexcept {
   m_.fate().settle();
 }
 
-void ThreadComm::leave() noexcept {
-  if (m_.group->first) m_.fate().leave(m_.first_rank);
-}
-
 }  // namespace thread_comm
 
 std::vector<std::unique_ptr<Comm>> threads(int ranks, ThreadsOptions options) {
   using namespace thread_comm;
   require(ranks >= 1 && ranks <= kMostRanks, "threads: " + std::to_string(ranks) + " ranks: between 1 and " +
                                                  std::to_string(kMostRanks) + " are possible");
-  require(options.timeout >= 0, "threads: a timeout of " + std::to_string(options.timeout) + " s is negative");
+  require(options.timeout >= 0,
+          "threads: a timeout of " + std::to_string(options.timeout) + " s is negative");
   std::vector<int> numbers(static_cast<std::size_t>(ranks));
   std::iota(numbers.begin(), numbers.end(), 0);
-  const auto group =
-      std::make_shared<Group>(std::make_shared<Fate>(ranks), std::move(numbers),
-                              options.timeout > 0 ? options.timeout : default_timeout(), true);
+  const auto group = std::make_shared<Group>(std::make_shared<Fate>(ranks), std::move(numbers),
+                                             options.timeout > 0 ? options.timeout : default_timeout());
   std::vector<std::unique_ptr<Comm>> out;
   for (int r = 0; r < ranks; ++r) out.push_back(std::make_unique<ThreadComm>(group, r));
   return out;

@@ -41,6 +41,30 @@ Place place_of([[maybe_unused]] const void* p) {
   if constexpr (have_cuda) return cuda::place_of(p);
   else return {};
 }
+bool peers_reach([[maybe_unused]] const void* p) {
+  if constexpr (have_cuda) return cuda::peers_reach(p);
+  else return true;
+}
+GpuHandle share_memory([[maybe_unused]] const void* allocation) {
+  if constexpr (have_cuda) return cuda::share_memory(allocation);
+  else no_cuda("shared device memory");
+}
+std::shared_ptr<void> open_memory([[maybe_unused]] const GpuHandle& handle, [[maybe_unused]] Where who) {
+  if constexpr (have_cuda) return cuda::open_memory(handle, who);
+  else no_cuda("shared device memory");
+}
+Event make_shared_event([[maybe_unused]] Where where) {
+  if constexpr (have_cuda) return cuda::make_shared_event(where);
+  else no_cuda("a shared event");
+}
+GpuHandle share_event([[maybe_unused]] Event event) {
+  if constexpr (have_cuda) return cuda::share_event(event);
+  else no_cuda("a shared event");
+}
+Event open_event([[maybe_unused]] const GpuHandle& handle, [[maybe_unused]] Where who) {
+  if constexpr (have_cuda) return cuda::open_event(handle, who);
+  else no_cuda("a shared event");
+}
 std::shared_ptr<void> lock_pages([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t bytes) {
   if constexpr (have_cuda) return cuda::lock_pages(first, bytes);
   else no_cuda("pinned memory");

@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,6 +38,23 @@ std::string gpu_identity(int gpu);
 /// Lets copies and kernels of one GPU reach the memory of another directly; false where the machine cannot. Cheap
 /// after the first call for a pair.
 bool enable_peer(Where who, Where whose);
+
+/// Whether GPUs that reach the memory of p's GPU (enable_peer) reach p: memory from pools has rules of its own.
+bool peers_reach(const void* p);
+
+// What processes of one machine share of a GPU: device memory that allocate_bytes gave, and events. A handle is plain
+// bytes; it is opened in another process than the one that made it.
+struct GpuHandle {
+  std::array<std::byte, 64> bytes;
+};
+/// Memory is shared in pieces of 2 MiB: round a shared allocation up to them, so that nothing else lies in its last one.
+inline constexpr std::int64_t kSharedPiece = 2 << 20;
+GpuHandle share_memory(const void* allocation);
+/// The other process's memory, for kernels and copies of `who`. Its owner must not free it before the last copy goes.
+std::shared_ptr<void> open_memory(const GpuHandle&, Where who);
+Event make_shared_event(Where);
+GpuHandle share_event(Event);
+Event open_event(const GpuHandle&, Where who);
 
 /// Where an address lives: pinned, managed and device memory is recognised whoever allocated it; all else is host.
 Place place_of(const void* p);
@@ -89,6 +108,7 @@ class OwnedStream {
 class OwnedEvent {
  public:
   explicit OwnedEvent(Where where, bool timed = false) : event_(make_event(where, timed)) {}
+  explicit OwnedEvent(Event event) : event_(event) {}  // takes it over
   ~OwnedEvent() { destroy(event_); }
   OwnedEvent(const OwnedEvent&) = delete;
   OwnedEvent& operator=(const OwnedEvent&) = delete;

@@ -1,4 +1,5 @@
 #pragma once
+#include <concepts>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,13 @@ class Error : public std::runtime_error {
 inline void require(bool ok, std::string_view what,
                     std::source_location at = std::source_location::current()) {
   if (!ok) throw Error(Errc::invalid_argument, what, at);
+}
+
+/// `text()` is made only where it is needed: for checks in loops.
+template <std::invocable F>
+void require(bool ok, F&& text, std::source_location at = std::source_location::current()) {
+  if (!ok) [[unlikely]]
+    throw Error(Errc::invalid_argument, text(), at);
 }
 
 }  // namespace penstock

@@ -154,17 +154,37 @@ std::atomic<int> wanted_threads = 0;
 std::mutex pool_lock;
 std::shared_ptr<Pool>* pool_slot = nullptr;  // never destroyed: helpers may outlive static destructors
 
-std::shared_ptr<Pool> pool() {
-  const std::lock_guard guard(pool_lock);
-  if (!pool_slot) {
-    pool_slot = new std::shared_ptr<Pool>;
-    // A forked child has no helpers: forget the pool (its memory stays, its threads never existed there).
+}  // namespace
+
+struct ThreadsHere::Own {
+  int threads;
+  std::shared_ptr<Pool> pool;  // made when first used
+  Own* outer = nullptr;
+};
+
+namespace {
+
+thread_local ThreadsHere::Own* own = nullptr;
+
+/// A forked child has no helpers: forget the pools (their memory stays, their threads never existed there).
+void prepare_fork() {
+  static const bool once [[maybe_unused]] = [] {
     pthread_atfork([] { pool_lock.lock(); }, [] { pool_lock.unlock(); },
                    [] {
                      pool_slot = new std::shared_ptr<Pool>;
+                     for (auto* o = own; o; o = o->outer) new (&o->pool) std::shared_ptr<Pool>;
                      new (&pool_lock) std::mutex;
                    });
-  }
+    return true;
+  }();
+}
+
+std::shared_ptr<Pool> pool() {
+  if (own && !own->pool) own->pool = std::make_shared<Pool>(own->threads);
+  if (own) return own->pool;
+  prepare_fork();
+  const std::lock_guard guard(pool_lock);
+  if (!pool_slot) pool_slot = new std::shared_ptr<Pool>;
   if (!*pool_slot || (*pool_slot)->wanted() != num_threads())
     *pool_slot = std::make_shared<Pool>(num_threads());
   return *pool_slot;
@@ -173,14 +193,25 @@ std::shared_ptr<Pool> pool() {
 }  // namespace
 
 int num_threads() {
+  if (own) return own->threads;
   if (wanted_threads.load() == 0) wanted_threads = default_threads();
   return wanted_threads.load();
 }
 void set_num_threads(int n) {
   require(n >= 1 && n <= kMaxThreads,
           "set_num_threads: " + std::to_string(n) + " is not between 1 and " + std::to_string(kMaxThreads));
-  wanted_threads = n;
+  if (!own) wanted_threads = n;
+  else if (own->threads != n) own->threads = n, own->pool = nullptr;
 }
+
+ThreadsHere::ThreadsHere(int n) : own_(std::make_unique<Own>()) {
+  require(n >= 1 && n <= kMaxThreads,
+          "ThreadsHere: " + std::to_string(n) + " is not between 1 and " + std::to_string(kMaxThreads));
+  prepare_fork();
+  own_->threads = n;
+  own_->outer = std::exchange(own, own_.get());
+}
+ThreadsHere::~ThreadsHere() { own = own_->outer; }
 
 void set_interrupt_poll(InterruptPoll poll) { installed_poll = poll; }
 void poll_interrupt() {
@@ -197,7 +228,7 @@ void poll_interrupt() {
 void detail::run_parallel(std::int64_t n, void* context, void (*call)(void*, std::int64_t)) {
   Job job;
   job.n = n, job.context = context, job.call = call;
-  if (n > 1 && num_threads() > 1) {
+  if (n > 1 && !is_helper && num_threads() > 1) {
     const auto shared = pool();
     if (shared->try_claim()) {
       shared->run(job);

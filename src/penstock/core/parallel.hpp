@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +12,21 @@ namespace penstock {
 /// process may use.
 int num_threads();
 void set_num_threads(int n);  // n >= 1; throws Error{invalid_argument}
+
+/// While it lives, parallel_for on the thread that made it has n threads to itself, that one included, and num_threads()
+/// and set_num_threads() speak of these: for several callers that work side by side. Ends on the thread that made it.
+class ThreadsHere {
+ public:
+  explicit ThreadsHere(int n);
+  ~ThreadsHere();
+  ThreadsHere(const ThreadsHere&) = delete;
+  ThreadsHere& operator=(const ThreadsHere&) = delete;
+
+  struct Own;
+
+ private:
+  std::unique_ptr<Own> own_;
+};
 
 /// Called by long operations on the thread that started them, every 50 ms or so; throws to stop them.
 /// The Python binding installs one that looks for Ctrl-C.

@@ -32,6 +32,7 @@ struct DistTimes {
   double wait = 0;      // of which waiting for other ranks
   double seconds = 0;   // of all products
   double setup = 0;     // choosing and making exchanges, once
+  double pack = 0, copy = 0;  // of the exchange, on a GPU: gathering entries; over the host link
   std::int64_t products = 0, sent_bytes = 0, received_bytes = 0, messages = 0;
 };
 

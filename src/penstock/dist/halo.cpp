@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/dist/halo_gpu.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
 namespace penstock {
@@ -55,9 +56,9 @@ double time_of(Halo& halo, const HaloContext& c, const void* x) {
 }  // namespace
 
 std::vector<std::string_view> halo_names(Where where) {
+  if (where.is_gpu()) return gpu_halo_names();
   std::vector<std::string_view> names;
-  if (!where.is_gpu())
-    for (const auto& s : kStrategies) names.push_back(s.name);
+  for (const auto& s : kStrategies) names.push_back(s.name);
   return names;
 }
 
@@ -71,11 +72,12 @@ void require_halo(std::string_view strategy, Where where) {
 
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& c) {
   require_halo(strategy, c.where);
+  if (c.where.is_gpu()) return make_gpu_halo(strategy, c);
   return make(*find(strategy == "auto" ? choose_halo(c) : strategy), c);
 }
 
 std::string_view choose_halo(const HaloContext& c) {
-  require(!c.where.is_gpu(), "halo: the choice by measurement is among the CPU's strategies");
+  if (c.where.is_gpu()) return choose_gpu_halo(c);
   std::int64_t total = c.plan->ghosts(), owned = c.plan->owned;
   c.comm->all_reduce(std::span(&total, 1), Reduce::sum);
   c.comm->all_reduce(std::span(&owned, 1), Reduce::sum);

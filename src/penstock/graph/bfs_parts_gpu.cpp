@@ -336,14 +336,7 @@ Array<Index> result_of(std::int64_t n) {
 
 BfsGpuResult bfs_parts_gpu(GpuParts& out, GpuParts* in, Index source, const BfsGpuOptions& options) {
   check_search(out, in, source, options);
-  std::unique_lock turn(out.turn(), std::defer_lock);
-  std::unique_lock<std::mutex> other;
-  if (in && in != &out) {
-    other = std::unique_lock(in->turn(), std::defer_lock);
-    std::lock(turn, other);
-  } else {
-    turn.lock();
-  }
+  const GraphTurn turn(out, in);
   Together all(out.count());
   all.result.levels = result_of(out.vertices());
   if (options.predecessors) all.result.predecessors = result_of(out.vertices());

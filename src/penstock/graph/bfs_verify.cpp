@@ -31,9 +31,10 @@ void check_edges(const CsrView<One>& a, std::span<const Index> levels, std::vect
       for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {
         const auto v = to[k];
         if (level[v] == level[u] + 1) graph::claim_bit<true>(below.data(), v);
-        require(level[v] >= 0 && level[v] <= level[u] + 1,
-                "bfs: the edge " + std::to_string(u) + " -> " + std::to_string(v) + " leads from level " +
-                    std::to_string(level[u]) + " to level " + std::to_string(level[v]));
+        require(level[v] >= 0 && level[v] <= level[u] + 1, [&] {
+          return "bfs: the edge " + std::to_string(u) + " -> " + std::to_string(v) + " leads from level " +
+                 std::to_string(level[u]) + " to level " + std::to_string(level[v]);
+        });
       }
     }
     poll_interrupt();
@@ -42,10 +43,15 @@ void check_edges(const CsrView<One>& a, std::span<const Index> levels, std::vect
 
 void check_predecessor(const CsrView<One>& a, Index v, std::span<const Index> levels, Index p) {
   const auto level = levels[static_cast<std::size_t>(v)];
-  const auto what = "bfs: vertex " + std::to_string(v) + " has predecessor " + std::to_string(p);
-  if (level <= 0) return require(p == kNoPredecessor, what + ", but it has level " + std::to_string(level));
-  require(0 <= p && p < a.rows, what + ", which is not a vertex");
-  require(levels[static_cast<std::size_t>(p)] == level - 1, what + ", which is not one level up");
+  const auto what = [&](std::string_view fault) {
+    return "bfs: vertex " + std::to_string(v) + " has predecessor " + std::to_string(p) + ", " +
+           std::string(fault);
+  };
+  if (level <= 0)
+    return require(p == kNoPredecessor, [&] { return what("but it has level " + std::to_string(level)); });
+  require(0 <= p && p < a.rows, [&] { return what("which is not a vertex"); });
+  require(levels[static_cast<std::size_t>(p)] == level - 1,
+          [&] { return what("which is not one level up"); });
 }
 
 /// Every edge p -> v that the predecessors claim is looked for from p's side, so each row is read once.
@@ -64,8 +70,10 @@ void check_tree(const CsrView<One>& a, std::span<const Index> levels, std::span<
   for (std::int64_t v = 0; v < a.rows; ++v)
     require(
         levels[static_cast<std::size_t>(v)] <= 0 || graph::test_bit(confirmed.data(), static_cast<Index>(v)),
-        "bfs: vertex " + std::to_string(v) + " has predecessor " +
-            std::to_string(predecessors[static_cast<std::size_t>(v)]) + ", but there is no such edge");
+        [&] {
+          return "bfs: vertex " + std::to_string(v) + " has predecessor " +
+                 std::to_string(predecessors[static_cast<std::size_t>(v)]) + ", but there is no such edge";
+        });
 }
 
 }  // namespace
@@ -85,10 +93,12 @@ void bfs_verify(const CsrView<One>& out, Index source, std::span<const Index> le
   check_edges(out, levels, below);
   for (std::int64_t v = 0; v < out.rows; ++v) {
     const auto level = levels[static_cast<std::size_t>(v)];
-    require(level >= kUnreached, "bfs: " + level_of(levels, v) + ": -1 is the least");
-    require(level != 0 || v == source, "bfs: " + level_of(levels, v) + " and is not the source");
-    require(level <= 0 || graph::test_bit(below.data(), static_cast<Index>(v)),
-            "bfs: " + level_of(levels, v) + ", but there is no edge to it from the level above");
+    require(level >= kUnreached, [&] { return "bfs: " + level_of(levels, v) + ": -1 is the least"; });
+    require(level != 0 || v == source,
+            [&] { return "bfs: " + level_of(levels, v) + " and is not the source"; });
+    require(level <= 0 || graph::test_bit(below.data(), static_cast<Index>(v)), [&] {
+      return "bfs: " + level_of(levels, v) + ", but there is no edge to it from the level above";
+    });
   }
   if (!predecessors.empty()) check_tree(out, levels, predecessors);
 }

@@ -26,7 +26,12 @@ struct CcWork {
         counts(g.take<CcCounts>(1, "counters")) {}
 
   CcState state() const {
-    return {parent.size, parent.data, roots.data, ranks.data, pieces.data, counts.data};
+    return {.vertices = parent.size,
+            .parent = parent.data,
+            .roots = roots.data,
+            .ranks = ranks.data,
+            .pieces = pieces.data,
+            .counts = counts.data};
   }
 
   Array<Index> parent;
@@ -52,7 +57,7 @@ class Finder {
     gpu::flatten(s_, stream_);
     gpu::link_roots(view(out_), s_, count, stream_);
     gpu::flatten(s_, stream_);
-    if (both_) gpu::find_giant(view(out_), s_, stream_);
+    if (both_) gpu::find_giant(s_, stream_);
     each([&](GpuGraph& g) { gpu::link_sampled(view(g), s_, count, stream_); });
     each([&](GpuGraph& g) { gpu::link_lists(view(g), s_, access(g), count, stream_); });
   }
@@ -114,17 +119,12 @@ void check_pair(const GpuGraph& out, const GpuGraph* in) {
   require(in->where() == out.where(), "connected_components: the reversed edges are on another GPU");
 }
 
-/// The sample that a search has made serves as well as another.
-void make_sample(GpuGraph& g, int slots) {
-  if (slots > 0 && !g.view().sample) g.make_sample(slots, SampleOf::first);
-}
-
 void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& r) {
   const bool two = in && in != &out, trees = options.method == CcMethod::afforest;
   Finder find(out, in, options);
   if (trees) {
-    make_sample(out, options.sample);
-    if (two) make_sample(*in, options.sample);
+    if (options.sample > 0) out.make_any_sample(options.sample);
+    if (two && options.sample > 0) in->make_any_sample(options.sample);
   }
   if (options.count) out.clear_counts();
   if (options.count && two) in->clear_counts(), synchronize(in->stream());

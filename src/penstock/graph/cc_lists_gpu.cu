@@ -8,7 +8,8 @@
 // the lists of A and of A^T both): let v and w be the ends of an edge. If both end up in the giant tree, they are united,
 // whatever was read. If v does not, it was outside whenever it was asked, so all of its lists were read, and the edge with
 // them; likewise w. Where an edge is in one list alone, the end that has it may be inside and the other not: then no list
-// is left out (giant = -1).
+// is left out (giant = -1). Over several GPUs v and w may be asked by two of them, each with trees of its own: what is in
+// the giant tree of one is in it when all are merged, as all began with the same one.
 #include "penstock/graph/cc_forest_gpu.cuh"
 #include "penstock/graph/list_walk_gpu.cuh"
 
@@ -18,9 +19,10 @@ namespace {
 /// One tree for a vertex and all that is in its list.
 struct Unite {
   Index* parent;
+  Index first;
   Index here = 0;
 
-  __device__ void begin(Index v) { here = v; }
+  __device__ void begin(Index v) { here = first + v; }
   __device__ void operator()(Index u) { here = unite(parent, here, u); }
   __device__ void end(Index, bool) {}
 };
@@ -40,16 +42,16 @@ __global__ void __launch_bounds__(kThreads) walk_outside(ListView g, CcState s) 
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const Index giant = s.counts->giant;
   List list;
-  if (v < s.vertices && !is_inside(s.parent, Index(v), giant) && !has_whole(g, Index(v)))
+  if (v < g.vertices && !is_inside(s.parent, Index(s.first + v), giant) && !has_whole(g, Index(v)))
     list = list_of(g, Index(v));
   add_read(s.counts, list.size());
   cut_if_long(list, Index(v), s.pieces, &s.counts->pieces);
-  walk_each<A, Count>(list, Index(v), g.counts, Unite{s.parent});
+  walk_each<A, Count>(list, Index(v), g.counts, Unite{s.parent, Index(s.first)});
 }
 
 template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) walk_rest(ListView g, CcState s) {
-  walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, Unite{s.parent});
+  walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, Unite{s.parent, Index(s.first)});
 }
 
 /// All parents were roots when the round began. A hook that another replaces is made again in a later round, as every
@@ -72,7 +74,7 @@ __global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s) {
 
 template <Access A, bool Count>
 void link(const ListView& g, const CcState& s, Stream stream) {
-  launch(walk_outside<A, Count>, blocks_for(s.vertices), stream, g, s);
+  launch(walk_outside<A, Count>, blocks_for(g.vertices), stream, g, s);
   launch(walk_rest<A, Count>, kResident, stream, g, s);
 }
 

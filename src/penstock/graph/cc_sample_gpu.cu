@@ -8,16 +8,16 @@ namespace penstock::gpu {
 namespace {
 
 constexpr int kDraws = 1024;
-constexpr int kTries = 16;  // for a vertex with neighbours
+constexpr int kTries = 16;  // for a vertex that is no root: alone in its tree, most often
 
 __device__ std::int64_t vertex_of_thread() { return std::int64_t(blockIdx.x) * kThreads + threadIdx.x; }
 
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) hook(ListView g, CcState s) {
-  const auto v = vertex_of_thread();
-  const bool live = v < s.vertices;
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool live = i < g.vertices;
   Index low = Index(v);
-  first_neighbours<Count>(g, v, live, false, [&](Index u) { low = u < low ? u : low; });
+  first_neighbours<Count>(g, i, live, false, [&](Index u) { low = u < low ? u : low; });
   if (live) s.parent[v] = low;
 }
 
@@ -36,22 +36,22 @@ __global__ void __launch_bounds__(kThreads) flatten_all(CcState s) {
 
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) link_of_roots(ListView g, CcState s) {
-  const auto v = vertex_of_thread();
-  const bool root = v < s.vertices && s.parent[v] == v;
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool root = i < g.vertices && s.parent[v] == v;
   Index here = Index(v);
-  first_neighbours<Count>(g, v, root, false, [&](Index u) { here = unite(s.parent, here, u); });
+  first_neighbours<Count>(g, i, root, false, [&](Index u) { here = unite(s.parent, here, u); });
 }
 
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) link_of_outside(ListView g, CcState s) {
-  const auto v = vertex_of_thread();
-  const bool outside = v < s.vertices && s.parent[v] != s.counts->giant;
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool outside = i < g.vertices && s.parent[v] != s.counts->giant;
   Index here = Index(v);
-  first_neighbours<Count>(g, v, outside, true, [&](Index u) { here = unite(s.parent, here, u); });
+  first_neighbours<Count>(g, i, outside, true, [&](Index u) { here = unite(s.parent, here, u); });
 }
 
 /// One block. Roots of vertices drawn by a fixed rule; the one that most of them share, the smaller of two.
-__global__ void __launch_bounds__(kThreads) draw_giant(ListView g, CcState s) {
+__global__ void __launch_bounds__(kThreads) draw_giant(CcState s) {
   __shared__ Index roots[kDraws];
   __shared__ unsigned long long best;
   for (int i = int(threadIdx.x); i < kDraws; i += kThreads) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) draw_giant(ListView g, CcState s) {
     for (int t = 0; t < kTries && roots[i] < 0; ++t) {
       state = state * 6364136223846793005ull + 1442695040888963407ull;
       const auto v = std::int64_t((state >> 20) % static_cast<unsigned long long>(s.vertices));
-      if (g.offsets[v] < g.offsets[v + 1]) roots[i] = s.parent[v];
+      if (const Index above = s.parent[v]; above != v) roots[i] = above;
     }
   }
   if (threadIdx.x == 0) best = 0;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads) rank_roots(CcState s) {
 
 void hook_first(const ListView& g, const CcState& s, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  launch(count ? hook<true> : hook<false>, blocks_for(s.vertices), stream, g, s);
+  launch(count ? hook<true> : hook<false>, blocks_for(g.vertices), stream, g, s);
 }
 
 void plant(const CcState& s, Stream stream) {
@@ -118,17 +118,17 @@ void flatten(const CcState& s, Stream stream) {
 
 void link_roots(const ListView& g, const CcState& s, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  launch(count ? link_of_roots<true> : link_of_roots<false>, blocks_for(s.vertices), stream, g, s);
+  launch(count ? link_of_roots<true> : link_of_roots<false>, blocks_for(g.vertices), stream, g, s);
 }
 
-void find_giant(const ListView& g, const CcState& s, Stream stream) {
+void find_giant(const CcState& s, Stream stream) {
   const UseDevice use(stream.where);
-  launch(draw_giant, 1, stream, g, s);
+  launch(draw_giant, 1, stream, s);
 }
 
 void link_sampled(const ListView& g, const CcState& s, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  launch(count ? link_of_outside<true> : link_of_outside<false>, blocks_for(s.vertices), stream, g, s);
+  launch(count ? link_of_outside<true> : link_of_outside<false>, blocks_for(g.vertices), stream, g, s);
 }
 
 void number_trees(const CcState& s, Stream stream) {

@@ -28,8 +28,14 @@ Array<const std::byte> bytes_of(const Array<const Index>& a) {
 
 GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
                    const GpuGraphOptions& options)
-    : user_{offsets.owner, edges.owner}, stream_(Where{options.gpu}), all_offsets_(offsets) {
+    : user_{offsets.owner, edges.owner},
+      stream_(Where{options.gpu}),
+      all_offsets_(offsets),
+      given_(options.sample) {
   check_graph(offsets, edges);
+  require(given_.slots.size == given_.size * (offsets.size - 1),
+          "a sample of " + text(given_.slots.size) + " slots, " + text(given_.size) +
+              " a vertex, is not of " + text(offsets.size - 1) + " vertices");
   const ScopedTimer timer(&facts_.build_seconds);
   const auto all = offsets.size - 1, first = options.first;
   const auto count = options.count < 0 ? all - first : options.count;
@@ -141,8 +147,10 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   view_.sample = nullptr, view_.sample_size = 0;
   sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
   sample_asked_ = size, sample_kind_ = kind;
+  facts_.sample_given = false;
   const bool part = vertices() < all_vertices();
-  const bool degrees = part && kind == SampleOf::highest_degree;
+  const bool given = given_.size == choose_sample(vertices(), left(), size) && given_.kind == kind;
+  const bool degrees = part && kind == SampleOf::highest_degree && !given;
   const int slots = choose_sample(vertices(), left() - (degrees ? all_offsets_.bytes() : 0), size);
   if (slots == 0) return;
   Array<Offset> all;
@@ -152,9 +160,22 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   }
   auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
   sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
-  gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
+  if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
+  else gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
   synchronize(stream());
+  facts_.sample_given = given;
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
+}
+
+void GpuGraph::make_any_sample(int size) {
+  if (!view_.sample) make_sample(size, given_.size == size ? given_.kind : SampleOf::first);
+}
+
+NeighbourSample GpuGraph::sample_on_host() {
+  if (!view_.sample) return {};
+  const auto slots = allocate<std::uint32_t>(sample_.size);
+  copy_to(slots.data, sample_.data, sample_.bytes());
+  return {view_.sample_size, sample_kind_, slots};
 }
 
 void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {

@@ -4,12 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeindex>
 #include <unordered_map>
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/graph/gpu_lists.hpp"
+#include "penstock/graph/neighbour_sample.hpp"
 
 // Traversals of graphs whose edges exceed a GPU: offsets and vertices on the device, edges where there is room, read by
 // kernels in place (min-2020). The drivers of such traversals are compiled always and linked only where kernels are.
@@ -30,9 +32,6 @@ inline constexpr std::string_view kEdgePlacements[] = {"pinned", "host_alloc", "
                                                        "managed_accessed_by", "device"};
 inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)]; }
 
-/// Which neighbours a sample holds: those of highest degree, which a search finds visited first, or those stored first.
-enum class SampleOf : std::uint8_t { highest_degree, first };
-
 /// Which lists are cached: the longest, which many searches ask again and again, or the shortest, which waste most of the
 /// link: what is read of a list of d ids and as many weights of a byte is about 60 bytes more than the 5 d asked for.
 enum class CacheOf : std::uint8_t { longest, shortest };
@@ -42,12 +41,13 @@ struct GpuGraphOptions {
   std::optional<EdgePlacement> placement = {};  // empty: device where all fits the budget, else pinned
   std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
   std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
+  NeighbourSample sample = {};                  // of all vertices of this graph, where somebody has it
 };
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// What a search over several GPUs takes on each of them for every vertex of the graph: bitmaps and predecessors.
-inline constexpr std::int64_t kSharedVertexBytes = 5;
+/// What traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors, trees.
+inline constexpr std::int64_t kSharedVertexBytes = 9;
 
 struct GpuGraphFacts {
   int gpu = 0;
@@ -58,6 +58,7 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0;
   int sample_size = 0;
+  bool sample_given = false;  // it was not made, but is that of the options
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
   std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
@@ -96,10 +97,15 @@ class GpuGraph {
   /// For kernels; valid until the next make_*. Its counters are those of `counts()`.
   const ListView& view() const { return view_; }
 
-  /// `size` neighbours of every vertex in device memory: 4, 8 or 16 slots, by one ordered pass over the edges. Kept: a
-  /// call that finds as large a sample of the same kind does nothing. Takes fewer slots, or none, where they do not fit.
-  /// For a part, the offsets of the whole graph are on the device meanwhile.
+  /// `size` neighbours of every vertex in device memory: 4, 8 or 16 slots, by one ordered pass over the edges, or the
+  /// options' where it is of this size and kind. Kept: a call that finds as large a sample of the same kind does nothing.
+  /// Takes fewer slots, or none, where they do not fit. For a part, the offsets of the whole graph are on the device
+  /// while it is made.
   void make_sample(int size, SampleOf kind);
+  /// The same where any kind will do: nothing where there is a sample, the options', or the first neighbours.
+  void make_any_sample(int size);
+  /// A copy in host memory, of this part's vertices; its size is 0 where none has been made.
+  NeighbourSample sample_on_host();
   /// Copies of the longest or shortest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside
   /// kVertexBytes a vertex). Does nothing where there is a cache already or the edges are on the device.
   void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
@@ -159,6 +165,7 @@ class GpuGraph {
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;
   int sample_asked_ = 0;
+  NeighbourSample given_;  // of all vertices of the graph
   Array<Offset> list_begin_;
   Array<Index> cache_;
   Array<LinkCounts> counts_;
@@ -166,10 +173,11 @@ class GpuGraph {
   std::mutex turn_;
 };
 
-/// The turn of a traversal that uses one graph or two.
+/// The turn of a traversal that uses one graph or two (GpuGraph, GpuParts).
+template <class Graph>
 class GraphTurn {
  public:
-  GraphTurn(GpuGraph& a, GpuGraph* b) : a_(a.turn(), std::defer_lock) {
+  GraphTurn(Graph& a, std::type_identity_t<Graph>* b) : a_(a.turn(), std::defer_lock) {
     if (b && b != &a) {
       b_ = std::unique_lock<std::mutex>(b->turn(), std::defer_lock);
       std::lock(a_, b_);

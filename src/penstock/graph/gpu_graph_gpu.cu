@@ -9,35 +9,16 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr Offset kLook = 1 << 15;  // entries of a list that a sample is chosen from: one warp reads them
 constexpr std::int64_t kGrid = 132 * 8 * 4;  // blocks of passes in vertex order: several a multiprocessor
 constexpr int kWarps = kThreads / 32;
 
-using Key = unsigned long long;  // degree above, vertex below (smaller ones first)
-
-__device__ Key key_of(const Offset* offsets, Index v) {
-  const Offset degree = offsets[v + 1] - offsets[v];
-  return Key(degree < 0x7fffffff ? degree : 0x7fffffff) << 32 | (kNoVertex - std::uint32_t(v));
-}
-__device__ std::uint32_t vertex_of(Key key) { return kNoVertex - std::uint32_t(key); }
+using Key = SampleKey;
 
 /// The largest key of the warp.
 __device__ Key max_key(Key mine) {
   const unsigned high = __reduce_max_sync(kAll, unsigned(mine >> 32));
   const unsigned low = __reduce_max_sync(kAll, unsigned(mine >> 32) == high ? unsigned(mine) : 0u);
   return Key(high) << 32 | low;
-}
-
-template <int K>
-__device__ void insert(Key (&best)[K], Key key) {
-  if (key <= best[K - 1]) return;
-  best[K - 1] = key;
-#pragma unroll
-  for (int i = K - 1; i > 0; --i)
-    if (best[i] > best[i - 1]) {
-      const Key other = best[i];
-      best[i] = best[i - 1], best[i - 1] = other;
-    }
 }
 
 template <int K>
@@ -55,9 +36,10 @@ __global__ void __launch_bounds__(kThreads)
       if (whole && lane == K - 1) slot |= kWholeList;
     } else {
       Key best[K] = {};
-      const List list{g.edges, begin, end - begin < kLook ? end : begin + kLook, false};
-      walk<Access::aligned, false>(list, nullptr,
-                                   [&](Offset, Index u) { insert(best, key_of(all_offsets, u)); });
+      const List list{g.edges, begin, end - begin < kSampleLook ? end : begin + kSampleLook, false};
+      walk<Access::aligned, false>(list, nullptr, [&](Offset, Index u) {
+        insert_key(best, sample_key(all_offsets[u + 1] - all_offsets[u], u));
+      });
 #pragma unroll
       for (int r = 0; r < K; ++r) {
         const Key top = max_key(best[0]);

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -7,6 +8,22 @@
 #include <vector>
 
 namespace penstock {
+
+// How members bring together what each has, two and two, and the whole back to all: in rounds, so that no link carries
+// more than its share. In a round of the way in a member takes what another has gathered; the first ends with all. The way
+// back goes through the same pairs, last round first.
+
+constexpr int pair_rounds(int members) { return std::bit_width(static_cast<unsigned>(members - 1)); }
+/// Whom a member takes from on the way in, or -1.
+constexpr int pair_giver(int me, int round, int members) {
+  const int step = 1 << round;
+  return me % (2 * step) == 0 && me + step < members ? me + step : -1;
+}
+/// Whom it takes the whole from on the way back, or -1.
+constexpr int pair_returner(int me, int round) {
+  const int step = 1 << round;
+  return me % (2 * step) == step ? me - step : -1;
+}
 
 /// Host threads that work in step, one for each GPU; the first is the caller's. Where one fails, the others stop at their
 /// next meeting.

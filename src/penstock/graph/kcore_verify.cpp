@@ -24,9 +24,10 @@ void check_not_too_large(const CsrView<One>& a, std::span<const Index> cores) {
     const auto core = cores[static_cast<std::size_t>(v)];
     Offset strong = 0;
     for_row(a, v, [&](std::size_t u) { strong += cores[u] >= core; });
-    require(core >= 0 && strong >= core, "core numbers: vertex " + std::to_string(v) + " has core number " +
-                                             std::to_string(core) + ", but " + std::to_string(strong) +
-                                             " neighbours of at least that");
+    require(core >= 0 && strong >= core, [&] {
+      return "core numbers: vertex " + std::to_string(v) + " has core number " + std::to_string(core) +
+             ", but " + std::to_string(strong) + " neighbours of at least that";
+    });
   }
 }
 
@@ -59,9 +60,10 @@ void check_not_too_small(const CsrView<One>& a, std::span<const Index> cores) {
     if (i % 4096 == 0) poll_interrupt();
   }
   for (std::size_t v = 0; v < cores.size(); ++v)
-    require(gone[v], "core numbers: vertex " + std::to_string(v) + " has core number " +
-                         std::to_string(cores[v]) + ", but keeps " + std::to_string(left[v]) +
-                         " neighbours among those that should have more");
+    require(gone[v], [&] {
+      return "core numbers: vertex " + std::to_string(v) + " has core number " + std::to_string(cores[v]) +
+             ", but keeps " + std::to_string(left[v]) + " neighbours among those that should have more";
+    });
 }
 
 }  // namespace

@@ -58,8 +58,10 @@ void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t
     }
   }
   for (std::size_t v = 0; v < labels.size(); ++v)
-    require(seen[v], "strong components: vertex " + std::to_string(v) + " " + how +
-                         " the smallest vertex of label " + std::to_string(labels[v]) + " within that label");
+    require(seen[v], [&] {
+      return "strong components: vertex " + std::to_string(v) + " " + how + " the smallest vertex of label " +
+             std::to_string(labels[v]) + " within that label";
+    });
 }
 
 /// Takes away labels that no edge enters any more (Kahn 1962); a cycle stays.
@@ -85,8 +87,10 @@ void check_order(const CsrView<One>& a, std::span<const Index> labels, std::int6
         if (--entering[to] == 0) ready.push_back(to);
       });
   for (std::size_t label = 0; label < entering.size(); ++label)
-    require(entering[label] == 0, "strong components: label " + std::to_string(label) +
-                                      " lies on or behind a cycle through several labels");
+    require(entering[label] == 0, [&] {
+      return "strong components: label " + std::to_string(label) +
+             " lies on or behind a cycle through several labels";
+    });
 }
 
 }  // namespace

@@ -25,9 +25,7 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
   };
   const auto eps = static_cast<double>(std::numeric_limits<T>::epsilon());
 
-  auto norm = progress.residual(r, o.starts_at_zero);
-  double rho = 0, shadow_norm = 0;
-  int renewals = 0;
+  double norm = 0, rho = 0, shadow_norm = 0, renewals = 0;
   /// The shadow residual is r itself; p = r.
   const auto begin = [&](double residual) {
     sweep(n, 3, [&](std::int64_t f, std::int64_t count) {
@@ -36,9 +34,13 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
     });
     shadow_norm = residual, rho = residual * residual;
   };
-  progress.start(norm);
-  if (!progress.ended()) begin(norm);
-  while (!progress.ended() && progress.more()) {
+  if (!progress.load({&rho, &shadow_norm, &renewals}, {r, shadow, p})) {
+    norm = progress.residual(r, o.starts_at_zero);
+    progress.start(norm);
+    if (!progress.ended()) begin(norm);
+  }
+  const auto save = [&] { progress.save({rho, shadow_norm, renewals}, {r, shadow, p}); };
+  for (; !progress.ended() && progress.more(); save()) {
     precondition(p, p_hat);
     std::array<double, 1> rv{apply_dots<T>(a, p_hat, v, shadow.data(), sweep).wy};
     space.sum(rv);

@@ -26,10 +26,12 @@ class Column {
         z_(general_ ? work_[1] : r_),
         x_(x),
         space_(space) {
+    if (progress.load({&rz_}, {r_, p})) return;
     const auto norm = progress.residual(r_, o.starts_at_zero);
     progress.start(norm);
     if (!progress.ended()) begin();
   }
+  void save() { progress.save({rz_}, {r_, p}); }
   bool running() const { return !progress.ended() && progress.more(); }
   SolveResult finish() { return progress.finish(r_); }
 
@@ -112,7 +114,7 @@ SolveResult cg(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                const SolveOptions& o, const Space& space) {
   const Workspace<T> work(a.rows, 2);
   Column<T> column(a, m, b, x, work[0], work[1], o, space);
-  while (column.running())
+  for (; column.running(); column.save())
     column.step(apply_dots<T>(a, column.p, column.q, column.p.data(), column.progress.sweep).wy);
   return column.finish();
 }
@@ -126,6 +128,7 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
           "cg: b and x need as many vectors as there are right-hand sides");
   SolveOptions each = o;
   each.callback = nullptr;
+  require(o.checkpoints.every == 0, "cg: a state is kept of one right-hand side, not of several");
   const auto p = allocate<T>(static_cast<std::int64_t>(n * k) + 1),
              q = allocate<T>(static_cast<std::int64_t>(n * k) + 1);
   const auto slot = [n](const Array<T>& all, std::size_t i) { return std::span<T>(all.data + i * n, n); };
@@ -139,7 +142,8 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
   }
   for (std::int64_t iteration = 1; !running.empty(); ++iteration) {
     const bool together = a.apply_many && running.size() > 1;
-    if (together) a.apply_many({p.data, running.size() * n}, {q.data, running.size() * n});
+    if (together)
+      a.apply_many({p.data, running.size() * n}, {q.data, running.size() * n}, std::ssize(running));
     double worst = 0;
     for (auto* c : running) {
       if (together) {

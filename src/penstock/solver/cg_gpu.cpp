@@ -196,6 +196,7 @@ std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, st
   require(!m || m->rows == a.rows,
           "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
   require(keeps_vectors_on_device(m), "cg_gpu: M must be a diagonal");
+  if (o.checkpoints.every > 0) return std::nullopt;  // a state lies in host memory
   std::optional<DeviceCg<T>> solve;
   try {
     solve.emplace(a, m, b, x, o);

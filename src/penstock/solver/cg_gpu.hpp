@@ -17,7 +17,7 @@ std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diag
 
 /// Conjugate gradients as `cg`, with all vectors where A computes: b goes there once, x comes back once (and after each
 /// iteration where there is a callback). M is none or a diagonal one: keeps_vectors_on_device(m). b and x are in host
-/// memory. The same bits in every run. Nothing, and x as it was, where the device's memory does not hold the vectors.
+/// memory. The same bits in every run. Nothing, and x as it was, where the device's memory does not hold the vectors, or states are to be kept.
 template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                                   std::span<T> x, const SolveOptions& options);

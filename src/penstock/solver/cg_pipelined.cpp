@@ -74,11 +74,25 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
     });
   };
 
-  auto norm = progress.residual(whole(v.r), o.starts_at_zero);
-  progress.start(norm);
-  if (!progress.ended()) begin();
-  double gamma = 0, alpha = 0;  // of the iteration before; gamma = 0: the recurrences begin here
-  bool updated = false;         // an update's norm is still to come
+  double norm = 0, gamma = 0, alpha = 0;  // of the iteration before; gamma = 0: the recurrences begin here
+  const auto with_state = [&](auto&& use) {
+    const auto r = whole(v.r), w = whole(v.w), z = whole(v.z), s = whole(v.s), p = whole(v.p);
+    return pre ? use({r, w, z, s, p, whole(v.u), whole(v.q)}) : use({r, w, z, s, p});
+  };
+  using List = std::initializer_list<std::span<T>>;
+  const auto save = [&](List vectors) { progress.save({gamma, alpha}, vectors); };
+  if (with_state([&](List vectors) { return progress.load({&gamma, &alpha}, vectors); })) {
+    if (pre)
+      apply(*pre, v.w, v.m);  // what operators make at their first use may not be made while a sum travels
+    apply(a, v.m, v.n);
+    sweep(rows, pre ? 3 : 2, sums,
+          [&](std::int64_t f, std::int64_t count, double* s) { add_dots(v, f, count, s); });
+  } else {
+    norm = progress.residual(whole(v.r), o.starts_at_zero);
+    progress.start(norm);
+    if (!progress.ended()) begin();
+  }
+  bool updated = false;  // an update's norm is still to come
   while (!progress.ended()) {
     space.start(sums);
     if (pre) apply(*pre, v.w, v.m);
@@ -97,6 +111,7 @@ SolveResult pipelined_cg(const LinearOp<T>& a, const LinearOp<T>* pre, std::span
       gamma = 0;
       continue;
     }
+    with_state(save);
     if (!progress.more()) break;
     if (broken) {
       break_down(progress, sums[0], curvature);

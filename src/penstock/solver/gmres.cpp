@@ -134,7 +134,8 @@ template <class T>
 SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
                   const SolveOptions& o, const Space& space) {
   const auto n = a.rows;
-  const int kept = static_cast<int>(std::clamp<std::int64_t>(o.restart, 1, std::max<std::int64_t>(n, 1)));
+  const auto all = space.all_rows < 0 ? n : space.all_rows;
+  const int kept = static_cast<int>(std::clamp<std::int64_t>(o.restart, 1, std::max<std::int64_t>(all, 1)));
   Progress<T> progress(a, m, b, x, o, space);
   auto& sweep = progress.sweep;
   Basis<T> v(n, kept, sweep, space);
@@ -143,9 +144,12 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
   Triangle triangle(kept);
   std::vector<double> column(static_cast<std::size_t>(kept) + 1);
 
-  auto norm = progress.residual(v[0], o.starts_at_zero);
-  progress.start(norm);
-  while (!progress.ended() && progress.more()) {
+  double norm = 0;
+  if (!progress.load({&norm}, {v[0]})) {
+    norm = progress.residual(v[0], o.starts_at_zero);
+    progress.start(norm);
+  }
+  for (; !progress.ended() && progress.more(); progress.save({norm}, {v[0]})) {
     const auto scale = static_cast<T>(1 / norm);
     sweep(n, 2, [&](std::int64_t f, std::int64_t count) {
       for (auto i = f; i < f + count; ++i) v[0][i] *= scale;

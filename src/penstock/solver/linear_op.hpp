@@ -21,7 +21,7 @@ struct LinearOp {
   /// `apply` that also takes inner products of y while it is in the cache; may be empty.
   std::function<LocalDots(std::span<const T> x, std::span<T> y, const T* w)> apply_dots = {};
   /// Several vectors at once, one after the other in x and in y; may be empty.
-  std::function<void(std::span<const T> x, std::span<T> y)> apply_many = {};
+  std::function<void(std::span<const T> x, std::span<T> y, std::int64_t columns)> apply_many = {};
   /// Not empty: the operator is this diagonal matrix, and methods fold it into their own passes.
   Array<const T> diagonal = {};
   /// Least bytes that one application reads besides x, from now on; may be empty.
@@ -33,6 +33,9 @@ struct LinearOp {
 struct Space {
   std::function<void(std::span<double> sums)> start_sum = {};
   std::function<void()> finish_sum = {};
+  std::function<void(std::span<double> sums)> sum_now =
+      {};                      // both at once, where that is quicker; may be empty
+  std::int64_t all_rows = -1;  // of all who own any; negative: as many as here
 
   void start(std::span<double> sums) const {
     if (start_sum) start_sum(sums);
@@ -41,6 +44,7 @@ struct Space {
     if (finish_sum) finish_sum();
   }
   void sum(std::span<double> sums) const {
+    if (sum_now) return sum_now(sums);
     start(sums);
     finish();
   }

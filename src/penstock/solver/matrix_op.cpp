@@ -35,8 +35,8 @@ struct Product {
     }
   }
   /// Columns one after another, the matrix read once for all; but a stencil plan hardly reads it.
-  void run_many(std::span<const T> x, std::span<T> y) {
-    const auto n = a.rows, columns = std::ssize(x) / n;
+  void run_many(std::span<const T> x, std::span<T> y, std::int64_t columns) {
+    const auto n = a.rows;
     prepare();
     if (plans->chosen() != SpmvAlgorithm::stencil)
       return spmm<PlusTimes<T>, V>(a.view(), {x.data(), n, columns, 1, n}, {y.data(), n, columns, 1, n}, {});
@@ -65,7 +65,9 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
   op.rows = a.rows;
   op.apply = [product](std::span<const T> x, std::span<T> y) { product->run(x, y, nullptr); };
   if (product->in_core() && a.rows > 0)
-    op.apply_many = [product](std::span<const T> x, std::span<T> y) { product->run_many(x, y); };
+    op.apply_many = [product](std::span<const T> x, std::span<T> y, std::int64_t columns) {
+      product->run_many(x, y, columns);
+    };
   op.apply_dots = [product](std::span<const T> x, std::span<T> y, const T* w) {
     ProductDots<T> dots(w);
     product->run(x, y, &dots);

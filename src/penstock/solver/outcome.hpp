@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/solver/solve.hpp"
 
@@ -42,6 +43,31 @@ class Outcome {
     result_.residuals.push_back(norm), result_.residual = norm;
     ++result_.iterations;
     if (o_.callback) o_.callback(result_.iterations, norm);
+  }
+  /// Whether a state is to be kept now.
+  bool saves() const {
+    const auto done = result_.iterations - saved_;
+    return o_.checkpoints.every > 0 && !ended_ && done > 0 && (done >= o_.checkpoints.every || !more());
+  }
+  /// Adds what is known here to a method's state and has it kept.
+  void save(SolveState state) {
+    state.iterations = saved_ = result_.iterations;
+    state.residuals = result_.residuals;
+    state.scalars.insert(state.scalars.end(), {static_cast<double>(stale_), last_check_});
+    o_.checkpoints.save(state);
+  }
+  /// The reverse; false where there is none. A method's own scalars are then in state.scalars.
+  bool load(SolveState& state) {
+    if (ended_ || !o_.checkpoints.load) return false;
+    const auto own = state.scalars.size();
+    if (!o_.checkpoints.load(state)) return false;
+    require(state.scalars.size() == own + 2 && std::ssize(state.residuals) == state.iterations + 1,
+            "the state to go on from is not one of this method: " + std::to_string(state.scalars.size()) +
+                " scalars, not " + std::to_string(own + 2) + ", or a residual missing");
+    result_.iterations = saved_ = state.iterations;
+    result_.residuals = state.residuals, result_.residual = state.residuals.back();
+    stale_ = static_cast<int>(state.scalars[own]), last_check_ = state.scalars[own + 1];
+    return true;
   }
   /// x is current where it was not: for callbacks that want it (iteration 0 marks them).
   void cycle() {
@@ -121,6 +147,7 @@ class Outcome {
   SolveResult result_;
   bool ended_ = false;
   int stale_ = 0;
+  std::int64_t saved_ = 0;  // iterations at the last save
   double last_check_ = std::numeric_limits<double>::infinity();
   Clock::time_point begin_ = Clock::now();
 };

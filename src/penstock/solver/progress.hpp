@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "penstock/core/error.hpp"
 #include "penstock/solver/outcome.hpp"
@@ -52,6 +54,19 @@ class Progress : public Outcome {
     return std::sqrt(rr[0]);
   }
 
+  /// Keeps the method's state if that is due: x, these vectors and scalars are then enough to go on.
+  void save(std::initializer_list<double> scalars, std::initializer_list<std::span<T>> vectors) {
+    if (saves()) Outcome::save({.scalars = scalars, .vectors = bytes_of(vectors)});
+  }
+  /// Goes on from a state that was kept: x, the vectors and the scalars are overwritten. False: there is none.
+  bool load(std::initializer_list<double*> scalars, std::initializer_list<std::span<T>> vectors) {
+    SolveState state{.scalars = std::vector<double>(scalars.size()), .vectors = bytes_of(vectors)};
+    if (!Outcome::load(state)) return false;
+    auto from = state.scalars.begin();
+    for (double* scalar : scalars) *scalar = *from++;
+    return true;
+  }
+
   /// The recurrence says that it is done. True: the solve ends. False: the method starts anew from `r`, which now holds
   /// b - A x.
   bool verified(std::span<T> r) { return settles(residual(r)); }
@@ -64,6 +79,12 @@ class Progress : public Outcome {
   }
 
  private:
+  std::vector<std::span<std::byte>> bytes_of(std::initializer_list<std::span<T>> vectors) const {
+    std::vector<std::span<std::byte>> all{std::as_writable_bytes(x_)};
+    for (const auto v : vectors) all.push_back(std::as_writable_bytes(v));
+    return all;
+  }
+
   const LinearOp<T>& a_;
   std::span<const T> b_;
   std::span<T> x_;

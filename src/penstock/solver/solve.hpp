@@ -1,12 +1,32 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "penstock/solver/linear_op.hpp"
 
 namespace penstock {
+
+/// Where a method is between two iterations: enough to go on as if it had never stopped.
+struct SolveState {
+  std::int64_t iterations = 0;
+  std::vector<double> residuals = {};  // as SolveResult's
+  std::vector<double> scalars = {};    // the same on every process
+  std::vector<std::span<std::byte>>
+      vectors;  // the method's memory: x and others, the rows that this process owns
+};
+
+/// States kept in case that a solve is cut short. A method says how many scalars and vectors its state has.
+struct Checkpoints {
+  std::int64_t every =
+      0;  // iterations (GMRES: and then at the end of a cycle); also when they run out. 0: never
+  std::function<void(const SolveState&)> save = {};
+  /// Called once, before the first iteration: fills the vectors in place and the rest, or returns false to begin anew.
+  std::function<bool(SolveState&)> load = {};
+};
 
 struct SolveOptions {
   double rtol = 1e-5, atol = 0;  // done when norm(b - A x) <= max(rtol norm(b), atol)
@@ -15,6 +35,7 @@ struct SolveOptions {
   bool starts_at_zero = false;  // x is zero on entry: the first product is saved
   /// After each iteration; x is current in CG and BiCGStab, and after each cycle of GMRES.
   std::function<void(std::int64_t iteration, double residual)> callback = {};
+  Checkpoints checkpoints = {};  // of one right-hand side with vectors on the CPU
 };
 
 /// Why a solve ended.

@@ -1,0 +1,188 @@
+"""A rank's part of a distributed matrix on a GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._device_vectors import _empty_like, _hand_over
+from penstock._place import as_place
+from penstock._place import device as device_place
+from penstock._products import _number, on_gpu, product_type
+from penstock._schedules import InCore, Streamed, as_schedule
+
+if TYPE_CHECKING:
+    from penstock.dist._matrix import csr_array
+
+__all__ = ["GpuOptions", "GpuPart", "gpu_halo_names"]
+
+_LIBRARIES = {
+    "nccl": ("nccl/lib", "libnccl.so.2"),
+    "nvshmem": ("nvshmem/lib", "libnvshmem_host.so.3"),
+}
+
+
+def gpu_halo_names() -> tuple[str, ...]:
+    """How entries of x can travel between GPUs: what `ps.dist.csr_array(..., device=, halo=)` takes besides "auto".
+
+    Through host memory, as in Cardellini, Fanfarillo and Filippone (2014): "sync" (the whole vector), "gather" (a
+    kernel packs, the indices are copied each time), "pinned" (indices and buffers in pinned memory), "index_standard"
+    (indices on the GPU), "index_pinned" (and the kernel writes to pinned memory). By an MPI that knows of GPUs:
+    "device" (packed), "device_indexed" (a derived type); PENSTOCK_GPU_AWARE=1 insists. From GPU to GPU: "peer" (the
+    neighbour's memory is read in place; between processes of one machine as peer_packed), "peer_packed", "nccl",
+    "nvshmem" (processes only).
+
+    >>> import penstock as ps
+    >>> "peer" in ps.dist.gpu_halo_names()
+    True
+    """
+    return tuple(_core.gpu_halo_names())
+
+
+def _offer(name: str) -> None:
+    """Tells the core where pip put a library; the loader's own path is tried where pip has none."""
+    folder, file = _LIBRARIES[name]
+    try:
+        spec = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        library = Path(root) / folder / file
+        if library.is_file():
+            _core.offer_library(name, str(library))
+            return
+
+
+@dataclass(frozen=True)
+class GpuOptions:
+    """What csr_array's arguments say of a GPU."""
+
+    gpu: int
+    halo: str
+    streamed: bool
+
+    @classmethod
+    def of(cls, device: Any, halo: str, schedule: Any) -> GpuOptions:
+        place = as_place(device)
+        if place.memory not in ("device", "host"):
+            raise ValueError(f"device={device!r}: ps.device(n), or ps.host for the CPU as a device")
+        if halo != "auto" and halo not in gpu_halo_names():
+            raise ValueError(
+                f"halo={halo!r} is none of auto, {', '.join(gpu_halo_names())}, which are those for a device"
+            )
+        how = InCore() if schedule is None else as_schedule(schedule)
+        if not isinstance(how, (InCore, Streamed)):
+            raise ValueError(
+                f"schedule={schedule!r}: with a device the local block is in core or streamed"
+            )
+        gpu = place.ordinal if place.memory == "device" else -1
+        return cls(gpu, halo, isinstance(how, Streamed))
+
+
+class GpuPart:
+    """Products and CG of `matrix`, computed by this rank's GPU."""
+
+    def __init__(self, matrix: csr_array, options: GpuOptions) -> None:
+        if options.halo in _LIBRARIES:
+            _offer(options.halo)
+        self._matrix, self._options = matrix, options
+        self._core = _core.dist_on_gpu(matrix._core, options.gpu, options.halo, options.streamed, 0)
+
+    @property
+    def device(self) -> Any:
+        from penstock._place import host
+
+        return device_place(self._options.gpu) if self._options.gpu >= 0 else host
+
+    def times(self) -> dict[str, Any]:
+        return {"strategy": self._core.halo or self._options.halo, **self._core.times()}
+
+    def clear_times(self) -> None:
+        self._core.clear_times()
+
+    def _ready(self, v: Any, name: str, size: int, dtype: np.dtype | None = None) -> Any:
+        """An array that the core takes: one on a GPU as it is, all else as NumPy's, converted."""
+        if not on_gpu(v):
+            v = np.asarray(v)
+            if dtype is not None:
+                v = np.ascontiguousarray(v, dtype=dtype)
+        elif dtype is not None and np.dtype(str(v.dtype).removeprefix("torch.")) != dtype:
+            raise TypeError(
+                f"{name} is {v.dtype}: {dtype} is needed, and nothing is converted on a GPU"
+            )
+        if tuple(v.shape) != (size,):
+            raise ValueError(f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries")
+        if on_gpu(v):
+            _hand_over(v)
+        return v
+
+    def dot(self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any) -> Any:
+        rows, cols = self._matrix.local_shape
+        x = self._ready(x, "x", cols)
+        dtype = product_type(
+            self._matrix.dtype, np.dtype(str(x.dtype).removeprefix("torch.")), semiring
+        )
+        x = self._ready(x, "x", cols, dtype)
+        if out is None:
+            if beta is not None:
+                raise ValueError("beta is given without out: there is nothing to add to")
+            out = _empty_like(x, rows) if on_gpu(x) else np.empty(rows, dtype)
+        elif isinstance(out, np.ndarray):
+            if semiring == "or_and" and out.dtype == np.bool_:
+                out = out.view(np.uint8)
+            if out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
+                raise ValueError(f"out must be {dtype}, C-contiguous and writable")
+        out = self._ready(out, "out", rows, dtype)
+        boolean = semiring == "or_and"
+        alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+        xs, ys = (
+            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v for v in (x, out)
+        )
+        _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
+        return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
+
+    def cg(self, b: Any, x0: Any, rtol: float, atol: float, maxiter: int | None, M: Any) -> Any:
+        """x beside b, where the vectors stay from one iteration to the next on the GPU."""
+        from penstock.dist._agree import any_rank
+        from penstock.dist._preconditioners import _inverse_diagonal
+        from penstock.linalg._info import make_info
+
+        a = self._matrix
+        if a.shape[0] != a.shape[1]:
+            raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
+        rows = a.local_shape[0]
+        single = (
+            a.dtype != np.float64 and np.dtype(str(b.dtype).removeprefix("torch.")) == np.float32
+        )
+        wide, guess = any_rank(a.comm, [not single, x0 is not None])
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        rhs = self._ready(b, "b", rows, dtype)
+        x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
+        if x0 is not None:
+            x[:] = self._ready(x0, "x0", rows, dtype)
+        elif guess:
+            x[:] = 0
+        if on_gpu(x):
+            _hand_over(x)
+        diagonal = None if M is None else _inverse_diagonal(a, dtype, "Jacobi")[1]
+        options = {
+            "rtol": float(rtol),
+            "atol": float(atol),
+            "maxiter": 10 * max(a.shape[0], 1) if maxiter is None else int(maxiter),
+            "restart": 20,
+            "starts_at_zero": not guess,
+            "callback": None,
+        }
+        result = _core.dist_gpu_cg(self._core, rhs, x, diagonal, options)
+        info = make_info(result, self)
+        info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"
+        return x, info
+
+    @property
+    def matrix_bytes(self) -> int:
+        return self._matrix.nbytes

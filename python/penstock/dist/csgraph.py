@@ -1,0 +1,289 @@
+"""Graph algorithms over a `ps.dist.csr_array` read as an adjacency matrix: an entry (i, j) is an edge from i to j.
+
+Every function is collective: all ranks call it with the same arguments, and get the results of the vertices that they
+own, in the order of `D.rows`. Results are those of `ps.csgraph` on one process, however the graph is shared out. Who
+owns a row owns the vertex; a matrix whose columns have other owners (a grid's) gets a second copy that has not.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock.csgraph.page_rank import _number
+
+__all__ = ["bfs", "connected_components", "pagerank", "verify_pagerank"]
+
+_DIRECTIONS = ("auto", "top_down", "bottom_up")
+# Turning a graph around, with its entries sent to other ranks, takes about as long as following its edges this often.
+_COST = 5
+
+
+def bfs(
+    D: Any,
+    source: int = 0,
+    *,
+    return_predecessors: bool = False,
+    direction: str = "auto",
+    return_info: bool = False,
+) -> Any:
+    """Levels of a breadth-first search: the least number of edges from `source` to each vertex.
+
+    Parameters
+    ----------
+    D : ps.dist.csr_array of shape (n, n)
+        A stored entry (i, j) is an edge from i to j; values are not read.
+    source : int
+        A vertex by its number in the whole graph.
+    return_predecessors : bool
+    direction : "auto", "top_down" or "bottom_up"
+        "auto": bottom-up in levels where that looks at fewer edges. "bottom_up": in all levels, a baseline; it turns
+        the graph around at once where its pattern is not symmetric.
+    return_info : bool
+
+    Returns
+    -------
+    levels : int32 array, one entry for each vertex owned here; 0 for the source and -1 where there is no path.
+    predecessors : int64 array of the same shape, where asked for
+        The smallest-numbered vertex one level up with an edge to each vertex, by its number in the whole graph; -9999,
+        SciPy's mark, for the source and where there is no path.
+    info : dict, where asked for
+        "reached" vertices, "depth" and levels found "bottom_up", the same on all ranks; "messages" and "bytes" that
+        this rank sent to find the levels, and how many messages were "lists" and "bitmaps" of vertices.
+
+    Levels and predecessors are the same on any number of ranks.
+
+    Raises ValueError for a matrix that is not square, a source outside it and a direction that is unknown; TypeError
+    for a source that is no integer.
+
+    Each rank follows the edges of its vertices and tells owners whom it has met, each vertex once (Buluc, Madduri,
+    "Parallel breadth-first search on distributed memory systems", SC 2011, section 3.1). Bottom-up steps (Beamer,
+    Buluc, Asanovic, Patterson, "Distributed memory breadth-first search revisited", MTAAP 2013) need the edges into
+    each vertex: the graph itself where its pattern is symmetric, found at the first call; otherwise formed, once, after
+    some searches that would have gained from them, and kept with D.
+    """
+    _check_name("direction", direction, _DIRECTIONS)
+    try:
+        start = operator.index(source)
+    except TypeError:
+        raise TypeError(f"source={source!r} is not a vertex: give an integer") from None
+    graph = _graph(D, "bfs")
+    if not 0 <= start < D.shape[0]:
+        raise ValueError(f"source={start} is outside a graph of {D.shape[0]} vertices")
+    known = _kept(D)
+    turned = graph if _symmetric(D) else known.get("graph_transpose")
+    missed = known.get("missed_edges", 0) > _COST * D.nnz
+    if turned is None and (missed or direction == "bottom_up"):
+        turned = known["graph_transpose"] = graph.transpose()
+    before = graph.traffic()
+    through = turned if turned is not None and turned is not graph else None
+    before_in = through.traffic() if through else None
+    levels, predecessors, info = _core.dist_bfs(
+        graph, turned, start, bool(return_predecessors), _DIRECTIONS.index(direction)
+    )
+    known["missed_edges"] = known.get("missed_edges", 0) + info.pop("missed")
+    out: tuple[Any, ...] = (levels,)
+    if return_predecessors:
+        out += (predecessors,)
+    if return_info:
+        for name, count in graph.traffic().items():
+            info[name] = count - before[name]
+        if through:
+            for name, count in through.traffic().items():
+                info[name] += count - before_in[name]
+        out += (info,)
+    return out if len(out) > 1 else levels
+
+
+def connected_components(D: Any, return_labels: bool = True) -> Any:
+    """Weakly connected components: there is a path when directions are ignored.
+
+    Parameters
+    ----------
+    D : ps.dist.csr_array of shape (n, n)
+        A stored entry (i, j) is an edge from i to j; values are not read.
+    return_labels : bool
+
+    Returns
+    -------
+    count : int, of the whole graph.
+    labels : int64 array, one entry for each vertex owned here, where asked for
+        0..count-1, in the order of each component's smallest vertex. The same on any number of ranks.
+
+    Raises ValueError for a matrix that is not square.
+
+    Ranks unite what their own edges connect; the pieces between them by FastSV (Zhang, Azad, Hu, "FastSV: a
+    distributed-memory connected component algorithm with fast convergence", PP 2020, section 3).
+    """
+    count, labels = _core.dist_components(_graph(D, "connected_components"))
+    return (count, labels) if return_labels else count
+
+
+def pagerank(
+    D: Any,
+    alpha: float = 0.85,
+    *,
+    personalization: Any = None,
+    dangling: Any = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    nstart: Any = None,
+    weighted: bool = True,
+    return_info: bool = False,
+) -> Any:
+    """PageRank: where a walker is found who follows edges and, with probability 1 - alpha, jumps instead.
+
+    Parameters
+    ----------
+    D : ps.dist.csr_array of shape (n, n)
+        A stored entry (i, j) is an edge from i to j, its value how often it is taken among those of i.
+    alpha : float from 0 to 1
+        The probability of following an edge.
+    personalization, dangling, nstart : dict of vertex: weight, or array of the entries owned here, optional
+        As for `ps.csgraph.pagerank`: where jumps lead, where a walker goes from a vertex without edges, and where to
+        start. A dict names vertices of the whole graph, and is the same on all ranks. Scaled to sum 1 over all ranks.
+    tol : float
+        Ends where a step changes the ranks by less in all: the sum over |new - old| of the whole graph.
+    max_iter : int
+    weighted : bool
+        False: values are not read, all edges of a vertex are taken alike.
+    return_info : bool
+        True: also return what happened, and do not raise where max_iter was not enough.
+
+    Returns
+    -------
+    ranks : float64 array, one entry for each vertex owned here; of sum 1 over all ranks.
+    info : dict, where asked for, of "iterations" (int), "change" (float, of the last step) and "converged" (bool): the
+        same on all ranks.
+
+    Agrees with `ps.csgraph.pagerank` within rounding: the same steps, with sums over all ranks.
+
+    Raises RuntimeError where max_iter steps were not enough; ValueError where a weight is negative, NaN or infinite,
+    for a vector that is no distribution, and for a matrix that is not square.
+
+    The power method (Page et al. 1999, section 2), by products with D.T (with D where it is a symmetric pattern).
+    """
+    alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
+    steps = operator.index(max_iter)
+    if steps < 0:
+        raise ValueError(f"max_iter={max_iter} must be zero or more")
+    product, out, symmetric = _ranked(D, weighted)
+    ranks, iterations, change, converged = _core.dist_pagerank(
+        product,
+        out,
+        _distribution(D, personalization, "personalization"),
+        _distribution(D, dangling, "dangling"),
+        _distribution(D, nstart, "nstart"),
+        alpha,
+        tol,
+        steps,
+        symmetric,
+    )
+    if return_info:
+        return ranks, {"iterations": iterations, "change": change, "converged": converged}
+    if not converged:
+        raise RuntimeError(
+            f"pagerank: after max_iter={steps} steps the ranks still change by {change:.3g}, tol is {tol:g}: "
+            "raise one of them, or take what is there with return_info=True"
+        )
+    return ranks
+
+
+def verify_pagerank(
+    D: Any,
+    ranks: Any,
+    alpha: float = 0.85,
+    *,
+    personalization: Any = None,
+    dangling: Any = None,
+    tol: float = 1e-6,
+    weighted: bool = True,
+) -> None:
+    """Raises ValueError on all ranks, saying what is wrong, unless `ranks` (the entries owned here) are not negative,
+    add up to 1, and one step changes them by less than `tol` in all. Parameters as for `pagerank`."""
+    product, out, symmetric = _ranked(D, weighted)
+    _core.dist_pagerank_verify(
+        product,
+        out,
+        np.ascontiguousarray(ranks, dtype=np.float64),
+        _distribution(D, personalization, "personalization"),
+        _distribution(D, dangling, "dangling"),
+        _number(alpha, "alpha", 1.0),
+        _number(tol, "tol", math.inf),
+        symmetric,
+    )
+
+
+def _kept(D: Any) -> dict[str, Any]:
+    """What graph algorithms derive from D, kept with it."""
+    return vars(D).setdefault("_graph", {})
+
+
+def _check_name(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, known))}")
+
+
+def _graph(D: Any, what: str) -> Any:
+    """What searches of D share, made at the first call."""
+    graph = _kept(D).get("graph")
+    if graph is None:
+        graph = _kept(D)["graph"] = _core.DistGraph(D._core, what)
+    return graph
+
+
+def _symmetric(D: Any) -> bool:
+    known = _kept(D).get("symmetric_pattern")
+    if known is None:
+        known = _kept(D)["symmetric_pattern"] = _graph(D, "graph").has_symmetric_pattern()
+    return known
+
+
+def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
+    """The matrix that is multiplied, the weights out of each vertex owned here, whether it is a symmetric pattern."""
+    pattern = not weighted or D.dtype == np.bool_
+    name = f"pagerank_{'pattern' if pattern else 'weighted'}"
+    known = _kept(D).get(name)
+    if known is None:
+        if pattern and D.dtype != np.bool_:
+            product = _graph(D, "pagerank").pattern(D._core)
+        else:
+            product = _core.dist_aligned(D._core, "pagerank")
+        known = product, _core.dist_out_weights(product), pattern and _symmetric(D)
+        _kept(D)[name] = known
+    return known
+
+
+def _distribution(D: Any, given: Any, name: str) -> np.ndarray | None:
+    """The part owned here of a vector that adds up to 1 over all ranks."""
+    if given is None:
+        return None
+    n, rows = D.shape[0], D.rows
+    if isinstance(given, Mapping):
+        part = np.zeros(len(rows))
+        place = {int(v): k for k, v in enumerate(rows)}
+        for v, weight in given.items():
+            if not 0 <= operator.index(v) < n:
+                raise ValueError(f"{name} names vertex {v}, outside a graph of {n} vertices")
+            if v in place:
+                part[place[v]] = weight
+    else:
+        part = np.ascontiguousarray(given, dtype=np.float64)
+    if part.shape != (len(rows),):
+        raise ValueError(f"{name} has shape {part.shape} for {len(rows)} vertices owned here")
+    bad = ~((part >= 0) & np.isfinite(part))
+    if bad.any():
+        k = int(bad.argmax())
+        raise ValueError(
+            f"{name} of vertex {rows[k]} is {part[k]}: not a finite number of zero or more"
+        )
+    total = np.array([part.sum()])
+    D.comm.all_reduce(total, "sum")
+    if n and not 0 < total[0] < math.inf:
+        raise ValueError(f"{name} adds up to {total[0]}: it needs a positive entry")
+    return part / total[0] if n else part

@@ -1,0 +1,415 @@
+"""Krylov solvers and preconditioners for matrices that ranks share out: `penstock.linalg` over a `ps.dist.csr_array`.
+
+Every rank calls the same function with its own entries of b and gets its own entries of x; `info` is the same on all.
+Sums have the same bits on every rank, so that all take the same decisions; against one rank they differ by rounding.
+
+>>> import numpy as np, penstock as ps
+>>> A = ps.generate.laplacian((30, 30))
+>>> def work(comm):
+...     D = ps.dist.csr_array(A, comm)
+...     x, info = ps.dist.linalg.cg(D, np.ones(len(D.rows)), rtol=1e-8, M="schwarz")
+...     return D.collect(x), int(info)
+>>> x, info = ps.dist.run(work, 3)[0]
+>>> info, bool(np.linalg.norm(A @ x - 1) <= 1.001e-8 * 30)
+(0, True)
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._convert import as_array
+from penstock.dist._agree import agreed, any_rank, require_same, total
+from penstock.dist._checkpoint import Checkpoint, checksum
+from penstock.dist._preconditioners import (
+    IC0,
+    ILU0,
+    AdditiveSchwarz,
+    BlockJacobi,
+    Chebyshev,
+    Jacobi,
+    by_name,
+)
+from penstock.linalg._info import SolveInfo, join, make_info
+from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
+from penstock.linalg.krylov import _count, _tolerance, _vector
+
+__all__ = [
+    "IC0",
+    "ILU0",
+    "AdditiveSchwarz",
+    "BlockJacobi",
+    "Chebyshev",
+    "Jacobi",
+    "SolveInfo",
+    "bicgstab",
+    "cg",
+    "gmres",
+    "pipecg",
+]
+
+Callback = Callable[[np.ndarray], object]
+EVERY = 100  # iterations from one checkpoint to the next
+
+
+def _preconditioner(m: Any, a: Any, dtype: np.dtype, symmetric: bool) -> Any:
+    """The core's operator, of this rank's rows. Making one may be collective; what M is, all ranks have agreed on."""
+    if m is None:
+        return None
+    n = len(a.rows)
+    if isinstance(m, str):
+        m = by_name(m, a, dtype, symmetric)
+    elif type(m) is type(a):
+        return _core.dist_op(m._core, dtype.name, PREPARE_AFTER)
+
+    def make() -> Any:
+        local = m if hasattr(m, "_native_op") else as_matrix(m)
+        if tuple(local.shape) != (n, n):
+            raise ValueError(
+                f"M has shape {tuple(local.shape)}: this rank owns {n} rows, so give what takes ({n},)"
+            )
+        return as_op(local, dtype, True, "M")
+
+    return agreed(a.comm, make)
+
+
+def _kind_of(m: Any) -> str:
+    return m if isinstance(m, str) else type(m).__name__
+
+
+def _solve(
+    method: str,
+    A: Any,
+    b: Any,
+    x0: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    M: Any,
+    callback: Any,
+    prepare: bool,
+    checkpoint: Any,
+    checkpoint_every: int,
+    restart: int | None = None,
+    legacy: bool = False,
+    many: bool = False,
+) -> tuple[np.ndarray, SolveInfo]:
+    """`callback(x, residual, iteration, norm of b)` is called after each iteration."""
+    comm, n, owned = A.comm, max(A.shape[0], 1), len(A.rows)
+    path = None if checkpoint is None else os.fspath(checkpoint)
+
+    def check() -> dict[str, float]:
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(f"A has shape {A.shape}: a solver needs a square matrix")
+        _vector(b, owned, real_dtype(A, as_array(b)), "b", many)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback={callback!r} is not callable")
+        if path is not None and as_array(b).ndim == 2 and as_array(b).shape[1] != 1:
+            raise ValueError(
+                "checkpoint= keeps the state of one right-hand side: solve b's columns one by one"
+            )
+        columns = as_array(b).shape[1] if as_array(b).ndim == 2 else 1
+        if columns == 0:
+            raise ValueError(f"b has shape {as_array(b).shape}: there is no right-hand side")
+        return {
+            "the solver": zlib.crc32(method.encode()),
+            "the kind of M": zlib.crc32(_kind_of(M).encode()),
+            "checkpoint": zlib.crc32(str(path).encode()),
+            "checkpoint_every": _count(checkpoint_every, EVERY, "checkpoint_every"),
+            "the number of b's columns": columns,
+            "rtol": _tolerance(rtol, "rtol"),
+            "atol": _tolerance(atol, "atol"),
+            "maxiter": _count(maxiter, 10 * n, "maxiter"),
+            "restart": min(_count(restart, 20, "restart"), n),
+        }
+
+    given = agreed(comm, check)
+    require_same(comm, given)
+    # float64 where it is on some rank, and the rest of what no rank can tell alone.
+    wide, guess, legacy = any_rank(
+        comm, [real_dtype(A, as_array(b)) == np.float64, x0 is not None, legacy]
+    )
+    dtype = np.dtype(np.float64 if wide else np.float32)
+
+    def vectors() -> tuple[np.ndarray, np.ndarray]:
+        rhs = _vector(b, owned, dtype, "b", many)
+        x = np.zeros_like(rhs) if x0 is None else _vector(x0, owned, dtype, "x0", many).copy()
+        if x.shape != rhs.shape:
+            raise ValueError(f"x0 has shape {np.shape(x0)}, b has {rhs.shape}: give the same")
+        return rhs, x
+
+    rhs, x = agreed(comm, vectors)
+    not_zero = any_rank(comm, rhs.any(axis=0))
+    x[..., ~not_zero if rhs.ndim == 2 else not not_zero[0]] = 0  # whatever x0: as in SciPy
+    norm = np.sqrt(total(comm, float(np.vdot(rhs.astype(np.float64), rhs.astype(np.float64)))))
+
+    op = _core.dist_op(A._core, dtype.name, PREPARE_AFTER if prepare else -1)
+    m = _preconditioner(M, A, dtype, method in ("cg", "pipecg"))
+    kept = int(given["restart"])
+    settings: dict[str, Any] = {
+        "rtol": given["rtol"],
+        "atol": given["atol"],
+        "maxiter": int(given["maxiter"]) * (kept if method == "gmres" and not legacy else 1),
+        "restart": kept,
+        "starts_at_zero": not (guess and any_rank(comm, x.any())[0]),
+        "callback": None,
+        "checkpoint_every": 0,
+    }
+    if callback is not None:
+        settings["callback"] = lambda iteration, residual: callback(x, residual, iteration, norm)
+    if rhs.ndim == 2:
+        return x, _solve_columns(A, op, m, rhs, x, settings)
+    states = None
+    if path is not None:
+        rows = np.asarray(A.rows, dtype=np.int64)
+        about = {
+            "method": method,
+            "M": "none" if M is None else _kind_of(M),
+            "rows": A.shape[0],
+            "nonzeros": int(A.nnz),
+            "dtype": dtype.name,
+            "restart": kept if method == "gmres" else 0,
+            "checksum of b": checksum(comm, rows, rhs),
+        }
+        states = Checkpoint(comm, path, rows, about)
+        settings.update(
+            checkpoint_every=int(given["checkpoint_every"]), save=states.save, load=states.load
+        )
+    (result,) = _core.dist_solve(method, A._core, op, m, rhs, x, 1, settings)
+    info = make_info(result, op)
+    if states is not None:
+        info.resumed = states.resumed
+        if info.converged:
+            states.remove()
+    return x, info
+
+
+def _solve_columns(
+    a: Any, op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
+) -> SolveInfo:
+    """Columns one after the other in memory, as the core has them; x receives the result at each callback, too."""
+    k = rhs.shape[1]
+    columns = np.ascontiguousarray(x.T).reshape(-1)
+    call = settings["callback"]
+
+    def bring_back(*at: Any) -> None:
+        x[:] = columns.reshape(k, -1).T
+        call(*at)
+
+    if call is not None:
+        settings = {**settings, "callback": bring_back}
+    b = np.ascontiguousarray(rhs.T).reshape(-1)
+    results = _core.dist_solve("cg", a._core, op, m, b, columns, k, settings)
+    x[:] = columns.reshape(k, -1).T
+    return join([make_info(r, op) for r in results])
+
+
+def _plain(callback: Callback | None) -> Any:
+    if callback is None or not callable(callback):
+        return callback
+    return lambda x, residual, iteration, norm: callback(x)
+
+
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    prepare: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+) -> tuple[np.ndarray, SolveInfo]:
+    """Solves A x = b by conjugate gradients, for a symmetric positive definite A that ranks share out. Collective.
+
+    Parameters
+    ----------
+    A : ps.dist.csr_array
+        Real, n x n, rows and columns with the same owners; that it is symmetric is not checked.
+    b : array of shape (rows owned here,), (.., 1) or (.., k)
+        This rank's entries, in the order of A.rows. k right-hand sides share each product and its exchange.
+    x0 : array of b's shape, optional
+        This rank's entries of the first guess; zero where it is None, also on some ranks only.
+    rtol, atol, maxiter
+        As for ps.linalg.cg: of the whole vectors. The same on all ranks.
+    M : preconditioner, optional
+        One of this module (AdditiveSchwarz, IC0, Jacobi ...), its name ("jacobi", "block_jacobi", "ilu0", "ic0",
+        "chebyshev", "schwarz"), another ps.dist.csr_array, or what turns this rank's entries of r into those of z: a
+        matrix or an object with shape (rows owned here, rows owned here) and matvec.
+    callback : function of x, called after each iteration, optional
+        With this rank's entries, which change: copy them to keep them. May be given on some ranks only. What it raises
+        on one rank ends the solve on all.
+    prepare : bool
+        As for ps.linalg.cg, of each rank's own block.
+    checkpoint : path of a folder, optional
+        Every `checkpoint_every` iterations, and when maxiter is reached, all ranks write their entries of the state
+        there; what is there always is one whole state. A later call with the same matrix, b, method and M goes on from
+        it, with any number of ranks and any partition; with the same ones, to the same bits. x0 is then not used.
+        The folder is removed when a solve converges. All ranks need to see it (a shared file system).
+
+    Returns
+    -------
+    x : array of b's shape, float32 where A and b are on all ranks, else float64: this rank's entries
+    info : SolveInfo, the same on all ranks but for seconds, vector_bytes and matrix_bytes, which are this rank's
+        info.resumed is the iteration that a checkpoint let it go on from, 0 without.
+
+    Raises, on all ranks, ValueError for shapes, NaN or infinity in b or x0, arguments that differ between ranks, and a
+    checkpoint of another solve or one that is broken; OSError where a checkpoint cannot be written; CommError where a
+    rank is lost.
+    """
+    if A._gpu is not None:
+        plain = M is None or M == "jacobi" if isinstance(M, (str, type(None))) else False
+        others = callback is not None or checkpoint is not None or not plain
+        if not any_rank(A.comm, [others or as_array(b).ndim != 1])[0]:
+            return A._gpu.cg(b, x0, rtol, atol, maxiter, M)
+    return _solve(
+        "cg",
+        A,
+        b,
+        x0,
+        rtol,
+        atol,
+        maxiter,
+        M,
+        _plain(callback),
+        prepare,
+        checkpoint,
+        checkpoint_every,
+        many=True,
+    )
+
+
+def pipecg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    prepare: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+) -> tuple[np.ndarray, SolveInfo]:
+    """Pipelined conjugate gradients (Ghysels and Vanroose 2014, algorithm 4): `cg`'s parameters and results, one
+    right-hand side.
+
+    One sum over all ranks an iteration, which travels while M and A are applied; `cg` has two that it waits for, and
+    moves fewer bytes. Its recurrences lose more digits; the true residual is checked at the end.
+    """
+    return _solve(
+        "pipecg",
+        A,
+        b,
+        x0,
+        rtol,
+        atol,
+        maxiter,
+        M,
+        _plain(callback),
+        prepare,
+        checkpoint,
+        checkpoint_every,
+    )
+
+
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    prepare: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+) -> tuple[np.ndarray, SolveInfo]:
+    """Stabilised biconjugate gradients (van der Vorst 1992) for a general A that ranks share out: `cg`'s parameters
+    with one right-hand side. M is applied from the right; `info` as ps.linalg.bicgstab's."""
+    return _solve(
+        "bicgstab",
+        A,
+        b,
+        x0,
+        rtol,
+        atol,
+        maxiter,
+        M,
+        _plain(callback),
+        prepare,
+        checkpoint,
+        checkpoint_every,
+    )
+
+
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callable[..., object] | None = None,
+    callback_type: str | None = None,
+    prepare: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+) -> tuple[np.ndarray, SolveInfo]:
+    """Restarted GMRES (Saad and Schultz 1986) for a general A that ranks share out: `cg`'s parameters with one
+    right-hand side, and restart, maxiter and callback_type as ps.linalg.gmres has them.
+
+    "x" calls back with this rank's entries. maxiter counts iterations where some rank gives a callback of type
+    "legacy", cycles otherwise. States are kept at the end of the first cycle that ends `checkpoint_every` iterations or
+    more after the one before.
+    """
+
+    def call(x: np.ndarray, residual: float, iteration: int, norm: float) -> None:
+        if callback_type == "x":
+            if iteration == 0:
+                callback(x)  # type: ignore[misc]
+        elif iteration > 0:
+            callback(residual / (norm or 1.0))  # type: ignore[misc]
+
+    def check() -> None:
+        if callback_type not in (None, "x", "pr_norm", "legacy"):
+            raise ValueError(
+                f"callback_type={callback_type!r} is unknown: choose 'x', 'pr_norm' or 'legacy'"
+            )
+
+    agreed(A.comm, check)
+    legacy = callback is not None and callback_type in (None, "legacy")
+    wanted = call if callable(callback) else callback
+    return _solve(
+        "gmres",
+        A,
+        b,
+        x0,
+        rtol,
+        atol,
+        maxiter,
+        M,
+        wanted,
+        prepare,
+        checkpoint,
+        checkpoint_every,
+        restart=restart,
+        legacy=legacy,
+    )

@@ -1,0 +1,207 @@
+// Distributed matrices on GPUs: products and CG with vectors there.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/dist.hpp"
+#include "penstock/bind/linear_op.hpp"
+#include "penstock/bind/product.hpp"
+#include "penstock/bind/solve_call.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/dist/bounded_wait.hpp"
+#include "penstock/dist/dist_product_gpu.hpp"
+#include "penstock/kernel/sweep.hpp"
+#include "penstock/solver/dist_cg_gpu.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
+using AnyResult = nb::ndarray<nb::ndim<1>, nb::c_contig>;
+
+/// Vectors that are elsewhere are staged in memory that is taken once.
+struct DistGpu {
+  std::variant<std::shared_ptr<DistProductGpu<One>>, std::shared_ptr<DistProductGpu<float>>,
+               std::shared_ptr<DistProductGpu<double>>>
+      any;
+  Where where;
+  std::shared_ptr<OwnedStream> stream;
+  std::shared_ptr<OwnedEvent> done;
+  Array<std::byte> x, y;
+};
+
+template <class F>
+decltype(auto) visit(const DistGpu& g, F&& f) {
+  return std::visit([&](const auto& product) -> decltype(auto) { return f(*product); }, g.any);
+}
+
+DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool streamed, std::int64_t device_memory) {
+  const nb::gil_scoped_release release;
+  DistGpu g{.any = {},
+            .where = Where{gpu},
+            .stream = std::make_shared<OwnedStream>(Where{gpu}),
+            .done = std::make_shared<OwnedEvent>(Where{gpu}),
+            .x = {},
+            .y = {}};
+  std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& p) {
+    g.any = std::make_shared<DistProductGpu<V>>(
+        p->matrix(), DistGpuOptions{.where = g.where, .halo = halo, .streamed = streamed, .device_memory = device_memory});
+  }, a.any);
+  return g;
+}
+
+/// Whether an array is where this rank computes. What its library has queued on the default stream is waited for.
+bool is_here(const DistGpu& g, const void* data) {
+  const auto place = place_of(data);
+  if (place.memory == Memory::device || place.memory == Memory::managed) {
+    const Where gpu{place.ordinal};
+    const UseDevice use(gpu);
+    synchronize(Stream{nullptr, gpu});
+  }
+  if (!g.where.is_gpu()) return can_read(g.where, place);
+  return place == device_place(g.where);
+}
+
+std::byte* staged(const DistGpu& g, Array<std::byte>& area, std::int64_t bytes) {
+  if (area.size < bytes || !area.data) area = allocate<std::byte>(bytes, device_place(g.where));
+  return area.data;
+}
+
+template <class S, class V>
+bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring, const nb::object& alpha,
+                 const nb::object& beta, int times) {
+  using T = typename S::value_type;
+  const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
+  if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  require(y.dtype() == nb::dtype<T>(), "distributed product: x and y differ in type");
+  const auto scale = scale_of<S>(alpha, beta);
+  const void* from = x.data();
+  void* to = y.data();
+  const nb::gil_scoped_release release;
+  auto& product = **found;
+  const auto x_bytes = product.matrix().cols() * std::int64_t(sizeof(T)), y_bytes = product.matrix().rows() * std::int64_t(sizeof(T));
+  const Stream stream = *g.stream;
+  const bool x_here = is_here(g, from), y_here = is_here(g, to);
+  auto* xs = x_here ? const_cast<std::byte*>(static_cast<const std::byte*>(from)) : staged(g, g.x, x_bytes);
+  auto* ys = y_here ? static_cast<std::byte*>(to) : staged(g, g.y, y_bytes);
+  try {
+    if (!x_here) copy_async(xs, from, x_bytes, stream);
+    if (!y_here && !(scale.beta == S::zero())) copy_async(ys, to, y_bytes, stream);
+    for (int i = 0; i < times; ++i)
+      product.template multiply<S>(reinterpret_cast<const T*>(xs), reinterpret_cast<T*>(ys), scale, stream);
+    record(*g.done, stream);
+    synchronize_with(*product.matrix().comm, *g.done, "a distributed product");  // other ranks may have failed
+    if (!y_here) copy_async(to, ys, y_bytes, stream);
+    synchronize(stream);
+  } catch (...) {
+    product.abandon();
+    drain(stream);  // the caller's arrays may go
+    throw;
+  }
+  return true;
+}
+
+void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring, const nb::object& alpha,
+             const nb::object& beta, int times) {
+  visit(g, [&](const auto& p) {
+    require(std::int64_t(x.shape(0)) == p.matrix().cols() && std::int64_t(y.shape(0)) == p.matrix().rows(),
+            "distributed product: this rank has " + std::to_string(p.matrix().cols()) + " entries of x and " +
+                std::to_string(p.matrix().rows()) + " of y; the arrays have " + std::to_string(x.shape(0)) + " and " +
+                std::to_string(y.shape(0)));
+  });
+#define X(S, V) \
+  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times)) return;
+  PENSTOCK_FOR_EACH_DIST(X)
+#undef X
+  throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
+}
+
+template <class T, class V>
+bool try_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object& diagonal, const nb::dict& options,
+            nb::dict& out) {
+  const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
+  if (!found || b.dtype() != nb::dtype<T>()) return false;
+  auto& product = **found;
+  const auto n = product.matrix().rows();
+  require(std::int64_t(b.shape(0)) == n && std::int64_t(x.shape(0)) == n && x.dtype() == b.dtype(),
+          "cg: b and x need this rank's " + std::to_string(n) + " rows, and one type");
+  const auto o = options_of(options);
+  const void *from = b.data(), *scales = nullptr;
+  void* to = x.data();
+  AnyVector d;
+  if (!diagonal.is_none()) {
+    d = nb::cast<AnyVector>(diagonal);
+    require(std::int64_t(d.shape(0)) == n && d.dtype() == b.dtype(), "cg: M's diagonal needs this rank's rows, and b's type");
+    scales = d.data();
+  }
+  SolveResult result;
+  {
+    const nb::gil_scoped_release release;
+    const Stream stream = *g.stream;
+    const auto bytes = n * std::int64_t(sizeof(T));
+    const DeviceVectors<T> here(n, scales ? 3 : 2, g.where);
+    is_here(g, from), is_here(g, to);
+    if (scales) is_here(g, scales);
+    copy_async(here[0], from, bytes, stream);
+    if (!o.starts_at_zero) copy_async(here[1], to, bytes, stream);
+    if (scales) copy_async(here[2], scales, bytes, stream);
+    DeviceOp<T> a{.rows = n, .cols = product.matrix().cols(), .where = g.where};
+    a.apply = [&](const T* p, T* q, Stream s) { product.template multiply<PlusTimes<T>>(p, q, {}, s); };
+    try {
+      result = dist_cg_gpu<T>(a, *product.matrix().comm, scales ? here[2] : nullptr, here[0], here[1], o, stream,
+                              [&] { product.abandon(); });
+      copy_async(to, here[1], bytes, stream);
+      synchronize(stream);
+    } catch (...) {
+      drain(stream);
+      throw;
+    }
+  }
+  out = as_dict(result);
+  return true;
+}
+
+nb::dict solve_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object& diagonal, const nb::dict& options) {
+  nb::dict out;
+  if (try_cg<float, One>(g, b, x, diagonal, options, out) || try_cg<double, One>(g, b, x, diagonal, options, out) ||
+      try_cg<float, float>(g, b, x, diagonal, options, out) || try_cg<double, float>(g, b, x, diagonal, options, out) ||
+      try_cg<double, double>(g, b, x, diagonal, options, out))
+    return out;
+  throw Error(Errc::not_compiled, "cg: vectors of float32 or float64 that hold the matrix's values");
+}
+
+nb::dict times(const DistGpu& g) {
+  const auto& t = visit(g, [](auto& p) -> const DistTimes& { return p.times(); });
+  nb::dict d;
+  d["local"] = t.local, d["halo"] = t.halo, d["exchange"] = t.exchange, d["wait"] = t.wait;
+  d["seconds"] = t.seconds, d["setup"] = t.setup, d["products"] = t.products;
+  d["sent_bytes"] = t.sent_bytes, d["received_bytes"] = t.received_bytes, d["messages"] = t.messages;
+  d["pack"] = t.pack, d["copy"] = t.copy;
+  return d;
+}
+
+}  // namespace
+
+void dist_gpu(nb::module_& m) {
+  using nb::arg;
+  nb::class_<DistGpu>(m, "DistGpu", "A rank's part of a distributed matrix on its GPU.")
+      .def_prop_ro("gpu", [](const DistGpu& g) { return g.where.gpu; })
+      .def_prop_ro("halo", [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.halo_name(); }); })
+      .def_prop_ro("device_bytes", [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.device_bytes(); }); })
+      .def("times", times)
+      .def("clear_times", [](const DistGpu& g) { visit(g, [](auto& p) { p.clear_times(); }); });
+  m.def("dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
+        "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
+  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
+        arg("times") = 1, "`times` queues so many in a row, as a solver does: for measurements.");
+  m.def("dist_gpu_cg", solve_cg, arg("g"), arg("b"), arg("x"), arg("diagonal").none(), arg("options"));
+  m.def("gpu_halo_names", [] {
+    std::vector<std::string> names;
+    for (const auto n : gpu_halo_names()) names.emplace_back(n);
+    return names;
+  }, "The strategies for vectors on GPUs, without \"auto\".");
+  m.def("offer_library", [](const std::string& name, const std::string& path) { offer_library(name, path); }, arg("name"), arg("path"),
+        "Where \"nccl\" or \"nvshmem\" is; opened when first needed.");
+}
+
+}  // namespace penstock::bind

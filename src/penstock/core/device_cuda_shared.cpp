@@ -1,0 +1,86 @@
+// What processes of one machine share of a GPU, and what GPUs of one process do (CUDA's inter-process communication).
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "penstock/core/check_cuda.hpp"
+#include "penstock/core/device_impl.hpp"
+
+namespace penstock::cuda {
+namespace {
+
+static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(GpuHandle) &&
+              sizeof(cudaIpcEventHandle_t) == sizeof(GpuHandle));
+
+using PointerAttribute = CUresult(void*, CUpointer_attribute, CUdeviceptr);
+/// The driver's, which the runtime has loaded; the extension does not link it.
+PointerAttribute* pointer_attribute() {
+  static auto* const found = [] {
+    void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return driver ? reinterpret_cast<PointerAttribute*>(dlsym(driver, "cuPointerGetAttribute")) : nullptr;
+  }();
+  return found;
+}
+
+}  // namespace
+
+bool peers_reach(const void* p) {
+  auto* const ask = pointer_attribute();
+  // Legacy IPC is for exactly what cudaMalloc gave: peer access enabled later holds for this memory and for no other.
+  int yes = 0;
+  return ask &&
+         ask(&yes, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, reinterpret_cast<CUdeviceptr>(p)) ==
+             CUDA_SUCCESS &&
+         yes != 0;
+}
+
+GpuHandle share_memory(const void* allocation) {
+  GpuHandle out;
+  cudaIpcMemHandle_t handle;
+  check(cudaIpcGetMemHandle(&handle, const_cast<void*>(allocation)));
+  std::memcpy(&out, &handle, sizeof out);
+  return out;
+}
+
+std::shared_ptr<void> open_memory(const GpuHandle& from, Where who) {
+  const UseDevice use(who);
+  cudaIpcMemHandle_t handle;
+  std::memcpy(&handle, &from, sizeof handle);
+  void* p = nullptr;
+  check(cudaIpcOpenMemHandle(&p, handle, cudaIpcMemLazyEnablePeerAccess));
+  return {p, [who](void* q) {
+            int before = 0;
+            cudaGetDevice(&before);
+            cudaSetDevice(who.gpu);
+            if (cudaIpcCloseMemHandle(q) != cudaSuccess) cudaGetLastError();
+            cudaSetDevice(before);
+          }};
+}
+
+Event make_shared_event(Where where) {
+  const UseDevice use(where);
+  cudaEvent_t e;
+  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming | cudaEventInterprocess));
+  return {e, where};
+}
+
+GpuHandle share_event(Event event) {
+  GpuHandle out;
+  cudaIpcEventHandle_t handle;
+  check(cudaIpcGetEventHandle(&handle, static_cast<cudaEvent_t>(event.handle)));
+  std::memcpy(&out, &handle, sizeof out);
+  return out;
+}
+
+Event open_event(const GpuHandle& from, Where who) {
+  const UseDevice use(who);
+  cudaIpcEventHandle_t handle;
+  std::memcpy(&handle, &from, sizeof handle);
+  cudaEvent_t e;
+  check(cudaIpcOpenEventHandle(&e, handle));
+  return {e, who};
+}
+
+}  // namespace penstock::cuda

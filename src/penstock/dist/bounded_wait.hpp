@@ -1,0 +1,44 @@
+#pragma once
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "penstock/comm/comm.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+
+/// Returns when done() says so. Throws Error{comm} when another rank has failed, and when nothing has come within
+/// comm.timeout() seconds; `what` says what was waited for.
+template <class Done>
+void wait_until(Comm& comm, Done&& done, std::string_view what) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kSpins = 2000;  // some 20 us: a neighbour that is about to arrive
+  constexpr auto kLook = std::chrono::milliseconds(5);
+  for (int i = 0; i < kSpins; ++i)
+    if (done()) return;
+  const auto start = Clock::now();
+  auto looked = start;
+  while (!done()) {
+    std::this_thread::yield();
+    const auto now = Clock::now();
+    if (now - looked < kLook) continue;
+    looked = now;
+    comm.wait({});  // throws where a rank has failed
+    if (std::chrono::duration<double>(now - start).count() > comm.timeout())
+      throw Error(Errc::comm, "rank " + std::to_string(comm.rank()) + " has waited " +
+                                  std::to_string(static_cast<long>(comm.timeout())) + " s for " +
+                                  std::string(what) + ": another rank has not come this far, or has ended");
+  }
+}
+
+/// As synchronize(event), for work that may wait for other ranks.
+inline void synchronize_with(Comm& comm, Event event, std::string_view what) {
+  wait_until(
+      comm, [&] { return is_done(event); }, what);
+}
+
+/// Throws on every rank what is wrong on one: `why` is empty where nothing is. Collective.
+void require_everywhere(Comm& comm, const std::string& why, std::string_view what);
+
+}  // namespace penstock

@@ -1,0 +1,99 @@
+#pragma once
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "penstock/dist/dist_csr.hpp"
+#include "penstock/dist/dist_product.hpp"
+#include "penstock/dist/gpu_clock.hpp"
+#include "penstock/dist/halo_gpu.hpp"
+#include "penstock/dist/sums_gpu.hpp"
+#include "penstock/kernel/spmv_gpu.hpp"
+#include "penstock/schedule/stream_plan.hpp"
+
+namespace penstock {
+
+struct DistGpuOptions {
+  Where where = {};           // this rank's device; the CPU is one, too
+  std::string halo = "auto";  // of gpu_halo_names(), or "auto"
+  /// The owned rows of the local block stay in host memory and travel block by block (what fits is kept): for parts that
+  /// the GPU's memory does not hold. All else of the matrix is on the GPU.
+  bool streamed = false;
+  std::int64_t device_memory = 0;  // for the streamed block, in bytes; 0: what is free
+};
+
+/// The products of a matrix that is shared out, each part on a GPU, with x and y there. The exchange of x travels while the
+/// local block is multiplied. Every rank calls the same products in the same order. One thread at a time.
+template <class V>
+class DistProductGpu {
+ public:
+  /// Copies this rank's part to its GPU. Exchanges are made when a product first needs them; throws what make_gpu_halo
+  /// throws, Error{out_of_memory} where the part does not fit. Collective.
+  DistProductGpu(DistCsr<V> a, DistGpuOptions options);
+
+  /// y = alpha A x + beta y over S, ordered on the stream; x has cols() entries, y rows(), on this rank's device, and they
+  /// do not overlap. The host waits for neighbours, but for its own device only where the exchange goes through the host
+  /// or the matrix is streamed. Collective.
+  template <Semiring S>
+  void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+
+  /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
+  /// will not come, where that can be ended. No product is possible afterwards.
+  void abandon() noexcept;
+
+  const DistCsr<V>& matrix() const { return a_; }
+  Where where() const { return options_.where; }
+  std::int64_t device_bytes() const { return device_bytes_; }  // of the matrix
+  const std::string& halo_name() const {
+    return strategy_;
+  }  // what "auto" chose; empty before the first product
+  /// By the GPU's clock; waits for the products that have been queued.
+  const DistTimes& times();
+  void clear_times();
+
+ private:
+  /// For vectors of one entry size.
+  struct Links {
+    SpmvGpuPlan own, foreign, halo_own, halo_foreign;
+    std::unique_ptr<GpuHalo> x;
+    std::unique_ptr<SumsGpu> sums;
+    Array<std::byte> part;  // products of halo rows, before they are added
+  };
+  struct Marks {
+    explicit Marks(Where w) : begun(w), local(w), arrived(w), done(w) {}
+    StreamMark begun, local, arrived, done;
+    bool open = false;  // not yet counted
+  };
+  struct Streaming;
+
+  template <class T>
+  Array<const T> copied(const Array<const T>& from);
+  void compress_halo();
+  CsrView<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last, Offset first_nnz,
+                     Offset last_nnz) const;
+  Links& links(std::int64_t entry_bytes);
+  Marks& next_marks();
+  void settle(Marks& m);
+  template <Semiring S>
+  void add_halo(Links& l, CsrView<V> rows, const SpmvGpuPlan& plan, const Index* row_ids,
+                typename S::value_type alpha, typename S::value_type* y, Stream stream);
+
+  DistCsr<V> a_;
+  DistGpuOptions options_;
+  Csr<V> local_, halo_;  // on the device; local_ has no owned rows where they are streamed
+  CsrView<V> own_view_, foreign_view_, halo_own_view_, halo_foreign_view_;
+  Array<const Index> halo_rows_;                   // of y, then of the foreign rows from 0 on
+  std::int64_t halo_own_ = 0;                      // how many of y
+  bool any_ghosts_ = false, any_foreign_ = false;  // on any rank
+  std::int64_t device_bytes_ = 0;
+  std::string strategy_;
+  std::shared_ptr<Streaming> streaming_;
+  OwnedStream setup_;
+  std::map<std::int64_t, Links> links_;
+  std::vector<std::unique_ptr<Marks>> marks_;
+  std::size_t next_ = 0;
+  DistTimes times_;
+};
+
+}  // namespace penstock

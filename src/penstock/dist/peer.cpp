@@ -1,0 +1,102 @@
+#include "penstock/dist/peer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string>
+
+#include "penstock/dist/bounded_wait.hpp"
+
+namespace penstock {
+namespace {
+
+using Name = std::array<char, 96>;
+
+std::vector<Name> gather_names(Comm& comm, const std::string& mine) {
+  Name own{};
+  mine.copy(own.data(), own.size() - 1);
+  std::vector<Name> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(own.data(), sizeof own, all.data());
+  return all;
+}
+
+std::string machine_name() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::array<char, 48> host{};
+  gethostname(host.data(), host.size() - 1);
+  return std::string(host.data()) + " " + boot;
+}
+
+}  // namespace
+
+void require_peers(const HaloContext& context, std::string_view strategy) {
+  auto& comm = *context.comm;
+  const auto mine = static_cast<std::int64_t>(context.where.gpu);
+  std::vector<std::int64_t> gpus(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(&mine, sizeof mine, gpus.data());
+  std::string why;
+  for (const int rank : context.plan->receive_ranks) {
+    const Where theirs{static_cast<int>(gpus[static_cast<std::size_t>(rank)])};
+    if (context.where.is_gpu() != theirs.is_gpu()) {
+      why = "some ranks compute on GPUs and some on the CPU: give all of them a device=";
+    } else if (context.where.is_gpu()) {
+      try {
+        if (!enable_peer(context.where, theirs))
+          why = "GPU " + std::to_string(mine) + " does not reach the memory of GPU " +
+                std::to_string(theirs.gpu) + " (nvidia-smi topo -p2p r): choose index_pinned";
+      } catch (const Error& e) {
+        why = e.what();
+      }
+    }
+  }
+  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
+}
+
+bool on_one_machine(Comm& comm) {
+  const auto names = gather_names(comm, machine_name());
+  return std::all_of(names.begin(), names.end(), [&](const Name& n) { return n == names[0]; });
+}
+
+std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
+  auto& comm = *context.comm;
+  std::string why, mine;
+  if (!context.where.is_gpu()) {
+    why = "the vectors are in host memory: give a device=";
+  } else {
+    try {
+      mine = machine_name() + " " + gpu_info(context.where.gpu).bus;
+    } catch (const Error& e) {
+      why = e.what();
+    }
+  }
+  auto names = gather_names(comm, mine);
+  std::sort(names.begin(), names.end());
+  if (why.empty() && std::adjacent_find(names.begin(), names.end()) != names.end())
+    why = "two ranks share a GPU, and this strategy needs one for each: choose peer or index_pinned";
+  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
+  std::string all;
+  for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
+    all += std::string(name.data()) + "\n";
+  return all;
+}
+
+std::vector<std::int64_t> places_at_others(Comm& comm, const CommPlan& plan, bool ghosts) {
+  const auto& tell = ghosts ? plan.receive_ranks : plan.send_ranks;
+  const auto& hear = ghosts ? plan.send_ranks : plan.receive_ranks;
+  auto told = ghosts ? plan.receive_offsets : plan.send_offsets;
+  std::vector<std::int64_t> heard(hear.size());
+  std::vector<Message> out, in;
+  for (std::size_t i = 0; i < tell.size(); ++i)
+    out.push_back({tell[i], reinterpret_cast<std::byte*>(&told[i]), sizeof(std::int64_t)});
+  for (std::size_t i = 0; i < hear.size(); ++i)
+    in.push_back({hear[i], reinterpret_cast<std::byte*>(&heard[i]), sizeof(std::int64_t)});
+  const auto exchange = comm.persistent(std::move(out), std::move(in));
+  exchange->start();
+  exchange->finish();
+  return heard;
+}
+
+}  // namespace penstock

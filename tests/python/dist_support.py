@@ -1,0 +1,51 @@
+"""Random matrices, partitions and ranks for the tests of distributed matrices."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock import _core
+
+RANKS = (1, 2, 3, 4, 8)
+PARTITIONS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
+HALOS = tuple(_core.halo_names())
+SECONDS = 60  # a wait that takes longer is a hang
+
+
+def run(f, ranks, *args):
+    """`ps.dist.run` with a short patience."""
+    return ps.dist.run(f, ranks, *args, timeout=SECONDS)
+
+
+@st.composite
+def matrices(draw, dtypes=(np.bool_, np.float32, np.float64), square=None):
+    """Small ones: of no rows, no columns, no entries, with empty and with long rows."""
+    rows, cols = draw(st.integers(0, 12)), draw(st.integers(0, 12))
+    if draw(st.booleans()) if square is None else square:
+        cols = rows
+    pairs = st.tuples(st.integers(0, max(rows - 1, 0)), st.integers(0, max(cols - 1, 0)))
+    entries = draw(st.lists(pairs, max_size=50 if rows and cols else 0))
+    row, col = np.array(entries, np.int64).reshape(-1, 2).T
+    if draw(st.booleans()):
+        row = np.where(row % 3 == 0, 0, row)  # a long row, that bins split
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    values = np.random.default_rng(len(entries)).standard_normal(len(entries))
+    return ps.csr_array((values.astype(dtype), (row, col)), shape=(rows, cols), dtype=dtype)
+
+
+def partition_of(name, a):
+    """`name`, or owners where it is "owners": ranks without rows among them."""
+    if name == "label_propagation" and a.shape[0] != a.shape[1]:
+        return "balanced"
+    return name
+
+
+def random_owners(a, ranks, seed):
+    return np.random.default_rng(seed).integers(0, ranks, a.shape[0], dtype=np.int32)
+
+
+def close(y, wanted, a):
+    """Sums in another order: a few roundings of the largest term, of the type that multiplies."""
+    tolerance = 1e-4 if np.asarray(wanted).dtype == np.float32 else 1e-10
+    assert y.dtype == np.asarray(wanted).dtype
+    np.testing.assert_allclose(y, wanted, rtol=tolerance, atol=tolerance * max(1, a.nnz))

@@ -1,0 +1,103 @@
+"""Ranks with a device of their own, where the CPU is the device: the code of GPU ranks but for kernels and events."""
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock import _core
+
+HERE = [
+    *["sync", "gather", "pinned", "index_standard", "index_pinned"],
+    *["device", "device_indexed", "peer", "peer_packed"],
+]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+@pytest.mark.parametrize("halo", [*HERE, "auto"])
+def test_every_strategy(halo, ranks):
+    A = ps.generate.laplacian((30, 31))
+    x = np.random.default_rng(1).integers(-8, 9, A.shape[1]).astype(np.float64)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, halo=halo)
+        mine = D.share(x)
+        for k in range(3):
+            D @ (mine * k)
+        assert D.device == ps.host
+        return D.collect(D @ mine), D.halo
+
+    for y, times in ps.dist.run(work, ranks):
+        np.testing.assert_array_equal(y, A @ x)
+        assert times["products"] == 4
+        assert times["strategy"] in (HERE if ranks > 1 else [halo])
+
+
+@pytest.mark.parametrize("partition", ["balanced", "grid", "bins"])
+@pytest.mark.parametrize("schedule", [None, ps.Streamed()])
+def test_partitions_and_schedules(partition, schedule):
+    A = ps.generate.rmat(8, seed=7).astype(np.float64)
+    x, w = np.random.default_rng(4).integers(-4, 5, (2, A.shape[1])).astype(np.float64)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition, schedule=schedule)
+        out = D.share(w, of="y").copy()
+        D.dot(D.share(x), out, alpha=2.0, beta=3.0)
+        back = D.T @ D.share(w, of="y")  # the CPU's
+        return D.collect(out), D.collect(back, of="x")
+
+    for y, back in ps.dist.run(work, 4):
+        np.testing.assert_array_equal(y, 2 * (A @ x) + 3 * w)
+        np.testing.assert_array_equal(back, A.T @ w)
+
+
+@pytest.mark.parametrize("semiring", ["plus_times", "min_plus", "or_and"])
+def test_semirings(semiring):
+    A = ps.generate.rmat(7, seed=3)
+    x = np.random.default_rng(4).integers(0, 2, A.shape[1])
+    x = x.astype(bool) if semiring == "or_and" else x.astype(np.float32)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host)
+        C = ps.dist.csr_array(A, comm)
+        return D.dot(D.share(x), semiring=semiring), C.dot(C.share(x), semiring=semiring)
+
+    for ours, cpu in ps.dist.run(work, 3):
+        assert ours.dtype == cpu.dtype
+        np.testing.assert_array_equal(ours, cpu)
+
+
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_cg(M):
+    A = ps.generate.laplacian((21, 20))
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    expected, alone = ps.linalg.cg(A, b, rtol=1e-9, M=M)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host)
+        mine = D.share(b, of="y")
+        x, info = ps.dist.linalg.cg(D, mine, rtol=1e-9, M=M)
+        _, more = ps.dist.linalg.cg(D, mine, x, rtol=1e-8, M=M)
+        assert more.iterations == 0
+        return D.collect(x), info
+
+    for x, info in ps.dist.run(work, 3):
+        assert info == 0 and abs(info.iterations - alone.iterations) <= 1
+        np.testing.assert_allclose(x, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_what_is_wrong_is_said_on_all_ranks():
+    A = ps.generate.laplacian((6, 6))
+
+    def work(comm, extra=0, **named):
+        D = ps.dist.csr_array(A, comm, device=ps.host, **named)
+        return D @ np.ones(D.local_shape[1] + extra)
+
+    with pytest.raises(ValueError, match="this rank owns"):
+        ps.dist.run(work, 2, extra=1)
+    with pytest.raises(ValueError, match="index_pinned"):
+        ps.dist.run(work, 2, halo="isend")
+    for halo in ("nccl", "nvshmem"):
+        with pytest.raises((_core.NotCompiledError, _core.PlacementError), match="rank 0"):
+            ps.dist.run(work, 2, halo=halo)
+    with pytest.raises(ValueError, match="in core or streamed"):
+        ps.dist.run(work, 2, schedule=ps.ZeroCopy())

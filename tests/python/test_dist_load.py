@@ -1,0 +1,157 @@
+"""Where a distributed matrix comes from: every way gives the same blocks as a matrix that all ranks have."""
+
+import functools
+
+import numpy as np
+import pytest
+from dist_support import HALOS, PARTITIONS, RANKS, close, matrices, random_owners, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+
+GENERATORS = {
+    "rmat": functools.partial(ps.generate.rmat, 7, 8, seed=3),
+    "rmat weighted": functools.partial(ps.generate.rmat, scale=6, dtype=np.float64),
+    "rmat directed": functools.partial(ps.generate.rmat, 6, undirected=False, dtype=np.float32),
+    "uniform": functools.partial(ps.generate.uniform, 50, 70, 3, seed=2),
+    "banded": functools.partial(ps.generate.banded, 40, [-30, -1, 0, 7, 39]),
+    "laplacian": functools.partial(ps.generate.laplacian, (5, 4, 3)),
+    "advection": functools.partial(ps.generate.advection_diffusion, 4, dtype=np.float32),
+}
+
+
+def signature(d):
+    """Enough to tell two distributed matrices apart: what each rank has, and three products, bit for bit."""
+    rng = np.random.default_rng(5)
+    x, y = rng.standard_normal(d.shape[1]), rng.standard_normal(d.shape[0])
+    down, across = d @ d.share(x), d.T @ d.share(y, of="y")
+    return (
+        d.dtype.name, d.nnz, d.local_nnz, d.local_shape, d.rows.tolist(), d.cols.tolist(),
+        down.tobytes(), across.tobytes(), (d @ d.share(np.stack([x, x], 1))).tobytes(),
+    )  # fmt: skip
+
+
+def same_as_whole(a, ranks, partition, make):
+    """make(comm, partition) against the matrix that all ranks have."""
+    wanted = run(lambda c: signature(ps.dist.csr_array(a, c, partition, halo="isend")), ranks)
+    assert run(lambda c: signature(make(c, partition)), ranks) == wanted
+
+
+@given(
+    matrices(square=True),
+    st.sampled_from(RANKS),
+    st.sampled_from((*PARTITIONS, "owners")),
+    st.sampled_from(("direct", "masters")),
+    st.integers(0, 7),
+)
+@settings(max_examples=50, deadline=None)
+def test_from_one_rank(a, ranks, partition, scatter, root):
+    p = random_owners(a, ranks, 1) if partition == "owners" else partition
+
+    def scattered(comm, partition):
+        here = comm.rank == root % ranks
+        how = {"scatter": scatter, "halo": "isend"}
+        return ps.dist.csr_array(a if here else None, comm, partition, **how)
+
+    same_as_whole(a, ranks, p, scattered)
+
+
+@given(matrices(), st.sampled_from(RANKS), st.sampled_from((*PARTITIONS[:-1], "owners")))
+@settings(max_examples=40, deadline=None)
+def test_from_a_store(tmp_path_factory, a, ranks, partition):
+    path = tmp_path_factory.mktemp("store") / "a.penstock"
+    a.save(path)
+    p = random_owners(a, ranks, 2) if partition == "owners" else partition
+    same_as_whole(a, ranks, p, lambda c, p: ps.dist.csr_array(path, c, p, halo="isend"))
+
+
+def test_from_a_store_by_labels_that_propagate(tmp_path):
+    a = ps.generate.rmat(7, 8, seed=3)
+    a.save(tmp_path / "a.penstock")
+    same_as_whole(
+        a,
+        3,
+        "label_propagation",
+        lambda c, p: ps.dist.csr_array(tmp_path / "a.penstock", c, p, halo="isend"),
+    )
+
+
+def test_from_a_file_and_from_a_packed_store(tmp_path):
+    a = ps.generate.uniform(30, 20, 3, seed=1)
+    ps.save(tmp_path / "a.mtx", a)
+    ps.save(tmp_path / "b.penstock", a, packed="only")
+    for name in ("a.mtx", "b.penstock"):
+        same_as_whole(
+            a, 3, "balanced", lambda c, p, name=name: ps.dist.csr_array(tmp_path / name, c, p)
+        )
+
+
+@pytest.mark.parametrize("partition", [*PARTITIONS[:-1], "owners"])
+@pytest.mark.parametrize("name", GENERATORS)
+def test_from_a_generator(name, partition):
+    source = GENERATORS[name]
+    a = source()
+    for ranks in RANKS:
+        p = random_owners(a, ranks, 3) if partition == "owners" else partition
+        same_as_whole(a, ranks, p, lambda c, p: ps.dist.csr_array(source, c, p, halo="isend"))
+
+
+def test_no_rank_makes_the_whole_of_a_generated_matrix():
+    """The most that a rank's blocks may weigh beside its share: the ghosts."""
+    source = functools.partial(ps.generate.laplacian, (24, 24, 24))
+    a = source()
+    for held in run(lambda c: ps.dist.csr_array(source, c).nbytes, 8):
+        assert held < 0.2 * a.nbytes
+
+
+def test_balanced_of_lengths_that_ranks_know_apart():
+    """Rows that lie on several ranks are cut where the whole matrix would be: also with all entries on one rank."""
+    for source in (
+        functools.partial(ps.generate.rmat, 8, scramble=False),
+        functools.partial(ps.generate.banded, 64, [60]),
+        functools.partial(ps.generate.uniform, 64, 64, 0),
+    ):
+        a = source()
+        for ranks in RANKS:
+            starts = run(lambda c, s=source: ps.dist.csr_array(s, c, "balanced").rows.size, ranks)
+            cuts = np.diff(ps.partition.balanced(a, ranks).row_cuts)
+            assert starts == cuts.tolist()
+
+
+@pytest.mark.parametrize(
+    ("match", "source"),
+    [
+        ("label_propagation|None", lambda c: None),
+        ("partial", lambda c: functools.partial(ps.generate.road_grid, 4, 4)),
+        ("CPU", lambda c: functools.partial(ps.generate.rmat, 4, device=0)),
+        ("scale", lambda c: functools.partial(ps.generate.rmat, 40)),
+        ("different", lambda c: ps.generate.rmat(4 + c.rank)),
+        ("do not fit", lambda c: ps.generate.rmat(4) if c.rank else "some/where"),
+    ],
+)
+def test_sources_that_are_refused(match, source):
+    with pytest.raises(ValueError, match=match):
+        run(lambda c: ps.dist.csr_array(source(c), c), 2)
+
+
+def test_a_missing_file_is_named_on_the_rank_that_reads():
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        run(lambda c: ps.dist.csr_array("nowhere.mtx", c), 2)
+
+
+def test_labels_of_a_generated_matrix_are_refused():
+    with pytest.raises(ValueError, match="whole pattern"):
+        run(lambda c: ps.dist.csr_array(GENERATORS["rmat"], c, "label_propagation"), 2)
+
+
+@pytest.mark.parametrize("halo", HALOS)
+def test_products_of_scattered_matrices_are_right(halo):
+    a = ps.generate.rmat(7, 8, seed=1, dtype=np.float64)
+    x = np.random.default_rng(1).standard_normal(a.shape[1])
+
+    def work(comm):
+        d = ps.dist.csr_array(a if comm.rank == 2 else None, comm, "bins", halo=halo)
+        return d.collect(d @ d.share(x))
+
+    close(run(work, 4)[3], a @ x, a)
