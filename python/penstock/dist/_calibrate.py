@@ -23,7 +23,11 @@ __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
 _LARGE = 48 << 20  # bytes of a rank's triad
-_CACHED = (32, 32, 48)  # points of a stencil whose product stays in cache, 5 MB, and is long beside its calls
+_CACHED = (
+    32,
+    32,
+    48,
+)  # points of a stencil whose product stays in cache, 5 MB, and is long beside its calls
 _NO_STEP = 0.9  # of the squared error of one line: two lines must be better by more
 Curve = list[tuple[int, float]]
 
