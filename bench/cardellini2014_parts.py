@@ -10,6 +10,7 @@ import cardellini2014_paper as paper
 import harness
 import numpy as np
 import rival_cusparse
+from cardellini2014_crew import Unavailable
 from cardellini2014_pde import Problem, values
 from cardellini2014_ranks import ON_CPU
 from cardellini2014_runs import Run, Shared, fits
@@ -19,6 +20,7 @@ from penstock import _core
 
 _WEAK = ("index_pinned", "device_indexed", "peer", "peer_packed", "nccl", "nvshmem", "auto")
 _SOLVES = ("sync", "pinned", "index_pinned", "peer", "peer_packed", "nccl", "auto")
+_HANDS = ("hand", "hand_packed")
 _SHORT, _LONG = 5, 45  # iterations
 _INNER = 5  # kernel calls a turn
 
@@ -71,10 +73,13 @@ def _exchange(run: Run, part: str, n: int, ranks: int, gpus: int, seconds: float
 
     def work(crew: Any) -> None:
         shared = Shared(run, crew, problem, name)
-        shared.make(strategies, key="exchange")
-        if part == "exchange" and shared.people:
-            crew("hand", name="hand")
-            shared.join("hand", role="rival")
+        shared.make(strategies, "seconds" if part == "copies" else "exchanges")
+        for yardstick in _HANDS if part == "exchange" else ():
+            try:
+                crew("hand", name=yardstick, packed=yardstick == "hand_packed")
+                shared.join(yardstick, "exchanges", role="rival")
+            except Unavailable as e:
+                run.report.skip(yardstick, str(e))
         entry = shared.measure(seconds, work=0.0, gpus=gpus, scenario=paper.scenario(ranks, gpus))
         sent = [b for r in entry["results"].values() if (b := r.get("each", {}).get("sent_bytes"))]
         entry["exchanged_bytes"] = min(sent, default=0)  # `sync` sends more
@@ -88,7 +93,8 @@ def _exchange(run: Run, part: str, n: int, ranks: int, gpus: int, seconds: float
 
 
 def copies(run: Run, n: int, ranks: int, gpus: int, seconds: float) -> None:
-    """The exchange alone: packing, copies, messages. The matrix has nothing but what couples ranks."""
+    """The exchange alone: packing, copies, messages. The matrix has nothing but what couples ranks, so that its
+    product adds three short kernels."""
     _exchange(run, "copies", n, ranks, gpus, seconds)
 
 

@@ -117,11 +117,10 @@ class Rank:
             "strategy": mine.times()["strategy"],
         }
 
-    def hand(self, name: str) -> None:
+    def hand(self, name: str, packed: bool) -> None:
         """The yardstick: this problem's exchange, written by hand."""
-        self.hands[name] = Hand(
-            self.comm, self.d._core.plan, self.d.rows, self.host_x, self.shelf.board
-        )
+        plan, board = self.d._core.plan, self.shelf.board
+        self.hands[name] = Hand(self.comm, plan, self.d.rows, self.host_x, board, packed)
 
     def error(self, name: str) -> float:
         """Of one product into a poisoned y, or of one exchange by hand, in multiples of what is allowed."""
@@ -136,8 +135,6 @@ class Rank:
 
     def seconds(self, name: str, calls: int) -> dict[str, float]:
         """Of one of `calls` products in a row, by this rank's clock, and where they went by the library's."""
-        if name in self.hands:
-            return {"seconds": self.hands[name].seconds(calls)}
         mine = self.made[name]
         mine.clear()
         self.vectors.wait()
@@ -152,6 +149,16 @@ class Rank:
             if k != "setup" and isinstance(v, (int, float))
         }
         return {**told, "seconds": seconds / calls}
+
+    def exchanges(self, name: str, calls: int) -> dict[str, float]:
+        """Seconds of each of `calls` exchanges of x on the CPU, without products."""
+        if name in self.hands:
+            return {"seconds": self.hands[name].seconds(calls)}
+        d = self.made[name].d
+        d.clear_times()
+        seconds = _core.time_exchanges(d._core, self.x, calls)
+        told = {k: d.halo[k] / calls for k in ("sent_bytes", "messages")}
+        return {**told, "seconds": seconds}
 
     def solved(self, name: str) -> float:
         """CG to its tolerance, from b = A x by NumPy: the true residual over what is allowed."""

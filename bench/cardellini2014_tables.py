@@ -121,7 +121,7 @@ def weak(data: Report) -> list[Table]:
 
 def exchange(data: Report) -> list[Table]:
     cases, rows = of_part(data, "exchange"), []
-    names = [n for n in present(cases) if n != "hand"]
+    names = [n for n in present(cases) if n != "hand"]  # hand_packed among them
     for c in cases:
         rows.append([f"pde{c['n']}, {c['ranks']} ranks", c["messages_by"], size(c["exchanged_bytes"]),
                      number(good(c, "hand").get("median"), ".4g", 1e6),

@@ -17,17 +17,25 @@ def options(about: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--parts", type=words(PARTS), default=list(PARTS), help=",".join(PARTS))
     parser.add_argument(
-        "--matrices", type=words(tuple(TABLE_1)), help="some of the paper's 25 (all; four where --quick)"
+        "--matrices",
+        type=words(tuple(TABLE_1)),
+        help="some of the paper's 25 (all; four where --quick)",
     )
     parser.add_argument(
-        "--folder", type=Path, help="of the paper's matrices, by name, in any format; missing ones get stand-ins"
+        "--folder",
+        type=Path,
+        help="of the paper's matrices, by name, in any format; missing ones get stand-ins",
     )
     parser.add_argument(
         "--shrink", type=int, help="rows of a stand-in are the paper's over this (8; --quick: 256)"
     )
-    parser.add_argument("--ranks", type=numbers, help="of measured rows (1,2,4,8 up to twice the CPUs)")
     parser.add_argument(
-        "--network", default="fdr-infiniband", help="that the part oracle prices; a preset or a measured file"
+        "--ranks", type=numbers, help="of measured rows (1,2,4,8 up to twice the CPUs)"
+    )
+    parser.add_argument(
+        "--network",
+        default="fdr-infiniband",
+        help="that the part oracle prices; a preset or a measured file",
     )
     parser.add_argument("--repeats", type=int, default=15, help="turns of each; the median counts")
     parser.add_argument(

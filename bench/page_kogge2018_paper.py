@@ -1,5 +1,5 @@
-"""What the paper reports: Page and Kogge, "Scalability of Hybrid Sparse Matrix Dense Vector (SpMV) Multiplication", HPCS
-2018. Numbers that its text and Table I give; no readings of plots.
+"""What the paper reports: Page and Kogge, "Scalability of Hybrid Sparse Matrix Dense Vector (SpMV) Multiplication",
+HPCS 2018. Numbers that its text and Table I give; no readings of plots.
 
 72 nodes of two Xeon E5-2650v2, FDR InfiniBand, MVAPICH2; a rank a socket with a thread a core; 50 runs averaged.
 """
@@ -58,7 +58,9 @@ RANKS = (1, 4, 9, 16, 25, 36, 49, 64, 81, 100, 121)  # process grids are square;
 DOMINATES = 4  # VI-B: with more ranks MPI_Reduce "nearly always" takes longer than the product
 STOPS = {"dense": 16, "middle": 4, "sparse": 1}  # VI-C, figure 9: speedup ends at
 DENSE, SPARSE = 100.0, 10.0  # entries a row that separate those bands
-SECOND_SWITCH = 81  # VI-B: from here on communication is "somewhere in the range of 10x" dearer than at 64
+SECOND_SWITCH = (
+    81  # VI-B: from here on communication is "somewhere in the range of 10x" dearer than at 64
+)
 
 
 def band(per_row: float) -> str:

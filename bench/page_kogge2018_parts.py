@@ -16,10 +16,10 @@ import numpy as np
 import page_kogge2018_paper as paper
 import page_kogge2018_worker as worker
 from page_kogge2018_runs import Run, about
-
-import penstock as ps
 from penstock.dist._layouts import count
 from penstock.dist._price import price
+
+import penstock as ps
 
 _PROBE_SECONDS = 0.2
 _JOB_SECONDS = 300.0
@@ -63,7 +63,11 @@ def threads(run: Run, source: Any, a: Any) -> None:
 def checked(error: float) -> dict[str, Any]:
     if error <= 1:
         return {"status": "ok", "error": error}
-    return {"status": "wrong", "error": error, "reason": f"error is {error:.3g} times what is allowed"}
+    return {
+        "status": "wrong",
+        "error": error,
+        "reason": f"error is {error:.3g} times what is allowed",
+    }
 
 
 def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregular: float) -> None:
@@ -116,7 +120,13 @@ def ranks(run: Run, source: Any, a: Any) -> None:
 
 
 def launched(
-    run: Run, part: str, source: Any, a: Any, counts: list[int], front: list[str], env: dict[str, str] | None = None
+    run: Run,
+    part: str,
+    source: Any,
+    a: Any,
+    counts: list[int],
+    front: list[str],
+    env: dict[str, str] | None = None,
 ) -> None:
     """Jobs of `front` N worker ..., on a store of the matrix. `front` holds {n} where the number of ranks belongs."""
     irregular = _irregular(run, a)
@@ -137,7 +147,9 @@ def launched(
             )
             if done.returncode or not out.is_file():
                 why = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no word"]
-                run.report.skip(f"{part} {source.name}, {n} ranks", f"exit code {done.returncode}: {why[0]}")
+                run.report.skip(
+                    f"{part} {source.name}, {n} ranks", f"exit code {done.returncode}: {why[0]}"
+                )
                 return
             _case(run, part, source, a, json.loads(out.read_text()), irregular)
 
@@ -152,7 +164,7 @@ def mpi(run: Run, source: Any, a: Any) -> None:
 
 
 def shaped(run: Run, source: Any, a: Any) -> None:
-    """Two ranks in network namespaces, over a link made slow: the oracle against a network that is none of this host."""
+    """Two ranks in network namespaces, over a link made slow: a network that is none of this host."""
     from page_kogge2018_shaped import missing, two_nodes
 
     why = run.mpi_missing() or missing()

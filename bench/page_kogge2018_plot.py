@@ -1,4 +1,4 @@
-"""Figures 4 to 9 of Page and Kogge 2018 from a report of bench/page_kogge2018.py, and its part of docs/performance.md."""
+"""Figures 4 to 9 of Page and Kogge 2018 from a report of bench/page_kogge2018.py, and its part of the results page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def _threads(axes: Any, data: Report) -> None:
         found = [good(c, n) for n in c["results"] if "median" in good(c, n)]
         axes.plot([r["threads"] for r in found], [1e3 * r["median"] for r in found], "o-", markersize=2.5,
                   linewidth=0.8, color=_BANDS[kind], label=_once(seen, _WORDS[kind]))  # fmt: skip
-    _log(axes, sorted({r["threads"] for c in cases for r in c["results"].values()}), "threads of one rank")
+    _log(
+        axes,
+        sorted({r["threads"] for c in cases for r in c["results"].values()}),
+        "threads of one rank",
+    )
     axes.set_ylabel("ms a product")
 
 
@@ -104,7 +108,13 @@ def _gather(axes: Any, data: Report) -> None:
     if ranks:
         axes.plot(ranks, [math.log2(n) / math.log2(ranks[0]) for n in ranks], color="black",
                   linewidth=0.8, label="log2 P")  # fmt: skip
-    axes.axvline(paper.SECOND_SWITCH, color="#999999", linewidth=0.8, linestyle="--", label="the paper's second switch")
+    axes.axvline(
+        paper.SECOND_SWITCH,
+        color="#999999",
+        linewidth=0.8,
+        linestyle="--",
+        label="the paper's second switch",
+    )
     _log(axes, ranks)
     axes.set_ylabel(f"communication / that on {ranks[0] if ranks else 4} ranks")
 
@@ -118,7 +128,13 @@ def _speed(axes: Any, data: Report) -> None:
         axes.plot([p["ranks"] for p in rows], [p["gflops"] for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
                   label=_once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
     for kind, stop in paper.STOPS.items():
-        axes.axvline(stop, color=_BANDS[kind], linestyle=":", linewidth=1, label=_once(seen, "paper: speedup ends"))
+        axes.axvline(
+            stop,
+            color=_BANDS[kind],
+            linestyle=":",
+            linewidth=1,
+            label=_once(seen, "paper: speedup ends"),
+        )
     _log(axes, _oracle_ranks(data))
     axes.set_ylabel("GFLOP/s")
 
@@ -134,7 +150,12 @@ def _accuracy(axes: Any, data: Report) -> None:
                     axes.plot([1e3 * r["median"]], [1e3 * r["predicted_seconds"]], MARKERS[k], markersize=3,
                               color=COLOURS[k], label=_once(seen, part))  # fmt: skip
     low, high = axes.get_xlim()
-    axes.axline((max(low, 1e-3), max(low, 1e-3)), (max(high, 1e-2), max(high, 1e-2)), color="black", linewidth=0.8)
+    axes.axline(
+        (max(low, 1e-3), max(low, 1e-3)),
+        (max(high, 1e-2), max(high, 1e-2)),
+        color="black",
+        linewidth=0.8,
+    )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("ms, measured")
@@ -170,6 +191,10 @@ def body(name: str, data: Report, pictures: str) -> list[str]:
     figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
     first = []
     if any(c["stand_in"] for c in data["cases"]):
-        first = ["Matrices with an asterisk are stand-ins: their rows (over "
-                 f"{data['settings']['shrink']}) and entries a row are the paper's, their structure is ours.", ""]  # fmt: skip
+        shrink = data["settings"]["shrink"]
+        first = [
+            f"Matrices with an asterisk are stand-ins: their rows (over {shrink}) and entries a row are the paper's, "
+            "their structure is ours.",
+            "",
+        ]
     return [*first, *markdown(data, tables(data), figures)]

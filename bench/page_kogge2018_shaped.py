@@ -1,5 +1,5 @@
-"""Two nodes on one host: network namespaces joined by a veth pair that is made slow, and an mpiexec that takes them for hosts.
-Needs root, `ip`, `tc`, `unshare` and Open MPI."""
+"""Two nodes on one host: network namespaces joined by a veth pair that is made slow, and an mpiexec that takes them
+for hosts. Needs root, `ip`, `tc`, `unshare` and Open MPI."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ def missing() -> str | None:
 def _try(*words: str) -> str | None:
     """What went wrong, in a line."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else (done.stderr.strip() or f"{words[0]} failed").splitlines()[0]
+    return (
+        None
+        if done.returncode == 0
+        else (done.stderr.strip() or f"{words[0]} failed").splitlines()[0]
+    )
 
 
 def _do(*words: str) -> None:
@@ -93,12 +97,19 @@ def two_nodes(rate: str) -> Iterator[Link]:
         agent.chmod(0o755)
         hosts.write_text("".join(f"{address} slots=1\n" for address in _ADDRESSES))
         front = [
-            "ip", "netns", "exec", spaces[0], str(mpiexec), "-n", "{n}", "--allow-run-as-root", "--hostfile", str(hosts),
-            "--prtemca", "plm_ssh_agent", str(agent), "--map-by", "node", "--bind-to", "none", "--mca", "pml", "ob1",
-            "--mca", "btl", "tcp,self", "-x", "PENSTOCK_MPI", "-x", "PYTHONPATH", "-x", "PENSTOCK_NUM_THREADS",
+            "ip", "netns", "exec", spaces[0], str(mpiexec), "-n", "{n}", "--allow-run-as-root",
+            "--hostfile", str(hosts), "--prtemca", "plm_ssh_agent", str(agent), "--map-by", "node",
+            "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+            "-x", "PENSTOCK_MPI", "-x", "PYTHONPATH", "-x", "PENSTOCK_NUM_THREADS",
             "-x", "LD_LIBRARY_PATH", sys.executable,
         ]  # fmt: skip
-        env = {"PYTHONPATH": "", "LD_LIBRARY_PATH": "", "OMPI_MCA_osc": "^ucx", "PMIX_MCA_psec": "native", **os.environ}
+        env = {
+            "PYTHONPATH": "",
+            "LD_LIBRARY_PATH": "",
+            "OMPI_MCA_osc": "^ucx",
+            "PMIX_MCA_psec": "native",
+            **os.environ,
+        }
         env |= {"PENSTOCK_MPI": str(mpi.libmpi), "PENSTOCK_NUM_THREADS": "1",
                 "PATH": f"{Path(str(mpiexec)).parent}:{os.environ.get('PATH', '')}"}  # fmt: skip
         yield Link(front, env, said)

@@ -42,7 +42,11 @@ def targets(data: Report) -> list[Target]:
         for part in MEASURED for c in of_part(data, part)
         if "median" in good(c, "naive") and "median" in good(c, "ours") and c["ranks"] > 1
     ]  # fmt: skip
-    found = [target("bytes sent: the oracle's over the ranks', either way", 1.01, counted(data), most=True)]
+    found = [
+        target(
+            "bytes sent: the oracle's over the ranks', either way", 1.01, counted(data), most=True
+        )
+    ]
     for part in MEASURED:
         found.append(target(f"{part}: predicted time against measured, either way", 1.20,
                             predicted(data, part), most=True))  # fmt: skip
@@ -50,13 +54,17 @@ def targets(data: Report) -> list[Target]:
     for method in MAD:
         got = spread(data, method)
         if method == "balanced" and got:
-            found.append(target("balanced: median MAD", MAD[method][1], [("all", got[1])], most=True))
+            found.append(
+                target("balanced: median MAD", MAD[method][1], [("all", got[1])], most=True)
+            )
     return found
 
 
 def show(data: Report) -> None:
     stand_ins = sorted({named(c) for c in data["cases"] if c["stand_in"]})
     if stand_ins:
-        print(f"\n{len(stand_ins)} of the matrices are stand-ins (*), made with the same rows, over {data['settings']['shrink']}, "
-              "and entries a row: their structure is ours.")  # fmt: skip
+        print(
+            f"\n{len(stand_ins)} of the matrices are stand-ins (*), made with the same rows, over "
+            f"{data['settings']['shrink']}, and entries a row: their structure is ours."
+        )
     show_all(data, tables(data))

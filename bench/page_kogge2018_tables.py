@@ -31,8 +31,18 @@ def mad(data: Report) -> list[Table]:
     for method, theirs in paper.MAD.items():
         got = spread(data, method)
         if got:
-            rows.append([method, *(f"{v:.2e}" for pair in zip(theirs, got, strict=True) for v in pair)])
-    header = ["distribution", "paper: least", "ours", "paper: median", "ours", "paper: most", "ours"]
+            rows.append(
+                [method, *(f"{v:.2e}" for pair in zip(theirs, got, strict=True) for v in pair)]
+            )
+    header = [
+        "distribution",
+        "paper: least",
+        "ours",
+        "paper: median",
+        "ours",
+        "paper: most",
+        "ours",
+    ]
     suite = [
         [named(c), f"{c['rows']:,}", f"{c['nnz']:,}", f"{c['per_row']:.1f}", f"{c['paper_per_row']:.1f}",
          c["stand_in"] or "the paper's", *(f"{c['mad'][m][p]:.2e}" for m in paper.MAD for p in ("16", "64"))]
@@ -61,14 +71,15 @@ def measured(data: Report, part: str) -> list[Table]:
         for name in case["results"]:
             r = good(case, name)
             if "median" in r:
-                rows.append([named(case), f"{case['ranks']}", name, number(r["gflops"]), number(r["median"], ".4g", 1e3),
-                             number(r["compute"], ".4g", 1e3), number(r["communicate"], ".4g", 1e3),
+                rows.append([named(case), f"{case['ranks']}", name, number(r["gflops"]),
+                             number(r["median"], ".4g", 1e3), number(r["compute"], ".4g", 1e3),
+                             number(r["communicate"], ".4g", 1e3),
                              number(r["ratio"], ".2f"), number(r["predicted_seconds"], ".4g", 1e3),
                              number(r["predicted_over_measured"], ".2f"),
                              number(r["predicted_over_fastest"], ".2f"), r["halo"],
                              case.get("link", "-")])  # fmt: skip
-    header = ["matrix", "ranks", "layout", "GFLOP/s", "ms", "comp ms", "comm ms", "comm/comp", "predicted ms", "pred/meas",
-              "pred/fastest", "halo", "link"]  # fmt: skip
+    header = ["matrix", "ranks", "layout", "GFLOP/s", "ms", "comp ms", "comm ms", "comm/comp", "predicted ms",
+              "pred/meas", "pred/fastest", "halo", "link"]  # fmt: skip
     header = header if part == "shaped" else header[:-1]
     rows = rows if part == "shaped" else [r[:-1] for r in rows]
     return [(TITLES[part], header, rows)] if rows else []
@@ -80,14 +91,21 @@ def oracle(data: Report) -> list[Table]:
     for c in of_part(data, "oracle"):
         at = {(p["layout"], p["ranks"]): p for p in c["predictions"]}
         theirs = paper.STOPS[paper.band(c["paper_per_row"])]
-        four = [at.get((name, paper.DOMINATES), {}).get("ratio") for name in ("grid_reduce", "bins_gather")]
+        four = [
+            at.get((name, paper.DOMINATES), {}).get("ratio")
+            for name in ("grid_reduce", "bins_gather")
+        ]
         rows.append([named(c), f"{c['per_row']:.1f}", f"{theirs}", *(f"{c['stops'][n]}" for n in
                      ("bins_gather", "grid_reduce", "balanced")), *(number(v, ".2f") for v in four),
                      f"{c['recommended']['layout']} on {c['recommended']['ranks']}"])  # fmt: skip
-    header = ["matrix", "a row", "paper stops at", "balanced (theirs)", "naive", "ours", "ratio at 4, naive", "balanced",
-              "recommended"]  # fmt: skip
+    header = ["matrix", "a row", "paper stops at", "balanced (theirs)", "naive", "ours", "ratio at 4, naive",
+              "balanced", "recommended"]  # fmt: skip
     name = data["settings"]["network"]
-    return [(f"Figures 6, 7 and 9, predicted on {name}: ranks where scaling stops", header, rows)] if rows else []
+    return (
+        [(f"Figures 6, 7 and 9, predicted on {name}: ranks where scaling stops", header, rows)]
+        if rows
+        else []
+    )
 
 
 def tables(data: Report) -> list[Table]:

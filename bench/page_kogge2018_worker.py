@@ -51,13 +51,14 @@ def _error(source: Any, y: np.ndarray) -> float:
     return worst if np.isfinite(worst) else 1e300
 
 
-def work(comm: Any, source: Any, turns: int, names: list[str], probe_seconds: float) -> dict[str, Any]:
+def work(
+    comm: Any, source: Any, turns: int, names: list[str], probe_seconds: float
+) -> dict[str, Any]:
     """Collective. `source`: the matrix, or the path of a store. Times, bytes and messages; y where it is verified."""
     facts = dict(ps.dist.calibrate(comm, probe_seconds))
     made, results = {}, {}
     for name in names:
         D = ps.dist.csr_array(source, comm, halo="auto", **LAYOUTS[name])
-        D.prepare()
         x = D.share(vector(D.shape[1]))
         y = np.zeros(D.local_shape[0])
         made[name] = (D, x, y)

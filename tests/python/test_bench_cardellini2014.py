@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import json
 from pathlib import Path
 from types import ModuleType
@@ -124,22 +125,32 @@ def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_
 @pytest.mark.parametrize(("n", "ranks"), [(2, 3), (4, 3), (5, 4)])
 def test_the_reference(bench: ModuleType, kind: str, n: int, ranks: int) -> None:
     """NumPy's rows, by planes, are those of the matrix; a wrong entry shows."""
-    from cardellini2014_pde import Problem, cuts, values
+    from cardellini2014_pde import Problem, values
 
-    problem, starts = Problem(kind, n, ranks), cuts(n, ranks)
+    problem = Problem(kind, n, ranks)
     a = problem.whole().to_scipy()
-    assert a.nnz == problem.nnz and starts[0] == 0 and starts[-1] == problem.rows
+    assert a.nnz == problem.nnz and a.shape == (problem.rows,) * 2
+    if kind != "pde":
+        assert (a != a.T).nnz == 0
+    starts = [problem.rows * r // ranks for r in range(ranks + 1)]
     if kind == "couplings":
         owner = np.searchsorted(starts, np.arange(problem.rows), "right")
-        rows, cols = ps.generate.advection_diffusion(n).to_scipy().nonzero()
-        assert a.nnz == np.count_nonzero(owner[rows] != owner[cols])
-        assert (owner[a.nonzero()[0]] != owner[a.nonzero()[1]]).all()
-    elif kind == "symmetric":
-        assert abs(a - a.T).max() == 0
+        assert (abs(owner[a.nonzero()[0]] - owner[a.nonzero()[1]]) == 1).all()
     y = a @ values(np.arange(problem.rows))
-    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+    for first, last in itertools.pairwise(starts):
         expected, bound = problem.expected(first, last)
         assert np.max(np.abs(y[first:last] - expected)) <= bound < 1e-9
+
+
+def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
+    from cardellini2014_pde import Problem
+
+    def traffic(kind: str) -> tuple[int, int]:
+        a = Problem(kind, 6, 3).whole()
+        m = ps.partition.contiguous(a, 3).metrics(a)
+        return m.halo_volume, m.messages
+
+    assert traffic("couplings") == traffic("pde") == (4 * 6**2, 4)
 
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:

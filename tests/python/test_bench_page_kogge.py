@@ -17,7 +17,17 @@ import penstock as ps
 pytestmark = pytest.mark.skipif(
     not BENCH.is_dir(), reason="the bench folder is not beside the tests"
 )
-TINY = ("--quick", "--repeats", 3, "--ranks", "1,2", "--matrices", "atmosmodd,rajat30", "--shrink", 512)
+TINY = (
+    "--quick",
+    "--repeats",
+    3,
+    "--ranks",
+    "1,2",
+    "--matrices",
+    "atmosmodd,rajat30",
+    "--shrink",
+    512,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +70,18 @@ def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Pat
     assert labels["rajat30"] is None and "stencil" in labels["atmosmodd"]
     assert cases(data, "mad")[1]["rows"] == 300
     for case in cases(data, "ranks"):
-        assert set(case["results"]) == {"naive", "balanced", "ours"} and "curves" not in case["network"]
+        assert (
+            set(case["results"]) == {"naive", "balanced", "ours"}
+            and "curves" not in case["network"]
+        )
         for r in case["results"].values():
             assert r["predicted_seconds"] > 0 and r["compute"] <= r["median"] * 1.5
         ours = case["results"]["ours"]
         if case["ranks"] == 2:
-            assert (ours["sent_bytes"], ours["messages"]) == (ours["predicted_bytes"], ours["predicted_messages"])
+            assert (ours["sent_bytes"], ours["messages"]) == (
+                ours["predicted_bytes"],
+                ours["predicted_messages"],
+            )
     assert {t["met"] for t in data["targets"]} == {None}, "toy sizes meet and miss nothing"
 
 
@@ -92,7 +108,9 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
     finally:
         sys.path.remove(str(BENCH))
     text = "\n".join(plot.body("page_kogge2018", data, "figures"))
-    assert "asterisk" in text and "figures/page_kogge2018_speed.svg" in text and "| 6.00e-03 |" in text
+    assert (
+        "asterisk" in text and "figures/page_kogge2018_speed.svg" in text and "| 6.00e-03 |" in text
+    )
 
 
 def test_stand_ins_have_the_papers_rows(bench: ModuleType, tmp_path: Path) -> None:
@@ -113,13 +131,26 @@ def test_stand_ins_have_the_papers_rows(bench: ModuleType, tmp_path: Path) -> No
     assert found.stand_in is None and found.make().shape == (25, 25)
 
 
-def test_a_wrong_product_is_caught(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_wrong_product_is_caught(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import page_kogge2018_worker as worker
 
     real = worker._error
     monkeypatch.setattr(worker, "_error", lambda a, y: real(a, y + 1.0))
     out = tmp_path / "p.json"
-    words = ["page_kogge2018.py", *TINY[:3], "--ranks", "2", "--matrices", "F2", "--parts", "ranks", "--out", out]
+    words = [
+        "page_kogge2018.py",
+        *TINY[:3],
+        "--ranks",
+        "2",
+        "--matrices",
+        "F2",
+        "--parts",
+        "ranks",
+        "--out",
+        out,
+    ]
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert bench.main() == 1
     data = json.loads(out.read_text())
@@ -136,7 +167,16 @@ def test_parts_that_cannot_run_say_why(
     monkeypatch.setattr(shaped.os, "geteuid", lambda: 1000)
     assert shaped.missing() == "network namespaces need root"
     out = tmp_path / "p.json"
-    words = ["page_kogge2018.py", *TINY[:3], "--matrices", "F2", "--parts", "mad,mpi,shaped", "--out", out]
+    words = [
+        "page_kogge2018.py",
+        *TINY[:3],
+        "--matrices",
+        "F2",
+        "--parts",
+        "mad,mpi,shaped",
+        "--out",
+        out,
+    ]
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert bench.main() == 0
     skipped = {s["what"]: s["why"] for s in json.loads(out.read_text())["skipped"]}
