@@ -16,6 +16,7 @@ NETWORK_HELP = (
     "shared-memory, hdr-infiniband, slingshot, fdr-infiniband, 10gbe, summit, dgx2; a JSON file that was measured; or "
     "measured: this machine's, by `penstock probe --mpi`, else now, by ranks that are threads."
 )
+LAYOUTS = "contiguous,balanced,grid,grid_reduce,bins,bins_gather"
 LAYOUTS_HELP = (
     "Some of contiguous, balanced, grid, grid_reduce, bins, bins_gather, label_propagation."
 )
@@ -144,7 +145,7 @@ def scale(
     ] = 0,
     layouts: Annotated[
         str, typer.Option(help=LAYOUTS_HELP)
-    ] = "contiguous,balanced,grid,grid_reduce,bins,bins_gather",
+    ] = LAYOUTS,
     halo: Annotated[
         str, typer.Option(help="messages, sync (all of x to everyone), or auto: the faster.")
     ] = "auto",
@@ -160,17 +161,59 @@ def scale(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="PNG", help="Draw the prediction: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(
+            metavar="PNG",
+            help="Draw the prediction: .png, .svg or .pdf. With --op, roofline (into roofline.png) or roofline:PNG "
+            "draws the inter-node roofline.",
+        ),
+    ] = None,
+    op: Annotated[
+        str,
+        typer.Option(
+            help="spmv: y = A x; spmm: C = A B, B dense; spgemm: C = A A; the latter on tiles over a 2-D grid of ranks."
+        ),
+    ] = "spmv",
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Of B, --op spmm. [default: 128]", show_default=False)
+    ] = None,
+    algorithms: Annotated[
+        str | None,
+        typer.Option(
+            help="--op spmm, spgemm: some of a, b, c (what stays), a+random, a+locality, ... (stealing), summa. "
+            "[default: all]",
+            show_default=False,
+        ),
+    ] = None,
+    tiles: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="--op spmm, spgemm: times as many tiles each way as the grid needs. [default: 1]",
+            show_default=False,
+        ),
     ] = None,
     json: ui.Json = False,
 ) -> None:
-    """Predict how products scale to many ranks, where that stops, and which layout to take.
+    """Predict how products scale to many ranks, where that stops, and which layout or algorithm to take.
 
     Bytes and messages are counted exactly, for every number of ranks and layout; a LogGP model of the network and of
     the nodes' memory prices them. Nothing is started.
     """
     from penstock.dist import predict_scaling
 
+    if op != "spmv":
+        from penstock.cli import scale_products
+
+        scale_products.refuse(op, layouts != LAYOUTS, halo != "auto", weak)
+        net = find_network(network)
+        scale_products.scale(
+            source, parse_ranks(ranks), net.on(ranks_per_node) if ranks_per_node else net, op,
+            columns, algorithms, tiles, time_product, plot, json,
+        )  # fmt: skip
+        return
+    if columns or algorithms or tiles:
+        raise ui.InputError("--columns, --algorithms and --tiles are of --op spmm and spgemm")
     if plot is not None:
         check_plot(plot)
     wanted, names = parse_ranks(ranks), [n for n in layouts.split(",") if n]

@@ -10,10 +10,14 @@ Bytes, messages and flops are counted; seconds are a model's (`penstock.dist._ti
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from penstock import _core
 from penstock._spgemm import spgemm_estimate
 from penstock._structure import as_matrix
 from penstock.dist._network import Network
@@ -22,7 +26,7 @@ from penstock.dist._roofline import Roofline, roofline
 from penstock.dist._tile_counts import ProductCounts, count_spgemm, count_spmm
 from penstock.dist._tile_price import ALGORITHMS, ProductPrediction, as_dict, price_product
 
-__all__ = ["OPERATIONS", "ProductForecast", "choose_stationary", "predict_products"]
+__all__ = ["OPERATIONS", "ProductForecast", "choose_stationary", "local_efficiency", "predict_products"]
 
 OPERATIONS = ("spmm", "spgemm")
 _WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
@@ -45,15 +49,15 @@ class ProductForecast(Forecast):
         p: Any = self.recommended()
         base, last = self.base(), self.ranks()[-1]
         out = [
-            f"Use {p.algorithm} ({ALGORITHMS[p.algorithm]}) on {p.ranks:,} ranks: {_time(p.seconds)} a "
-            f"product, {self.speedup(p):.3g} times {base.ranks:,} rank{'s' * (base.ranks > 1)}, "
+            f"Use {p.algorithm} ({ALGORITHMS[p.algorithm]}) on {_ranks_of(p)}: {_time(p.seconds)} a "
+            f"product, {self.speedup(p):.3g} times {_ranks_of(base)}, "
             f"{self.efficiency(p):.0%} of ideal."
         ]
         least = min(self.rows, key=lambda q: q.seconds)
         end: Any = self.at(least.layout, self.stops(least.layout))
         if end.ranks < last:
             out.append(
-                f"Scaling stops at {end.ranks:,} ranks ({end.algorithm}): {_time(end.seconds)}, of which "
+                f"Scaling stops at {_ranks_of(end)} ({end.algorithm}): {_time(end.seconds)}, of which "
                 f"{end.communicate / end.seconds:.0%} is communication, "
                 f"{end.accumulate / end.seconds:.0%} accumulation, "
                 f"{end.imbalance / end.seconds:.0%} waiting for the slowest rank."
@@ -61,7 +65,8 @@ class ProductForecast(Forecast):
         elif end.ranks > p.ranks:
             out.append(
                 f"It gets faster up to {end.ranks:,} ranks ({end.algorithm}), the most asked for: "
-                f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal; above {p.ranks:,} ranks less than {WORTH:.0%}."
+                f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal; above {p.ranks:,} ranks it is "
+                f"less than {WORTH:.0%}."
             )
         found = {q.algorithm: q for q in self.rows if q.ranks == p.ranks}
         lockstep: Any = found.get("summa")
@@ -98,6 +103,10 @@ class ProductForecast(Forecast):
         }
 
 
+def _ranks_of(p: Any) -> str:
+    return f"{p.ranks:,} rank{'s' * (p.ranks > 1)}"
+
+
 def predict_products(
     A: Any,
     ranks: Iterable[int],
@@ -131,7 +140,7 @@ def predict_products(
     algorithms : iterable of str
         What stays ("a", "b", "c"), "+random" or "+locality" for stealing, and "summa".
     tiles : int
-        A rank has so many each way of the grid.
+        Times as many each way as the least common multiple of the grid's sides: the more, the finer work is shared.
     prefetch : int
         0: gets and products in turn.
     efficiency : float
@@ -180,6 +189,30 @@ def predict_products(
     dense = columns if op == "spmm" else 0
     found: Any = rows  # the base class knows predictions of y = A x
     return ProductForecast(net, "strong", found, 1 / efficiency, left_out, roofs, op, dense)
+
+
+def local_efficiency(
+    A: Any, B: Any, network: Network, *, columns: int = 128, threads: int = 1, seconds: float = 0.3
+) -> float:
+    """How much of its local roofline a product reaches on this machine, which must be the one that `network` was
+    measured on: with `threads`, those of a rank. B None: dense, of so many columns; else a sparse matrix. Times a few
+    products."""
+    A = as_matrix(A, "local_efficiency")
+    if B is None:
+        c = count_spmm(A, columns, 1)
+        other: Any = np.ones((A.shape[1], columns), np.float64 if A.dtype == np.bool_ else A.dtype)
+    else:
+        c, other = count_spgemm(A, B, 1), as_matrix(B, "local_efficiency")
+    best, begin = float("inf"), time.perf_counter()
+    with _core.ThreadsHere(threads):
+        for turn in range(100):
+            start = time.perf_counter()
+            A @ other
+            best = min(best, time.perf_counter() - start)
+            if turn >= 1 and time.perf_counter() - begin > seconds:
+                break
+    model = price_product(c, network, "c").compute - network.call_s
+    return model / max(best - network.call_s, 1e-9) if model > 0 else 1.0
 
 
 def choose_stationary(

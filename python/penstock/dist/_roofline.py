@@ -69,7 +69,7 @@ def roofline(c: ProductCounts, network: Network, *, efficiency: float = 1.0) -> 
     the node carries inside."""
     m = Machine(network, c.ranks, efficiency)
     flops, local = float(c.flops.sum()), float(c.local.sum())
-    some = c.flops > 0
+    some = c.done
     i, k, j = np.ogrid[: some.shape[0], : some.shape[1], : some.shape[2]]
     who = c.c_owner[i, j]
     moved = some * (c.a[i, k] * (c.a_owner[i, k] != who) + c.b[k, j] * (c.b_owner[k, j] != who))

@@ -25,7 +25,7 @@ MOST_CELLS = 2**25  # (i, k, j) of one count: about 1 GB of arrays
 _OFFSET = 8  # bytes of a row's offset
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProductCounts:
     """A is M x K tiles, B is K x N, C is M x N; `tiles` is (M, K, N). Ranks form a grid, row by row.
 
@@ -48,9 +48,18 @@ class ProductCounts:
     c_owner: np.ndarray  # (M, N)
     compression: float = 1.0  # products for each entry of C
 
+    def __repr__(self) -> str:
+        m, k, n = self.tiles
+        return f"<{self.op} of {self.shape} as {m} x {k} x {n} tiles on {self.grid[0]} x {self.grid[1]} ranks>"
+
     @property
     def tiles(self) -> tuple[int, int, int]:
         return self.flops.shape  # type: ignore[return-value]
+
+    @property
+    def done(self) -> np.ndarray:
+        """(M, K, N): products of tiles that both have entries; the others are left out."""
+        return (self.a > 0)[:, :, None] & (self.b > 0)[None]
 
     @property
     def nnz_imbalance(self) -> float:
@@ -64,7 +73,8 @@ class ProductCounts:
 
     def stage_imbalance(self, offset: bool = True) -> float:
         """The same where ranks wait for one another after every stage, weighted by the stages' means (figure 1b).
-        `offset`: stage s of tile (i, j) is k = i + j + s, as in the paper's figure; else all take the same k (SUMMA)."""
+        `offset`: stage s of tile (i, j) is k = i + j + s, as in the paper's figure; else all take the same k, as SUMMA
+        does."""
         mine = self.by_rank(offset)
         mean = mine.mean(1).sum()
         return float(mine.max(1).sum() / mean) if mean else 1.0
@@ -120,29 +130,32 @@ def tile_nnz(A: csr_array, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     ])  # fmt: skip
 
 
-def _csr_bytes(nnz: np.ndarray, rows: np.ndarray, entry: int) -> np.ndarray:
-    """Of CSR blobs. An empty tile is known from the directory: nobody fetches it."""
-    return np.where(nnz > 0, nnz * float(entry) + (rows[:, None] + 1) * _OFFSET, 0.0)
+def _csr_bytes(nnz: np.ndarray, rows: np.ndarray, word: int) -> np.ndarray:
+    """Of blobs: row offsets, columns of 4 bytes, padded to 8, values. An empty tile is known from the directory: nobody
+    fetches it."""
+    columns = np.ceil(nnz / 2) * 8.0
+    return np.where(nnz > 0, columns + nnz * float(word) + (rows[:, None] + 1) * _OFFSET, 0.0)
 
 
 def _check(ranks: int, m: int, k: int, n: int) -> None:
     if m * k * n > MOST_CELLS:
         raise MemoryError(
             f"{ranks:,} ranks, {m} x {k} x {n} tiles: {m * k * n:,} products of tiles exceed {MOST_CELLS:,}; "
-            "give a number of ranks that makes a squarer grid"
+            "give a number of ranks whose grid has sides that divide one another"
         )
 
 
 def _grids(
     ranks: int, grid: tuple[int, int] | None, m: int, k: int, n: int, tiles: int
 ) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray]:
-    """The grid, and the cuts of rows, inner, and columns: `tiles` tiles a rank each way."""
+    """The grid, and the cuts of rows, inner, and columns: lcm of the grid's sides, times `tiles`, each way."""
     if ranks < 1:
         raise ValueError(f"{ranks} ranks: at least 1")
     grid = grid or process_grid(ranks)
     if grid[0] * grid[1] != ranks:
         raise ValueError(f"grid {grid[0]} x {grid[1]} is not of {ranks} ranks")
-    found = (cuts(m, grid[0] * tiles), cuts(k, max(grid) * tiles), cuts(n, grid[1] * tiles))
+    each = math.lcm(*grid) * tiles  # as `tiles` cuts them: every rank has the same number, all matrices fit
+    found = (cuts(m, each), cuts(k, each), cuts(n, each))
     _check(ranks, *(f.size - 1 for f in found))
     return grid, *found
 
@@ -150,7 +163,8 @@ def _grids(
 def count_spmm(
     A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
 ) -> ProductCounts:
-    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: a rank's, each way."""
+    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as
+    many each way as the least common multiple of the grid's sides."""
     A = as_matrix(A, "count_spmm")
     if columns < 1:
         raise ValueError(f"{columns} columns: at least 1")
@@ -158,8 +172,7 @@ def count_spmm(
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
-    entry = 4 + (0 if A.dtype == np.bool_ else word)
-    a = _csr_bytes(nnz, high, entry)
+    a = _csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
     some = (nnz > 0)[:, :, None]
@@ -249,10 +262,10 @@ def count_spgemm(
     word = max((k.itemsize for k in kinds), default=8)
     entry = 4 + word
     a, b = (
-        _csr_bytes(nnz, np.diff(edge), 4 + (0 if m.dtype == np.bool_ else m.dtype.itemsize))
+        _csr_bytes(nnz, np.diff(edge), 0 if m.dtype == np.bool_ else m.dtype.itemsize)
         for nnz, edge, m in ((a_nnz, rows, A), (b_nnz, inner, B))
     )
-    c = _csr_bytes(c_nnz, high, entry)
+    c = _csr_bytes(c_nnz, high, word)
     offsets = (high[:, None, None] + 1.0) * _OFFSET * (products > 0)
     local = entry * (3 * part + 2 * products) + offsets  # Gu et al. 2020, for each partial product
     shape = (*A.shape, B.shape[1])

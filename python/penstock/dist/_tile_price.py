@@ -2,7 +2,8 @@
 
 Of one-sided algorithms every rank is played alone: its gets run one product ahead, partial products go to the owner of
 their tile of C, which adds them up, and all meet at the end. SUMMA is played stage by stage: a broadcast waits for its
-row and column. Stealing is a fluid: what ranks would wait at the end, they spend on others' products, at what those cost them.
+row and column. Stealing is a fluid: what ranks would wait at the end, they spend on others' products, at what those
+cost them.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Machine:
         here = min(per, ranks)
         inside, outside = network.inside, network.outside or network.inside
         self.turns = max(1.0, here / max(1, network.at_once))
-        self.memory = min(network.rank_read, network.node_read / here) * efficiency
+        running = min(here, max(1, network.at_once))
+        self.memory = min(network.rank_read, network.node_read / running) * efficiency
         self.flops = (network.rank_flops or math.inf) * efficiency
         self.near = min(inside.bytes_per_s, network.inside_bytes_per_s / here)
         self.far = min(outside.bytes_per_s, network.node_bytes_per_s / here)
@@ -120,7 +122,7 @@ class _Played:
 
 def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str) -> _Played:
     """A one-sided algorithm."""
-    at = np.nonzero(c.flops > 0)
+    at = np.nonzero(c.done)
     i, k, j = at
     size = c.tiles
     ao, bo, co = c.a_owner[i, k], c.b_owner[k, j], c.c_owner[i, j]
