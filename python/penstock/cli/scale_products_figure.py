@@ -25,8 +25,9 @@ def _lines(axes: Any, f: Any, value: Any) -> None:
 
 
 def _parts(axes: Any, f: Any) -> None:
-    """What the time of each algorithm is, on the ranks that are recommended."""
-    ranks = f.recommended().ranks
+    """What the time of each algorithm is, on the ranks that are recommended; of one rank there is nothing to show."""
+    several = [p for p in f.rows if p.ranks > 1] or f.rows
+    ranks = max(f.recommended().ranks, min(several, key=lambda p: p.seconds).ranks)
     rows = [f.at(name, ranks) for name in f.algorithms()]
     below = np.zeros(len(rows))
     for name, colour in _PARTS:
@@ -57,6 +58,7 @@ def save_plot(f: Any, name: str, path: Path) -> None:
     axes[0, 0].plot([r.ranks for r in roofs], [1e3 * r.seconds for r in roofs], color="black", linewidth=0.8)
     _lines(axes[0, 1], f, lambda p: p.bytes_most / 1e6)
     axes[0, 1].set(yscale="symlog", ylabel="MB that one rank fetches at most", title="communication")
+    axes[0, 1].set_ylim(bottom=0)
     _lines(axes[1, 1], f, lambda p: 100 * p.imbalance / p.seconds)
     axes[1, 1].set(ylabel="% of the time lost to imbalance", title="imbalance")
     _parts(axes[1, 0], f)
@@ -102,5 +104,6 @@ def save_rooflines(f: Any, name: str, path: Path) -> None:
     axes.grid(True, alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=7, ncols=2)
-    figure.suptitle(f"{name}: {f.op}, inter-node roofline, {f.network.name}; dotted: local roofs, points: predicted")
+    title = f"{name}: {f.op}, inter-node roofline, {f.network.name}; dotted: local roofs, points: predicted"
+    figure.suptitle(title, fontsize=9)
     write(figure, path)

@@ -23,13 +23,12 @@ from penstock._structure import as_matrix
 from penstock.dist._network import Network
 from penstock.dist._oracle import WORTH, Forecast, _network, _ranks, _time
 from penstock.dist._roofline import Roofline, roofline
-from penstock.dist._tile_counts import ProductCounts, count_spgemm, count_spmm
+from penstock.dist._tile_counts import count_spgemm, count_spmm
 from penstock.dist._tile_price import ALGORITHMS, ProductPrediction, as_dict, price_product
 
-__all__ = ["OPERATIONS", "ProductForecast", "choose_stationary", "local_efficiency", "predict_products"]
+__all__ = ["OPERATIONS", "ProductForecast", "local_efficiency", "predict_products"]
 
 OPERATIONS = ("spmm", "spgemm")
-_WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
 
 
 @dataclass(frozen=True)
@@ -213,25 +212,3 @@ def local_efficiency(
                 break
     model = price_product(c, network, "c").compute - network.call_s
     return model / max(best - network.call_s, 1e-9) if model > 0 else 1.0
-
-
-def choose_stationary(
-    c: ProductCounts, network: Network, *, steal: str = "", prefetch: int = 1
-) -> tuple[str, dict[str, ProductPrediction]]:
-    """What should stay: (one of "a", "b", "c", the prediction of each). C, which needs no queues, unless another is
-    clearly faster. The same on every rank: it follows from the directory, which all ranks have.
-
-    Parameters
-    ----------
-    c : ProductCounts
-        Of the real tiles.
-    network : Network
-    steal : str
-        "", "random" or "locality".
-    """
-    found = {
-        name: price_product(c, network, f"{name}+{steal}" if steal else name, prefetch=prefetch)
-        for name in ("c", "a", "b")
-    }
-    best = min(found, key=lambda name: found[name].seconds)
-    return (best if found[best].seconds < _WORTH_MOVING * found["c"].seconds else "c"), found

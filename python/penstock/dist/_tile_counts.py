@@ -130,7 +130,7 @@ def tile_nnz(A: csr_array, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     ])  # fmt: skip
 
 
-def _csr_bytes(nnz: np.ndarray, rows: np.ndarray, word: int) -> np.ndarray:
+def csr_bytes(nnz: np.ndarray, rows: np.ndarray, word: int) -> np.ndarray:
     """Of blobs: row offsets, columns of 4 bytes, padded to 8, values. An empty tile is known from the directory: nobody
     fetches it."""
     columns = np.ceil(nnz / 2) * 8.0
@@ -172,7 +172,7 @@ def count_spmm(
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
-    a = _csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
+    a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
     some = (nnz > 0)[:, :, None]
@@ -262,10 +262,10 @@ def count_spgemm(
     word = max((k.itemsize for k in kinds), default=8)
     entry = 4 + word
     a, b = (
-        _csr_bytes(nnz, np.diff(edge), 0 if m.dtype == np.bool_ else m.dtype.itemsize)
+        csr_bytes(nnz, np.diff(edge), 0 if m.dtype == np.bool_ else m.dtype.itemsize)
         for nnz, edge, m in ((a_nnz, rows, A), (b_nnz, inner, B))
     )
-    c = _csr_bytes(c_nnz, high, word)
+    c = csr_bytes(c_nnz, high, word)
     offsets = (high[:, None, None] + 1.0) * _OFFSET * (products > 0)
     local = entry * (3 * part + 2 * products) + offsets  # Gu et al. 2020, for each partial product
     shape = (*A.shape, B.shape[1])

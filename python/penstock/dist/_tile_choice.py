@@ -1,0 +1,114 @@
+"""What should stay in a product of tiles: the model asked for A, B and C, with the real tiles' directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.dist._network import Network, networks
+from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt
+from penstock.dist._tile_price import ProductPrediction, price_product
+
+__all__ = ["choose", "choose_stationary", "count_maps"]
+
+_WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
+_MOST_CELLS = 2**21  # products of tiles that are priced; with more, C stays
+
+
+def choose_stationary(
+    c: ProductCounts, network: Network, *, steal: str = "", prefetch: int = 1
+) -> tuple[str, dict[str, ProductPrediction]]:
+    """What should stay: (one of "a", "b", "c", the prediction of each). C, which needs no queues, unless another is
+    clearly faster.
+
+    Parameters
+    ----------
+    c : ProductCounts
+        Of the real tiles.
+    network : Network
+    steal : str
+        "", "random" or "locality".
+    """
+    found = {
+        name: price_product(c, network, f"{name}+{steal}" if steal else name, prefetch=prefetch)
+        for name in ("c", "a", "b")
+    }
+    best = min(found, key=lambda name: found[name].seconds)
+    return (best if found[best].seconds < _WORTH_MOVING * found["c"].seconds else "c"), found
+
+
+def _edges(length: int, size: int) -> np.ndarray:
+    return np.diff(np.append(np.arange(0, max(length, 1), size), length))
+
+
+def count_maps(a: Any, b: Any) -> ProductCounts:
+    """From the directories of A and B (`TileMap`), without their entries: products of sparse tiles are counted as if
+    entries were spread evenly within tiles. ValueError where B's rows are not cut as A's columns."""
+    if a.shape[1] != b.shape[0] or a.tile_shape[1] != b.tile_shape[0]:
+        raise ValueError(
+            f"A is {a.shape} in tiles of {a.tile_shape}, B {b.shape} in tiles of {b.tile_shape}: "
+            "A's columns must be as many as B's rows, and be cut alike"
+        )
+    if not a.sparse:
+        raise ValueError("A's tiles are dense: give sparse ones")
+    high, deep = _edges(a.shape[0], a.tile_shape[0]), _edges(a.shape[1], a.tile_shape[1])
+    wide = _edges(b.shape[1], b.tile_shape[1])
+    word, grid = np.dtype(b.dtype).itemsize, tuple(a.grid)
+    number = lambda m: 0 if m.dtype == "bool" else np.dtype(m.dtype).itemsize  # noqa: E731
+    a_nnz = np.asarray(a.nnz).reshape(high.size, deep.size)
+    a_bytes = csr_bytes(a_nnz, high, number(a))
+    area = (high[:, None] * wide).astype(float)[:, None, :]
+    if b.sparse:
+        b_nnz = np.asarray(b.nnz).reshape(deep.size, wide.size)
+        b_bytes = csr_bytes(b_nnz, deep, number(b))
+        entry = 4 + (max(number(a), number(b)) or 8)
+        products = a_nnz[:, :, None] * b_nnz[None] / np.maximum(deep, 1)[None, :, None]
+        met = lambda n, room: room * -np.expm1(-n / np.maximum(room, 1))  # noqa: E731
+        part = met(products, area)
+        local = entry * (3 * part + 2 * products)
+        c_nnz = met(products.sum(1), area[:, 0])
+        c_bytes, part, flops = csr_bytes(c_nnz, high, entry - 4), entry * part, 2 * products
+        compression = float(products.sum() / max(c_nnz.sum(), 1.0))
+    else:
+        b_bytes = deep[:, None] * wide * float(word)
+        c_bytes = area[:, 0] * word
+        part, compression = c_bytes[:, None, :], 1.0
+        flops = 2.0 * a_nnz[:, :, None] * wide
+        local = (a_nnz > 0)[:, :, None] * (a_bytes[:, :, None] + b_bytes[None] + part)
+    owners = (dealt(*a_nnz.shape, grid), dealt(*b_bytes.shape, tuple(b.grid)), dealt(*area[:, 0].shape, grid))
+    shape = (*a.shape, b.shape[1])
+    op = "spgemm" if b.sparse else "spmm"
+    return ProductCounts(
+        op, grid[0] * grid[1], grid, shape, a_bytes, b_bytes, c_bytes, a_nnz, part, flops, local, *owners, compression,
+    )  # fmt: skip
+
+
+def choose(comm: Any, a: Any, b: Any, *, steal: str = "", prefetch: int = 1, network: Any = None) -> str:
+    """`choose_stationary` for real tiles: one of "a", "b", "c". Collective: rank 0 decides, as files with a measured
+    network may differ between hosts.
+
+    Parameters
+    ----------
+    comm : Comm
+    a, b : TileMap
+    steal : str
+        "", "random" or "locality".
+    network : Network, optional
+        By default what `penstock probe --mpi` measured here, else the preset "shared-memory", or "hdr-infiniband" where
+        `comm` is MPI's.
+    """
+    name = "c"
+    if comm.rank == 0 and comm.size > 1:
+        cells = int(np.prod(a.tiles)) * b.tiles[1]
+        if cells <= _MOST_CELLS:
+            net = network or _known(comm)
+            name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
+    return comm.share(name, 0) if comm.size > 1 else name
+
+
+def _known(comm: Any) -> Network:
+    from penstock.dist import _calibrate
+
+    found = _calibrate.known()
+    return found or networks["shared-memory" if comm.name == "threads" else "hdr-infiniband"]
