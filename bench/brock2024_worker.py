@@ -1,0 +1,54 @@
+"""What each rank of bench/brock2024.py does: one product by every algorithm, in turns, checked and taken apart."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+
+PARTS = ("compute", "communication", "accumulation", "imbalance", "prepare")
+COUNTED = ("stolen", "fetched_bytes", "sent_bytes", "flops")
+
+
+def error(got: Any, a: Any, b: Any) -> float:
+    """In multiples of what is allowed: sums of float32, by a product with a vector of signs in float64."""
+    x = np.where(np.arange(b.shape[1]) % 3, 1.0, -1.0)
+    wide = lambda m: m.astype(np.float64) if m.dtype != np.float64 else m  # noqa: E731
+    wanted = wide(a) @ (wide(b) @ x)
+    scale = wide(a) @ (wide(b) @ np.abs(x)) + 1e-30  # entries are not negative
+    return float(np.max(np.abs(wide(got) @ x - wanted) / scale, initial=0.0) / 1e-4)
+
+
+def work(comm: Any, a: Any, b: Any, turns: int, algorithms: list[str]) -> dict[str, Any] | None:
+    """On rank 0: algorithm -> seconds of each turn, what they were, bytes, the error. `b` None: A times itself."""
+    left = ps.dist.tiles(a, comm)
+    right = left if b is None else ps.dist.tiles(b, comm)
+    found: dict[str, Any] = {}
+    for name in algorithms:
+        stays, _, stealing = name.partition("+")
+        seconds, parts = [], []
+        for turn in range(turns + 1):
+            comm.barrier()
+            begin = time.perf_counter()
+            c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
+            comm.barrier()
+            spent = time.perf_counter() - begin
+            if turn:
+                seconds.append(spent)
+                parts.append([float(c.times[p]) for p in (*PARTS, *COUNTED)])
+        whole = c.collect()
+        middle = np.median(np.array(parts), axis=0)
+        total = comm.gather(middle, 0)
+        if comm.rank == 0:
+            mean = np.mean(total, axis=0)
+            found[name] = {
+                "seconds": seconds,
+                **dict(zip(PARTS, mean[: len(PARTS)].tolist(), strict=True)),
+                **{k: float(np.sum(total, axis=0)[len(PARTS) + i]) for i, k in enumerate(COUNTED)},
+                "error": error(whole, a, a if b is None else b),
+            }
+        del c, whole
+    return found if comm.rank == 0 else None
