@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
     from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
+    from penstock.dist._matmul import matmul
     from penstock.dist._stencils import stencil_counts
+    from penstock.dist._tiles import tiles
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
@@ -38,11 +40,13 @@ _lazy = {
     "LAYOUTS": "_layouts",
     "Network": "_network",
     "calibrate": "_calibrate",
+    "matmul": "_matmul",
     "networks": "_network",
     "predict_scaling": "_oracle",
     "predict_weak_scaling": "_oracle",
     "run": "_comm",
     "stencil_counts": "_stencils",
+    "tiles": "_tiles",
     "world": "_comm",
 }
 
@@ -53,6 +57,7 @@ __all__ = [
     "csr_array",
     "gpu_halo_names",
     "linalg",
+    "matmul",
     "Forecast",
     "LAYOUTS",
     "Network",
@@ -62,6 +67,7 @@ __all__ = [
     "predict_weak_scaling",
     "run",
     "stencil_counts",
+    "tiles",
     "world",
 ]
 
