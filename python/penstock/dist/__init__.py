@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from penstock.dist._comm import run, world
     from penstock.dist._gpu import gpu_halo_names
     from penstock.dist._layouts import LAYOUTS
+    from penstock.dist._matmul import matmul
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
     from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
     from penstock.dist._oracle_products import ProductForecast, predict_products
     from penstock.dist._stencils import stencil_counts
+    from penstock.dist._tiles import tiles
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
@@ -39,6 +41,7 @@ _lazy = {
     "LAYOUTS": "_layouts",
     "Network": "_network",
     "calibrate": "_calibrate",
+    "matmul": "_matmul",
     "networks": "_network",
     "ProductForecast": "_oracle_products",
     "predict_products": "_oracle_products",
@@ -46,6 +49,7 @@ _lazy = {
     "predict_weak_scaling": "_oracle",
     "run": "_comm",
     "stencil_counts": "_stencils",
+    "tiles": "_tiles",
     "world": "_comm",
 }
 
@@ -55,18 +59,20 @@ __all__ = [
     "CommError",
     "Forecast",
     "Network",
+    "ProductForecast",
     "calibrate",
     "csgraph",
     "csr_array",
     "gpu_halo_names",
     "linalg",
+    "matmul",
     "networks",
-    "ProductForecast",
     "predict_products",
     "predict_scaling",
     "predict_weak_scaling",
     "run",
     "stencil_counts",
+    "tiles",
     "world",
 ]
 

@@ -178,7 +178,8 @@ _SHAPES = {
 }
 
 
-def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
+def generator_shape(source: functools.partial) -> tuple[int, int]:
+    """Of the matrix that it would make; a bad argument is named here."""
     make = source.func
     if make not in _SHAPES:
         names = ", ".join(f"ps.generate.{f.__name__}" for f in _SHAPES)
@@ -188,7 +189,12 @@ def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     if given.arguments.get("device") is not None:
         raise ValueError("device: ranks generate on the CPU")
     source(_keep=_core.kept_range(0, 0, 0, 0))  # a bad argument is named before sizes are taken
-    rows, cols = (int(n) for n in _SHAPES[make](given.arguments))
+    rows, cols = _SHAPES[make](given.arguments)
+    return int(rows), int(cols)
+
+
+def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
+    rows, cols = generator_shape(source)
 
     def part(first: int, last: int, first_col: int = 0, last_col: int = cols) -> whole_array:
         return source(_keep=_core.kept_range(first, last - first, first_col, last_col))

@@ -17,7 +17,7 @@ _MOST_CELLS = 2**21  # products of tiles that are priced; with more, C stays
 
 
 def choose_stationary(
-    c: ProductCounts, network: Network, *, steal: str = "", prefetch: int = 1
+    c: ProductCounts, network: Network, *, steal: str = "none", prefetch: int = 1
 ) -> tuple[str, dict[str, ProductPrediction]]:
     """What should stay: (one of "a", "b", "c", the prediction of each). C, which needs no queues, unless another is
     clearly faster.
@@ -28,10 +28,11 @@ def choose_stationary(
         Of the real tiles.
     network : Network
     steal : str
-        "", "random" or "locality".
+        "none", "random" or "locality".
     """
+    suffix = f"+{steal}" if steal not in ("", "none") else ""
     found = {
-        name: price_product(c, network, f"{name}+{steal}" if steal else name, prefetch=prefetch)
+        name: price_product(c, network, name + suffix, prefetch=prefetch)
         for name in ("c", "a", "b")
     }
     best = min(found, key=lambda name: found[name].seconds)
@@ -84,7 +85,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     )  # fmt: skip
 
 
-def choose(comm: Any, a: Any, b: Any, *, steal: str = "", prefetch: int = 1, network: Any = None) -> str:
+def choose(comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1, network: Any = None) -> str:
     """`choose_stationary` for real tiles: one of "a", "b", "c". Collective: rank 0 decides, as files with a measured
     network may differ between hosts.
 
@@ -93,7 +94,7 @@ def choose(comm: Any, a: Any, b: Any, *, steal: str = "", prefetch: int = 1, net
     comm : Comm
     a, b : TileMap
     steal : str
-        "", "random" or "locality".
+        "none", "random" or "locality".
     network : Network, optional
         By default what `penstock probe --mpi` measured here, else the preset "shared-memory", or "hdr-infiniband" where
         `comm` is MPI's.

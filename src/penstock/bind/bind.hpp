@@ -53,6 +53,7 @@ void dist_matrix(nb::module_&);
 void dist(nb::module_&);
 void dist_gpu(nb::module_&);
 void dist_solver(nb::module_&);
+void dist_tiles(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 struct Matrix {

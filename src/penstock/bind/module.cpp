@@ -42,4 +42,5 @@ NB_MODULE(_core, m) {
   penstock::bind::dist(m);
   penstock::bind::dist_gpu(m);
   penstock::bind::dist_solver(m);
+  penstock::bind::dist_tiles(m);
 }

@@ -1,0 +1,102 @@
+"""Products of tiled matrices, each rank at its own pace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import _core
+from penstock.dist._tile_choice import choose
+from penstock.dist._tiles import tiles
+
+__all__ = ["matmul", "plan"]
+
+ALGORITHMS = ("a", "b", "c", "summa")
+_STEAL = {False: "none", None: "none", True: "locality", "random": "random", "locality": "locality"}
+
+
+def matmul(
+    A: tiles,
+    B: tiles,
+    stationary: str = "auto",
+    steal: bool | str = False,
+    prefetch: int = 1,
+    semiring: str = "plus_times",
+    *,
+    memory: int | None = None,
+    seed: int = 0,
+) -> tiles:
+    """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it needs
+    by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
+
+    Parameters
+    ----------
+    A : tiles
+        Sparse.
+    B : tiles
+        Sparse or dense; its tile rows are as large as A's tile columns.
+    stationary : str
+        Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b" (A
+        and sums for C); "summa" is the rival in lockstep, with broadcasts. "auto": of the three, what
+        the model of `penstock scale` says is fastest, with the tiles as they are, on the network that
+        `penstock probe --mpi` measured, or a preset.
+    steal : bool or str
+        Ranks that are done work on what others have not begun: "locality" (or True) on products one of whose tiles they
+        own, "random" on any.
+    prefetch : int
+        Products whose tiles are under way while one is computed; 0: none.
+    semiring : str
+        "plus_times" (float32 or float64, the same in A and B; A, or a sparse B, may be a pattern, and two patterns give
+        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8).
+    memory : int, optional
+        Bytes that this rank may use for C; by default what is available.
+    seed : int
+        Of the order in which tiles are robbed.
+
+    Returns
+    -------
+    tiles
+        On A's grid. Its `.plan()` and `.times` say how it was made.
+
+    Collective, all arguments but `memory` alike on all ranks. With stationary "c" or "summa" and no stealing the result
+    has the same bits each time; otherwise sums are taken in the order in which they come.
+
+    ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not fit,
+    with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
+    """
+    for name, matrix in (("A", A), ("B", B)):
+        if not isinstance(matrix, tiles):
+            raise TypeError(f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiles first")
+    if stationary != "auto" and stationary not in ALGORITHMS:
+        raise ValueError(
+            f"stationary={stationary!r} is unknown: choose one of auto, {', '.join(ALGORITHMS)}"
+        )
+    if steal not in _STEAL:
+        raise ValueError(f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'")
+    if stationary == "summa" and _STEAL[steal] != "none":
+        raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
+    if stationary == "auto":
+        stationary = choose(
+            A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch
+        )
+    core, made_by, times = _core.tiles_multiply(
+        A._core,
+        B._core,
+        stationary,
+        _STEAL[steal],
+        prefetch,
+        semiring,
+        -1 if memory is None else memory,
+        seed,
+    )
+    times["algorithm"], times["steal"] = stationary, _STEAL[steal]
+    return tiles._of(core, made_by, times)
+
+
+def plan(A: Any, B: Any, stationary: str) -> Any:
+    """The products of tiles of A B under a stationary matrix "a", "b" or "c", with owners, bytes and flops, without
+    computing anything; entries count as spread evenly within tiles. A and B: tiles, or directories of tiles."""
+    return _core.tile_plan(_map(A), _map(B), stationary)
+
+
+def _map(matrix: Any) -> Any:
+    return matrix._core.map if isinstance(matrix, tiles) else matrix

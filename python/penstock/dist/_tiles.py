@@ -1,0 +1,260 @@
+"""A matrix cut into tiles, each on one rank and within reach of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._csr import csr_array as whole_array
+from penstock._products import is_sparse
+from penstock._structure import as_matrix
+from penstock.dist._load import _kind, generator_shape
+
+__all__ = ["tiles"]
+
+
+class tiles:
+    """A sparse or dense matrix in tiles, dealt over a grid of ranks: tile (i, j) belongs to rank
+    (i % grid[0]) * grid[1] + j % grid[1]. Every rank knows where all tiles are and fetches them without their owner.
+
+    Parameters
+    ----------
+    source : the matrix, a path or a generator
+        Sparse: a csr_array (or SciPy's), the same on all ranks, or on one and None on the others; a `ps.dist.csr_array`;
+        a path (of a native store each rank reads what its tiles hold); `functools.partial(ps.generate.rmat, 20)`, of which
+        each rank makes some rows. Values bool (a pattern), float32 or float64. Dense: a NumPy array, the same on all
+        ranks, float32, float64, or bool and uint8 for or_and.
+    comm : ps.dist.Comm, optional
+        Not needed with a `ps.dist.csr_array`.
+    tile_rows, tile_cols : int, optional
+        Of a tile; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many, and any two
+        matrices on one grid fit together. Smaller ones balance better and travel worse.
+    grid : (int, int), optional
+        Of ranks; by default the most square one.
+    transport : str
+        "local" (ranks are threads), "mpi_rma", or "auto".
+
+    Collective. ValueError and TypeError for arguments; MemoryError; CommError where another rank failed.
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.generate.laplacian((8, 8))
+    >>> def work(comm):
+    ...     T = ps.dist.tiles(A, comm)
+    ...     return ps.dist.matmul(T, ps.dist.tiles(np.ones((64, 3)), comm)).collect()
+    >>> bool(np.allclose(ps.dist.run(work, 4)[0], A @ np.ones((64, 3))))
+    True
+    """
+
+    __array_ufunc__ = None
+    ndim = 2
+
+    def __init__(
+        self,
+        source: Any,
+        comm: Any = None,
+        tile_rows: int | None = None,
+        tile_cols: int | None = None,
+        grid: tuple[int, int] | None = None,
+        *,
+        transport: str = "auto",
+    ) -> None:
+        from penstock.dist._matrix import csr_array
+
+        if comm is None:
+            if not isinstance(source, csr_array):
+                raise TypeError("comm: the ranks are needed, ps.dist.world() or those of ps.dist.run")
+            comm = source.comm
+        sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
+        chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
+        how = (*sizes, chosen, transport)
+        kind = _source_kind(source)
+        facts = comm.collect((kind, _facts(source, kind), how))
+        if len({f[2] for f in facts}) != 1:
+            raise ValueError(
+                f"tile_rows, tile_cols, grid or transport differ between ranks: {[f[2] for f in facts]}"
+            )
+        if len({f[:2] for f in facts}) != 1 and {f[0] for f in facts} != {"matrix", "nothing"}:
+            raise ValueError(f"the ranks were given different matrices: {[f[:2] for f in facts]}")
+        if {f[0] for f in facts} == {"matrix"}:
+            matrix = as_matrix(source, "ps.dist.tiles")
+            self._core = _core.tiles_of_whole(comm, matrix._core, *how)
+        elif kind == "dense":
+            self._core = _core.tiles_of_dense(comm, _dense(source), *how)
+        elif kind == "store":
+            from penstock._io.store import open_store
+
+            self._core = _core.tiles_of_whole(comm, open_store(source)._core, *how)
+        elif kind == "generator":
+            rows, cols = generator_shape(source)
+            cuts = np.linspace(0, rows, comm.size + 1).astype(np.int64)
+            first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
+            mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
+            self._core = _core.tiles_of_rows(comm, mine._core, first, rows, *how)
+        else:  # on one rank, or in a file that rank 0 reads
+            d = source if kind == "dist" else csr_array(source, comm, "contiguous")
+            self._core = _core.tiles_of_dist(d._core, *how)
+        self._plan: Any = None
+        self._times: dict[str, Any] | None = None
+
+    @classmethod
+    def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> tiles:
+        made = cls.__new__(cls)
+        made._core, made._plan, made._times = core, plan, times
+        return made
+
+    @property
+    def comm(self) -> Any:
+        """The ranks."""
+        return self._core.comm
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the whole matrix."""
+        return self._core.map.shape
+
+    @property
+    def tile_shape(self) -> tuple[int, int]:
+        """Of a tile; those of the last row and column may be smaller."""
+        return self._core.map.tile_shape
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """How many there are: down, across."""
+        return self._core.map.tiles
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Of ranks."""
+        return self._core.map.grid
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._core.map.dtype)
+
+    @property
+    def sparse(self) -> bool:
+        return self._core.map.sparse
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries of the whole matrix; dense: all."""
+        return int(self._core.map.nnz.sum())
+
+    @property
+    def tile_nnz(self) -> np.ndarray:
+        """int64, shape `tiles`: stored entries of each tile, known to all ranks."""
+        return self._core.map.nnz.reshape(self.tiles)
+
+    @property
+    def transport(self) -> str:
+        """What carries the tiles: "local" or "mpi_rma"."""
+        return self._core.transport
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication` (gets
+        started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place), `imbalance` (waiting
+        for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`, `received_bytes`. `flops`."""
+        if self._times is None:
+            raise ValueError("these tiles are not the result of ps.dist.matmul: there are no times")
+        return self._times
+
+    def plan(self) -> Any:
+        """The products of tiles that made it, of all ranks, as planned: `print(C.plan())`; `.products` has arrays i, k, j,
+        owner, fetched and sent bytes, flops; `.loads` has sums for each rank. Stealing changes who did them."""
+        if self._plan is None:
+            raise ValueError("these tiles are not the result of ps.dist.matmul: there is no plan")
+        return self._plan
+
+    def owner(self, i: int, j: int) -> int:
+        """The rank of tile (i, j)."""
+        self._require_tile(i, j)
+        return self._core.map.owner(i, j)
+
+    def get_tile(self, i: int, j: int) -> Any:
+        """Tile (i, j), fetched here: a csr_array or a NumPy array, a copy. Not collective."""
+        self._require_tile(i, j)
+        return self._matrix(self._core.tile(i, j))
+
+    def replace_tile(self, i: int, j: int, tile: np.ndarray) -> None:
+        """Overwrites a dense tile, on whichever rank it is. Not collective: `barrier()` before others read it."""
+        self._core.replace_tile(i, j, _dense(tile))
+
+    def renew_tiles(self, new: dict[tuple[int, int], Any]) -> None:
+        """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and the
+        matrix's dtype}; the others stay. Collective: ranks without new tiles give {}."""
+        across = self.tiles[1]
+        cores = []
+        for (i, j), tile in new.items():
+            self._require_tile(i, j)
+            cores.append((i * across + j, as_matrix(tile, "renew_tiles")._core))
+        self._core.renew_tiles(cores)
+
+    def barrier(self) -> None:
+        """Waits for all ranks: what they wrote is seen by all afterwards."""
+        self._core.barrier()
+
+    def collect(self) -> Any:
+        """The whole matrix on every rank, fetched tile by tile: a csr_array or a NumPy array. Collective."""
+        return self._matrix(self._core.whole())
+
+    def explain(self) -> str:
+        """Shape, tiles, grid, and how full the tiles are, in a line."""
+        return f"{self._core.map!r}, {self.dtype}, by {self.transport}"
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        down, across = self.tiles
+        kind = "sparse" if self.sparse else "dense"
+        return (
+            f"<{rows}x{cols} dist.tiles, {kind} {self.dtype}, {down}x{across} tiles of {self.tile_shape[0]}x"
+            f"{self.tile_shape[1]} on {self.grid[0]}x{self.grid[1]} ranks>"
+        )
+
+    def _matrix(self, core: Any) -> Any:
+        return whole_array._wrap(core) if self.sparse else core
+
+    def _require_tile(self, i: int, j: int) -> None:
+        down, across = self.tiles
+        if not (0 <= i < down and 0 <= j < across):
+            raise ValueError(f"there is no tile ({i}, {j}): there are {down} x {across}")
+
+
+def _positive(n: int) -> int:
+    if int(n) <= 0:
+        raise ValueError(f"a tile has {n} rows or columns: give a positive number")
+    return int(n)
+
+
+def _source_kind(source: Any) -> str:
+    from penstock.dist._matrix import csr_array
+
+    if isinstance(source, csr_array):
+        return "dist"
+    if isinstance(source, np.ndarray):
+        return "dense"
+    kind = _kind(source)
+    if kind == "matrix" and not is_sparse(source):
+        raise TypeError(
+            f"tiles are cut from a sparse matrix, a NumPy array, a path or a generator, not {type(source).__name__}"
+        )
+    return kind
+
+
+def _facts(source: Any, kind: str) -> Any:
+    """What must be the same on all ranks."""
+    if kind == "matrix":
+        return source.shape, int(source.nnz), np.dtype(source.dtype).name
+    return (source.shape, source.dtype.name) if kind in ("dense", "dist") else None
+
+
+def _dense(a: np.ndarray) -> np.ndarray:
+    if a.ndim != 2:
+        raise ValueError(f"a dense matrix has two dimensions, this one has shape {a.shape}")
+    if a.dtype == np.bool_:
+        a = a.view(np.uint8) if a.flags.c_contiguous else a.astype(np.uint8)
+    if a.dtype not in (np.float32, np.float64, np.uint8):
+        raise TypeError(f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype")
+    return np.ascontiguousarray(a)

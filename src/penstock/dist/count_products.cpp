@@ -1,0 +1,57 @@
+// What a product of sparse tiles will take, before it is computed.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "penstock/dist/plan_multiply.hpp"
+
+namespace penstock {
+
+std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b) {
+  const auto &am = a.map(), &bm = b.map();
+  const auto ks = am.across(), n = bm.across();
+  std::vector<double> sums(static_cast<std::size_t>(2 * am.down() * ks * n));
+  const auto count = [&](std::int64_t i, std::int64_t k, std::int64_t j, const TileHere& offsets) {
+    const auto tile = a.async_get_tile(i, k);
+    const auto left = csr_of<One>(tile.data(), tile.tile());
+    const auto* begin = reinterpret_cast<const Offset*>(offsets.data());
+    const auto cols = static_cast<double>(offsets.tile().cols);
+    ProductCount total;
+    for (std::int64_t r = 0; r < left.rows; ++r) {
+      Offset products = 0;
+      for (auto e = left.indptr[r]; e < left.indptr[r + 1]; ++e)
+        products += begin[left.indices[e] + 1] - begin[left.indices[e]];
+      const auto p = static_cast<double>(products);
+      total.products += p;
+      total.nnz += products < 2 ? p : std::max(1.0, -cols * std::expm1(-p / cols));
+    }
+    auto* out = sums.data() + 2 * ((i * ks + k) * n + j);
+    out[0] = total.products, out[1] = total.nnz;
+  };
+  struct Job {
+    std::int64_t i, k, j;
+    TileHere offsets;
+  };
+  std::deque<Job> jobs;  // one is fetched while another is counted
+  const auto next = [&](std::size_t left) {
+    for (; jobs.size() > left; jobs.pop_front())
+      count(jobs.front().i, jobs.front().k, jobs.front().j, jobs.front().offsets);
+  };
+  for (std::int64_t i = 0; i < am.down(); ++i)
+    for (std::int64_t k = 0; k < ks; ++k) {
+      if (!a.mine(i, k) || am.at(i, k).nnz == 0) continue;
+      for (std::int64_t s = 0; s < n; ++s) {
+        const auto j = (i + k + s) % n;
+        if (bm.at(k, j).nnz == 0) continue;
+        jobs.push_back({i, k, j, b.async_get_offsets(k, j)});
+        next(1);
+      }
+    }
+  next(0);
+  a.comm()->all_reduce(std::span<double>(sums), Reduce::sum);
+  std::vector<ProductCount> out(sums.size() / 2);
+  for (std::size_t p = 0; p < out.size(); ++p) out[p] = {sums[2 * p], sums[2 * p + 1]};
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,185 @@
+#include "penstock/dist/one_sided.hpp"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <random>
+
+#include "penstock/dist/bounded_wait.hpp"
+#include "penstock/dist/tile_mail.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSteals{"none", "random", "locality"};
+constexpr std::int64_t kNone = -1;
+
+/// Which product this rank works on next: its own in order, then what it may take from others.
+class Work {
+ public:
+  Work(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c, TileMail& mail,
+       const TileMultiplyOptions& options)
+      : plan_(plan), mail_(mail), steal_(options.steal), me_(a.comm()->rank()) {
+    const auto groups = std::ssize(plan.groups) - 1;
+    std::mt19937_64 random(options.seed * 1000003 + static_cast<std::uint64_t>(me_));
+    if (steal_ == Steal::random) {
+      for (std::int64_t g = 0; g < groups; ++g)
+        if (first_of(g).owner == me_) order_.push_back(g);
+      const auto own = order_.size();
+      for (std::int64_t g = 0; g < groups; ++g)
+        if (first_of(g).owner != me_) order_.push_back(g);
+      std::shuffle(order_.begin() + static_cast<std::ptrdiff_t>(own), order_.end(), random);
+      return;
+    }
+    std::vector<std::int64_t> near;
+    for (std::int64_t n = 0; n < std::ssize(plan.products); ++n) {
+      const auto& p = plan.products[static_cast<std::size_t>(n)];
+      if (p.owner == me_) order_.push_back(n);
+      else if (steal_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+        near.push_back(n);
+    }
+    // Ranks begin to rob at different places; what follows one another shares a tile.
+    if (!near.empty()) std::rotate(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(random() % near.size()), near.end());
+    order_.insert(order_.end(), near.begin(), near.end());
+  }
+
+  std::int64_t next() {
+    for (; at_ < order_.size(); ++at_) {
+      const auto n = order_[at_];
+      if (steal_ == Steal::random) {
+        const auto& first = first_of(n);
+        const auto claimed = plan_.groups[static_cast<std::size_t>(n)] + mail_.claim(first.owner, first.turn);
+        if (claimed < plan_.groups[static_cast<std::size_t>(n) + 1]) return claimed;
+        continue;
+      }
+      const auto& p = plan_.products[static_cast<std::size_t>(n)];
+      if (steal_ == Steal::locality && mail_.claim(p.owner, p.turn) != 0) continue;
+      ++at_;
+      return n;
+    }
+    return kNone;
+  }
+
+ private:
+  const TileProduct& first_of(std::int64_t group) const {
+    return plan_.products[static_cast<std::size_t>(plan_.groups[static_cast<std::size_t>(group)])];
+  }
+
+  const MultiplyPlan& plan_;
+  TileMail& mail_;
+  Steal steal_;
+  int me_;
+  std::vector<std::int64_t> order_;  // groups (random) or products
+  std::size_t at_ = 0;
+};
+
+struct Fetched {
+  std::int64_t product = kNone;
+  TileHere a, b;
+};
+
+/// A sum for another rank, while products of one tile follow one another.
+struct Partial {
+  std::int64_t i = 0, j = 0, products = 0;
+  std::unique_ptr<TileSum> sum;
+};
+
+}  // namespace
+
+Steal steal(std::string_view name) {
+  for (std::size_t i = 0; i < kSteals.size(); ++i)
+    if (name == kSteals[i]) return static_cast<Steal>(i);
+  throw Error(Errc::invalid_argument,
+              "steal '" + std::string(name) + "' is unknown: choose one of none, random, locality");
+}
+
+TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  require(options.prefetch >= 0, "prefetch=" + std::to_string(options.prefetch) + " is negative");
+  LapClock clock, whole;
+  TileTimes times;
+  auto prepared = prepare(a, b, options);
+  const auto& plan = prepared.plan;
+  const auto& c = prepared.c;
+  const auto comm = a.comm();
+  const auto me = comm->rank();
+  TileSums sums(prepared, a);
+
+  std::int64_t missing = 0;  // products that this rank's tiles of C still wait for
+  for (const auto& p : plan.products) missing += c.owner(p.i, p.j) == me;
+  const auto take = [&](std::int64_t number, std::int64_t products, const std::byte* piece, std::int64_t bytes) {
+    sums.sum(number / c.across(), number % c.across()).add_piece(piece, bytes);
+    missing -= products;
+    if (missing < 0)
+      throw Error(Errc::comm, "rank " + std::to_string(me) + " was sent more products of its tiles than there are");
+  };
+  TileMail mail(comm, a.make_transport(),
+                {options.piece_bytes, options.pieces, options.steal == Steal::none ? 0 : plan.turns()}, take);
+  Work work(plan, a, b, c, mail, options);
+  times.prepare = clock.lap();
+
+  Partial partial;
+  const auto flush = [&] {
+    if (partial.sum)
+      mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products, *partial.sum);
+    partial = {};
+  };
+  const auto sum_of = [&](const TileProduct& p) -> TileSum& {
+    if (c.owner(p.i, p.j) == me) {
+      --missing;
+      return sums.sum(p.i, p.j);
+    }
+    if (partial.sum && (partial.i != p.i || partial.j != p.j)) flush();
+    if (!partial.sum) partial = {p.i, p.j, 0, prepared.local->start(c.at(p.i, p.j), nullptr)};
+    ++partial.products;
+    return *partial.sum;
+  };
+
+  std::deque<Fetched> under_way;
+  Fetched done;  // kept until the next are asked for: they may share a tile
+  bool more = true;
+  while (true) {
+    while (more && std::ssize(under_way) <= options.prefetch) {
+      const auto n = work.next();
+      more = n != kNone;
+      if (!more) break;
+      const auto& p = plan.products[static_cast<std::size_t>(n)];
+      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_tile(p.k, p.j)});
+      times.fetched += under_way.back().a.fetched() + under_way.back().b.fetched();
+    }
+    if (under_way.empty()) break;
+    done = std::move(under_way.front());
+    under_way.pop_front();
+    const auto& p = plan.products[static_cast<std::size_t>(done.product)];
+    const TileView av{done.a.data(), done.a.tile()}, bv{done.b.data(), done.b.tile()};
+    times.communication += clock.lap();
+    auto& sum = sum_of(p);
+    times.accumulation += clock.lap();
+    sum.multiply_add(av, bv);
+    times.compute += clock.lap();
+    ++(p.owner == me ? times.own : times.stolen);
+    times.flops += p.flops;
+    mail.look();
+    times.accumulation += clock.lap();
+  }
+  flush();
+  times.accumulation += clock.lap();
+  const auto looked = mail.looking();
+  wait_until(
+      *comm,
+      [&] {
+        mail.look();
+        return missing == 0;
+      },
+      "other ranks' parts of its tiles");
+  times.accumulation += mail.looking() - looked;
+  times.imbalance = clock.lap() - (mail.looking() - looked);
+  double placing = 0;
+  auto result = sums.finish(placing);
+  times.accumulation += placing;
+  times.imbalance = std::max(0.0, times.imbalance + clock.lap() - placing);
+  times.sent = mail.sent(), times.received = mail.received();
+  times.seconds = whole.lap();
+  return {std::move(result), std::move(prepared.plan), times};
+}
+
+}  // namespace penstock

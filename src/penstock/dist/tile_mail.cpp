@@ -1,0 +1,88 @@
+#include "penstock/dist/tile_mail.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/dist/bounded_wait.hpp"
+#include "penstock/dist/one_sided.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kHead = 16;  // of a place: tile, products
+constexpr std::int64_t kFree = 0, kTaken = 1;
+constexpr int kBytesBits = 34, kPlaceBits = 8;  // of a queue's word; the rest is the rank, plus one
+std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take)
+    : comm_(std::move(comm)), options_(options), take_(std::move(take)) {
+  require(options.piece_bytes >= 1024 && options.piece_bytes < (std::int64_t{1} << 33),
+          "pieces of tiles have 1024 to 2^33 bytes, not " + std::to_string(options.piece_bytes));
+  require(options.pieces >= 1 && options.pieces < (1 << kPlaceBits),
+          "a rank has 1 to 255 places for pieces, not " + std::to_string(options.pieces));
+  require(comm_->size() < (1 << 20), "tiles are multiplied by fewer than 2^20 ranks");
+  words_ = std::int64_t{comm_->size()} * options.pieces;
+  tail_ = options.counters * 8;
+  queue_ = tail_ + 8;
+  states_ = queue_ + words_ * 8;
+  places_ = padded(states_ + options.pieces * 8);
+  place_bytes_ = padded(kHead + options.piece_bytes);
+  const bool alone = comm_->size() == 1;  // nobody sends anything
+  transport_ = make(comm_, alone ? places_ : places_ + options.pieces * place_bytes_);
+}
+
+int TileMail::free_place() {
+  int found = -1;
+  const auto look_for = [&] {
+    for (int p = 0; p < options_.pieces && found < 0; ++p)
+      if (transport_->load({comm_->rank(), state_at(p)}) == kFree) found = p;
+    if (found < 0) look();
+    return found >= 0;
+  };
+  wait_until(*comm_, look_for, "a rank to take in a part of one of its tiles");
+  return found;
+}
+
+void TileMail::send(int owner, std::int64_t number, std::int64_t products, TileSum& sum) {
+  const auto me = comm_->rank();
+  sum.pieces(options_.piece_bytes, [&](std::int64_t bytes, const TileSum::Write& write, bool last) {
+    const auto place = free_place();
+    auto* to = transport_->arena() + place_at(place);
+    const std::int64_t head[2] = {number, last ? products : 0};
+    std::memcpy(to, head, kHead);
+    write(to + kHead);
+    transport_->store({me, state_at(place)}, kTaken);
+    const auto turn = transport_->fetch_add({owner, tail_}, 1);
+    const auto word = ((std::int64_t{me} + 1) << (kPlaceBits + kBytesBits)) | (std::int64_t{place} << kBytesBits) |
+                      (kHead + bytes);
+    transport_->store({owner, queue_ + turn % words_ * 8}, word);
+    sent_ += bytes;
+  });
+}
+
+void TileMail::look() {
+  const auto me = comm_->rank();
+  LapClock clock;
+  while (true) {
+    const RemotePtr at{me, queue_ + head_ % words_ * 8};
+    const auto word = transport_->load(at);
+    if (word == 0) return;
+    transport_->store(at, 0);
+    ++head_;
+    const auto from = static_cast<int>((word >> (kPlaceBits + kBytesBits)) - 1);
+    const auto place = static_cast<int>(word >> kBytesBits & ((1 << kPlaceBits) - 1));
+    const auto bytes = word & ((std::int64_t{1} << kBytesBits) - 1);
+    if (incoming_.size < bytes) incoming_ = allocate<std::byte>(bytes);
+    transport_->wait(transport_->get(incoming_.data, {from, place_at(place)}, bytes));
+    transport_->store({from, state_at(place)}, kFree);
+    std::int64_t head[2];
+    std::memcpy(head, incoming_.data, kHead);
+    take_(head[0], head[1], incoming_.data + kHead, bytes - kHead);
+    received_ += bytes - kHead;
+    looking_ += clock.lap();
+  }
+}
+
+}  // namespace penstock

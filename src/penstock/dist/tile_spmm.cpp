@@ -1,0 +1,97 @@
+// C(i, j) += A(i, k) B(k, j), A sparse, B and C dense.
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/dist/tile_sum.hpp"
+#include "penstock/kernel/spmm.hpp"
+
+namespace penstock {
+namespace {
+
+/// A piece: the first entry, counted row by row, and then entries.
+constexpr std::int64_t kHead = 8;
+
+template <Semiring S, class V>
+class DenseSum final : public TileSum {
+  using T = typename S::value_type;
+
+ public:
+  DenseSum(const TileAt& tile, std::byte* place) : tile_(tile) {
+    if (!place && tile.nnz > 0) {
+      own_ = allocate<T>(tile.nnz);
+      place = reinterpret_cast<std::byte*>(own_.data);
+    }
+    data_ = reinterpret_cast<T*>(place);
+    std::fill_n(data_, tile.nnz, S::zero());
+  }
+
+  void multiply_add(const TileView& a, const TileView& b) override {
+    const auto cols = tile_.cols;
+    const DenseView<const T> x{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
+    const DenseView<T> y{data_, tile_.rows, cols, cols, 1};
+    spmm<S, V>(csr_of<V>(a.data, a.tile), x, y, Scale<S>::accumulate());
+  }
+
+  void pieces(std::int64_t most, const Piece& piece) override {
+    const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
+    std::int64_t first = 0;
+    do {
+      const auto count = std::min(step, tile_.nnz - first);
+      const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+      const auto write = [&](std::byte* to) {
+        std::memcpy(to, &first, kHead);
+        if (bytes > 0) std::memcpy(to + kHead, data_ + first, static_cast<std::size_t>(bytes));
+      };
+      piece(kHead + bytes, write, first + count == tile_.nnz);
+      first += count;
+    } while (first < tile_.nnz);
+  }
+
+  void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    std::int64_t first = 0;
+    std::memcpy(&first, piece, kHead);
+    const auto* from = reinterpret_cast<const T*>(piece + kHead);
+    const auto count = (bytes - kHead) / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
+  }
+
+  Offset finish() override { return tile_.nnz; }
+  void take(std::byte*) override {}
+
+ private:
+  TileAt tile_;
+  Array<T> own_;
+  T* data_ = nullptr;
+};
+
+template <Semiring S, class V>
+class Spmm final : public LocalProduct {
+ public:
+  TileValue result() const override { return tile_value<typename S::value_type>(); }
+  std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
+    return std::make_unique<DenseSum<S, V>>(tile, place);
+  }
+};
+
+template <Semiring S, class V>
+bool matches(std::string_view asked, std::string_view semiring, TileValue a, TileValue b) {
+  return asked == semiring && a == tile_value<V>() && b == tile_value<typename S::value_type>();
+}
+
+}  // namespace
+
+std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a, TileValue b) {
+#define X(NAME, S, V) \
+  if (matches<S, V>(semiring, NAME, a, b)) return std::make_unique<Spmm<S, V>>();
+  X("plus_times", PlusTimes<float>, One)
+  X("plus_times", PlusTimes<float>, float)
+  X("plus_times", PlusTimes<double>, One)
+  X("plus_times", PlusTimes<double>, double)
+  X("min_plus", MinPlus<float>, float)
+  X("min_plus", MinPlus<double>, double)
+  X("or_and", OrAnd, One)
+#undef X
+  return nullptr;
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "penstock/dist/tiles.hpp"
+
+// The arithmetic of tiles, without types: what the executors see. Products on other devices are another LocalProduct.
+namespace penstock {
+
+/// A tile that can be read here.
+struct TileView {
+  const std::byte* data = nullptr;
+  TileAt tile;
+};
+
+/// What adds up to a tile of C, or to the part of it that this rank computes for another.
+class TileSum {
+ public:
+  virtual ~TileSum() = default;
+  virtual void multiply_add(const TileView& a, const TileView& b) = 0;
+
+  /// Cuts the sum into pieces of at most `most` bytes (at least 1024), one or more, and lets each be written.
+  using Write = std::function<void(std::byte* to)>;
+  using Piece = std::function<void(std::int64_t bytes, const Write& write, bool last)>;
+  virtual void pieces(std::int64_t most, const Piece& piece) = 0;
+  /// Adds a piece of another rank's sum of the same tile.
+  virtual void add_piece(const std::byte* piece, std::int64_t bytes) = 0;
+
+  /// Sparse: adds up what has come; entries, and the blob, which is then given up. Dense sums are where they belong.
+  virtual Offset finish() = 0;
+  virtual void take(std::byte* blob) = 0;
+};
+
+/// The product of tiles over one semiring and one set of types.
+class LocalProduct {
+ public:
+  virtual ~LocalProduct() = default;
+  virtual TileValue result() const = 0;
+  /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten with the semiring's zero;
+  /// null: memory of its own. Sparse sums have their own.
+  virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;
+};
+
+/// Values of A and B, as ps.dist.tiles holds them. Throws Error{not_compiled} for what there is not.
+std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b, bool b_sparse);
+std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a, TileValue b);    // null: there is none
+std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a, TileValue b);  // null: there is none
+
+}  // namespace penstock

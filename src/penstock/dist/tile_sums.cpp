@@ -1,0 +1,120 @@
+// What one-sided products and SUMMA share: the beginning, C while it is added up, and the end.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "penstock/core/machine.hpp"
+#include "penstock/dist/one_sided.hpp"
+
+namespace penstock {
+namespace {
+
+std::string megabytes(double bytes) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.4g MB", bytes / 1e6);
+  return out;
+}
+
+/// Throws on all ranks where a rank's part of C will not fit.
+void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
+                    std::int64_t memory) {
+  double entries = 0, products = 0, bytes = 0;
+  for (std::int64_t i = 0; i < c.down(); ++i)
+    for (std::int64_t j = 0; j < c.across(); ++j) {
+      if (c.owner(i, j) != comm.rank()) continue;
+      const auto& t = c.at(i, j);
+      if (!c.sparse) {
+        bytes += static_cast<double>(c.bytes(i, j));
+        continue;
+      }
+      double n = 0;
+      for (std::int64_t k = 0; k < ks; ++k) {
+        const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
+        n += count.nnz, products += count.products;
+      }
+      n = std::min(n, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+      entries += n;
+      // Twice: what is merged, and what comes of it.
+      bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+    }
+  double have = static_cast<double>(memory);
+  if (memory < 0) {
+    have = static_cast<double>(probe_topology().available_bytes);
+    if (comm.one_process()) have /= comm.size();
+  }
+  struct Need {
+    double lacks, bytes, have, entries, products;
+  };
+  const Need mine{bytes - have, bytes, have, entries, products};
+  std::vector<Need> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(&mine, sizeof mine, all.data());
+  const auto worst = std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
+  if (worst->lacks <= 0) return;
+  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " + megabytes(worst->bytes) +
+                     " for its tiles of C";
+  if (c.sparse)
+    what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
+            std::to_string(std::llround(worst->products)) + " products, while they are merged)";
+  throw Error(Errc::out_of_memory, what + ", and has " + megabytes(worst->have) +
+                                       ": use more ranks, multiply by some columns of B at a time, or raise memory=");
+}
+
+}  // namespace
+
+LapClock::LapClock() : last_(0) { lap(); }
+double LapClock::lap() {
+  const auto now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return now - std::exchange(last_, now);
+}
+
+TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  require(a.comm().get() == b.comm().get() || a.comm()->size() == b.comm()->size(),
+          "A and B are on different ranks");
+  TilePlan out;
+  out.local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  out.c = product_map(a.map(), b.map(), out.local->result());
+  require_fitting(a.map(), b.map(), out.c);
+  std::vector<ProductCount> counts;
+  if (b.map().sparse) counts = count_products(a, b);
+  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts);
+  return out;
+}
+
+TileSums::TileSums(const TilePlan& plan, const TileMatrix& a)
+    : plan_(&plan), comm_(a.comm()), make_(a.make_transport()) {
+  if (plan.c.sparse) return;
+  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, [&](auto i, auto j, std::byte* blob) {
+    sums_[plan.c.number(i, j)] = plan.local->start(plan.c.at(i, j), blob);
+  });
+}
+
+TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
+  auto& sum = sums_[plan_->c.number(i, j)];
+  if (!sum) sum = plan_->local->start(plan_->c.at(i, j), nullptr);
+  return *sum;
+}
+
+TileMatrix TileSums::finish(double& accumulation) {
+  if (dense_) {
+    dense_->transport()->barrier();
+    return std::move(*dense_);
+  }
+  LapClock clock;
+  auto map = plan_->c;
+  for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
+  accumulation += clock.lap();
+  return TileMatrix(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    clock.lap();
+    const auto at = sums_.find(map.number(i, j));
+    if (at != sums_.end()) {
+      at->second->take(blob);
+      sums_.erase(at);
+    }
+    accumulation += clock.lap();
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,280 @@
+#include "penstock/dist/tiles.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+
+#include "penstock/dist/bounded_wait.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kAligned = 64;
+std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+std::string short_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+}  // namespace
+
+ProcessGrid square_grid(int ranks) {
+  int rows = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
+  while (rows > 1 && ranks % rows != 0) --rows;
+  return {std::max(rows, 1), ranks / std::max(rows, 1)};
+}
+
+std::int64_t bytes_of(TileValue value) {
+  switch (value) {
+    case TileValue::pattern: return 0;
+    case TileValue::byte: return 1;
+    case TileValue::float32: return 4;
+    case TileValue::float64: return 8;
+  }
+  return 8;
+}
+
+std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz) {
+  if (!sparse) return rows * cols * bytes_of(value);
+  return (rows + 1) * 8 + padded(nnz * 4, 8) + nnz * bytes_of(value);
+}
+
+std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
+  const auto& t = at(i, j);
+  return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
+}
+
+Offset TileMap::nnz() const {
+  Offset n = 0;
+  for (const auto& t : tiles) n += t.nnz;
+  return n;
+}
+
+std::string TileMap::text() const {
+  Offset most = 0;
+  for (const auto& t : tiles) most = std::max(most, t.nnz);
+  const auto times = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); };
+  std::string out = times(rows, cols) + (sparse ? " sparse, " : " dense, ") + std::to_string(tiles.size()) +
+                    " tiles (" + times(down(), across()) + ") of at most " + times(tile_rows, tile_cols) +
+                    " on a grid of " + times(grid.rows, grid.cols) + " ranks";
+  if (const auto all = nnz(); sparse && all > 0)
+    out += ", " + std::to_string(all) + " entries, the fullest tile " +
+           short_text(static_cast<double>(most) * static_cast<double>(tiles.size()) / static_cast<double>(all)) +
+           " times the mean";
+  return out;
+}
+
+TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
+                 ProcessGrid grid, TileValue value, bool sparse) {
+  require(rows >= 0 && cols >= 0, "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
+  require(grid.rows > 0 && grid.cols > 0,
+          "tiles: a process grid of " + std::to_string(grid.rows) + " x " + std::to_string(grid.cols) + " has no ranks");
+  const std::int64_t each_way = std::lcm<std::int64_t>(grid.rows, grid.cols);
+  const auto chosen = [&](std::int64_t size, std::int64_t wish) {
+    return std::max<std::int64_t>(1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1))
+                                              : (size + each_way - 1) / each_way);
+  };
+  TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
+  map.tile_rows = chosen(rows, tile_rows), map.tile_cols = chosen(cols, tile_cols);
+  require(!sparse || map.tile_cols <= 2147483647, [&] {
+    return "tiles: " + std::to_string(map.tile_cols) +
+           " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
+  });
+  constexpr std::int64_t kMost = 1 << 26;  // of the directory: 2 GB on every rank
+  require(map.down() == 0 || map.across() <= kMost / map.down(), [&] {
+    return "tiles: " + std::to_string(map.down()) + " x " + std::to_string(map.across()) +
+           " tiles are more than 2^26: give larger ones";
+  });
+  for (std::int64_t i = 0; i < map.down(); ++i)
+    for (std::int64_t j = 0; j < map.across(); ++j) {
+      TileAt t{.rows = std::min(map.tile_rows, rows - i * map.tile_rows),
+               .cols = std::min(map.tile_cols, cols - j * map.tile_cols)};
+      if (!sparse) t.nnz = t.rows * t.cols;
+      map.tiles.push_back(t);
+    }
+  return map;
+}
+
+template <class V>
+CsrView<V> csr_of(const std::byte* blob, const TileAt& tile) {
+  CsrView<V> a{.rows = tile.rows, .cols = tile.cols, .count = tile.nnz};
+  a.indptr = reinterpret_cast<const Offset*>(blob);
+  a.indices = reinterpret_cast<const Index*>(blob + (tile.rows + 1) * 8);
+  if constexpr (!is_pattern<V>)
+    a.values = reinterpret_cast<const V*>(blob + (tile.rows + 1) * 8 + padded(tile.nnz * 4, 8));
+  return a;
+}
+
+template <class V>
+void write_csr(const CsrView<V>& from, std::byte* blob) {
+  const auto n = from.nnz();
+  auto* indptr = reinterpret_cast<Offset*>(blob);
+  for (std::int64_t r = 0; r <= from.rows; ++r) indptr[r] = from.indptr[r] - from.indptr[0];
+  const auto first = from.indptr[0] - from.first_nnz;
+  auto* at = blob + (from.rows + 1) * 8;
+  if (n > 0) std::memcpy(at, from.indices + first, static_cast<std::size_t>(n) * 4);
+  if constexpr (!is_pattern<V>)
+    if (n > 0) std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
+}
+
+#define X(V)                                                                 \
+  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&);            \
+  template void write_csr<V>(const CsrView<V>&, std::byte*);
+X(One) X(float) X(double)
+#undef X
+
+MakeTransport transport_of_kind(std::string kind) {
+  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
+    return make_transport(kind, std::move(comm), bytes);
+  };
+}
+
+TileHere::Landing::~Landing() {
+  try {
+    transport->wait(ticket);
+  } catch (const Error&) {  // what failed has been told to whoever waited for the tile
+  }
+}
+
+const std::byte* TileHere::data() const {
+  if (!landing_) return own_;
+  landing_->transport->wait(landing_->ticket);
+  return static_cast<const std::byte*>(landing_->memory.get());
+}
+
+TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill)
+    : comm_(std::move(comm)), map_(std::move(map)), make_(std::move(make)) {
+  require(map_.grid.ranks() == comm_->size(), [&] {
+    return "tiles: the grid of " + std::to_string(map_.grid.rows) + " x " + std::to_string(map_.grid.cols) +
+           " is of " + std::to_string(map_.grid.ranks()) + " ranks, but there are " + std::to_string(comm_->size());
+  });
+  lay_out(fill);
+}
+
+void TileMatrix::lay_out(const Fill& fill) {
+  const auto me = comm_->rank(), ranks = comm_->size();
+  const auto down = map_.down(), across = map_.across();
+  if (map_.sparse) {
+    std::vector<std::int64_t> starts(static_cast<std::size_t>(ranks) + 1);
+    std::vector<Offset> mine;
+    for (std::int64_t i = 0; i < down; ++i)
+      for (std::int64_t j = 0; j < across; ++j) {
+        starts[static_cast<std::size_t>(map_.owner(i, j)) + 1] += 8;
+        if (map_.owner(i, j) == me) mine.push_back(map_.at(i, j).nnz);
+      }
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<Offset> all(map_.tiles.size());
+    comm_->all_gather_v(mine.data(), all.data(), starts);
+    for (std::int64_t i = 0; i < down; ++i)
+      for (std::int64_t j = 0; j < across; ++j) {
+        auto& next = starts[static_cast<std::size_t>(map_.owner(i, j))];
+        map_.tiles[static_cast<std::size_t>(map_.number(i, j))].nnz = all[static_cast<std::size_t>(next / 8)];
+        next += 8;
+      }
+  }
+  std::vector<std::int64_t> used(static_cast<std::size_t>(ranks));
+  for (std::int64_t i = 0; i < down; ++i)
+    for (std::int64_t j = 0; j < across; ++j) {
+      auto& end = used[static_cast<std::size_t>(map_.owner(i, j))];
+      map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
+      end += padded(map_.bytes(i, j), kAligned);
+    }
+  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()));
+  held_.clear();
+  for (std::int64_t i = 0; i < down; ++i)
+    for (std::int64_t j = 0; j < across; ++j)
+      if (mine(i, j) && map_.bytes(i, j) > 0) fill(i, j, own_tile(i, j));
+  transport_->barrier();
+}
+
+void TileMatrix::require_tile(std::int64_t i, std::int64_t j) const {
+  require(0 <= i && i < map_.down() && 0 <= j && j < map_.across(), [&] {
+    return "tile (" + std::to_string(i) + ", " + std::to_string(j) + ") is outside the " +
+           std::to_string(map_.down()) + " x " + std::to_string(map_.across()) + " tiles";
+  });
+}
+
+std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  require(mine(i, j), [&] {
+    return "tile (" + std::to_string(i) + ", " + std::to_string(j) + ") is rank " +
+           std::to_string(map_.owner(i, j)) + "'s, not rank " + std::to_string(comm_->rank()) + "'s";
+  });
+  return transport_->arena() + map_.at(i, j).offset;
+}
+
+std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, std::int64_t bytes) {
+  auto landing = std::make_shared<TileHere::Landing>();
+  landing->memory = allocate_bytes(bytes, {});
+  landing->transport = transport_;
+  landing->ticket = transport_->get(landing->memory.get(), {map_.owner(i, j), map_.at(i, j).offset}, bytes);
+  return landing;
+}
+
+TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  const auto bytes = map_.bytes(i, j);
+  if (bytes == 0) return here;
+  if (mine(i, j)) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  auto& held = held_[map_.number(i, j)];
+  here.landing_ = held.lock();
+  if (here.landing_) return here;
+  here.landing_ = start(i, j, bytes);
+  here.fetched_ = bytes;
+  held = here.landing_;
+  return here;
+}
+
+TileHere TileMatrix::get_tile(std::int64_t i, std::int64_t j) {
+  auto here = async_get_tile(i, j);
+  here.data();
+  return here;
+}
+
+TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  require(map_.sparse, "a dense tile has no row offsets");
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  if (mine(i, j)) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  here.fetched_ = (here.tile_.rows + 1) * 8;
+  here.landing_ = start(i, j, here.fetched_);
+  return here;
+}
+
+void TileMatrix::replace_tile(std::int64_t i, std::int64_t j, const std::byte* data) {
+  require_tile(i, j);
+  require(!map_.sparse, "replace_tile is for dense tiles: renew_tiles gives sparse ones other entries");
+  held_.erase(map_.number(i, j));
+  if (map_.bytes(i, j) == 0) return;
+  transport_->wait(transport_->put(data, {map_.owner(i, j), map_.at(i, j).offset}, map_.bytes(i, j)));
+}
+
+void TileMatrix::renew_tiles(const std::map<std::int64_t, Offset>& entries, const Fill& fill) {
+  require(map_.sparse, "renew_tiles is for sparse tiles: replace_tile overwrites dense ones");
+  const auto before = *this;
+  for (const auto& [n, nnz] : entries) {
+    require(0 <= n && n < std::ssize(map_.tiles) && nnz >= 0 && mine(n / map_.across(), n % map_.across()),
+            [&, n = n] { return "renew_tiles: tile number " + std::to_string(n) + " is not this rank's"; });
+    map_.tiles[static_cast<std::size_t>(n)].nnz = nnz;
+  }
+  lay_out([&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    if (entries.contains(map_.number(i, j))) return fill(i, j, blob);
+    std::memcpy(blob, before.transport_->arena() + before.map_.at(i, j).offset,
+                static_cast<std::size_t>(map_.bytes(i, j)));
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,172 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/comm/transport.hpp"
+#include "penstock/dist/dist_csr.hpp"
+#include "penstock/format/csr.hpp"
+
+// Matrices cut into tiles that every rank can fetch by itself: the data structures of Brock, Buluc and Yelick (ICS 2024,
+// section 3.1). The directory is on every rank, the bytes are not.
+namespace penstock {
+
+/// Tile (i, j) belongs to rank (i % rows) * cols + j % cols.
+struct ProcessGrid {
+  int rows = 1, cols = 1;
+  int ranks() const { return rows * cols; }
+  int owner(std::int64_t i, std::int64_t j) const {
+    return static_cast<int>(i % rows) * cols + static_cast<int>(j % cols);
+  }
+  bool operator==(const ProcessGrid&) const = default;
+};
+/// The most square one: rows <= cols.
+ProcessGrid square_grid(int ranks);
+
+enum class TileValue { pattern, byte, float32, float64 };
+std::int64_t bytes_of(TileValue value);
+template <class V>
+constexpr TileValue tile_value() {
+  if constexpr (is_pattern<V>) return TileValue::pattern;
+  else if constexpr (std::same_as<V, std::uint8_t>) return TileValue::byte;
+  else if constexpr (std::same_as<V, float>) return TileValue::float32;
+  else return TileValue::float64;
+}
+
+/// Where a tile lies in its owner's arena, and what it is.
+struct TileAt {
+  std::int64_t offset = 0;
+  std::int64_t rows = 0, cols = 0;
+  Offset nnz = 0;  // dense: rows * cols
+};
+
+/// The directory: the same on all ranks, and plain data, so that plans are made and tested without ranks. A sparse tile
+/// is one blob, row offsets (int64) | columns within the tile (int32), padded to 8 | values, so that fetching it is one
+/// get; a dense tile is its rows one after the other.
+struct TileMap {
+  std::int64_t rows = 0, cols = 0;            // of the matrix
+  std::int64_t tile_rows = 1, tile_cols = 1;  // of a tile; the last ones may be smaller
+  ProcessGrid grid;
+  TileValue value = TileValue::float64;
+  bool sparse = true;
+  std::vector<TileAt> tiles;  // row by row
+
+  std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
+  std::int64_t across() const { return (cols + tile_cols - 1) / tile_cols; }
+  std::int64_t number(std::int64_t i, std::int64_t j) const { return i * across() + j; }
+  const TileAt& at(std::int64_t i, std::int64_t j) const {
+    return tiles[static_cast<std::size_t>(number(i, j))];
+  }
+  int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
+  std::int64_t bytes(std::int64_t i, std::int64_t j) const;  // of the blob
+  Offset nnz() const;
+  std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
+};
+
+/// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
+/// has the same number of them and any two matrices on one grid fit together. Throws Error{invalid_argument} for shapes
+/// and tiles that cannot be.
+TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
+                 ProcessGrid grid, TileValue value, bool sparse);
+
+std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz);
+
+/// A sparse blob, read in place. `rows` of it: also a prefix, where only offsets are wanted.
+template <class V>
+CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
+/// Writes the blob of a tile.
+template <class V>
+void write_csr(const CsrView<V>& from, std::byte* blob);
+
+/// A tile on its way here, or here: in this rank's arena, or fetched. Shares its bytes.
+class TileHere {
+ public:
+  TileHere() = default;
+  const TileAt& tile() const { return tile_; }
+  /// Waits for it. 64-byte aligned; null for a tile of no bytes.
+  const std::byte* data() const;
+  std::int64_t fetched() const { return fetched_; }  // bytes that travel for it
+
+ private:
+  friend class TileMatrix;
+  /// Where a get lands; outlives it.
+  struct Landing {
+    std::shared_ptr<Transport> transport;
+    std::shared_ptr<void> memory;
+    Transport::Ticket ticket = 0;
+    ~Landing();
+  };
+  TileAt tile_;
+  std::int64_t fetched_ = 0;
+  const std::byte* own_ = nullptr;
+  std::shared_ptr<Landing> landing_;
+};
+
+using MakeTransport = std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes)>;
+MakeTransport transport_of_kind(std::string kind);
+
+/// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
+/// and renewing them is collective.
+class TileMatrix {
+ public:
+  /// Writes the blob of an own tile; the directory has its size.
+  using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
+  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. Arenas
+  /// begin with zeros. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot have its arena.
+  TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill);
+
+  const TileMap& map() const { return map_; }
+  const std::shared_ptr<Comm>& comm() const { return comm_; }
+  const std::shared_ptr<Transport>& transport() const { return transport_; }
+  const MakeTransport& make_transport() const { return make_; }
+  bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
+
+  /// Starts to fetch; TileHere::data() waits. A tile that is still held here since an earlier call is not fetched again.
+  TileHere async_get_tile(std::int64_t i, std::int64_t j);
+  TileHere get_tile(std::int64_t i, std::int64_t j);
+  /// Row offsets alone, of a sparse tile.
+  TileHere async_get_offsets(std::int64_t i, std::int64_t j);
+  /// The bytes of an own tile, to be written between barriers.
+  std::byte* own_tile(std::int64_t i, std::int64_t j);
+  /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
+  void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
+  /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
+  /// kept. Collective.
+  void renew_tiles(const std::map<std::int64_t, Offset>& entries, const Fill& fill);
+
+ private:
+  void require_tile(std::int64_t i, std::int64_t j) const;
+  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, std::int64_t bytes);
+
+  std::shared_ptr<Comm> comm_;
+  TileMap map_;
+  MakeTransport make_;
+  std::shared_ptr<Transport> transport_;
+  void lay_out(const Fill& fill);  // shares the entries of own tiles, makes the arena
+
+  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_;  // fetched tiles that someone may still hold
+};
+
+/// Cuts the tiles of this rank out of a matrix that every rank has (or maps).
+template <class V>
+TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileMap map, MakeTransport make);
+/// The same of a dense matrix, row-major, map.value's type.
+TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map, MakeTransport make);
+/// From entries anywhere: this rank has `part`, whose rows are row_ids and whose columns col_ids (of the whole matrix).
+/// Every entry is on one rank. Collective.
+template <class V>
+TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V>>& parts,
+                         const std::vector<std::vector<GlobalIndex>>& row_ids,
+                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map, MakeTransport make);
+/// From a matrix shared out in any way. Collective.
+template <class V>
+TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make);
+
+/// The whole matrix on this rank, fetched tile by tile; rows ascend where those of the tiles do.
+template <class V>
+Csr<V> whole_of(TileMatrix& tiles);
+void whole_of_dense(TileMatrix& tiles, std::byte* out);
+
+}  // namespace penstock
