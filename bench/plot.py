@@ -15,6 +15,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import brock2024_plot
 import buono2017_plot
 import cardellini2014_plot
 import emogi2020_plot
@@ -23,6 +24,7 @@ from plot_ratios import figure, geometric_mean, ratios, save
 from report import ROOT, SCHEMA
 
 PAGES = {
+    "brock2024": brock2024_plot,
     "buono2017": buono2017_plot,
     "cardellini2014": cardellini2014_plot,
     "emogi2020": emogi2020_plot,
