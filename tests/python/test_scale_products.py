@@ -302,3 +302,30 @@ def test_a_directory_is_enough_to_choose(ranks: int) -> None:
         _tile_choice.count_maps(a, Map(None, (600, 50), parts + 1, c.grid, "float64"))
     with pytest.raises(ValueError, match="dense"):
         _tile_choice.count_maps(Map(None, (50, 600), parts, c.grid, "float64"), a)
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 6])
+def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
+    A = ps.generate.rmat(9, 6, seed=1, dtype=np.float32, scramble=False)
+    B = np.ones((512, 8), np.float32)
+
+    def work(comm: Any) -> dict[str, tuple[int, int]]:
+        left, right = ps.dist.tiles(A, comm), ps.dist.tiles(B, comm)
+        found = {}
+        for stays in "abc":
+            for op, b in (("spmm", right), ("spgemm", left)):
+                times = ps.dist.matmul(left, b, stationary=stays).times
+                found[f"{op} {stays}"] = (times["fetched_bytes"], times["sent_bytes"])
+        chosen = ps.dist.matmul(left, right).times["algorithm"]
+        assert chosen in "abc" and len(set(comm.collect(chosen))) == 1
+        return found
+
+    ran = ps.dist.run(work, ranks)
+    for op, c in (("spmm", _tile_counts.count_spmm(A, 8, ranks)), ("spgemm", _tile_counts.count_spgemm(A, A, ranks))):
+        for stays in "abc":
+            p = _tile_price.price_product(c, net(), stays)
+            fetched, sent = (sum(r[f"{op} {stays}"][which] for r in ran) for which in (0, 1))
+            if stays == "c":
+                assert (p.bytes_all, 0) == (fetched, sent), f"{op}, {ranks} ranks"
+            else:  # ranks keep tiles between products, and add up sums before they send them
+                assert 0.95 * (fetched + sent) <= p.bytes_all <= 1.6 * (fetched + sent) + 1, f"{op} {stays}"
