@@ -4,9 +4,10 @@ python bench/brock2024.py                                # stand-ins of 2 millio
 python bench/brock2024.py --folder suitesparse           # the matrices of Table 1, where the folder has them
 python bench/brock2024.py --quick                        # toy sizes
 
-Parts: balance (Table 1, figure 1), spmm (figures 3 and 4: strong scaling, ranks that are threads), spgemm (figure 5), oracle
-(the same and Table 2 predicted for Summit and a DGX-2) and roofline (figure 2). Each measured row has its components, as Table 2,
-and the model's prediction beside it. `c`, `a`, `b`: what stays; `+random`, `+locality`: who steals; `summa` is the rival.
+Parts: balance (Table 1, figure 1), spmm (figures 3 and 4: strong scaling, ranks that are threads), spgemm (figure 5),
+oracle (the same and Table 2 predicted for Summit and a DGX-2) and roofline (figure 2). Each measured row has its
+components, as Table 2, and the model's prediction beside it. `c`, `a`, `b`: what stays; `+random`, `+locality`: who
+steals; `summa` is the rival.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the paper reports: Brock, Buluc and Yelick, "RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs", ICS 2024.
-Numbers that its text and tables give; no readings of plots.
+"""What the paper reports: Brock, Buluc and Yelick, "RDMA-Based Algorithms for Sparse Matrix Multiplication on GPUs",
+ICS 2024. Numbers that its text and tables give; no readings of plots.
 
 Summit: six V100 a node, a share of 3.83 GB/s of injection bandwidth each; a DGX-2: sixteen V100 over NVLink. float32.
 """

@@ -9,14 +9,14 @@ import brock2024_paper as paper
 import brock2024_worker as worker
 import harness
 import numpy as np
-from brock2024_runs import Run, about
-
-import penstock as ps
+from brock2024_runs import NOTHING, Run, about
 from penstock.dist._oracle_products import local_efficiency
 from penstock.dist._roofline import roofline as roofline_of
 from penstock.dist._roofline import spmm_intensity
 from penstock.dist._tile_counts import ProductCounts, count_spgemm, count_spmm
 from penstock.dist._tile_price import price_product
+
+import penstock as ps
 
 
 def figure_1(run: Run) -> None:
@@ -29,7 +29,7 @@ def figure_1(run: Run) -> None:
     mine = c.by_rank(offset=True)
     mean = np.maximum(mine.mean(1), 1e-300)
     run.add("figure_1", {
-        "case": f"R-MAT {scale} on {ranks} ranks", "results": {}, "best_rival": None, "ratios": {}, "ratios_of_minima": {},
+        "case": f"R-MAT {scale} on {ranks} ranks", **NOTHING,
         "ranks": ranks, "grid": list(c.grid), "end_to_end": c.imbalance, "per_stage": c.stage_imbalance(),
         "summa_stages": c.stage_imbalance(offset=False), "stages": (mine.max(1) / mean).tolist(),
         "by_rank": (mine.sum(0) / mine.sum(0).mean()).tolist(),
@@ -64,7 +64,8 @@ def _measured(run: Run, part: str, source: Any, a: Any, columns: int) -> None:
         c: ProductCounts = count_spmm(a, columns, n) if columns else count_spgemm(a, a, n)
         net = run.network(n)
         threads = max(1, ps.num_threads() // n)
-        efficiency = local_efficiency(a, None if columns else a, net, columns=columns or 1, threads=threads, seconds=0.1)
+        other = None if columns else a
+        efficiency = local_efficiency(a, other, net, columns=columns or 1, threads=threads, seconds=0.1)
         results = {}
         for algorithm, r in done.items():
             p = price_product(c, net, algorithm, efficiency=efficiency)
@@ -73,6 +74,7 @@ def _measured(run: Run, part: str, source: Any, a: Any, columns: int) -> None:
                 "role": "rival" if algorithm == "summa" else "ours", **_checked(r["error"]), **total,
                 "gflops": p.flops / total["median"] / 1e9, **{k: r[k] for k in (*worker.PARTS, *worker.COUNTED)},
                 "predicted_seconds": p.seconds, "predicted_over_measured": p.seconds / total["median"],
+                "predicted_over_product": p.seconds / max(total["median"] - r["prepare"], 1e-9),
                 "predicted_bytes": p.bytes_all,
             }  # fmt: skip
         entry = about(source, a, case=name, ranks=n, columns=columns, efficiency=efficiency, flops=float(c.flops.sum()),
@@ -84,7 +86,8 @@ def _measured(run: Run, part: str, source: Any, a: Any, columns: int) -> None:
 def spmm(run: Run, source: Any, a: Any) -> None:
     """Figures 3 and 4."""
     for columns in run.args.columns:
-        if run.memory_for(f"{source.name}, {columns} columns", 12.0 * a.shape[0] * columns + 24.0 * a.nnz):
+        needed = 12.0 * a.shape[0] * columns + 24.0 * a.nnz
+        if run.memory_for(f"{source.name}, {columns} columns", needed):
             _measured(run, "spmm", source, a, columns)
 
 
@@ -96,16 +99,20 @@ def spgemm(run: Run, source: Any, a: Any) -> None:
 
 
 def oracle(run: Run, source: Any, a: Any) -> None:
-    """Figures 3 to 5 and Table 2 on the paper's machines. Rows of a stand-in are fewer than the paper's: shapes compare,
-    seconds do not."""
+    """Figures 3 to 5 and Table 2 on the paper's machines. A stand-in is smaller than the paper's matrix: shapes
+    compare, seconds do not."""
     machine = "dgx2" if source.name in paper.ON_DGX2 else "summit"
     ranks = paper.DGX2_RANKS if machine == "dgx2" else paper.SUMMIT_RANKS
     ranks = [n for n in ranks if not run.args.quick or n <= 64]
+    names, columns = run.args.algorithms, paper.TABLE_2_COLUMNS
     for op in ("spmm", "spgemm"):
-        f = ps.dist.predict_products(a, ranks, machine, op=op, columns=paper.TABLE_2_COLUMNS, algorithms=run.args.algorithms)
+        f = ps.dist.predict_products(
+            a, ranks, machine, op=op, columns=columns, algorithms=names
+        )
         plain = f.as_dict()
         run.add("oracle", about(source, a, case=f"{source.name}, {op} on {machine}", op=op, machine=machine,
-                                predictions=plain["predictions"], rooflines=plain["rooflines"], stops=plain["stops"],
+                                predictions=plain["predictions"], rooflines=plain["rooflines"],
+                                stops=plain["stops"],
                                 recommended=plain["recommended"], words=plain["words"]))  # fmt: skip
 
 
@@ -120,11 +127,12 @@ def roofline(run: Run) -> None:
         local, network = spmm_intensity(m.rows, m.rows, columns, density, f["ranks"])
         share = net.node_bytes_per_s / net.ranks_per_node
         roof = min(net.rank_flops, local * net.rank_read)
-        rows.append({"columns": columns, "local_intensity": local, "network_intensity": network, "local_flops_per_s": roof,
-                     "network_flops_per_s": network * share, "bound": "network" if network * share < roof else "memory"})  # fmt: skip
+        bound = "network" if network * share < roof else "memory"
+        rows.append({"columns": columns, "local_intensity": local, "network_intensity": network, "bound": bound,
+                     "local_flops_per_s": roof, "network_flops_per_s": network * share})  # fmt: skip
     run.add("roofline", {
-        "case": f"{f['matrix']}, {f['ranks']} GPUs", "results": {}, "best_rival": None, "ratios": {},
-        "ratios_of_minima": {}, "network_bytes_per_s": share, "peak_flops_per_s": net.rank_flops, "rows": rows,
+        "case": f"{f['matrix']}, {f['ranks']} GPUs", **NOTHING,
+        "network_bytes_per_s": share, "peak_flops_per_s": net.rank_flops, "rows": rows,
     })  # fmt: skip
 
 

@@ -18,7 +18,7 @@ def _imbalance(axes: Any, data: Report) -> None:
     c = of_part(data, "figure_1")[0]
     stages = c["stages"]
     axes.bar(range(len(stages)), stages, color=COLOURS[0], label="per stage")
-    axes.axhline(c["per_stage"], color=COLOURS[0], linestyle="--", linewidth=0.8, label=f"together {c['per_stage']:.2f}")
+    axes.axhline(c["per_stage"], color=COLOURS[0], linestyle="--", linewidth=0.8, label=f"all {c['per_stage']:.2f}")
     axes.axhline(c["end_to_end"], color=COLOURS[1], linewidth=1, label=f"end to end {c['end_to_end']:.2f}")
     axes.set_xlabel("stage")
     axes.set_ylabel("most / mean flops of a rank")
@@ -34,7 +34,8 @@ def _scaling(axes: Any, data: Report, part: str) -> None:
     cases = of_part(data, part)
     columns = min(c["columns"] for c in cases)
     worst = max((c for c in cases if c["columns"] == columns), key=lambda c: c["paper_imbalance"])
-    shown = sorted((c for c in cases if (c["matrix"], c["columns"]) == (worst["matrix"], columns)), key=lambda c: c["ranks"])
+    same = [c for c in cases if (c["matrix"], c["columns"]) == (worst["matrix"], columns)]
+    shown = sorted(same, key=lambda c: c["ranks"])
     names = list(dict.fromkeys(n for c in shown for n in c["results"]))
     for k, name in enumerate(names):
         rows = [(c["ranks"], good(c, name)["median"]) for c in shown if "median" in good(c, name)]
@@ -82,13 +83,13 @@ def _roofline(axes: Any, data: Report) -> None:
     at = np.geomspace(0.1, 1e4, 40)
     axes.plot(at, np.minimum(at * net, peak) / 1e9, color=COLOURS[0], label=f"network, {net / 1e9:.2f} GB/s")
     axes.axhline(peak / 1e9, color="#604030", linewidth=0.8, label="float32 peak")
-    for k, (c, r) in enumerate((c, r) for c in cases for r in c["rows"]):
-        if r["network_intensity"] is None:
-            continue
-        what = f"SpMM {r['columns']}" if "columns" in r else f"{c['matrix']}, {r['ranks']} GPUs"
+    rows = [(c, r) for c in cases for r in c["rows"] if r["network_intensity"] is not None]
+    for k, (case, r) in enumerate(rows):
+        what = f"SpMM {r['columns']}" if "columns" in r else f"{case['matrix']}, {r['ranks']} GPUs"
         colour = COLOURS[(k + 1) % len(COLOURS)]
         roof = r["local_flops_per_s"] / 1e9
-        axes.plot([r["network_intensity"]] * 2, [0.1, min(roof, r["network_flops_per_s"] / 1e9)], color=colour, label=what)
+        top = min(roof, r["network_flops_per_s"] / 1e9)
+        axes.plot([r["network_intensity"]] * 2, [0.1, top], color=colour, label=what)
         axes.axhline(roof, color=colour, linestyle=":", linewidth=0.7)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -142,6 +143,7 @@ def body(name: str, data: Report, pictures: str) -> list[str]:
     figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
     first = []
     if any(c.get("stand_in") for c in data["cases"]):
-        first = [f"Matrices with an asterisk are stand-ins of about {data['settings']['entries']:,} entries, made to the "
+        entries = data["settings"]["entries"]
+        first = [f"Matrices with an asterisk are stand-ins of about {entries:,} entries, made to the "
                  "entries a row and the imbalance of Table 1; their structure is ours.", ""]  # fmt: skip
     return [*first, *markdown(data, tables(data), figures)]

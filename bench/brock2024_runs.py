@@ -10,6 +10,8 @@ from paper_runs import PaperRun
 
 import penstock as ps
 
+NOTHING: dict[str, Any] = {"results": {}, "best_rival": None, "ratios": {}, "ratios_of_minima": {}}
+
 
 @dataclass
 class Run(PaperRun):
@@ -32,7 +34,6 @@ class Run(PaperRun):
 
 def about(source: Any, a: Any, **more: Any) -> dict[str, Any]:
     """What cases say of their matrix."""
-    none = {"results": {}, "best_rival": None, "ratios": {}, "ratios_of_minima": {}}
     m = TABLE_1[source.name]
-    return {**none, "matrix": source.name, "stand_in": source.stand_in, "rows": a.shape[0], "nnz": a.nnz,
+    return {**NOTHING, "matrix": source.name, "stand_in": source.stand_in, "rows": a.shape[0], "nnz": a.nnz,
             "paper_rows": m.rows, "paper_nnz": m.nnz, "paper_imbalance": m.imbalance, **more}  # fmt: skip

@@ -1,5 +1,5 @@
-"""The matrices of bench/brock2024.py: the paper's by name out of a folder, or stand-ins with their entries a row and the imbalance
-of Table 1, which say so."""
+"""The matrices of bench/brock2024.py: the paper's by name out of a folder, or stand-ins with their entries a row and
+the imbalance of Table 1, which say so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from brock2024_paper import TABLE_1, Matrix
 from page_kogge2018_suite import _file as found_file
-from page_kogge2018_suite import offsets
 
 import penstock as ps
 
@@ -35,10 +34,10 @@ def _values(rows: np.ndarray, cols: np.ndarray, n: int) -> Any:
 
 
 def band(rows: int, per_row: float, imbalance: float) -> Any:
-    """So much of a mesh, entries near the diagonal, and so much spread evenly that the fullest tile has what is asked."""
+    """So many diagonals side by side, and so much spread evenly, that the fullest tile has what is asked."""
     share = min(1.0, max(0.0, (imbalance - 1) / (_BAND - 1)))
     near = max(1, round(per_row * share))
-    a = ps.generate.banded(rows, offsets(rows, near), dtype=np.float32, seed=_SEED)
+    a = ps.generate.banded(rows, list(range(-(near // 2), near - near // 2)), dtype=np.float32, seed=_SEED)
     far = max(0, round(per_row - near))
     if not far:
         return a
@@ -64,8 +63,9 @@ def _stand_in(m: Matrix, entries: int) -> tuple[str, Callable[[], Any]]:
         how = f"{per_row:.0f} entries a row anywhere, {rows:,} rows"
         return how, lambda: ps.generate.uniform(rows, nnz_per_row=round(per_row), dtype=np.float32, seed=_SEED)
     make = {"band": band, "power": power}[m.kind]
-    how = {"band": f"a band and scattered entries, {rows:,} rows", "power": f"R-MAT {max(6, round(math.log2(rows)))}, unshuffled"}
-    return how[m.kind], lambda: make(rows, per_row, m.imbalance)
+    edges = f"R-MAT {max(6, round(math.log2(rows)))}, unshuffled"
+    how = f"a band and scattered entries, {rows:,} rows" if m.kind == "band" else edges
+    return how, lambda: make(rows, per_row, m.imbalance)
 
 
 def _read(path: Path) -> Any:

@@ -8,7 +8,10 @@ import brock2024_paper as paper
 from paper_tables import Report, Table, good, number, of_part
 
 MEASURED = ("spmm", "spgemm")
-TITLES = {"spmm": "SpMM (figures 3 and 4), ranks that are threads", "spgemm": "SpGEMM, A A (figure 5), ranks that are threads"}
+TITLES = {
+    "spmm": "SpMM (figures 3 and 4), ranks that are threads",
+    "spgemm": "SpGEMM, A A (figure 5), ranks that are threads",
+}
 _COMPONENTS = ("compute", "communication", "accumulation", "imbalance")
 
 
@@ -22,7 +25,8 @@ def balance(data: Report) -> list[Table]:
          f"{c['nnz']:,}", f"{c['paper_imbalance']:.2f}", f"{c['imbalance']:.2f}", c["stand_in"] or "the paper's"]
         for c in of_part(data, "balance")
     ]  # fmt: skip
-    header = ["matrix", "kind", "rows, paper", "ours", "nonzeros, paper", "ours", "imbalance, paper", "ours", "what it is"]
+    header = ["matrix", "kind", "rows, paper", "ours", "nonzeros, paper", "ours", "imbalance, paper", "ours",
+              "what it is"]  # fmt: skip
     tables: list[Table] = [("Table 1, 10 x 10 ranks; * a stand-in", header, rows)] if rows else []
     f = paper.FIGURE_1
     first = [
@@ -47,10 +51,11 @@ def measured(data: Report, part: str) -> list[Table]:
                     f"{name}{' (fastest)' if r['median'] == fastest else ''}", number(r["gflops"]),
                     number(r["median"], ".4g", 1e3), *(number(r[k], ".3g", 1e3) for k in _COMPONENTS),
                     number((r["fetched_bytes"] + r["sent_bytes"]) / 1e6), number(r["stolen"], ".0f"),
-                    number(r["predicted_seconds"], ".4g", 1e3), number(r["predicted_over_measured"], ".2f"),
+                    number(r["prepare"], ".3g", 1e3), number(r["predicted_seconds"], ".4g", 1e3),
+                    number(r["predicted_over_product"], ".2f"),
                 ])  # fmt: skip
     header = ["matrix", *(["columns"] if part == "spmm" else []), "ranks", "algorithm", "GFLOP/s", "ms", "comp", "comm",
-              "acc", "load imb", "MB", "stolen", "predicted ms", "pred/meas"]  # fmt: skip
+              "acc", "load imb", "MB", "stolen", "prepare", "predicted ms", "pred/(ms - prepare)"]  # fmt: skip
     return [(TITLES[part], header, rows)] if rows else []
 
 
@@ -60,14 +65,17 @@ def table_2(data: Report) -> list[Table]:
     found = {(c["matrix"], c["op"]): c for c in of_part(data, "oracle")}
     for (name, algorithm, ranks), theirs in paper.TABLE_2.items():
         c = found.get((name, "spmm"))
-        p = next((p for p in (c or {}).get("predictions", []) if (p["algorithm"], p["ranks"]) == (algorithm, ranks)), None)
+        at = {(p["algorithm"], p["ranks"]): p for p in c["predictions"]} if c else {}
+        p = at.get((algorithm, ranks))
         if not c or not p:
             continue
         total = sum(v or 0.0 for v in theirs)
         mine = [p[k] / p["seconds"] for k in ("compute", "communicate", "accumulate", "imbalance")]
-        pairs = zip(theirs, mine, strict=True)
-        rows.append([named(c), algorithm, f"{ranks}", *(
-            f"{'-' if t is None else format(t / total, '.0%')} / {m:.0%}" for t, m in pairs), number(p["seconds"], ".3g", 1e3)])  # fmt: skip
+        shares = [
+            f"{'-' if t is None else format(t / total, '.0%')} / {m:.0%}"
+            for t, m in zip(theirs, mine, strict=True)
+        ]
+        rows.append([named(c), algorithm, f"{ranks}", *shares, number(p["seconds"], ".3g", 1e3)])
     header = ["matrix", "algorithm", "GPUs", "comp, paper / predicted", "comm", "acc", "load imb", "predicted ms"]
     title = f"Table 2a: shares of the time, SpMM with {paper.TABLE_2_COLUMNS} columns; predicted for a smaller stand-in"
     return [(title, header, rows)] if rows else []
@@ -82,10 +90,11 @@ def oracle(data: Report) -> list[Table]:
         best = min(ours, key=lambda p: p["seconds"], default=None)
         ratio = at["summa"]["seconds"] / best["seconds"] if best and "summa" in at else None
         r = c["recommended"]
-        rows.append([named(c), c["op"], c["machine"], f"{r['algorithm']} on {r['ranks']}", best["algorithm"] if best else "-",
-                     f"{best['ranks']}" if best else "-", number(ratio, ".2f"),
+        rows.append([named(c), c["op"], c["machine"], f"{r['algorithm']} on {r['ranks']}",
+                     best["algorithm"] if best else "-", f"{best['ranks']}" if best else "-", number(ratio, ".2f"),
                      number(best["imbalance"] / best["seconds"] if best else None, ".0%")])  # fmt: skip
-    header = ["matrix", "op", "machine", "recommended", "fastest", "on GPUs", "SUMMA's time over it", "lost to imbalance"]
+    header = ["matrix", "op", "machine", "recommended", "fastest", "on GPUs", "SUMMA's time over it",
+              "lost to imbalance"]  # fmt: skip
     return [("Predicted for the paper's machines", header, rows)] if rows else []
 
 

@@ -1,4 +1,4 @@
-"""k-hop feature propagation, as graph neural networks do it: H <- D^-1/2 (A + I) D^-1/2 H, k times, on distributed tiles.
+"""k-hop feature propagation, as in graph neural networks: H <- D^-1/2 (A + I) D^-1/2 H, k times, on distributed tiles.
 
     python examples/feature_propagation.py --scale 14 --features 64 --hops 3 --ranks 4
 
@@ -45,7 +45,8 @@ def main() -> None:
     for _ in range(args.hops):
         wanted = matrix @ wanted
     error = float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted)))
-    print(f"{args.hops} hops of {args.features} features over {matrix.nnz:,} entries on {args.ranks} ranks: error {error:.1e}")
+    what = f"{args.hops} hops of {args.features} features over {matrix.nnz:,} entries"
+    print(f"{what} on {args.ranks} ranks: error {error:.1e}")
     if not error < 1e-12:
         raise SystemExit("one rank alone gets something else")
 

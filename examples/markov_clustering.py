@@ -2,8 +2,8 @@
 
     python examples/markov_clustering.py --ranks 4
 
-The square is SpGEMM with one-sided gets and stealing. Everything else is done to a rank's own tiles; column sums are the only
-other thing that ranks exchange.
+The square is SpGEMM with one-sided gets and stealing. Everything else is done to a rank's own tiles; column sums are
+the only other thing that ranks exchange.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def normalised(m: ps.dist.tiles, tiles: dict[tuple[int, int], Tile]) -> dict[tup
 def cluster(
     comm: ps.dist.Comm, graph: ps.csr_array, inflation: float = 2.0, prune: float = 1e-4, steps: int = 60
 ) -> np.ndarray:
-    """A label for each vertex, the same for vertices of one cluster; on every rank. `graph`: symmetric, with self loops."""
+    """A label for each vertex, the same within a cluster; on every rank. `graph`: symmetric, with self loops."""
     m = ps.dist.tiles(graph, comm)
     m.renew_tiles(normalised(m, own_tiles(m)))
     for _ in range(steps):

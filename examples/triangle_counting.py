@@ -2,8 +2,8 @@
 
     python examples/triangle_counting.py --scale 14 --ranks 4
 
-L is the lower triangle of the adjacency matrix. Each rank owns tiles of the mask, fetches the tiles of the factors that it needs,
-none of which their owners notice, and computes nothing outside the mask (Azad, Buluc and Gilbert, IPDPSW 2015).
+L is the lower triangle of the adjacency matrix. Each rank owns tiles of the mask, fetches the tiles of the factors that
+it needs, which their owners do not notice, and computes nothing outside the mask (Azad, Buluc and Gilbert, 2015).
 """
 
 from __future__ import annotations

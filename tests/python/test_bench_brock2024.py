@@ -1,0 +1,125 @@
+"""The reproduction of brock-2024: every part's rows, stand-ins, predictions, figures, page, goals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from test_bench import BENCH
+
+import penstock as ps
+
+pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the bench folder is not beside the tests")
+TINY = ("--quick", "--repeats", 1, "--ranks", "1,2", "--entries", 4000, "--matrices", "ldoor,isolates_subgraph4",
+        "--measured", "ldoor", "--algorithms", "c,a,summa,c+locality")  # fmt: skip
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCH))
+    import brock2024
+    import report
+
+    monkeypatch.setattr(report, "fingerprint", lambda threads: {"threads": threads})  # probing takes seconds
+    return brock2024
+
+
+def run(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, *words: Any) -> int:
+    monkeypatch.setattr("sys.argv", ["brock2024.py", *map(str, words)])
+    return bench.main()
+
+
+def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
+    return [c for c in data["cases"] if c["part"] == part]
+
+
+def test_every_part_has_rows_that_are_right(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    ps.save(folder / "isolates_subgraph4.mtx", ps.generate.uniform(300, nnz_per_row=6, seed=1))
+    out, plots = tmp_path / "b.json", tmp_path / "plots"
+    status = run(bench, monkeypatch, *TINY, "--folder", folder, "--out", out, "--plots", plots)
+    said, data = capsys.readouterr().out, json.loads(out.read_text())
+    assert status == 0, said
+    assert (data["benchmark"], data["schema"], data["quick"]) == ("brock2024", 1, True)
+    for part, wanted in (("figure_1", 1), ("balance", 2), ("spmm", 2), ("spgemm", 2), ("oracle", 4), ("roofline", 2)):
+        assert len(cases(data, part)) == wanted, part
+    labels = {c["matrix"]: c["stand_in"] for c in cases(data, "balance")}
+    assert labels["isolates_subgraph4"] is None and "band" in labels["ldoor"]
+    for c in [*cases(data, "spmm"), *cases(data, "spgemm")]:
+        assert set(c["results"]) == {"c", "a", "summa", "c+locality"} and c["best_rival"] == "summa"
+        for who, r in c["results"].items():
+            assert r["status"] == "ok", f"{c['case']}, {who}: {r.get('reason')}"
+            assert r["median"] > 0 and r["compute"] > 0 and r["predicted_seconds"] > 0
+        assert c["results"]["c"]["fetched_bytes"] == c["results"]["c"]["predicted_bytes"], c["case"]
+    (first,) = cases(data, "figure_1")
+    assert first["end_to_end"] < 1.5 < 2 < first["per_stage"] and sum(first["by_rank"]) == pytest.approx(64)
+    left = cases(data, "roofline")[0]
+    assert [r["columns"] for r in left["rows"]] == [128, 256, 512]
+    assert {r["bound"] for r in left["rows"]} == {"network"}, "the paper says so"
+    assert {t["met"] for t in data["targets"]} == {None}, "toy sizes meet and miss nothing"
+    for words in ("Table 1", "Figure 1", "SpMM (figures 3 and 4)", "SpGEMM, A A", "Predicted for the paper's machines",
+                  "Figure 2", "Goals", "ldoor*", "stand-ins"):  # fmt: skip
+        assert words in said
+    names = ("imbalance", "roofline", "spmm", "spgemm", "components", "accuracy")
+    assert {p.name for p in plots.iterdir()} == {f"brock2024_{n}.svg" for n in names}
+    import brock2024_plot
+
+    text = "\n".join(brock2024_plot.body("brock2024", data, "figures"))
+    assert "asterisk" in text and "figures/brock2024_spmm.svg" in text and "| ldoor* |" in text
+
+
+def test_goals_read_the_rows(bench: ModuleType) -> None:
+    from brock2024_summary import targets
+
+    row = {"status": "ok", "imbalance": 1.0, "predicted_over_product": 2.0, "fetched_bytes": 10, "predicted_bytes": 10}
+    stolen = row | {"median": 1.0, "imbalance": 0.4}
+    results = {"summa": row | {"median": 3.0}, "c": row | {"median": 2.0}, "c+locality": stolen}
+    case = {"part": "spmm", "case": "x", "ranks": 4, "nnz_imbalance": 5.0, "results": results}
+    got = {t["what"]: t["got"] for t in targets({"quick": False, "cases": [case]})}
+    assert got["SpMM, imbalance above 2: the same"] == 3.0
+    assert got["waiting that stealing leaves, imbalance above 2"] == 0.4
+    assert got["bytes fetched, C stationary: the model's over the ranks', either way"] == 1.0
+    assert got["predicted time against measured, preparation apart, either way"] == 2.0
+    even = {**case, "nnz_imbalance": 1.0}
+    got = {t["what"]: t["got"] for t in targets({"quick": False, "cases": [even]})}
+    assert got["time with stealing over without, balanced"] == 0.5
+
+
+def test_stand_ins_have_the_papers_shape(bench: ModuleType) -> None:
+    import brock2024_suite as suite
+    from brock2024_paper import TABLE_1
+    from penstock.dist._tile_counts import count_spmm
+
+    for s in suite.sources(None, ["ldoor", "com-Orkut", "Nm7", "isolates_subgraph4"], 200_000):
+        a, m = s.make(), TABLE_1[s.name]
+        assert s.stand_in and a.dtype == np.float32
+        assert a.nnz == pytest.approx(200_000, rel=0.4), s.name
+        found = count_spmm(a, 1, 100).nnz_imbalance
+        assert found == pytest.approx(m.imbalance, rel=0.35), s.name
+
+
+def test_a_wrong_product_is_caught(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import brock2024_worker as worker
+
+    real = worker.error
+    monkeypatch.setattr(worker, "error", lambda got, a, b: real(got * 2.0, a, b))
+    out = tmp_path / "b.json"
+    words = (*TINY[:-1], "c", "--matrices", "ldoor", "--parts", "spmm", "--out", out)
+    assert run(bench, monkeypatch, *words) == 1
+    data = json.loads(out.read_text())
+    assert {r["status"] for c in data["cases"] for r in c["results"].values()} == {"wrong"}
+
+
+def test_options_are_checked(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for words in (("--ranks", "0"), ("--folder", tmp_path / "none"), ("--matrices", "lena"), ("--algorithms", "d")):
+        with pytest.raises(SystemExit) as e:
+            run(bench, monkeypatch, *words)
+        assert e.value.code == 2

@@ -1,0 +1,47 @@
+"""The examples, on small inputs: each checks itself against one rank."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not beside the tests")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("triangle_counting", "--scale 8 --ranks 3", "triangles on 3 ranks"),
+        ("markov_clustering", "--groups 4 --size 12 --ranks 2", "4 clusters"),
+        ("feature_propagation", "--scale 7 --features 5 --hops 2 --ranks 4", "2 hops"),
+        ("multi_source_bfs", "--scale 7 --sources 6 --ranks 4", "6 searches"),
+    ],
+)
+def test_an_example_runs(
+    name: str, options: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [name, *options.split()])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert said in capsys.readouterr().out
+
+
+def test_examples_notice_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ps.csgraph.triangle_count
+    monkeypatch.setattr(ps.csgraph, "triangle_count", lambda g: real(g) + 1)
+    monkeypatch.setattr("sys.argv", ["triangle_counting", "--scale", "6", "--ranks", "2"])
+    with pytest.raises(SystemExit, match="one rank alone"):
+        runpy.run_path(str(EXAMPLES / "triangle_counting.py"), run_name="__main__")
+
+
+def test_two_triangles_that_share_an_edge() -> None:
+    edges = np.array([(0, 1), (1, 2), (2, 0), (1, 3), (3, 2)])
+    both = np.concatenate([edges, edges[:, ::-1]])
+    graph = ps.csr_array((np.ones(10), (both[:, 0], both[:, 1])), shape=(4, 4))
+    count = runpy.run_path(str(EXAMPLES / "triangle_counting.py"))["triangles"]
+    assert ps.dist.run(count, 4, graph) == [2, 2, 2, 2]
