@@ -23,8 +23,12 @@ class Pausing final : public Transport {
   std::byte* arena() override { return inner_->arena(); }
   std::int64_t arena_bytes() const override { return inner_->arena_bytes(); }
   Comm& comm() override { return inner_->comm(); }
-  Ticket get(void* to, RemotePtr from, std::int64_t bytes) override { return pause(), inner_->get(to, from, bytes); }
-  Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override { return inner_->put(from, to, bytes); }
+  Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
+    return pause(), inner_->get(to, from, bytes);
+  }
+  Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
+    return inner_->put(from, to, bytes);
+  }
   void wait(Ticket t) override { inner_->wait(t); }
   bool test(Ticket t) override { return inner_->test(t); }
   std::int64_t fetch_add(RemotePtr at, std::int64_t v) override {
@@ -33,7 +37,9 @@ class Pausing final : public Transport {
     pause();
     return before;
   }
-  std::int64_t compare_swap(RemotePtr at, std::int64_t e, std::int64_t d) override { return inner_->compare_swap(at, e, d); }
+  std::int64_t compare_swap(RemotePtr at, std::int64_t e, std::int64_t d) override {
+    return inner_->compare_swap(at, e, d);
+  }
   std::int64_t load(RemotePtr at) override { return inner_->load(at); }
   void store(RemotePtr at, std::int64_t v) override { inner_->store(at, v), pause(); }
   void accumulate(RemotePtr to, const double* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
@@ -93,8 +99,12 @@ Case case_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto size = [&] { return static_cast<std::int64_t>(random() % 30); };
   const auto m = size(), k = size(), n = size();
-  Case c{random_csr(m, k, static_cast<int>(random() % 40), seed), random_csr(k, n, static_cast<int>(random() % 40), seed + 1),
-         std::vector<double>(static_cast<std::size_t>(m * n)), 1 + size() / 3, 1 + size() / 3, 1 + size() / 3};
+  Case c{random_csr(m, k, static_cast<int>(random() % 40), seed),
+         random_csr(k, n, static_cast<int>(random() % 40), seed + 1),
+         std::vector<double>(static_cast<std::size_t>(m * n)),
+         1 + size() / 3,
+         1 + size() / 3,
+         1 + size() / 3};
   const auto a = dense_of(c.a), b = dense_of(c.b);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t l = 0; l < k; ++l)
@@ -105,7 +115,8 @@ Case case_of(std::uint64_t seed) {
 }
 
 std::vector<double> product_of(Comm& mine, const Case& x, bool sparse, bool summa, ProcessGrid grid,
-                               const MakeTransport& make, const TileMultiplyOptions& options, TileTimes& times) {
+                               const MakeTransport& make, const TileMultiplyOptions& options,
+                               TileTimes& times) {
   const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
   auto a = tiles_of_whole<double>(
       comm, x.a, tile_map(x.a.rows, x.a.cols, x.tile_m, x.tile_k, grid, TileValue::float64, true), make);
@@ -126,7 +137,7 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
   const ProcessGrid grids[] = {{1, 1}, {1, 2}, {3, 1}, {2, 2}, {2, 4}};
   std::uint64_t seed = 0;
   for (const auto grid : grids)
-    for (int repeat = 0; repeat < 4; ++repeat)
+    for (int repeat = 0; repeat < 2; ++repeat)
       for (const bool sparse : {false, true})
         for (int kept = 0; kept < 4; ++kept)
           for (int steal = 0; steal < (kept == 3 ? 1 : 3); ++steal) {
@@ -137,17 +148,15 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
                                         .seed = seed,
                                         .piece_bytes = 1024,
                                         .pieces = 1 + static_cast<int>(seed % 2)};
-            std::atomic<std::int64_t> done = 0;
             const auto errors = play(grid.ranks(), [&](Comm& comm) {
               TileTimes times;
               const auto got = product_of(comm, x, sparse, kept == 3, grid, pausing(seed), options, times);
               if (got != x.wanted) throw std::runtime_error("another product");
-              done += times.own + times.stolen;
             });
             for (const auto& e : errors)
-              ASSERT_EQ(e, "") << "seed " << seed << ", grid " << grid.rows << " x " << grid.cols << ", stationary "
-                               << kept << ", steal " << steal << (sparse ? ", sparse" : ", dense");
-            ASSERT_GE(done, 0);
+              ASSERT_EQ(e, "") << "seed " << seed << ", grid " << grid.rows << " x " << grid.cols
+                               << ", stationary " << kept << ", steal " << steal
+                               << (sparse ? ", sparse" : ", dense");
           }
 }
 
@@ -156,7 +165,12 @@ TEST(OneSided, IdleRanksSteal) {
   auto a = random_csr(8, 64, 50, 1);
   const auto indptr = allocate<Offset>(65);
   for (int r = 0; r <= 64; ++r) indptr.data[r] = a.indptr.data[std::min(r, 8)];
-  Case x{{64, 64, indptr, a.indices, a.values}, random_csr(64, 64, 30, 2), std::vector<double>(64 * 64), 16, 4, 64};
+  Case x{{64, 64, indptr, a.indices, a.values},
+         random_csr(64, 64, 30, 2),
+         std::vector<double>(64 * 64),
+         16,
+         4,
+         64};
   const auto da = dense_of(x.a), db = dense_of(x.b);
   for (std::size_t i = 0; i < 64; ++i)
     for (std::size_t k = 0; k < 64; ++k)
@@ -169,13 +183,14 @@ TEST(OneSided, IdleRanksSteal) {
                                   {.steal = how, .prefetch = 0, .piece_bytes = 2048}, t);
       EXPECT_EQ(got, x.wanted);
       own += t.own, stolen += t.stolen, sent += t.sent, received += t.received;
-      if (comm.rank() != 0) EXPECT_EQ(t.own, 0);
-      EXPECT_LE(t.prepare + t.compute + t.communication + t.accumulation + t.imbalance, t.seconds * 1.01 + 1e-3);
+      EXPECT_TRUE(comm.rank() == 0 || t.own == 0);
+      EXPECT_LE(t.prepare + t.compute + t.communication + t.accumulation + t.imbalance,
+                t.seconds * 1.01 + 1e-3);
     });
     EXPECT_EQ(own + stolen, 16) << "every product once";
-    if (how == Steal::random) EXPECT_GT(stolen, 0);
+    EXPECT_TRUE(how == Steal::locality || stolen > 0) << "nobody stole";
     EXPECT_EQ(sent, received);
-    if (stolen > 0) EXPECT_GT(sent, 0);
+    EXPECT_EQ(sent > 0, stolen > 0);
   }
 }
 
@@ -200,18 +215,21 @@ TEST(OneSided, AFailingRankStopsTheOthers) {
   const auto errors = play(4, [&](Comm& mine) {
     const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
     const auto make = transport_of_kind("local");
-    auto t = tiles_of_whole<double>(comm, a, tile_map(40, 40, 10, 10, {2, 2}, TileValue::float64, true), make);
+    auto t =
+        tiles_of_whole<double>(comm, a, tile_map(40, 40, 10, 10, {2, 2}, TileValue::float64, true), make);
     if (mine.rank() == 2) throw std::runtime_error("gone fishing");
     multiply_one_sided(t, t, {.kept = Stationary::a});
   });
-  for (std::size_t r = 0; r < errors.size(); ++r) EXPECT_TRUE(has(errors[r], "gone fishing")) << r << ": " << errors[r];
+  for (std::size_t r = 0; r < errors.size(); ++r)
+    EXPECT_TRUE(has(errors[r], "gone fishing")) << r << ": " << errors[r];
 }
 
 TEST(Tiles, FetchedOnceWhileHeldAndRenewed) {
   const auto a = random_csr(12, 12, 60, 9);
   succeed(4, [&](Comm& mine) {
     const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
-    auto t = tiles_of_whole<double>(comm, a, tile_map(12, 12, 4, 4, {2, 2}, TileValue::float64, true), pausing(1));
+    auto t =
+        tiles_of_whole<double>(comm, a, tile_map(12, 12, 4, 4, {2, 2}, TileValue::float64, true), pausing(1));
     const auto other = t.mine(0, 0) ? std::pair{0, 1} : std::pair{0, 0};
     const auto first = t.async_get_tile(other.first, other.second);
     const auto again = t.async_get_tile(other.first, other.second);
@@ -226,7 +244,8 @@ TEST(Tiles, FetchedOnceWhileHeldAndRenewed) {
     if (t.mine(1, 1)) fewer[4] = 0;
     t.renew_tiles(fewer, [](auto, auto, auto*) {});
     auto wanted = dense_of(a);
-    for (std::size_t r = 4; r < 8; ++r) std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(r * 12 + 4), 4, 0.0);
+    for (std::size_t r = 4; r < 8; ++r)
+      std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(r * 12 + 4), 4, 0.0);
     EXPECT_EQ(dense_of(whole_of<double>(t)), wanted);
     t.transport()->barrier();
   });

@@ -44,7 +44,8 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
         as[s] = spread(*along_row, a, i, k, static_cast<int>(k % grid.cols), memory[s]);
     for (std::int64_t j = col; j < n; j += grid.cols)
       if (const auto s = static_cast<std::size_t>(j); bm.at(k, j).nnz > 0)
-        bs[s] = spread(*along_col, b, k, j, static_cast<int>(k % grid.rows), memory[static_cast<std::size_t>(m) + s]);
+        bs[s] = spread(*along_col, b, k, j, static_cast<int>(k % grid.rows),
+                       memory[static_cast<std::size_t>(m) + s]);
     times.communication += clock.lap();
     for (std::int64_t i = row; i < m; i += grid.rows)
       for (std::int64_t j = col; j < n; j += grid.cols) {

@@ -50,15 +50,17 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   const Need mine{bytes - have, bytes, have, entries, products};
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
-  const auto worst = std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
+  const auto worst =
+      std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
   if (worst->lacks <= 0) return;
-  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " + megabytes(worst->bytes) +
-                     " for its tiles of C";
+  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " +
+                     megabytes(worst->bytes) + " for its tiles of C";
   if (c.sparse)
     what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
             std::to_string(std::llround(worst->products)) + " products, while they are merged)";
-  throw Error(Errc::out_of_memory, what + ", and has " + megabytes(worst->have) +
-                                       ": use more ranks, multiply by some columns of B at a time, or raise memory=");
+  throw Error(Errc::out_of_memory,
+              what + ", and has " + megabytes(worst->have) +
+                  ": use more ranks, multiply by some columns of B at a time, or raise memory=");
 }
 
 }  // namespace
