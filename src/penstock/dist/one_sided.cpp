@@ -179,10 +179,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
       "other ranks' parts of its tiles");
   times.accumulation += mail.looking() - looked;
   times.imbalance = clock.lap() - (mail.looking() - looked);
-  double placing = 0;
-  auto result = sums.finish(placing);
-  times.accumulation += placing;
-  times.imbalance = std::max(0.0, times.imbalance + clock.lap() - placing);
+  auto result = sums.finish(times.accumulation, times.imbalance);
   times.sent = mail.sent(), times.received = mail.received();
   times.seconds = whole.lap();
   return {std::move(result), std::move(prepared.plan), times};

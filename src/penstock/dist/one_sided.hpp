@@ -70,8 +70,8 @@ class TileSums {
   TileSums(const TilePlan& plan, const TileMatrix& a);
   /// Of an own tile.
   TileSum& sum(std::int64_t i, std::int64_t j);
-  /// Collective: all tiles in place, seen by all. Seconds of it that were work go to `accumulation`.
-  TileMatrix finish(double& accumulation);
+  /// Collective: all tiles in place, seen by all. Adds the seconds of work and those of waiting for other ranks.
+  TileMatrix finish(double& accumulation, double& waiting);
 
  private:
   const TilePlan* plan_;

@@ -99,24 +99,26 @@ TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
   return *sum;
 }
 
-TileMatrix TileSums::finish(double& accumulation) {
+TileMatrix TileSums::finish(double& accumulation, double& waiting) {
+  LapClock clock;
+  auto map = plan_->c;
+  if (!dense_)
+    for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
+  accumulation += clock.lap();
+  comm_->barrier();
+  waiting += clock.lap();
   if (dense_) {
     dense_->transport()->barrier();
     return std::move(*dense_);
   }
-  LapClock clock;
-  auto map = plan_->c;
-  for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
-  accumulation += clock.lap();
-  return TileMatrix(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
-    clock.lap();
+  TileMatrix c(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
     const auto at = sums_.find(map.number(i, j));
-    if (at != sums_.end()) {
-      at->second->take(blob);
-      sums_.erase(at);
-    }
-    accumulation += clock.lap();
+    if (at == sums_.end()) return;
+    at->second->take(blob);
+    sums_.erase(at);
   });
+  accumulation += clock.lap();
+  return c;
 }
 
 }  // namespace penstock
