@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import cardellini2014_paper as paper
@@ -92,17 +93,19 @@ def copies(data: Report) -> list[Table]:
     return found
 
 
+def alone(case: Case) -> float | None:
+    """GFLOP/s of one GPU: all strategies do the same there, nothing."""
+    return statistics.median([good(case, n)["gflops"] for n in present([case])] or [0.0]) or None
+
+
 def efficiency(data: Report, role: str) -> dict[tuple[int, int], float]:
-    """(base, count) -> speed a GPU over that of one GPU, whose best needs no exchange."""
+    """(base, count) -> speed a GPU of the best of that role over the speed of one GPU."""
     cases = {(c["base"], c["count"]): c for c in of_part(data, "weak")}
     found = {}
     for (base, count), case in cases.items():
-        alone = [
-            b[1] for r in ("ours", "rival") if (b := best(cases.get((base, 1), {"results": {}}), r))
-        ]
-        mine = best(case, role)
-        if alone and mine and count > 1:
-            found[base, count] = mine[1] / count / max(alone)
+        first, mine = alone(cases.get((base, 1), {"results": {}})), best(case, role)
+        if first and mine and count > 1:
+            found[base, count] = mine[1] / count / first
     return found
 
 
