@@ -237,7 +237,7 @@ def test_the_paper_and_the_goals(bench: ModuleType) -> None:
         "put": result("ours", 1.0, over_hand=1.2), "sync": result("rival", 9.0, over_hand=9.0)}}  # fmt: skip
     shared = {**copies, "case": "shared", "gpus": 1}
     found = {"quick": False, "settings": {"on_host": False},
-             "cases": [weak(1, 90.0, 100.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
+             "cases": [weak(1, 90.0, 110.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
     verdicts = {t["what"]: (t["met"], t["got"]) for t in targets(found)}
     assert verdicts["weak scaling of SpMV: speed a GPU over one GPU's"] == (
         True,
