@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import cardellini2014_paper as paper
-from cardellini2014_tables import Case, alone, present, scenarios, tables, where
+from cardellini2014_read import Case, alone, present, scenarios, where
+from cardellini2014_tables import tables
 from paper_tables import Figures, Report, good, markdown, of_part, save_figures
 from plot_ratios import COLOURS, MARKERS
 

@@ -154,7 +154,7 @@ def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
 
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
-    from cardellini2014_ranks import OnDevice
+    from cardellini2014_ways import OnDevice
 
     right = OnDevice.dot
 
@@ -215,10 +215,10 @@ def test_no_time(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_paper_and_the_goals(bench: ModuleType) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
     import cardellini2014_paper as paper
-    import cardellini2014_tables
+    import cardellini2014_read
     from cardellini2014_summary import targets
 
-    for module in (paper, cardellini2014_tables):
+    for module in (paper, cardellini2014_read):
         assert doctest.testmod(module).failed == 0
     assert [paper.weak_edge(160, n) ** 3 / 160**3 / n for n in (2, 4, 8)] == pytest.approx(
         [1] * 3, rel=0.01
