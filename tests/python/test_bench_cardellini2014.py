@@ -154,6 +154,7 @@ def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
 
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
+    """Spoils what each rank's products by that strategy write: spoil(the rank's matrix, y)."""
     from cardellini2014_ways import OnDevice
 
     right = OnDevice.dot
@@ -161,18 +162,29 @@ def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
     def dot(self: Any, x: Any, y: Any, times: int) -> None:
         right(self, x, y, times)
         if self.times()["strategy"] == strategy:
-            spoil(y)
+            spoil(self, y)
 
     monkeypatch.setattr(OnDevice, "dot", dot)
 
 
-@pytest.mark.parametrize("factor", [1 + 1e-9, np.nan])
-def test_a_wrong_row_of_one_rank_is_caught(
-    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, factor: float
-) -> None:
-    def spoil(y: np.ndarray) -> None:
-        y[-1] *= factor
+def off(of: Any, y: np.ndarray) -> None:
+    y[-1] *= 1 + 1e-9
 
+
+def left_out(of: Any, y: np.ndarray) -> None:
+    y[0] = np.nan
+
+
+def stale(of: Any, y: np.ndarray) -> None:
+    if not hasattr(of, "first"):
+        of.first = y[0].copy()
+    y[0] = of.first
+
+
+@pytest.mark.parametrize("spoil", [off, left_out, stale])
+def test_a_wrong_row_of_a_rank_is_caught(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spoil: Any
+) -> None:
     spoiled(monkeypatch, "peer", spoil)
     out = tmp_path / "c.json"
     tiny = (*TINY, "--parts", "throughput", "--strategies", "peer,pinned", "--out", out)
@@ -188,7 +200,7 @@ def test_a_wrong_row_of_one_rank_is_caught(
 def test_a_rank_that_fails_is_told(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def fail(y: np.ndarray) -> None:
+    def fail(of: Any, y: np.ndarray) -> None:
         raise ArithmeticError("as the test wants it")
 
     spoiled(monkeypatch, "gather", fail)
