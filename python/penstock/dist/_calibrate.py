@@ -22,7 +22,8 @@ __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
-_CACHED, _LARGE = 512 << 10, 48 << 20  # bytes of a rank's triad: in its own cache; in memory
+_LARGE = 48 << 20  # bytes of a rank's triad
+_CACHED = (16, 16, 32)  # points of a stencil whose product stays in a rank's cache: 0.9 MB
 _NO_STEP = 0.9  # of the squared error of one line: two lines must be better by more
 Curve = list[tuple[int, float]]
 
@@ -122,6 +123,24 @@ def _calls(comm: Any) -> float:
     return float(best[0])
 
 
+def _products(comm: Any, ranks: int) -> float:
+    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what the
+    processors can do where memory does not hold them up."""
+    from penstock.generate import laplacian
+
+    a = laplacian(_CACHED)
+    x, y, best, sweeps = np.ones(a.shape[1]), np.zeros(a.shape[0]), np.inf, 20
+    for _ in range(7):
+        comm.barrier()
+        start = time.perf_counter()
+        for _ in range(sweeps if comm.rank < ranks else 0):
+            a.dot(x, out=y)
+        spent = np.array([time.perf_counter() - start if comm.rank < ranks else 0.0])
+        comm.all_reduce(spent, "max")
+        best = min(best, float(spent[0]) / sweeps)
+    return float(ranks * (12 * a.nnz + 8 * (a.shape[0] + 1) + 16 * a.shape[0]) / best)
+
+
 def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     """Measures what the scaling oracle needs to know of these ranks, nodes and their memory. Collective.
 
@@ -172,9 +191,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         within = max(within, _rate(comm, _neighbours(nodes)))
     threads = _core.num_threads()
     alone = _core.triad(comm, 1, _LARGE, 5)
-    together = _core.triad(comm, per_node if not others else comm.size, _LARGE, 5)
-    together /= 1 if not others else len(set(nodes))
-    cached = _core.triad(comm, 1, _CACHED, 5)
+    together = _core.triad(comm, comm.size, _LARGE, 5) / len(set(nodes))
+    cached, all_cached = _products(comm, 1), _products(comm, comm.size) / len(set(nodes))
     facts = {
         "penstock_network": VERSION,
         "name": "measured",
@@ -188,7 +206,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "rank_read": float(alone),
         "node_read": float(max(together, alone)),
         "cache_bytes": float(topology["cache_bytes"]),
-        "cache_read": float(max(cached, alone)),
+        "cache_read": cached,
+        "node_cached": max(all_cached, cached),
         "call_s": _calls(comm) / max(1.0, per_node / cores),
         "ranks": comm.size,
         "threads": threads,

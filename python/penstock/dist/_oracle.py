@@ -114,9 +114,11 @@ class Forecast:
             end = self.at(least.layout, self.stops(least.layout))
             if end.ranks < last:
                 after = next(q for q in self.of(end.layout) if q.ranks > end.ranks)
+                why = f"there communication takes {end.communicate / end.seconds:.0%} of {_time(end.seconds)}"
+                if after.compute > _GAIN * end.compute and after.compute > after.communicate:
+                    why = f"there a product takes {_time(end.seconds)}, and more ranks compute no faster"
                 out.append(
-                    f"Scaling stops at {end.ranks:,} ranks ({end.layout}): there communication takes "
-                    f"{end.communicate / end.seconds:.0%} of {_time(end.seconds)}; on {after.ranks:,} ranks a product takes "
+                    f"Scaling stops at {end.ranks:,} ranks ({end.layout}): {why}; on {after.ranks:,} ranks it takes "
                     f"{_time(after.seconds)}."
                 )
             elif end.ranks > p.ranks:

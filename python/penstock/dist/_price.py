@@ -17,7 +17,9 @@ from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
 
-_PACKED = 2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+_PACKED = (
+    2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+)
 HALOS = ("messages", "sync")
 
 
@@ -73,9 +75,9 @@ def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
     w, read = n.network, c.read_bytes.astype(float)
     together = n.total(read)
     cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-    one = read * (cached / w.cache_read + (1 - cached) / w.rank_read)
-    memory = together * (1 - cached) / w.node_read
-    return irregular * np.maximum(n.shared(one), memory)
+    one = read * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
+    both = together * (cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached))
+    return irregular * np.maximum(n.shared(one), both)
 
 
 @dataclass
@@ -163,7 +165,9 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
 
 
-def price(c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0) -> Prediction:
+def price(
+    c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0
+) -> Prediction:
     """Seconds of one product.
 
     Parameters
