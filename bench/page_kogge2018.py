@@ -4,10 +4,11 @@ python bench/page_kogge2018.py                                # stand-ins an eig
 python bench/page_kogge2018.py --folder suitesparse           # its 25 matrices, where the folder has them
 python bench/page_kogge2018.py --quick                        # toy sizes
 
-Parts: mad (V-C, V-D), threads (figure 4), ranks (figures 5 to 9, ranks that are threads), mpi (the same on processes), shaped
-(two ranks over a link made slow; needs root) and oracle (figures 5 to 9 predicted for the paper's cluster). `naive` is a
-process grid whose rows are reduced, `balanced` packs rows in bins and gathers y at rank 0, `ours` is what the library does
-by itself. Entries of x travel, too, which the paper's do not. Each measured row has the oracle's prediction beside it.
+Parts: mad (V-C, V-D), threads (figure 4), ranks (figures 5 to 9, ranks that are threads), mpi (the same on
+processes), shaped (two ranks over a link made slow; needs root) and oracle (figures 5 to 9 predicted for the
+paper's cluster). `naive` is a process grid whose rows are reduced, `balanced` packs rows in bins and gathers y at
+rank 0, `ours` is what the library does by itself. Entries of x travel, too, which the paper's do not. Each measured
+row has the oracle's prediction beside it.
 """
 
 from __future__ import annotations

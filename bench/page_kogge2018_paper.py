@@ -1,5 +1,5 @@
-"""What the paper reports: Page and Kogge, "Scalability of Hybrid Sparse Matrix Dense Vector (SpMV) Multiplication", HPCS
-2018. Numbers that its text and Table I give; no readings of plots.
+"""What the paper reports: Page and Kogge, "Scalability of Hybrid Sparse Matrix Dense Vector (SpMV) Multiplication",
+HPCS 2018. Numbers that its text and Table I give; no readings of plots.
 
 72 nodes of two Xeon E5-2650v2, FDR InfiniBand, MVAPICH2; a rank a socket with a thread a core; 50 runs averaged.
 """

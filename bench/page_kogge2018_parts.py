@@ -164,7 +164,7 @@ def mpi(run: Run, source: Any, a: Any) -> None:
 
 
 def shaped(run: Run, source: Any, a: Any) -> None:
-    """Two ranks in network namespaces, over a link made slow: the oracle against a network that is none of this host."""
+    """Two ranks in network namespaces, over a link made slow: a network that is none of this host."""
     from page_kogge2018_shaped import missing, two_nodes
 
     why = run.mpi_missing() or missing()

@@ -1,4 +1,4 @@
-"""Figures 4 to 9 of Page and Kogge 2018 from a report of bench/page_kogge2018.py, and its part of docs/performance.md."""
+"""Figures 4 to 9 of Page and Kogge 2018 from a report of bench/page_kogge2018.py, and its part of the results page."""
 
 from __future__ import annotations
 
@@ -191,6 +191,10 @@ def body(name: str, data: Report, pictures: str) -> list[str]:
     figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
     first = []
     if any(c["stand_in"] for c in data["cases"]):
-        first = ["Matrices with an asterisk are stand-ins: their rows (over "
-                 f"{data['settings']['shrink']}) and entries a row are the paper's, their structure is ours.", ""]  # fmt: skip
+        shrink = data["settings"]["shrink"]
+        first = [
+            f"Matrices with an asterisk are stand-ins: their rows (over {shrink}) and entries a row are the paper's, "
+            "their structure is ours.",
+            "",
+        ]
     return [*first, *markdown(data, tables(data), figures)]

@@ -1,5 +1,5 @@
-"""Two nodes on one host: network namespaces joined by a veth pair that is made slow, and an mpiexec that takes them for hosts.
-Needs root, `ip`, `tc`, `unshare` and Open MPI."""
+"""Two nodes on one host: network namespaces joined by a veth pair that is made slow, and an mpiexec that takes them
+for hosts. Needs root, `ip`, `tc`, `unshare` and Open MPI."""
 
 from __future__ import annotations
 
@@ -97,9 +97,10 @@ def two_nodes(rate: str) -> Iterator[Link]:
         agent.chmod(0o755)
         hosts.write_text("".join(f"{address} slots=1\n" for address in _ADDRESSES))
         front = [
-            "ip", "netns", "exec", spaces[0], str(mpiexec), "-n", "{n}", "--allow-run-as-root", "--hostfile", str(hosts),
-            "--prtemca", "plm_ssh_agent", str(agent), "--map-by", "node", "--bind-to", "none", "--mca", "pml", "ob1",
-            "--mca", "btl", "tcp,self", "-x", "PENSTOCK_MPI", "-x", "PYTHONPATH", "-x", "PENSTOCK_NUM_THREADS",
+            "ip", "netns", "exec", spaces[0], str(mpiexec), "-n", "{n}", "--allow-run-as-root",
+            "--hostfile", str(hosts), "--prtemca", "plm_ssh_agent", str(agent), "--map-by", "node",
+            "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+            "-x", "PENSTOCK_MPI", "-x", "PYTHONPATH", "-x", "PENSTOCK_NUM_THREADS",
             "-x", "LD_LIBRARY_PATH", sys.executable,
         ]  # fmt: skip
         env = {

@@ -1,5 +1,5 @@
-"""The matrices of bench/page_kogge2018.py: the paper's by name out of a folder, or stand-ins of the same rows and entries a
-row, which say so."""
+"""The matrices of bench/page_kogge2018.py: the paper's by name out of a folder, or stand-ins of the same rows and
+entries a row, which say so."""
 
 from __future__ import annotations
 

@@ -63,6 +63,8 @@ def targets(data: Report) -> list[Target]:
 def show(data: Report) -> None:
     stand_ins = sorted({named(c) for c in data["cases"] if c["stand_in"]})
     if stand_ins:
-        print(f"\n{len(stand_ins)} of the matrices are stand-ins (*), made with the same rows, over {data['settings']['shrink']}, "
-              "and entries a row: their structure is ours.")  # fmt: skip
+        print(
+            f"\n{len(stand_ins)} of the matrices are stand-ins (*), made with the same rows, over "
+            f"{data['settings']['shrink']}, and entries a row: their structure is ours."
+        )
     show_all(data, tables(data))

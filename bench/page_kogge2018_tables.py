@@ -71,14 +71,15 @@ def measured(data: Report, part: str) -> list[Table]:
         for name in case["results"]:
             r = good(case, name)
             if "median" in r:
-                rows.append([named(case), f"{case['ranks']}", name, number(r["gflops"]), number(r["median"], ".4g", 1e3),
-                             number(r["compute"], ".4g", 1e3), number(r["communicate"], ".4g", 1e3),
+                rows.append([named(case), f"{case['ranks']}", name, number(r["gflops"]),
+                             number(r["median"], ".4g", 1e3), number(r["compute"], ".4g", 1e3),
+                             number(r["communicate"], ".4g", 1e3),
                              number(r["ratio"], ".2f"), number(r["predicted_seconds"], ".4g", 1e3),
                              number(r["predicted_over_measured"], ".2f"),
                              number(r["predicted_over_fastest"], ".2f"), r["halo"],
                              case.get("link", "-")])  # fmt: skip
-    header = ["matrix", "ranks", "layout", "GFLOP/s", "ms", "comp ms", "comm ms", "comm/comp", "predicted ms", "pred/meas",
-              "pred/fastest", "halo", "link"]  # fmt: skip
+    header = ["matrix", "ranks", "layout", "GFLOP/s", "ms", "comp ms", "comm ms", "comm/comp", "predicted ms",
+              "pred/meas", "pred/fastest", "halo", "link"]  # fmt: skip
     header = header if part == "shaped" else header[:-1]
     rows = rows if part == "shaped" else [r[:-1] for r in rows]
     return [(TITLES[part], header, rows)] if rows else []
@@ -97,8 +98,8 @@ def oracle(data: Report) -> list[Table]:
         rows.append([named(c), f"{c['per_row']:.1f}", f"{theirs}", *(f"{c['stops'][n]}" for n in
                      ("bins_gather", "grid_reduce", "balanced")), *(number(v, ".2f") for v in four),
                      f"{c['recommended']['layout']} on {c['recommended']['ranks']}"])  # fmt: skip
-    header = ["matrix", "a row", "paper stops at", "balanced (theirs)", "naive", "ours", "ratio at 4, naive", "balanced",
-              "recommended"]  # fmt: skip
+    header = ["matrix", "a row", "paper stops at", "balanced (theirs)", "naive", "ours", "ratio at 4, naive",
+              "balanced", "recommended"]  # fmt: skip
     name = data["settings"]["network"]
     return (
         [(f"Figures 6, 7 and 9, predicted on {name}: ranks where scaling stops", header, rows)]

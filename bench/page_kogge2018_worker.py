@@ -59,7 +59,6 @@ def work(
     made, results = {}, {}
     for name in names:
         D = ps.dist.csr_array(source, comm, halo="auto", **LAYOUTS[name])
-        D.prepare()
         x = D.share(vector(D.shape[1]))
         y = np.zeros(D.local_shape[0])
         made[name] = (D, x, y)

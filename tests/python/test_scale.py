@@ -1,4 +1,4 @@
-"""The scaling oracle: counts equal those of distributed matrices that exist, prices follow their parts, and the command."""
+"""The scaling oracle: counts equal those of distributed matrices, prices follow their parts, and the command."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from penstock.cli.app import app
 from typer.testing import CliRunner
 
 import penstock as ps
+from penstock import _core
 from penstock.dist import _calibrate, _layouts, _network, _price, _stencils
 
 CASES = {
@@ -106,7 +107,8 @@ def simple(**change: Any) -> Any:
     """A network of round figures: one rank a node, nothing shared."""
     link = _network.Link(1e-6, 1e-7, 1e9, 1000, 4e-6)
     base = {"name": "toy", "source": "", "ranks_per_node": 1, "at_once": 1, "inside": link, "outside": link,
-            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10, "cache_bytes": 0.0, "node_cached": 1e12,
+            "node_bytes_per_s": 1e9, "inside_bytes_per_s": 1e9, "rank_read": 1e10, "node_read": 1e10,
+            "cache_bytes": 0.0, "node_cached": 1e12,
             "cache_read": 1e10, "call_s": 0.0}  # fmt: skip
     return _network.Network(**{**base, **change})
 
@@ -160,7 +162,13 @@ def test_whole_vectors_and_reductions() -> None:
     c = _layouts.count(A, "balanced", 4)
     sync = _price.price(c, simple(), halo="sync")
     assert sync.halo == "sync" and sync.messages_all == 12 and sync.bytes_all == 3 * 256 * 8
-    reduced = _price.price(_layouts.count(A, "grid_reduce", 4), simple())
+    grid = _layouts.count(A, "grid_reduce", 4)
+    reduced = _price.price(grid, simple())
+    x_bytes, _ = grid.phases()
+    assert reduced.bytes_all == x_bytes.sum() + 2 * 128 * 8, (
+        "two of four ranks send half of the rows"
+    )
+    assert reduced.messages_all == np.count_nonzero(grid.x) + 2
     owners = _price.price(_layouts.count(A, "grid", 4), simple())
     assert reduced.seconds > owners.seconds and reduced.bytes_most > 0
     gathered = _price.price(_layouts.count(A, "bins_gather", 4), simple())
@@ -254,6 +262,23 @@ def test_calibration_over_threads(
     A = ps.generate.laplacian((20, 20, 20))
     f = ps.dist.predict_scaling(A, [1, 2], net, layouts=["contiguous"], irregular=None)
     assert f.irregular >= 0.2 and f.at("contiguous", 2).seconds > 0
+
+
+def test_measurements_refuse_what_they_cannot_measure() -> None:
+    for f, text in (
+        (lambda comm: _core.ping_pong(comm, 0, 0, [8], 0.01), "two different"),
+        (lambda comm: _core.ping_pong(comm, 0, 1, [0], 0.01), "at least 1"),
+        (lambda comm: _core.message_gap(comm, 0, 2), "two different"),
+        (lambda comm: _core.exchange_round(comm, [1, -1], 8, 1), "who has another"),
+        (lambda comm: _core.exchange_round(comm, [1], 8, 1), "one each"),
+        (lambda comm: _core.triad(comm, 3, 1000, 1), "of 2 ranks"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            ps.dist.run(f, 2, timeout=20)
+    times = ps.dist.run(lambda comm: _core.ping_pong(comm, 0, 2, [8, 1 << 16], 0.01), 3)
+    assert times[0] == times[1] == times[2] and min(times[0]) > 0
+    rounds = ps.dist.run(lambda comm: _core.exchange_round(comm, [2, -1, 0], 4096, 3), 3)
+    assert rounds[0] == rounds[2] > 0
 
 
 def test_networks_are_kept_in_files(tmp_path: Path) -> None:

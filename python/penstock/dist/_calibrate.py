@@ -23,7 +23,11 @@ __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
 _LARGE = 48 << 20  # bytes of a rank's triad
-_CACHED = (16, 16, 32)  # points of a stencil whose product stays in a rank's cache: 0.9 MB
+_CACHED = (
+    32,
+    32,
+    48,
+)  # points of a stencil whose product stays in cache, 5 MB, and is long beside its calls
 _NO_STEP = 0.9  # of the squared error of one line: two lines must be better by more
 Curve = list[tuple[int, float]]
 
@@ -31,8 +35,8 @@ Curve = list[tuple[int, float]]
 def fit(curve: Curve) -> dict[str, float]:
     """Latency, rate, eager limit and handshake that explain a ping-pong best: one line, or two with a step between.
 
-    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that of
-    the largest messages; where one line does as well, all messages are eager.
+    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that
+    of the largest messages; where one line does as well, all messages are eager.
 
     >>> found = fit([(n, 2e-6 + n / 1e9 + (5e-6 if n > 4096 else 0)) for n in SIZES])
     >>> found["eager_bytes"], round(found["latency_s"] * 1e6, 3), round(found["handshake_s"] * 1e6, 3)
@@ -95,6 +99,11 @@ def _node() -> str:
     return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
 
 
+def _cpus() -> list[int]:
+    """Those that this rank may use: a launcher may have bound it to some."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
 def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link, Curve]:
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
     gap = _core.message_gap(comm, a, b)
@@ -124,18 +133,19 @@ def _calls(comm: Any) -> float:
 
 
 def _products(comm: Any, ranks: int) -> float:
-    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what the
-    processors can do where memory does not hold them up."""
+    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what
+    the processors can do where memory does not hold them up."""
     from penstock.generate import laplacian
 
     a = laplacian(_CACHED)
-    x, y, best, sweeps = np.ones(a.shape[1]), np.zeros(a.shape[0]), np.inf, 20
+    x, y, best, sweeps = np.ones(a.shape[1]), np.zeros(a.shape[0]), np.inf, 5
     for _ in range(7):
         comm.barrier()
         start = time.perf_counter()
         for _ in range(sweeps if comm.rank < ranks else 0):
             a.dot(x, out=y)
-        spent = np.array([time.perf_counter() - start if comm.rank < ranks else 0.0])
+        comm.barrier()  # ranks that take turns on a core are not counted as if each had one
+        spent = np.array([time.perf_counter() - start])
         comm.all_reduce(spent, "max")
         best = min(best, float(spent[0]) / sweeps)
     return float(ranks * (12 * a.nnz + 8 * (a.shape[0] + 1) + 16 * a.shape[0]) / best)
@@ -182,7 +192,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else topology["cpus"]
+    bound = comm.collect(_cpus())
+    cores = len(set().union(*(bound[r] for r in mates))) or topology["cpus"]
     adapter = outside.bytes_per_s if outside else inside.bytes_per_s
     if outside:
         adapter = max(adapter, _rate(comm, _across(nodes)) / 2)  # both ways: one of them

@@ -1,8 +1,8 @@
 """What a network, its nodes and their memory give: the parameters of the scaling oracle, as presets or from a file.
 
 A message of n bytes takes `latency_s + n / bytes_per_s`, and each end spends `overhead_s` on it (LogGP: Alexandrov,
-Ionescu, Schauser and Scheiman 1995). Longer than `eager_bytes` the sender asks first (rendezvous): both ends spend their
-overhead twice and the message starts `handshake_s` later.
+Ionescu, Schauser and Scheiman 1995). Longer than `eager_bytes` the sender asks first (rendezvous): both ends spend
+their overhead twice and the message starts `handshake_s` later.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ networks: dict[str, Network] = {
     for n in (
         Network(
             "shared-memory",
-            "one host of two 64-core processors with eight DDR4-3200 channels each (409.6 GB/s by data sheet, 330 assumed); "
-            "messages through shared memory, eager up to 4 KiB as Open MPI's btl_sm; latencies are typical, not measured",
+            "one host of two 64-core processors with eight DDR4-3200 channels each (409.6 GB/s by data sheet, 330 "
+            "assumed); messages through shared memory, eager up to 4 KiB as Open MPI's btl_sm; latencies are typical, "
+            "not measured",
             inside=_SHARED, outside=None, node_bytes_per_s=25e9, inside_bytes_per_s=120e9, **_EPYC,
         ),
         Network(
@@ -143,27 +144,30 @@ networks: dict[str, Network] = {
         ),
         Network(
             "slingshot",
-            "200 Gb/s Slingshot 11 by specification; 0.35 us a switch after De Sensi et al. (SC 2020), 1.9 us MPI latency "
-            "and an eager limit of 16 KiB typical; nodes as shared-memory, 16 to a switch, then a dragonfly",
+            "200 Gb/s Slingshot 11 by specification; 0.35 us a switch after De Sensi et al. (SC 2020), 1.9 us MPI "
+            "latency and an eager limit of 16 KiB typical; nodes as shared-memory, 16 to a switch, then a dragonfly",
             inside=_SHARED, outside=Link(1.9e-6, 0.35e-6, 23e9, 16384, 3.8e-6), node_bytes_per_s=23e9,
             inside_bytes_per_s=120e9, nodes_per_switch=16, hop_s=0.7e-6, **_EPYC,
         ),
         Network(
             "fdr-infiniband",
-            "the cluster of Page and Kogge (2018, V-B): two Xeon E5-2650v2 a node (59.7 GB/s each by data sheet, 45 assumed), "
-            "a rank a socket, 56 Gb/s FDR (6 GB/s assumed), 36 nodes on each of two switches (VI-B); the latencies are typical",
+            "the cluster of Page and Kogge (2018, V-B): two Xeon E5-2650v2 a node (59.7 GB/s each by data sheet, 45 "
+            "assumed), a rank a socket, 56 Gb/s FDR (6 GB/s assumed), 36 nodes on each of two switches (VI-B); the "
+            "latencies are typical",
             ranks_per_node=2, at_once=2, inside=Link(0.6e-6, 0.25e-6, 5e9, 8192, 1.2e-6, True),
             outside=Link(1.3e-6, 0.4e-6, 6e9, 17408, 2.6e-6), node_bytes_per_s=6e9,
-            inside_bytes_per_s=10e9, rank_read=45e9, node_read=90e9, cache_bytes=40e6, cache_read=80e9, node_cached=160e9,
+            inside_bytes_per_s=10e9, rank_read=45e9, node_read=90e9, cache_bytes=40e6, cache_read=80e9,
+            node_cached=160e9,
             nodes_per_switch=36, hop_s=1.0e-6,
         ),
         Network(
             "10gbe",
-            "10 Gb/s Ethernet by specification, 1.17 GB/s after headers; MPI over TCP with 15 us latency (typical), eager up "
-            "to 64 KiB as Open MPI's btl_tcp; nodes of 16 cores with 80 GB/s",
+            "10 Gb/s Ethernet by specification, 1.17 GB/s after headers; MPI over TCP with 15 us latency (typical), "
+            "eager up to 64 KiB as Open MPI's btl_tcp; nodes of 16 cores with 80 GB/s",
             ranks_per_node=16, at_once=16, inside=Link(0.5e-6, 0.15e-6, 8e9, 4096, 1e-6, True),
             outside=Link(15e-6, 3e-6, 1.17e9, 65536, 30e-6), node_bytes_per_s=1.17e9,
-            inside_bytes_per_s=30e9, rank_read=12e9, node_read=80e9, cache_bytes=32e6, cache_read=12e9, node_cached=190e9,
+            inside_bytes_per_s=30e9, rank_read=12e9, node_read=80e9, cache_bytes=32e6, cache_read=12e9,
+            node_cached=190e9,
             nodes_per_switch=48, hop_s=2e-6,
         ),
     )

@@ -123,8 +123,8 @@ class Forecast:
                 )
             elif end.ranks > p.ranks:
                 out.append(
-                    f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: {_time(end.seconds)}, "
-                    f"{self.efficiency(end):.0%} of ideal."
+                    f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: "
+                    f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal."
                 )
         turn = [q.ranks for q in self.of(p.layout) if q.ratio > 1]
         if turn:
@@ -235,8 +235,8 @@ def predict_scaling(
     network : Network or str
         A name in `penstock.dist.networks`, or what `calibrate` measured (`Network.of`, `Network.load`).
     layouts : iterable of str
-        contiguous, balanced, grid, bins, label_propagation; and grid_reduce and bins_gather, which end as Page and Kogge's
-        naive and balanced distributions do.
+        contiguous, balanced, grid, bins, label_propagation; and grid_reduce and bins_gather, which end as Page and
+        Kogge's naive and balanced distributions do.
     halo : str
         "messages", "sync" (all of x to everyone), or "auto": the faster.
     irregular : float, optional
