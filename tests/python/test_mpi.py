@@ -137,7 +137,9 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
     assert done.returncode == code, done.stderr
     assert re.fullmatch(f"penstock: {message}", lines[-1]), done.stderr
     assert done.stderr.count("penstock: ") == 1, done.stderr
-    assert done.stderr.count("Traceback") == (how in ("raise", "file", "early", "claims")), done.stderr
+    assert done.stderr.count("Traceback") == (how in ("raise", "file", "early", "claims")), (
+        done.stderr
+    )
     assert seconds < 30
 
 
@@ -184,6 +186,9 @@ def test_messages_are_measured_and_kept(cache, open_mpi):
             facts["comm"].startswith("MPI (Open MPI") and Path(facts["cache_file"]).parent == cache
         )
         assert all(seconds > 0 for _, seconds in facts["curves"]["inside"])
+        found = facts["one_sided"]
+        assert found["transport"] == "mpi_rma" and found["claim_at_once_s"] > 0
+        assert [n for n, _ in found["gets"]["inside"]][::7] == [8, 16 << 20]
 
 
 def test_without_penstock_run_too(cache, open_mpi):

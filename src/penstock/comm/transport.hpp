@@ -41,7 +41,8 @@ class Transport {
   /// Whether it is done; then as after wait().
   virtual bool test(Ticket ticket) = 0;
 
-  // Words of 8 bytes, aligned, which these alone touch: atomic among all ranks.
+  // Words of 8 bytes, aligned, which these alone touch: atomic among all ranks. While several ranks may change a word, they
+  // do it by one of fetch_add, compare_swap and store: MPI promises nothing for a mixture (load is always well).
   /// Adds and returns what was there before.
   virtual std::int64_t fetch_add(RemotePtr counter, std::int64_t value) = 0;
   /// Writes `desired` where `expected` stands, and returns what was there before.

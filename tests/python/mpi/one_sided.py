@@ -35,7 +35,7 @@ def check(comm):
     everyone = np.concatenate(comm.gather(np.array(claimed, dtype=np.int64)))
     assert sorted(everyone.tolist()) == list(range(CLAIMS))
     assert t.load(n - 1, 8) == CLAIMS + n
-    # a lock of compare_swap and store; what it guards is read and written by gets and puts
+    # a lock of compare_swap; what it guards is read and written by gets and puts
     count = np.empty(1000, dtype=np.int64)
     for _ in range(50):
         while t.compare_swap(0, 16, 0, me + 1) != 0:
@@ -43,10 +43,18 @@ def check(comm):
         t.get(count, n // 2, 60_000)
         count += np.arange(1000)
         t.put(count, n // 2, 60_000)
-        t.store(0, 16, 0)
+        assert t.compare_swap(0, 16, me + 1, 0) == me + 1
     t.barrier()
     t.get(count, n // 2, 60_000)
     np.testing.assert_array_equal(count, 50 * n * np.arange(1000))
+    # what was put before a store is there when that is loaded
+    for turn in range(1, 51):
+        t.put(np.full(100, me + turn), (me + 1) % n, 70_000)
+        t.store((me + 1) % n, 24, turn)
+        while t.load(me, 24) != turn:
+            pass
+        assert (arena[70_000:70_800].view(np.int64) == (me - 1) % n + turn).all()
+        t.barrier()
     # sums, more than travel at once
     for dtype in (np.float32, np.float64):
         t.barrier()
@@ -69,7 +77,8 @@ def check(comm):
 
 world = ps.dist.world()
 check(world)
-check(_core.mpi_comm(0, 60.0, 64))  # gets and puts over 64 bytes as if they exceeded what MPI counts
+# Gets and puts over 64 bytes: as if they exceeded what MPI counts.
+check(_core.mpi_comm(0, 60.0, 64))
 _core.mpi_comm(0, 60.0)  # the usual limit again
 for _ in range(20):  # windows of transports that are gone are freed when the next one is made
     t = _core.make_transport(world, 1 << 20, "mpi_rma")
