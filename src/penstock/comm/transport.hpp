@@ -63,6 +63,8 @@ class Transport {
 /// Collective, the same arguments on all ranks. `kind`: "local" (ranks are threads of one process), "mpi_rma" (MPI's
 /// passive-target windows) or "auto" (whichever the ranks can). `arena_bytes` on each rank. Throws
 /// Error{invalid_argument} for other kinds and negative sizes, Error{not_accessible} where the ranks cannot do the kind.
+/// Under MPI, windows are freed by all ranks together: the memory of a transport that is gone goes when the next one is
+/// made, or at the end.
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
                                           std::int64_t arena_bytes);
 
