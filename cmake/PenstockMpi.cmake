@@ -2,7 +2,7 @@
 # plugin is compiled at first use (python/penstock/dist/_mpi_find.py) from the sources that are installed here.
 set(PENSTOCK_MPI "AUTO" CACHE STRING "The MPI plugin at build time: AUTO (where an MPI is found), ON or OFF")
 
-install(FILES src/mpi/plugin.c DESTINATION penstock/_mpi_source/mpi)
+install(FILES src/mpi/plugin.c src/mpi/windows.h DESTINATION penstock/_mpi_source/mpi)
 install(FILES src/penstock/comm/mpi_verbs.h DESTINATION penstock/_mpi_source/penstock/comm)
 
 if(PENSTOCK_MPI STREQUAL "OFF")

@@ -1,0 +1,74 @@
+#include <array>
+#include <string>
+
+#include "penstock/comm/transport_kinds.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kWord = 8;
+
+/// "16384 bytes at 128 of rank 3".
+std::string place(RemotePtr at, std::int64_t bytes) {
+  return std::to_string(bytes) + " bytes at " + std::to_string(at.offset) + " of rank " +
+         std::to_string(at.rank);
+}
+
+}  // namespace
+
+void require_in_arena(const Transport& t, RemotePtr at, std::int64_t bytes, std::int64_t alignment,
+                      const char* verb) {
+  require(at.rank >= 0 && at.rank < t.size(), [&] {
+    return std::string(verb) + ": there is no rank " + std::to_string(at.rank) + " among " +
+           std::to_string(t.size());
+  });
+  // bytes against what is left, and not their sum against the arena: a sum may exceed 64 bits
+  require(
+      bytes >= 0 && at.offset >= 0 && at.offset <= t.arena_bytes() && bytes <= t.arena_bytes() - at.offset,
+      [&] {
+        return std::string(verb) + ": " + place(at, bytes) + " lie outside its arena of " +
+               std::to_string(t.arena_bytes()) + " bytes";
+      });
+  require(at.offset % alignment == 0, [&] {
+    return std::string(verb) + ": " + place(at, bytes) + " must start at a multiple of " +
+           std::to_string(alignment);
+  });
+}
+
+std::int64_t require_numbers(const Transport& t, RemotePtr at, std::int64_t count, std::int64_t each,
+                             const char* verb) {
+  require(count >= 0 && count <= t.arena_bytes() / each, [&] {
+    return std::string(verb) + ": " + std::to_string(count) + " numbers of " + std::to_string(each) +
+           " bytes do not fit an arena of " + std::to_string(t.arena_bytes());
+  });
+  require_in_arena(t, at, count * each, each, verb);
+  return count * each;
+}
+
+void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {
+  require(ticket >= 1 && ticket <= given, [&] {
+    return "ticket " + std::to_string(ticket) + " is none of this transport: it gave 1 to " +
+           std::to_string(given);
+  });
+}
+
+std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
+                                          std::int64_t arena_bytes) {
+  require(comm != nullptr, "a transport needs a Comm");
+  require(kind == "auto" || kind == "local" || kind == "mpi_rma",
+          [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
+  require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
+  // Checks of offsets are made where a verb is called, by the size here: it must be that of every rank.
+  std::array<std::int64_t, 2> least_most{arena_bytes, -arena_bytes};
+  comm->all_reduce(least_most, Reduce::min);
+  require(least_most[0] == -least_most[1], [&] {
+    return "arenas of " + std::to_string(least_most[0]) + " to " + std::to_string(-least_most[1]) +
+           " bytes: they must be equal on all ranks";
+  });
+  const auto bytes = (arena_bytes + kWord - 1) / kWord * kWord;
+  const bool local = kind == "local" || (kind == "auto" && comm->one_process());
+  return local ? make_local_transport(std::move(comm), bytes) : make_mpi_transport(std::move(comm), bytes);
+}
+
+}  // namespace penstock

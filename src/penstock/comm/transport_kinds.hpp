@@ -1,0 +1,20 @@
+#pragma once
+#include "penstock/comm/transport.hpp"
+
+// What the kinds of transport share, and how each is made. Nobody but comm/transport*.cpp includes this.
+namespace penstock {
+
+/// Throws Error{invalid_argument} unless these bytes lie in that rank's arena and start at a multiple of `alignment`.
+void require_in_arena(const Transport& transport, RemotePtr at, std::int64_t bytes, std::int64_t alignment,
+                      const char* verb);
+/// As above, for `count` numbers of `each` bytes; returns how many bytes they are.
+std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int64_t count, std::int64_t each,
+                             const char* verb);
+/// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last that was.
+void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
+
+// Collective.
+std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
+std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
+
+}  // namespace penstock
