@@ -25,6 +25,7 @@ _KINDS = {
     "MemoryError": MemoryError,
     "PlacementError": Unavailable,
     "NotCompiledError": Unavailable,
+    "ModuleNotFoundError": Unavailable,
 }
 
 

@@ -1,7 +1,8 @@
 """The yardstick of exchanges: the same bytes in the same messages, written by hand.
 
-Between processes: mpi4py's Isend, Irecv and Waitall. Between threads: a barrier, copies out of the neighbours' vectors,
-a barrier. Nothing is packed where the entries that go to a rank lie side by side, as they do in blocks of a cube.
+Between processes: mpi4py's Isend, Irecv and Waitall. Between threads: a barrier, copies out of the neighbours' memory,
+a barrier. In blocks of a cube the entries that go to a rank lie side by side: by hand they need not be packed, and are
+not, unless `packed` asks for what other meshes need.
 """
 
 from __future__ import annotations
@@ -14,19 +15,12 @@ from typing import Any
 import numpy as np
 from cardellini2014_pde import values
 
-Part = slice | np.ndarray
 
-
-def _part(indices: np.ndarray) -> Part:
-    if len(indices) and (np.diff(indices) == 1).all():
-        return slice(int(indices[0]), int(indices[-1]) + 1)
-    return indices
-
-
-def _by_rank(plan: dict[str, np.ndarray], way: str) -> dict[int, tuple[int, int]]:
-    """Rank -> where its entries begin and end."""
+def _by_rank(plan: dict[str, np.ndarray], way: str) -> dict[int, slice]:
+    """Rank -> its entries of the list."""
     ends = itertools.pairwise(plan[f"{way}_offsets"].tolist())
-    return dict(zip(plan[f"{way}_ranks"].tolist(), ends, strict=True))
+    parts = (slice(begin, end) for begin, end in ends)
+    return dict(zip(plan[f"{way}_ranks"].tolist(), parts, strict=True))
 
 
 class Hand:
@@ -39,53 +33,50 @@ class Hand:
         ids: np.ndarray,
         x: np.ndarray,
         board: dict[int, Any],
+        packed: bool,
     ) -> None:
         self._comm, self._x = comm, x
-        indices, receives = plan["send_indices"], _by_rank(plan, "receive")
-        self._sent = {r: _part(indices[a:b]) for r, (a, b) in _by_rank(plan, "send").items()}
+        sent = {r: plan["send_indices"][part] for r, part in _by_rank(plan, "send").items()}
+        together = {r: not packed and (np.diff(i) == 1).all() for r, i in sent.items()}
+        self._views = {
+            r: x[i[0] : i[0] + len(i)] if together[r] else np.empty(len(i)) for r, i in sent.items()
+        }
+        self._packs = [(i, self._views[r]) for r, i in sent.items() if not together[r]]
         self.ghosts = np.empty(int(plan["receive_offsets"][-1]))
-        self._mine = {r: self.ghosts[a:b] for r, (a, b) in receives.items()}
-        told = comm.all_to_all(
-            [ids[self._sent[r]] if r in self._sent else ids[:0] for r in range(comm.size)]
-        )
-        self._expected = np.concatenate([values(told[r]) for r in receives] or [np.empty(0)])
+        self._mine = {r: self.ghosts[part] for r, part in _by_rank(plan, "receive").items()}
+        told = comm.all_to_all([ids[sent[r]] if r in sent else ids[:0] for r in range(comm.size)])
+        self._expected = np.concatenate([values(told[r]) for r in self._mine] or [np.empty(0)])
         if comm.one_process:
-            board[comm.rank] = x, self._sent
+            board[comm.rank] = self._views
             comm.barrier()
-            self._copies = [(*board[r], into) for r, into in self._mine.items()]
+            self._copies = [(into, board[r][comm.rank]) for r, into in self._mine.items()]
+            comm.barrier()  # the board is free
             self._once = self._by_copies
         else:
-            self._start_messages()
-            self._once = self._by_messages
+            if importlib.util.find_spec("mpi4py") is None:
+                raise ModuleNotFoundError(
+                    "messages by hand between processes need mpi4py: pip install mpi4py"
+                )
+            from mpi4py import MPI
 
-    def _start_messages(self) -> None:
-        if importlib.util.find_spec("mpi4py") is None:
-            raise ModuleNotFoundError(
-                "mpi4py, whose messages the yardstick between processes takes, is missing"
-            )
-        from mpi4py import MPI
+            self._mpi, self._once = MPI, self._by_messages
 
-        self._mpi = MPI
-        self._buffers = {r: np.empty(len(self._x[part])) for r, part in self._sent.items()}
+    def _pack(self) -> None:
+        for indices, buffer in self._packs:
+            np.take(self._x, indices, out=buffer, mode="clip")
 
     def _by_messages(self) -> None:
         world = self._mpi.COMM_WORLD  # a crew is its first ranks
         pending = [world.Irecv(into, r, 7) for r, into in self._mine.items()]
-        for r, part in self._sent.items():
-            data = self._x[part]
-            if not isinstance(part, slice):
-                data = np.take(self._x, part, out=self._buffers[r])
-            pending.append(world.Isend(data, r, 7))
+        self._pack()
+        pending += [world.Isend(view, r, 7) for r, view in self._views.items()]
         self._mpi.Request.Waitall(pending)
 
     def _by_copies(self) -> None:
+        self._pack()
         self._comm.barrier()
-        for x, sent, into in self._copies:
-            part = sent[self._comm.rank]
-            if isinstance(part, slice):
-                np.copyto(into, x[part])
-            else:
-                np.take(x, part, out=into, mode="clip")
+        for into, view in self._copies:
+            np.copyto(into, view)
         self._comm.barrier()
 
     def error(self) -> float:

@@ -18,11 +18,8 @@ from penstock import _core
 
 _MOST_CALLS = 500  # products in a turn
 _ALONE = ("nccl", "nvshmem")  # libraries that want a GPU for each rank
-_SUMS = (
-    "sent_bytes",
-    "received_bytes",
-    "messages",
-)  # over ranks; of times the slowest rank's counts
+# Summed up over ranks; of times the slowest rank's counts.
+_SUMS = ("sent_bytes", "received_bytes", "messages")
 
 
 @dataclass
@@ -69,9 +66,7 @@ class Shared:
         self.told: dict[str, list[dict[str, float]]] = {}
         crew("load", kind=problem.kind, n=problem.n)
 
-    def make(
-        self, strategies: list[str], key: str = "seconds", verb: str = "seconds", **how: Any
-    ) -> None:
+    def make(self, strategies: list[str], verb: str = "seconds", **how: Any) -> None:
         """One each; those that this machine cannot have are left out, and named."""
         for name in strategies:
             try:
@@ -87,24 +82,22 @@ class Shared:
             else:
                 notes = {"strategy": made[0]["strategy"]}
                 prepared = max(m["prepare_seconds"] for m in made)
-                self.join(name, key, verb, notes=notes, prepare_seconds=prepared, **how)
+                self.join(name, verb, notes=notes, prepare_seconds=prepared, **how)
 
-    def join(self, name: str, key: str = "seconds", verb: str = "seconds", check: str = "error",
-             given: dict[str, int] | None = None, **about: Any) -> None:  # fmt: skip
-        """`key`: what counts of the numbers that `verb` returns on each rank; the slowest rank decides."""
-        calls = 0 if given else 1
+    def join(
+        self, name: str, verb: str = "seconds", check: str = "error",
+        given: dict[str, int] | None = None, **about: Any,
+    ) -> None:  # fmt: skip
+        """`verb` does the work and returns its times on each rank; the slowest rank decides."""
+        calls = 1
         self.told[name] = []
 
         def timed() -> float:
             nonlocal calls
             found = self.crew(verb, name=name, **(given or {"calls": calls}))
-            seconds = max(r[key] for r in found)
-            if not given:
-                whole = max(r["seconds"] for r in found)
-                calls = min(
-                    max(calls, math.ceil(self.run.args.turn_seconds / max(whole, 1e-9))),
-                    _MOST_CALLS,
-                )
+            seconds = max(r["seconds"] for r in found)
+            wanted = math.ceil(self.run.args.turn_seconds / max(seconds, 1e-9))
+            calls = min(max(calls, wanted), _MOST_CALLS)
             self.told[name].append(
                 {k: (sum if k in _SUMS else max)(r.get(k, 0.0) for r in found) for k in found[0]}
             )

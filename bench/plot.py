@@ -18,6 +18,7 @@ from typing import Any
 import buono2017_plot
 import cardellini2014_plot
 import emogi2020_plot
+import page_kogge2018_plot
 from plot_ratios import figure, geometric_mean, ratios, save
 from report import ROOT, SCHEMA
 
@@ -25,6 +26,7 @@ PAGES = {
     "buono2017": buono2017_plot,
     "cardellini2014": cardellini2014_plot,
     "emogi2020": emogi2020_plot,
+    "page_kogge2018": page_kogge2018_plot,
 }  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show

@@ -62,7 +62,9 @@ class Metrics:
     halo: np.ndarray  # int64: values of x received
     bytes: np.ndarray  # int64: local CSR, x, halo, y and partial sums
     exchange: np.ndarray  # int64, shape (pairs, 3)
-    sums: np.ndarray  # int64, shape (pairs,): how many of the values of a row of `exchange` are partial sums
+    sums: (
+        np.ndarray
+    )  # int64, shape (pairs,): how many of the values of a row of `exchange` are partial sums
 
     def exchange_matrix(self, cells: int = 1024) -> np.ndarray:
         """Values sent, receivers down and senders across: dense, float64, at most `cells` parts or runs of parts a

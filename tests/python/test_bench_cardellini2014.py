@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 import json
 from pathlib import Path
 from types import ModuleType
@@ -124,44 +125,66 @@ def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_
 @pytest.mark.parametrize(("n", "ranks"), [(2, 3), (4, 3), (5, 4)])
 def test_the_reference(bench: ModuleType, kind: str, n: int, ranks: int) -> None:
     """NumPy's rows, by planes, are those of the matrix; a wrong entry shows."""
-    from cardellini2014_pde import Problem, cuts, values
+    from cardellini2014_pde import Problem, values
 
-    problem, starts = Problem(kind, n, ranks), cuts(n, ranks)
+    problem = Problem(kind, n, ranks)
     a = problem.whole().to_scipy()
-    assert a.nnz == problem.nnz and starts[0] == 0 and starts[-1] == problem.rows
+    assert a.nnz == problem.nnz and a.shape == (problem.rows,) * 2
+    if kind != "pde":
+        assert (a != a.T).nnz == 0
+    starts = [problem.rows * r // ranks for r in range(ranks + 1)]
     if kind == "couplings":
         owner = np.searchsorted(starts, np.arange(problem.rows), "right")
-        rows, cols = ps.generate.advection_diffusion(n).to_scipy().nonzero()
-        assert a.nnz == np.count_nonzero(owner[rows] != owner[cols])
-        assert (owner[a.nonzero()[0]] != owner[a.nonzero()[1]]).all()
-    elif kind == "symmetric":
-        assert abs(a - a.T).max() == 0
+        assert (abs(owner[a.nonzero()[0]] - owner[a.nonzero()[1]]) == 1).all()
     y = a @ values(np.arange(problem.rows))
-    for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+    for first, last in itertools.pairwise(starts):
         expected, bound = problem.expected(first, last)
         assert np.max(np.abs(y[first:last] - expected)) <= bound < 1e-9
 
 
+def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
+    from cardellini2014_pde import Problem
+
+    def traffic(kind: str) -> tuple[int, int]:
+        a = Problem(kind, 6, 3).whole()
+        m = ps.partition.contiguous(a, 3).metrics(a)
+        return m.halo_volume, m.messages
+
+    assert traffic("couplings") == traffic("pde") == (4 * 6**2, 4)
+
+
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
-    from cardellini2014_ranks import OnDevice
+    """Spoils what each rank's products by that strategy write: spoil(the rank's matrix, y)."""
+    from cardellini2014_ways import OnDevice
 
     right = OnDevice.dot
 
     def dot(self: Any, x: Any, y: Any, times: int) -> None:
         right(self, x, y, times)
         if self.times()["strategy"] == strategy:
-            spoil(y)
+            spoil(self, y)
 
     monkeypatch.setattr(OnDevice, "dot", dot)
 
 
-@pytest.mark.parametrize("factor", [1 + 1e-9, np.nan])
-def test_a_wrong_row_of_one_rank_is_caught(
-    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, factor: float
-) -> None:
-    def spoil(y: np.ndarray) -> None:
-        y[-1] *= factor
+def off(of: Any, y: np.ndarray) -> None:
+    y[-1] *= 1 + 1e-9
 
+
+def left_out(of: Any, y: np.ndarray) -> None:
+    y[0] = np.nan
+
+
+def stale(of: Any, y: np.ndarray) -> None:
+    if not hasattr(of, "first"):
+        of.first = y[0].copy()
+    y[0] = of.first
+
+
+@pytest.mark.parametrize("spoil", [off, left_out, stale])
+def test_a_wrong_row_of_a_rank_is_caught(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spoil: Any
+) -> None:
     spoiled(monkeypatch, "peer", spoil)
     out = tmp_path / "c.json"
     tiny = (*TINY, "--parts", "throughput", "--strategies", "peer,pinned", "--out", out)
@@ -177,7 +200,7 @@ def test_a_wrong_row_of_one_rank_is_caught(
 def test_a_rank_that_fails_is_told(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def fail(y: np.ndarray) -> None:
+    def fail(of: Any, y: np.ndarray) -> None:
         raise ArithmeticError("as the test wants it")
 
     spoiled(monkeypatch, "gather", fail)
@@ -204,10 +227,10 @@ def test_no_time(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_paper_and_the_goals(bench: ModuleType) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
     import cardellini2014_paper as paper
-    import cardellini2014_tables
+    import cardellini2014_read
     from cardellini2014_summary import targets
 
-    for module in (paper, cardellini2014_tables):
+    for module in (paper, cardellini2014_read):
         assert doctest.testmod(module).failed == 0
     assert [paper.weak_edge(160, n) ** 3 / 160**3 / n for n in (2, 4, 8)] == pytest.approx(
         [1] * 3, rel=0.01
@@ -226,7 +249,7 @@ def test_the_paper_and_the_goals(bench: ModuleType) -> None:
         "put": result("ours", 1.0, over_hand=1.2), "sync": result("rival", 9.0, over_hand=9.0)}}  # fmt: skip
     shared = {**copies, "case": "shared", "gpus": 1}
     found = {"quick": False, "settings": {"on_host": False},
-             "cases": [weak(1, 90.0, 100.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
+             "cases": [weak(1, 90.0, 110.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
     verdicts = {t["what"]: (t["met"], t["got"]) for t in targets(found)}
     assert verdicts["weak scaling of SpMV: speed a GPU over one GPU's"] == (
         True,

@@ -21,6 +21,7 @@ from penstock.cli import (
     partition,
     probe,
     run,
+    scale,
     search,
     solve,
     spgemm,
@@ -111,6 +112,7 @@ app.command("triangles")(centrality.triangles)
 app.command("core")(centrality.core)
 app.command("betweenness")(centrality.betweenness)
 app.command("partition")(partition.partition)
+app.command("scale")(scale.scale)
 app.command("probe")(probe.probe)
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("doctor")(doctor.doctor)

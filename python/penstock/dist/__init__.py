@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock._core import Comm, CommError
     from penstock.dist import csgraph, linalg
+    from penstock.dist._calibrate import calibrate
     from penstock.dist._comm import run, world
     from penstock.dist._gpu import gpu_halo_names
-    from penstock.dist._calibrate import calibrate
     from penstock.dist._layouts import LAYOUTS
+    from penstock.dist._matmul import matmul
     from penstock.dist._matrix import csr_array
     from penstock.dist._network import Network, networks
     from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
-    from penstock.dist._matmul import matmul
     from penstock.dist._stencils import stencil_counts
     from penstock.dist._tiles import tiles
 
@@ -51,17 +51,17 @@ _lazy = {
 }
 
 __all__ = [
+    "LAYOUTS",
     "Comm",
     "CommError",
+    "Forecast",
+    "Network",
+    "calibrate",
     "csgraph",
     "csr_array",
     "gpu_halo_names",
     "linalg",
     "matmul",
-    "Forecast",
-    "LAYOUTS",
-    "Network",
-    "calibrate",
     "networks",
     "predict_scaling",
     "predict_weak_scaling",

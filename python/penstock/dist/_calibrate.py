@@ -21,8 +21,14 @@ from penstock.dist._network import VERSION, Link, Network
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
+GETS = (8, 256, 4096, 32768, 262144, 1 << 20, 4 << 20, 16 << 20)  # bytes of one-sided gets
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
-_CACHED, _LARGE = 512 << 10, 48 << 20  # bytes of a rank's triad: in its own cache; in memory
+_LARGE = 48 << 20  # bytes of a rank's triad
+_CACHED = (
+    32,
+    32,
+    48,
+)  # points of a stencil whose product stays in cache, 5 MB, and is long beside its calls
 _NO_STEP = 0.9  # of the squared error of one line: two lines must be better by more
 Curve = list[tuple[int, float]]
 
@@ -30,8 +36,8 @@ Curve = list[tuple[int, float]]
 def fit(curve: Curve) -> dict[str, float]:
     """Latency, rate, eager limit and handshake that explain a ping-pong best: one line, or two with a step between.
 
-    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that of
-    the largest messages; where one line does as well, all messages are eager.
+    `curve` is [(bytes, seconds), ...], ascending. Errors are relative, so that small messages count. The rate is that
+    of the largest messages; where one line does as well, all messages are eager.
 
     >>> found = fit([(n, 2e-6 + n / 1e9 + (5e-6 if n > 4096 else 0)) for n in SIZES])
     >>> found["eager_bytes"], round(found["latency_s"] * 1e6, 3), round(found["handshake_s"] * 1e6, 3)
@@ -94,12 +100,30 @@ def _node() -> str:
     return hashlib.sha256(f"{platform.node()} {space}".encode()).hexdigest()[:12]
 
 
+def _cpus() -> list[int]:
+    """Those that this rank may use: a launcher may have bound it to some."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
 def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link, Curve]:
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
     gap = _core.message_gap(comm, a, b)
     found = fit(curve)
     overhead = min(gap / 2, found["latency_s"] / 2)
     return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": copied}), curve
+
+
+def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> dict[str, Any]:
+    """Gets and claims of the ranks' transport, between the pairs of ranks."""
+    transport = _core.make_transport(comm, GETS[-1])
+    found: dict[str, Any] = {"transport": transport.name, "gets": {}, "claim_s": {}}
+    for where, (a, b) in pairs.items():
+        times = _core.get_times(transport, a, b, GETS, seconds / len(GETS))
+        found["gets"][where] = [list(p) for p in zip(GETS, times, strict=True)]
+        found["claim_s"][where] = _core.claim_time(transport, b, a)
+    found["claim_at_once_s"] = _core.claim_time(transport, 0, -1)
+    transport.barrier()
+    return found
 
 
 def _calls(comm: Any) -> float:
@@ -122,6 +146,25 @@ def _calls(comm: Any) -> float:
     return float(best[0])
 
 
+def _products(comm: Any, ranks: int) -> float:
+    """Bytes a second, all together, of a CSR and its vectors in cache that `ranks` ranks multiply with at once: what
+    the processors can do where memory does not hold them up."""
+    from penstock.generate import laplacian
+
+    a = laplacian(_CACHED)
+    x, y, best, sweeps = np.ones(a.shape[1]), np.zeros(a.shape[0]), np.inf, 5
+    for _ in range(7):
+        comm.barrier()
+        start = time.perf_counter()
+        for _ in range(sweeps if comm.rank < ranks else 0):
+            a.dot(x, out=y)
+        comm.barrier()  # ranks that take turns on a core are not counted as if each had one
+        spent = np.array([time.perf_counter() - start])
+        comm.all_reduce(spent, "max")
+        best = min(best, float(spent[0]) / sweeps)
+    return float(ranks * (12 * a.nnz + 8 * (a.shape[0] + 1) + 16 * a.shape[0]) / best)
+
+
 def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     """Measures what the scaling oracle needs to know of these ranks, nodes and their memory. Collective.
 
@@ -136,7 +179,9 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     -------
     dict
         The same on all ranks: what `Network.of` takes, with `curves` ([bytes, seconds one way] of the pairs measured),
-        `ranks`, `comm` (its name) and `measured_at` (ISO 8601, UTC) besides. Rates in bytes per second.
+        `one_sided`, `ranks`, `comm` (its name) and `measured_at` (ISO 8601, UTC) besides. Rates in bytes per second.
+        `one_sided` (None with one rank) has `transport`, `gets` ([bytes, seconds] as `curves`), `claim_s` of the same
+        pairs (a fetch-and-add by one rank) and `claim_at_once_s` (by all ranks on one counter).
 
     Notes
     -----
@@ -154,16 +199,20 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     others = [r for r, n in enumerate(nodes) if n != nodes[0]]
     each = seconds / 2 / len(SIZES)
     curves: dict[str, Curve] = {}
+    pairs: dict[str, tuple[int, int]] = {}
     inside = Link(1e-7, 5e-8, 1e10, 1 << 20, 0.0, copied_by_ranks=True)
     if len(mates) > 1:
-        inside, curves["inside"] = _link(comm, first, mates[1], each, copied=True)
+        pairs["inside"] = (first, mates[1])
+        inside, curves["inside"] = _link(comm, *pairs["inside"], each, copied=True)
     outside = None
     if others:
-        outside, curves["outside"] = _link(comm, first, others[0], each, copied=False)
+        pairs["outside"] = (first, others[0])
+        outside, curves["outside"] = _link(comm, *pairs["outside"], each, copied=False)
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else topology["cpus"]
+    bound = comm.collect(_cpus())
+    cores = len(set().union(*(bound[r] for r in mates))) or topology["cpus"]
     adapter = outside.bytes_per_s if outside else inside.bytes_per_s
     if outside:
         adapter = max(adapter, _rate(comm, _across(nodes)) / 2)  # both ways: one of them
@@ -172,9 +221,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         within = max(within, _rate(comm, _neighbours(nodes)))
     threads = _core.num_threads()
     alone = _core.triad(comm, 1, _LARGE, 5)
-    together = _core.triad(comm, per_node if not others else comm.size, _LARGE, 5)
-    together /= 1 if not others else len(set(nodes))
-    cached = _core.triad(comm, 1, _CACHED, 5)
+    together = _core.triad(comm, comm.size, _LARGE, 5) / len(set(nodes))
+    cached, all_cached = _products(comm, 1), _products(comm, comm.size) / len(set(nodes))
     facts = {
         "penstock_network": VERSION,
         "name": "measured",
@@ -188,12 +236,14 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "rank_read": float(alone),
         "node_read": float(max(together, alone)),
         "cache_bytes": float(topology["cache_bytes"]),
-        "cache_read": float(max(cached, alone)),
+        "cache_read": cached,
+        "node_cached": max(all_cached, cached),
         "call_s": _calls(comm) / max(1.0, per_node / cores),
         "ranks": comm.size,
         "threads": threads,
         "comm": comm.name,
         "curves": {k: [list(p) for p in c] for k, c in curves.items()},
+        "one_sided": _one_sided(comm, pairs, seconds / 4) if pairs else None,
         "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
     return comm.share(facts)

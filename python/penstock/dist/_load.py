@@ -211,9 +211,14 @@ def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     elif p is None and how.partition == "balanced":
         p = _core.dist_balanced(comm, *lengths(), rows, cols)
     elif p is None:
-        all_lengths = np.concatenate(comm.gather(np.diff(lengths()[1])))
-        offsets = np.concatenate([[0], np.cumsum(all_lengths)]).astype(np.int64)
-        p = _core.partition_of_lengths(how.partition, offsets, cols, comm.size)
+        found = comm.gather(
+            np.diff(lengths()[1]), 0
+        )  # bins ask for all lengths: the root alone has them
+        mine = None
+        if found is not None:
+            offsets = np.concatenate([[0], np.cumsum(np.concatenate(found))]).astype(np.int64)
+            mine = _core.partition_of_lengths(how.partition, offsets, cols, comm.size)
+        p = _core.dist_partition(comm, mine, 0)
     if p.parts != comm.size:
         raise ValueError(f"the partition has {p.parts} parts, but there are {comm.size} ranks")
 

@@ -1,8 +1,8 @@
 """What a network, its nodes and their memory give: the parameters of the scaling oracle, as presets or from a file.
 
 A message of n bytes takes `latency_s + n / bytes_per_s`, and each end spends `overhead_s` on it (LogGP: Alexandrov,
-Ionescu, Schauser and Scheiman 1995). Longer than `eager_bytes` the sender asks first (rendezvous): both ends spend their
-overhead twice and the message starts `handshake_s` later.
+Ionescu, Schauser and Scheiman 1995). Longer than `eager_bytes` the sender asks first (rendezvous): both ends spend
+their overhead twice and the message starts `handshake_s` later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ class Link:
     bytes_per_s: float
     eager_bytes: float  # messages up to here are sent at once
     handshake_s: float  # what longer ones wait for before they start
-    copied_by_ranks: bool = False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
+    copied_by_ranks: bool = (
+        False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Network:
     name: str
     source: str  # of the figures, in words
     ranks_per_node: int
-    at_once: int  # ranks of a node that run at the same time: fewer than ranks where these share cores
+    at_once: (
+        int  # ranks of a node that run at the same time: fewer than ranks where these share cores
+    )
     inside: Link  # between ranks of a node
     outside: Link | None  # between nodes; None: there is a single node
     node_bytes_per_s: float  # a node's adapter, each way, shared by its ranks
@@ -45,7 +49,8 @@ class Network:
     rank_read: float  # bytes a second from memory of one rank alone (triad)
     node_read: float  # of all ranks of a node together
     cache_bytes: float  # last-level caches of a node
-    cache_read: float  # bytes a second of one rank from there
+    cache_read: float  # bytes a second that one rank multiplies with, all of it there
+    node_cached: float  # of all ranks of a node together
     call_s: float = 2e-6  # of a product besides: calls and timers
     nodes_per_switch: int = 0  # 0: all nodes hang on one
     hop_s: float = 0.0  # more latency between nodes of two switches
@@ -57,7 +62,7 @@ class Network:
         for f in fields(self):
             value = getattr(self, f.name)
             if isinstance(value, (int, float)):
-                _number(f.name, value, f.name.endswith(("per_s", "read", "node", "once")))
+                _number(f.name, value, f.name.endswith(("per_s", "read", "cached", "node", "once")))
 
     def save(self, path: Any, **more: Any) -> None:
         """As JSON; `more` is kept beside it (curves, when, how)."""
@@ -103,7 +108,7 @@ class Network:
             ranks_per_node=ranks_per_node,
             at_once=min(cores, ranks_per_node),
             rank_read=min(self.rank_read * share, self.node_read),
-            cache_read=self.cache_read * share,
+            cache_read=min(self.cache_read * share, self.node_cached),
         )
 
 
@@ -117,7 +122,7 @@ def _number(name: str, value: Any, positive: bool) -> None:
 
 
 _EPYC = {"ranks_per_node": 128, "at_once": 128, "rank_read": 18e9, "node_read": 330e9,
-         "cache_bytes": 512e6, "cache_read": 25e9}  # fmt: skip
+         "cache_bytes": 512e6, "cache_read": 15e9, "node_cached": 1900e9}  # fmt: skip
 _SHARED = Link(0.5e-6, 0.15e-6, 8e9, 4096, 1.0e-6, copied_by_ranks=True)
 
 networks: dict[str, Network] = {
@@ -125,8 +130,9 @@ networks: dict[str, Network] = {
     for n in (
         Network(
             "shared-memory",
-            "one host of two 64-core processors with eight DDR4-3200 channels each (409.6 GB/s by data sheet, 330 assumed); "
-            "messages through shared memory, eager up to 4 KiB as Open MPI's btl_sm; latencies are typical, not measured",
+            "one host of two 64-core processors with eight DDR4-3200 channels each (409.6 GB/s by data sheet, 330 "
+            "assumed); messages through shared memory, eager up to 4 KiB as Open MPI's btl_sm; latencies are typical, "
+            "not measured",
             inside=_SHARED, outside=None, node_bytes_per_s=25e9, inside_bytes_per_s=120e9, **_EPYC,
         ),
         Network(
@@ -138,27 +144,30 @@ networks: dict[str, Network] = {
         ),
         Network(
             "slingshot",
-            "200 Gb/s Slingshot 11 by specification; 0.35 us a switch after De Sensi et al. (SC 2020), 1.9 us MPI latency "
-            "and an eager limit of 16 KiB typical; nodes as shared-memory, 16 to a switch, then a dragonfly",
+            "200 Gb/s Slingshot 11 by specification; 0.35 us a switch after De Sensi et al. (SC 2020), 1.9 us MPI "
+            "latency and an eager limit of 16 KiB typical; nodes as shared-memory, 16 to a switch, then a dragonfly",
             inside=_SHARED, outside=Link(1.9e-6, 0.35e-6, 23e9, 16384, 3.8e-6), node_bytes_per_s=23e9,
             inside_bytes_per_s=120e9, nodes_per_switch=16, hop_s=0.7e-6, **_EPYC,
         ),
         Network(
             "fdr-infiniband",
-            "the cluster of Page and Kogge (2018, V-B): two Xeon E5-2650v2 a node (59.7 GB/s each by data sheet, 45 assumed), "
-            "a rank a socket, 56 Gb/s FDR (6 GB/s assumed), 36 nodes on each of two switches (VI-B); the latencies are typical",
+            "the cluster of Page and Kogge (2018, V-B): two Xeon E5-2650v2 a node (59.7 GB/s each by data sheet, 45 "
+            "assumed), a rank a socket, 56 Gb/s FDR (6 GB/s assumed), 36 nodes on each of two switches (VI-B); the "
+            "latencies are typical",
             ranks_per_node=2, at_once=2, inside=Link(0.6e-6, 0.25e-6, 5e9, 8192, 1.2e-6, True),
             outside=Link(1.3e-6, 0.4e-6, 6e9, 17408, 2.6e-6), node_bytes_per_s=6e9,
-            inside_bytes_per_s=10e9, rank_read=45e9, node_read=90e9, cache_bytes=40e6, cache_read=150e9,
+            inside_bytes_per_s=10e9, rank_read=45e9, node_read=90e9, cache_bytes=40e6, cache_read=80e9,
+            node_cached=160e9,
             nodes_per_switch=36, hop_s=1.0e-6,
         ),
         Network(
             "10gbe",
-            "10 Gb/s Ethernet by specification, 1.17 GB/s after headers; MPI over TCP with 15 us latency (typical), eager up "
-            "to 64 KiB as Open MPI's btl_tcp; nodes of 16 cores with 80 GB/s",
+            "10 Gb/s Ethernet by specification, 1.17 GB/s after headers; MPI over TCP with 15 us latency (typical), "
+            "eager up to 64 KiB as Open MPI's btl_tcp; nodes of 16 cores with 80 GB/s",
             ranks_per_node=16, at_once=16, inside=Link(0.5e-6, 0.15e-6, 8e9, 4096, 1e-6, True),
             outside=Link(15e-6, 3e-6, 1.17e9, 65536, 30e-6), node_bytes_per_s=1.17e9,
-            inside_bytes_per_s=30e9, rank_read=12e9, node_read=80e9, cache_bytes=32e6, cache_read=25e9,
+            inside_bytes_per_s=30e9, rank_read=12e9, node_read=80e9, cache_bytes=32e6, cache_read=12e9,
+            node_cached=190e9,
             nodes_per_switch=48, hop_s=2e-6,
         ),
     )

@@ -114,15 +114,17 @@ class Forecast:
             end = self.at(least.layout, self.stops(least.layout))
             if end.ranks < last:
                 after = next(q for q in self.of(end.layout) if q.ranks > end.ranks)
+                why = f"there communication takes {end.communicate / end.seconds:.0%} of {_time(end.seconds)}"
+                if after.compute > _GAIN * end.compute and after.compute > after.communicate:
+                    why = f"there a product takes {_time(end.seconds)}, and more ranks compute no faster"
                 out.append(
-                    f"Scaling stops at {end.ranks:,} ranks ({end.layout}): there communication takes "
-                    f"{end.communicate / end.seconds:.0%} of {_time(end.seconds)}; on {after.ranks:,} ranks a product takes "
+                    f"Scaling stops at {end.ranks:,} ranks ({end.layout}): {why}; on {after.ranks:,} ranks it takes "
                     f"{_time(after.seconds)}."
                 )
             elif end.ranks > p.ranks:
                 out.append(
-                    f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: {_time(end.seconds)}, "
-                    f"{self.efficiency(end):.0%} of ideal."
+                    f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: "
+                    f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal."
                 )
         turn = [q.ranks for q in self.of(p.layout) if q.ratio > 1]
         if turn:
@@ -233,8 +235,8 @@ def predict_scaling(
     network : Network or str
         A name in `penstock.dist.networks`, or what `calibrate` measured (`Network.of`, `Network.load`).
     layouts : iterable of str
-        contiguous, balanced, grid, bins, label_propagation; and grid_reduce and bins_gather, which end as Page and Kogge's
-        naive and balanced distributions do.
+        contiguous, balanced, grid, bins, label_propagation; and grid_reduce and bins_gather, which end as Page and
+        Kogge's naive and balanced distributions do.
     halo : str
         "messages", "sync" (all of x to everyone), or "auto": the faster.
     irregular : float, optional

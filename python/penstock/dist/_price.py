@@ -17,7 +17,9 @@ from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
 
-_PACKED = 2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+_PACKED = (
+    2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
+)
 HALOS = ("messages", "sync")
 
 
@@ -73,9 +75,9 @@ def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
     w, read = n.network, c.read_bytes.astype(float)
     together = n.total(read)
     cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-    one = read * (cached / w.cache_read + (1 - cached) / w.rank_read)
-    memory = together * (1 - cached) / w.node_read
-    return irregular * np.maximum(n.shared(one), memory)
+    one = read * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
+    both = together * (cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached))
+    return irregular * np.maximum(n.shared(one), both)
 
 
 @dataclass
@@ -132,20 +134,39 @@ def _stages(parts: int, n: _Nodes) -> list[Link]:
     ]
 
 
-def _reduced(c: Counts, n: _Nodes) -> tuple[_Phase, int, int]:
-    """Rows reduced in each grid row, by a binomial tree; bytes and messages that one rank sends at most."""
-    rows = int(np.asarray(c.rows).max(initial=0))  # of a row master: all rows of its grid row
-    size = rows * 8.0
-    seconds = cpu = 0.0
-    for link in _stages(c.grid[1], n):
-        asks = size > link.eager_bytes
-        cpu += 2 * link.overhead_s * (1 + asks) + 3 * size / n.network.rank_read
-        cpu += size / link.bytes_per_s * link.copied_by_ranks
-        seconds += link.latency_s + asks * link.handshake_s
-        seconds += size / link.bytes_per_s * (not link.copied_by_ranks)
-    zero = np.zeros(n.ranks)
-    phase = _Phase(n.shared(zero + cpu), zero, zero + seconds, zero)
-    return phase, int(size) if c.grid[1] > 1 else 0, int(c.grid[1] > 1)
+@dataclass
+class _Reduction:
+    """Rows added up in each grid row by a binomial tree, and what each rank sends and gets for it."""
+
+    phase: _Phase
+    sent: np.ndarray
+    got: np.ndarray
+    messages: np.ndarray
+    arrivals: np.ndarray
+
+
+def _reduced(c: Counts, n: _Nodes) -> _Reduction:
+    wide, rank = c.grid[1], np.arange(n.ranks)
+    place, size = (
+        rank % wide,
+        c.rows[rank - rank % wide].astype(np.int64) * 8,
+    )  # its grid row's rows
+    cpu, late, wait, got = (np.zeros(n.ranks) for _ in range(4))
+    arrivals = np.zeros(n.ranks, np.int64)
+    longest = float(size.max(initial=0))
+    for k, link in enumerate(_stages(wide, n)):
+        gets = (place % 2 ** (k + 1) == 0) & (place + 2**k < wide)
+        arrivals += gets
+        got += gets * size
+        # The last row master waits for every stage: all ranks are charged what the longest row's costs.
+        asks = longest > link.eager_bytes
+        cpu += 2 * link.overhead_s * (1 + asks) + 3 * longest / n.network.rank_read
+        cpu += longest / link.bytes_per_s * link.copied_by_ranks
+        late += link.latency_s + asks * link.handshake_s
+        late += longest / link.bytes_per_s * (not link.copied_by_ranks)
+    sends = (place > 0).astype(np.int64)
+    phase = _Phase(n.shared(cpu), wait, late, np.zeros(n.ranks))
+    return _Reduction(phase, sends * size, got.astype(np.int64), sends, arrivals)
 
 
 def _gathered(c: Counts, n: _Nodes) -> _Phase:
@@ -163,7 +184,9 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
 
 
-def price(c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0) -> Prediction:
+def price(
+    c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0
+) -> Prediction:
     """Seconds of one product.
 
     Parameters
@@ -183,22 +206,28 @@ def price(c: Counts, network: Network, *, halo: str = "messages", irregular: flo
     sync = halo == "sync" and c.ranks > 1
     x = _gathered(c, n) if sync else _messages(c.pairs, x_bytes, n, sums=False)
     reduces = LAYOUTS[c.layout].sums == "reduce" if c.layout in LAYOUTS else False
-    sent, got, tags = c.sent_bytes(), c.received_bytes(), c.messages()
+    out, into = c.pairs[:, 0], c.pairs[:, 1]
+    each = lambda at, values: np.bincount(at, values, minlength=c.ranks).astype(np.int64)  # noqa: E731
+    if sync:
+        others = c.ranks - 1
+        sent, got = c.owned_x * c.entry_bytes * others, (c.shape[1] - c.owned_x) * c.entry_bytes
+        tags = arrivals = np.full(c.ranks, others)
+    else:
+        sent, got = each(out, x_bytes), each(into, x_bytes)
+        tags, arrivals = each(out, c.x > 0), each(into, c.x > 0)
     if reduces:
-        sums, most, one = _reduced(c, n)
-        x_pairs = c.x > 0
-        sent = np.bincount(c.pairs[:, 0], x_bytes, minlength=c.ranks).astype(np.int64) + most
-        got = np.bincount(c.pairs[:, 1], x_bytes, minlength=c.ranks).astype(np.int64) + most
-        tags = np.bincount(c.pairs[x_pairs, 0], minlength=c.ranks) + one
+        r = _reduced(c, n)
+        sums = r.phase
+        sent, got, tags, arrivals = (
+            sent + r.sent,
+            got + r.got,
+            tags + r.messages,
+            arrivals + r.arrivals,
+        )
     else:
         sums = _messages(c.pairs, sum_bytes, n, sums=True)
-    arrivals = np.bincount(c.pairs[:, 1], (c.x > 0) * 1.0 + (c.sums > 0), minlength=c.ranks)
-    if sync:
-        sent = sent - np.bincount(c.pairs[:, 0], x_bytes, minlength=c.ranks).astype(np.int64)
-        sent = sent + c.owned_x * c.entry_bytes * (c.ranks - 1)
-        got = got - np.bincount(c.pairs[:, 1], x_bytes, minlength=c.ranks).astype(np.int64)
-        got = got + (c.shape[1] - c.owned_x) * c.entry_bytes
-        tags = tags - np.bincount(c.pairs[c.x > 0, 0], minlength=c.ranks) + c.ranks - 1
+        sent, got = sent + each(out, sum_bytes), got + each(into, sum_bytes)
+        tags, arrivals = tags + each(out, c.sums > 0), arrivals + each(into, c.sums > 0)
     total = own + x.cpu + sums.cpu + x.late + sums.late + sums.soon + sums.wait
     total = total + np.maximum(0.0, x.wait + x.soon - own)
     calls = n.shared(np.full(c.ranks, network.call_s))

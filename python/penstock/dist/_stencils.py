@@ -28,9 +28,7 @@ def process_grid(ranks: int, axes: int) -> tuple[int, ...]:
     return best
 
 
-def _made(
-    layout: str, points: int, nnz: np.ndarray, pairs: np.ndarray, x: np.ndarray
-) -> Counts:
+def _made(layout: str, points: int, nnz: np.ndarray, pairs: np.ndarray, x: np.ndarray) -> Counts:
     ranks = nnz.size
     halo = np.bincount(pairs[:, 1], x, minlength=ranks).astype(np.int64)
     total = int(nnz.sum())
@@ -71,7 +69,9 @@ def _ranges(extent: Sequence[int], grid: Sequence[int]) -> Counts | None:
     nnz = np.full(ranks, points * (1 + 2 * len(whole)), np.int64)
     for axis in range(len(whole)):
         small, large = int(stride[axis]), int(stride[axis + 1])
-        runs, rest = np.divmod(cuts, large)  # points below each cut that have no neighbour before, or after
+        runs, rest = np.divmod(
+            cuts, large
+        )  # points below each cut that have no neighbour before, or after
         before = runs * small + np.minimum(rest, small)
         after = runs * small + np.maximum(rest - (large - small), 0)
         nnz -= np.diff(before) + np.diff(after)

@@ -2,6 +2,8 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <chrono>
+
 #include "penstock/bind/dist.hpp"
 #include "penstock/bind/product.hpp"
 #include "penstock/core/error.hpp"
@@ -83,6 +85,19 @@ nb::dict times(const DistMatrix& a) {
   });
 }
 
+double time_exchanges(const DistMatrix& a, const nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig>& x,
+                      int times) {
+  require(times > 0, "time_exchanges: times = " + std::to_string(times) + "; give at least 1");
+  const nb::gil_scoped_release release;
+  return visit(a, [&](auto& p) {
+    require(std::int64_t(x.shape(0)) == p.matrix().cols(), "time_exchanges: x needs an entry for each column owned here");
+    p.matrix().comm->barrier();
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) p.exchange(x.data(), sizeof(double));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / times;
+  });
+}
+
 }  // namespace
 
 void dist_matrix(nb::module_& m) {
@@ -135,6 +150,8 @@ void dist_matrix(nb::module_& m) {
         const nb::gil_scoped_release release;
         return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
       }, arg("algorithm"));
+  m.def("time_exchanges", time_exchanges, arg("a"), arg("x"), arg("times"),
+        "Seconds of each of `times` exchanges of x in a row, without products, after a barrier. Collective.");
   m.def("dist_product", product, arg("a"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
         arg("transposed"));
 }

@@ -13,8 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 12;  // rows of a task
-constexpr Offset kForget =
-    Offset{1} << 23;  // entries from which giving memory back is worth a system call a task
+constexpr Offset kForget = 1 << 20;  // entries from which a share's memory is given back while it is read
 
 /// The columns that occur here and belong to others: a bit each, and each one's place among the ghosts.
 class Ghosts {
@@ -132,8 +131,11 @@ void split(const Share<V>& share, std::int64_t rows, const std::vector<std::int6
   const auto& a = share.entries;
   auto local_ptr = allocate<Offset>(rows + 1), halo_ptr = allocate<Offset>(rows + 1);
   std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
+  const bool forget = share.consumed && a.nnz() >= kForget;
+  // A task then reads a megabyte or two: less than a large page would stay.
+  const auto grain = forget ? std::max<std::int64_t>(1, a.rows * (kForget / 2) / a.nnz()) : kGrain;
   const auto each_row = [&](auto&& f, auto&& done) {
-    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(a.rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto r = first; r < last; ++r)
         if (const auto at = to[static_cast<std::size_t>(r)]; at >= 0)
           f(at, a.indptr.data[r], a.indptr.data[r + 1]);
@@ -168,7 +170,7 @@ void split(const Share<V>& share, std::int64_t rows, const std::vector<std::int6
         }
       },
       [&](Offset first, Offset last) {
-        if (!share.consumed || a.nnz() < kForget) return;
+        if (!forget) return;
         forget_bytes(const_cast<Index*>(a.indices.data + first),
                      (last - first) * std::int64_t{sizeof(Index)});
         if constexpr (!is_pattern<V>)

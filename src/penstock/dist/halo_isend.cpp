@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "penstock/core/error.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
 // One message a neighbour and exchange, posted when it is ready: MPI_Irecv, MPI_Isend, MPI_Waitall.
@@ -10,6 +13,15 @@ class Isend : public Exchange {
  public:
   Isend(std::shared_ptr<Comm> comm, std::vector<Message> sends, std::vector<Message> receives)
       : comm_(std::move(comm)), sends_(std::move(sends)), receives_(std::move(receives)) {}
+
+  ~Isend() override {
+    // Only an exception leaves messages under way: nobody may write here once the buffers are gone.
+    if (std::ranges::all_of(under_way_, [](Request r) { return r == kNoRequest; })) return;
+    comm_->fail("it left an exchange before the end");
+    try {
+      comm_->wait(under_way_);
+    } catch (const Error&) {}
+  }
 
   void start() override {
     under_way_.clear();
