@@ -21,6 +21,7 @@ from functools import partial
 
 import cardellini2014_parts as parts
 from cardellini2014_crew import Ranks
+from cardellini2014_kernel import kernel
 from cardellini2014_options import options, settle
 from cardellini2014_pde import Shelf, entries
 from cardellini2014_runs import Run
@@ -46,7 +47,7 @@ def steps(args: argparse.Namespace, on_host: bool, most: int | None) -> Iterator
     """What is dearest and says least comes last."""
     sizes, counts, first = sorted(set(args.sizes)), sorted(set(args.gpus)), min(args.sizes)
     for n in sizes:
-        yield "kernel", n, 1, 0 if on_host else 1, parts.kernel
+        yield "kernel", n, 1, 0 if on_host else 1, kernel
     several = scenarios(args, on_host, most)
     for n in sizes:
         for ranks, gpus in several:
@@ -102,6 +103,9 @@ def lead(parser: argparse.ArgumentParser, args: argparse.Namespace, ranks: Ranks
         "part_seconds": {},
         "load": os.getloadavg()[0],
     }
+    if ranks.processes:
+        n = str(ranks.world.size)
+        report.data["command"] = ["penstock", "run", "-n", n, *report.data["command"][1:]]
     run = Run(args, report, on_host, begin + 60 * args.minutes, ranks=ranks)
     faults = go(run)
     report.data["targets"] = targets(report.data)

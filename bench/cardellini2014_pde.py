@@ -123,16 +123,19 @@ class Shelf:
     """One whole matrix at a time, for ranks that share their memory."""
 
     def __init__(self) -> None:
-        self._lock, self._held = threading.Lock(), (None, None)
+        self._lock = threading.Lock()
+        self._key: Any = None
+        self._matrix: Any = None
         self.board: dict[int, Any] = {}  # what the ranks of a yardstick show one another
 
     def get(self, problem: Problem) -> ps.csr_array:
+        key = (problem.kind, problem.n, problem.ranks if problem.kind == "couplings" else None)
         with self._lock:
-            if self._held[0] != problem:
-                self._held = (None, None)
-                self._held = (problem, problem.whole())
-            return self._held[1]
+            if self._key != key:
+                self._key = self._matrix = None  # frees its memory first
+                self._matrix, self._key = problem.whole(), key
+            return self._matrix
 
     def clear(self) -> None:
         with self._lock:
-            self._held = (None, None)
+            self._key = self._matrix = None

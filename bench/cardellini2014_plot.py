@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import cardellini2014_paper as paper
-from cardellini2014_tables import Case, best, present, scenarios, tables, where
+from cardellini2014_read import Case, alone, present, scenarios, where
+from cardellini2014_tables import tables
 from paper_tables import Figures, Report, good, markdown, of_part, save_figures
 from plot_ratios import COLOURS, MARKERS
 
@@ -51,11 +52,9 @@ def _weak(axes: Any, data: Report) -> None:
     bases = sorted({c["base"] for c in cases})
     base = bases[-1]
     shown = [c for c in cases if c["base"] == base]
-    alone = [b[1] for c in shown if c["count"] == 1 for r in ("ours", "rival") if (b := best(c, r))]
-    if alone:
-        _lines(
-            axes, shown, "count", lambda c, name: good(c, name)["gflops"] / c["count"] / max(alone)
-        )
+    first = next((alone(c) for c in shown if c["count"] == 1), None)
+    if first:
+        _lines(axes, shown, "count", lambda c, name: good(c, name)["gflops"] / c["count"] / first)
     axes.axhline(1.0, color="black", linewidth=0.8)
     axes.set_xticks(sorted({c["count"] for c in shown}))
     axes.set_ylim(bottom=0)

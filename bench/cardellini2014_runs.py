@@ -18,11 +18,8 @@ from penstock import _core
 
 _MOST_CALLS = 500  # products in a turn
 _ALONE = ("nccl", "nvshmem")  # libraries that want a GPU for each rank
-_SUMS = (
-    "sent_bytes",
-    "received_bytes",
-    "messages",
-)  # over ranks; of times the slowest rank's counts
+# Summed up over ranks; of times the slowest rank's counts.
+_SUMS = ("sent_bytes", "received_bytes", "messages")
 
 
 @dataclass

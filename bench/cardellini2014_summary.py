@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cardellini2014_tables import efficiency, tables
+from cardellini2014_read import efficiency
+from cardellini2014_tables import tables
 from paper_tables import Report, Target, good, of_part, target
 from paper_tables import show as show_all
 

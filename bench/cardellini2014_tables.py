@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cardellini2014_paper as paper
+from cardellini2014_read import efficiency, present, scenarios, where
 from paper_tables import Report, Table, good, number, of_part, size
-
-Case = dict[str, Any]
-
-
-def present(cases: list[Case]) -> list[str]:
-    """Contestants that were right somewhere, in the order of the report."""
-    names = [n for c in cases for n in c["results"] if "median" in good(c, n)]
-    return list(dict.fromkeys(names))
-
-
-def scenarios(cases: list[Case]) -> dict[tuple[int, int], list[Case]]:
-    found: dict[tuple[int, int], list[Case]] = {}
-    for case in cases:
-        found.setdefault((case["ranks"], case["gpus"]), []).append(case)
-    return found
-
-
-def where(ranks: int, gpus: int) -> str:
-    """
-    >>> where(2, 1), where(2, 0)
-    ('2 ranks, 1 GPU', '2 ranks')
-    """
-    return f"{ranks} ranks" + (f", {gpus} GPU{'s' if gpus > 1 else ''}" if gpus > 0 else "")
-
-
-def best(case: Case, role: str, key: str = "gflops") -> tuple[str, float] | None:
-    """The largest number of that role's contestants."""
-    right = [(n, good(case, n)) for n in case["results"]]
-    found = [(n, r[key]) for n, r in right if r.get("role") == role and r.get(key) is not None]
-    return max(found, key=lambda pair: pair[1], default=None)
 
 
 def _figure(ranks: int, gpus: int) -> str:
@@ -57,27 +26,21 @@ def throughput(data: Report) -> list[Table]:
 
 
 def hidden(data: Report) -> list[Table]:
-    """Where a product's time goes: what of the exchange the local product does not hide."""
+    """Where a product's time goes, of the largest matrix: what of the exchange the local product does not hide."""
     rows = []
-    for case in of_part(data, "throughput"):
+    for cases in scenarios(of_part(data, "throughput")).values():
+        case = max(cases, key=lambda c: c["n"])
         for name in present([case]):
-            r, each = good(case, name), good(case, name).get("each", {})
+            r = good(case, name)
+            each = r.get("each", {})
             spent = [
                 r["median"],
                 *(each.get(k) for k in ("local", "exchange", "pack", "copy", "wait")),
             ]
             rows.append([f"{case['matrix']}, {where(case['ranks'], case['gpus'])}", paper.shown(name),
                          *(number(s, ".4g", 1e6) for s in spent)])  # fmt: skip
-    header = [
-        "matrix",
-        "strategy",
-        "product",
-        "local",
-        "exchange after it",
-        "packing",
-        "copies",
-        "waiting for ranks",
-    ]
+    header = ["matrix", "strategy", "product", "posting and local", "exchange after it", "packing", "copies",
+              "waiting for ranks"]  # fmt: skip
     return [("Times of the slowest rank: us a product", header, rows)] if rows else []
 
 
@@ -89,20 +52,6 @@ def copies(data: Report) -> list[Table]:
                  *(number(good(c, n).get("median"), ".4g", 1e6) for n in names)] for c in cases]  # fmt: skip
         title = f"The exchange alone, {where(ranks, gpus)} (figure 1(b)): us"
         found.append((title, ["matrix", "volume", *map(paper.shown, names)], rows))
-    return found
-
-
-def efficiency(data: Report, role: str) -> dict[tuple[int, int], float]:
-    """(base, count) -> speed a GPU over that of one GPU, whose best needs no exchange."""
-    cases = {(c["base"], c["count"]): c for c in of_part(data, "weak")}
-    found = {}
-    for (base, count), case in cases.items():
-        alone = [
-            b[1] for r in ("ours", "rival") if (b := best(cases.get((base, 1), {"results": {}}), r))
-        ]
-        mine = best(case, role)
-        if alone and mine and count > 1:
-            found[base, count] = mine[1] / count / max(alone)
     return found
 
 

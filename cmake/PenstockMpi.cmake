@@ -2,28 +2,18 @@
 # plugin is compiled at first use (python/penstock/dist/_mpi_find.py) from the sources that are installed here.
 set(PENSTOCK_MPI "AUTO" CACHE STRING "The MPI plugin at build time: AUTO (where an MPI is found), ON or OFF")
 
-install(FILES src/mpi/plugin.c DESTINATION penstock/_mpi_source/mpi)
+install(FILES src/mpi/plugin.c src/mpi/windows.h DESTINATION penstock/_mpi_source/mpi)
 install(FILES src/penstock/comm/mpi_verbs.h DESTINATION penstock/_mpi_source/penstock/comm)
 
 if(PENSTOCK_MPI STREQUAL "OFF")
   return()
 endif()
-include(CheckLanguage)
-check_language(C)
-if(CMAKE_C_COMPILER)
-  enable_language(C)
-  find_package(MPI QUIET COMPONENTS C)
-endif()
-if(NOT MPI_C_FOUND)
-  if(PENSTOCK_MPI STREQUAL "ON")
-    message(FATAL_ERROR "PENSTOCK_MPI=ON, but CMake finds no MPI: load its module, or set MPI_C_COMPILER to its mpicc")
-  endif()
-  message(STATUS "MPI not found: its plugin is compiled at first use")
-  return()
-endif()
-
-# The name says which ABI it is for, as src/mpi/plugin.c finds it.
-file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mpi_flavour.c "#include <mpi.h>
+# The wrapper alone, not FindMPI: that ends the configuration where an MPI is installed in part.
+find_program(PENSTOCK_MPICC mpicc DOC "The MPI's C compiler" HINTS $ENV{MPI_HOME}/bin)
+set(PENSTOCK_MPI_FLAVOUR "")
+if(PENSTOCK_MPICC)
+  # What it is for names the plugin, as src/mpi/plugin.c finds it.
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mpi_flavour.c "#include <mpi.h>
 #if defined(OPEN_MPI)
 #error flavour=openmpi
 #elif defined(MPICH_NUMVERSION) || defined(MPICH_VERSION) || defined(I_MPI_VERSION) || defined(MVAPICH2_VERSION)
@@ -32,17 +22,25 @@ file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mpi_flavour.c "#include <mpi.h>
 #error flavour=abi
 #endif
 ")
-execute_process(COMMAND ${MPI_C_COMPILER} -E ${CMAKE_CURRENT_BINARY_DIR}/mpi_flavour.c OUTPUT_QUIET ERROR_VARIABLE said)
-if(NOT said MATCHES "flavour=(openmpi|mpich|abi)")
-  message(WARNING "${MPI_C_COMPILER} does not say which MPI it is for: its plugin is compiled at first use")
+  execute_process(COMMAND ${PENSTOCK_MPICC} -E ${CMAKE_CURRENT_BINARY_DIR}/mpi_flavour.c OUTPUT_QUIET ERROR_VARIABLE said)
+  if(said MATCHES "flavour=(openmpi|mpich|abi)")
+    set(PENSTOCK_MPI_FLAVOUR ${CMAKE_MATCH_1})
+  endif()
+endif()
+if(NOT PENSTOCK_MPI_FLAVOUR)
+  if(PENSTOCK_MPI STREQUAL "ON")
+    message(FATAL_ERROR "PENSTOCK_MPI=ON, but no mpicc that works is found: load its module, or set PENSTOCK_MPICC")
+  endif()
+  message(STATUS "MPI not found: its plugin is compiled at first use")
   return()
 endif()
-set(name penstock_mpi_${CMAKE_MATCH_1})
-add_library(${name} MODULE src/mpi/plugin.c)
-set_target_properties(${name} PROPERTIES PREFIX "" C_STANDARD 11)
-target_include_directories(${name} PRIVATE src)
+
+set(name penstock_mpi_${PENSTOCK_MPI_FLAVOUR})
 # MPI_UNWEIGHTED is an address of nothing, which GCC takes for an array that is too short.
-target_compile_options(${name} PRIVATE -Wall -Wextra $<$<C_COMPILER_ID:GNU>:-Wno-stringop-overread>)
-target_link_libraries(${name} PRIVATE MPI::MPI_C)
-install(TARGETS ${name} LIBRARY DESTINATION penstock)
-message(STATUS "MPI found: building its plugin ${name} (${MPI_C_LIBRARY_VERSION_STRING})")
+set(flags -std=c11 -O2 -shared -fPIC -Wall -Wextra -Wno-stringop-overread -Wno-unknown-warning-option)
+add_custom_command(OUTPUT ${name}.so
+  COMMAND ${PENSTOCK_MPICC} ${flags} -I${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/plugin.c -o ${name}.so
+  DEPENDS src/mpi/plugin.c src/penstock/comm/mpi_verbs.h VERBATIM)
+add_custom_target(${name} ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.so)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.so DESTINATION penstock)
+message(STATUS "MPI found: building its plugin ${name} (${PENSTOCK_MPICC})")

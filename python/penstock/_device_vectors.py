@@ -61,11 +61,32 @@ def _empty_like(x: Any, n: int) -> Any:
     )
 
 
+class _Exported:
+    """A tensor of PyTorch, which exports itself only while its own GPU is the thread's current one."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    def __dlpack__(self, **how: Any) -> Any:
+        import torch  # type: ignore[import-not-found, unused-ignore]
+
+        with torch.cuda.device(self.tensor.device):
+            return self.tensor.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> Any:
+        return self.tensor.__dlpack_device__()
+
+
+def exported(x: Any) -> Any:
+    """What the core takes of x, whichever GPU it is on."""
+    return _Exported(x) if type(x).__module__.partition(".")[0] == "torch" and on_gpu(x) else x
+
+
 def _hand_over(x: Any) -> None:
     """What the array's library has queued on its own streams comes before what follows in the default stream, which the
     core waits for."""
     if on_gpu(x):
-        x.__dlpack__(stream=1)
+        exported(x).__dlpack__(stream=1)
 
 
 def _overlaps(x: Any, y: Any) -> bool:
@@ -149,7 +170,7 @@ def dot_on_gpu(
     _hand_over(out)
     events = active()
     traced = events is not None
-    event = _streaming.multiply(a, plan, x, out, semiring, alpha, beta, traced)
+    event = _streaming.multiply(a, plan, exported(x), exported(out), semiring, alpha, beta, traced)
     if events is not None:
         events.append(event)
     return out

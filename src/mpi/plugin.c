@@ -244,9 +244,17 @@ static int scatter_v(const void* all, const int* counts, const int* offsets, voi
   return MPI_Iscatterv(all, counts, offsets, MPI_BYTE, mine, bytes, MPI_BYTE, root, COMM(comm), request);
 }
 
-static MPI_Datatype number(int type) { return type == PENSTOCK_MPI_DOUBLE ? MPI_DOUBLE : MPI_INT64_T; }
+static MPI_Datatype number(int type) {
+  return type == PENSTOCK_MPI_DOUBLE ? MPI_DOUBLE : type == PENSTOCK_MPI_FLOAT ? MPI_FLOAT : MPI_INT64_T;
+}
 static MPI_Op operation(int op) {
-  return op == PENSTOCK_MPI_SUM ? MPI_SUM : op == PENSTOCK_MPI_MIN ? MPI_MIN : MPI_MAX;
+  switch (op) {
+    case PENSTOCK_MPI_SUM: return MPI_SUM;
+    case PENSTOCK_MPI_MIN: return MPI_MIN;
+    case PENSTOCK_MPI_MAX: return MPI_MAX;
+    case PENSTOCK_MPI_REPLACE: return MPI_REPLACE;
+    default: return MPI_NO_OP;
+  }
 }
 
 static int all_reduce(void* values, int n, int type, int op, Handle comm, void* request) {
@@ -367,55 +375,7 @@ static int typed_receive_init(void* data, int n, Handle type, int from, int tag,
   return MPI_Recv_init(data, n, TYPE(type), from, tag, COMM(comm), request);
 }
 
-/* ---- windows ---- */
-
-static int group_of(Handle comm, const int* ranks, int n, Handle* out) {
-  MPI_Group all, some;
-  TRY(MPI_Comm_group(COMM(comm), &all));
-  const int code = MPI_Group_incl(all, n, ranks, &some);
-  TRY(MPI_Group_free(&all));
-  *out = (Handle)some;
-  return code;
-}
-
-static int free_group(Handle group) {
-  MPI_Group g = GROUP(group);
-  return g == MPI_GROUP_EMPTY ? MPI_SUCCESS : MPI_Group_free(&g);
-}
-
-static int keep_window(MPI_Win made, Handle* out) {
-  *out = (Handle)made;
-  return MPI_Win_set_errhandler(made, MPI_ERRORS_RETURN);
-}
-
-static int window_create(void* base, int64_t bytes, Handle comm, Handle* out) {
-  MPI_Win made;
-  TRY(MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, COMM(comm), &made));
-  return keep_window(made, out);
-}
-
-static int window_allocate(int64_t bytes, Handle comm, void** base, Handle* out) {
-  MPI_Win made;
-  TRY(MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, COMM(comm), base, &made));
-  return keep_window(made, out);
-}
-
-static int window_free(Handle window) {
-  MPI_Win w = WIN(window);
-  return MPI_Win_free(&w);
-}
-
-static int window_post(Handle window, Handle sources) { return MPI_Win_post(GROUP(sources), 0, WIN(window)); }
-static int window_start(Handle window, Handle targets) {
-  return MPI_Win_start(GROUP(targets), 0, WIN(window));
-}
-
-static int put(const void* data, int64_t bytes, int target, int64_t offset, Handle window) {
-  CARRIED(bytes, MPI_Put(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window)));
-}
-
-static int window_complete(Handle window) { return MPI_Win_complete(WIN(window)); }
-static int window_test(Handle window, int* done) { return MPI_Win_test(WIN(window), done); }
+#include "windows.h"
 
 const PenstockMpi* penstock_mpi(void) {
   static const PenstockMpi table = {
@@ -475,6 +435,16 @@ const PenstockMpi* penstock_mpi(void) {
       .put = put,
       .window_complete = window_complete,
       .window_test = window_test,
+      .window_lock_all = window_lock_all,
+      .window_unlock_all = window_unlock_all,
+      .window_sync = window_sync,
+      .window_flush = window_flush,
+      .window_flush_all = window_flush_all,
+      .window_get = window_get,
+      .window_put = window_put,
+      .fetch_op = fetch_op,
+      .compare_swap = compare_swap,
+      .accumulate = accumulate,
   };
   return &table;
 }

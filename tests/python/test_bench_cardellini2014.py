@@ -154,25 +154,37 @@ def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
 
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
-    from cardellini2014_ranks import OnDevice
+    """Spoils what each rank's products by that strategy write: spoil(the rank's matrix, y)."""
+    from cardellini2014_ways import OnDevice
 
     right = OnDevice.dot
 
     def dot(self: Any, x: Any, y: Any, times: int) -> None:
         right(self, x, y, times)
         if self.times()["strategy"] == strategy:
-            spoil(y)
+            spoil(self, y)
 
     monkeypatch.setattr(OnDevice, "dot", dot)
 
 
-@pytest.mark.parametrize("factor", [1 + 1e-9, np.nan])
-def test_a_wrong_row_of_one_rank_is_caught(
-    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, factor: float
-) -> None:
-    def spoil(y: np.ndarray) -> None:
-        y[-1] *= factor
+def off(of: Any, y: np.ndarray) -> None:
+    y[-1] *= 1 + 1e-9
 
+
+def left_out(of: Any, y: np.ndarray) -> None:
+    y[0] = np.nan
+
+
+def stale(of: Any, y: np.ndarray) -> None:
+    if not hasattr(of, "first"):
+        of.first = y[0].copy()
+    y[0] = of.first
+
+
+@pytest.mark.parametrize("spoil", [off, left_out, stale])
+def test_a_wrong_row_of_a_rank_is_caught(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spoil: Any
+) -> None:
     spoiled(monkeypatch, "peer", spoil)
     out = tmp_path / "c.json"
     tiny = (*TINY, "--parts", "throughput", "--strategies", "peer,pinned", "--out", out)
@@ -188,7 +200,7 @@ def test_a_wrong_row_of_one_rank_is_caught(
 def test_a_rank_that_fails_is_told(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def fail(y: np.ndarray) -> None:
+    def fail(of: Any, y: np.ndarray) -> None:
         raise ArithmeticError("as the test wants it")
 
     spoiled(monkeypatch, "gather", fail)
@@ -215,10 +227,10 @@ def test_no_time(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_the_paper_and_the_goals(bench: ModuleType) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
     import cardellini2014_paper as paper
-    import cardellini2014_tables
+    import cardellini2014_read
     from cardellini2014_summary import targets
 
-    for module in (paper, cardellini2014_tables):
+    for module in (paper, cardellini2014_read):
         assert doctest.testmod(module).failed == 0
     assert [paper.weak_edge(160, n) ** 3 / 160**3 / n for n in (2, 4, 8)] == pytest.approx(
         [1] * 3, rel=0.01
@@ -237,7 +249,7 @@ def test_the_paper_and_the_goals(bench: ModuleType) -> None:
         "put": result("ours", 1.0, over_hand=1.2), "sync": result("rival", 9.0, over_hand=9.0)}}  # fmt: skip
     shared = {**copies, "case": "shared", "gpus": 1}
     found = {"quick": False, "settings": {"on_host": False},
-             "cases": [weak(1, 90.0, 100.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
+             "cases": [weak(1, 90.0, 110.0), weak(8, 768.0, 400.0), copies, shared, hand]}  # fmt: skip
     verdicts = {t["what"]: (t["met"], t["got"]) for t in targets(found)}
     assert verdicts["weak scaling of SpMV: speed a GPU over one GPU's"] == (
         True,

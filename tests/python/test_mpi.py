@@ -107,11 +107,25 @@ def test_two_ranks_of_mpich(cache, mpich):
     assert re.fullmatch(r"2 ranks of MPI \(MPICH \d+\.\d+\.\d+\) agree\n", done.stdout)
 
 
+def test_one_sided_verbs(cache, open_mpi):
+    done, _ = run(cache, open_mpi, 3, "one_sided.py")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"3 ranks of MPI \(Open MPI .*\) reach each other's memory\n", done.stdout)
+    assert done.stderr == ""
+
+
+def test_one_sided_verbs_of_mpich(cache, mpich):
+    done, _ = run(cache, mpich, 2, "one_sided.py")
+    assert done.returncode == 0, done.stderr
+    assert re.match("2 ranks of MPI", done.stdout)
+
+
 @pytest.mark.parametrize(
     "how, code, message",
     [
         ("raise", 1, "rank 1 of 2 failed: ValueError: no luck"),
         ("file", 1, r"rank 1 of 2 failed: FileNotFoundError: .*no such matrix\.mtx.*"),
+        ("claims", 1, "rank 1 of 2 failed: ValueError: no luck"),
         ("kill", 137, r"rank 1 of 2 was killed by signal 9 \(SIGKILL\); the others were stopped"),
         ("early", 1, "rank [01] of 2 failed: ValueError: no luck"),
         ("exit", 7, "rank 1 of 2 ended with exit code 7; the others were stopped"),
@@ -123,7 +137,9 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
     assert done.returncode == code, done.stderr
     assert re.fullmatch(f"penstock: {message}", lines[-1]), done.stderr
     assert done.stderr.count("penstock: ") == 1, done.stderr
-    assert done.stderr.count("Traceback") == (how in ("raise", "file", "early")), done.stderr
+    assert done.stderr.count("Traceback") == (how in ("raise", "file", "early", "claims")), (
+        done.stderr
+    )
     assert seconds < 30
 
 
@@ -170,6 +186,9 @@ def test_messages_are_measured_and_kept(cache, open_mpi):
             facts["comm"].startswith("MPI (Open MPI") and Path(facts["cache_file"]).parent == cache
         )
         assert all(seconds > 0 for _, seconds in facts["curves"]["inside"])
+        found = facts["one_sided"]
+        assert found["transport"] == "mpi_rma" and found["claim_at_once_s"] > 0
+        assert [n for n, _ in found["gets"]["inside"]][::7] == [8, 16 << 20]
 
 
 def test_without_penstock_run_too(cache, open_mpi):

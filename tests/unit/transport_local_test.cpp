@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/comm/arena.hpp"
+#include "penstock/comm/measure_transport.hpp"
 #include "penstock/comm/transport.hpp"
 #include "penstock/core/error.hpp"
 #include "ranks.hpp"
@@ -108,8 +109,8 @@ TEST(LocalTransport, ClaimsAreMadeOnce) {
   }
 }
 
-/// A lock of compare_swap and store guards memory that gets and puts touch: what one rank wrote the next one reads.
-TEST(LocalTransport, StoreReleasesWhatLoadAcquires) {
+/// A lock of compare_swap guards memory that gets and puts touch: what one rank wrote the next one reads.
+TEST(LocalTransport, CompareSwapGuardsWhatLiesBetween) {
   constexpr int kTurns = 200;
   for (const int n : kRanks)
     succeed_transport(n, 4096, [n](Transport& t) {
@@ -123,7 +124,7 @@ TEST(LocalTransport, StoreReleasesWhatLoadAcquires) {
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<std::int64_t>(i);
         t.wait(t.put(sums.data(), data, bytes));
         EXPECT_EQ(t.compare_swap(lock, 0, 9), t.rank() + 1) << "taken: nothing is written";
-        t.store(lock, 0);
+        EXPECT_EQ(t.compare_swap(lock, t.rank() + 1, 0), t.rank() + 1);
         delays.one();
       }
       t.barrier();
@@ -165,7 +166,8 @@ TEST(LocalTransport, NoSumIsLostOrDoubled) {
   }
 }
 
-/// Tiles that come and go: each rank puts what the next one asks for into its own arena, and says where it lies.
+/// Tiles that come and go: each rank puts what the next one asks for into its own arena, and says by store() where it
+/// lies: who loads that sees the tile.
 TEST(LocalTransport, ArenasServeTilesOfAllSizes) {
   constexpr int kTiles = 60;
   for (const int n : kRanks)
@@ -262,6 +264,27 @@ TEST(LocalTransport, RanksMustAgreeOnTheirArenas) {
       },
       0.2);
   EXPECT_TRUE(has(late[0], "waited 0.2 s in barrier for rank 1")) << late[0];
+}
+
+TEST(LocalTransport, CostsAreTheSameOnAllRanks) {
+  for (const int n : {1, 2, 3}) {
+    std::vector<std::vector<double>> found(static_cast<std::size_t>(n));
+    succeed_transport(n, 1 << 22, [&](Transport& t) {
+      const std::int64_t sizes[] = {8, 1 << 22};
+      auto& mine = found[static_cast<std::size_t>(t.rank())];
+      mine = get_times(t, 0, n - 1, sizes, 1e-3);
+      mine.push_back(claim_time(t, n - 1, 0));
+      mine.push_back(claim_time(t, 0, -1));
+      const std::int64_t more[] = {(1 << 22) + 8};
+      EXPECT_THROW(get_times(t, 0, n - 1, more, 1e-3), Error);
+      EXPECT_THROW(claim_time(t, n, 0), Error);
+      t.barrier();
+      EXPECT_EQ(t.load({0, 0}), (n == 1 ? 2560 : 0) + 2560 * n) << "ten rounds of 256, by each rank at once";
+    });
+    for (const auto& times : found) EXPECT_EQ(times, found[0]);
+    EXPECT_GT(*std::min_element(found[0].begin(), found[0].end()), 0);
+    EXPECT_GT(found[0][1], found[0][0]) << "4 MB take longer than 8 bytes";
+  }
 }
 
 TEST(LocalTransport, RefusesWhatLiesOutside) {

@@ -19,7 +19,7 @@ def _kept() -> dict[str, Any] | None:
         _network.Network.of(facts)
     except (OSError, ValueError, AttributeError):
         return None
-    return facts
+    return facts if "one_sided" in facts else None  # older versions did not measure it
 
 
 def _measure(ranks: int) -> dict[str, Any]:
@@ -39,14 +39,13 @@ def _measure(ranks: int) -> dict[str, Any]:
     return facts
 
 
-def _links(facts: dict[str, Any]) -> Any:
-    """Time and rate of a message of every size, within a node and between nodes."""
-    curves = facts["curves"]
+def _links(what: str, curves: dict[str, list[list[float]]]) -> Any:
+    """Time and rate of every size, within a node and between nodes."""
     heads = [f"{word} {where}" for where in curves for word in ("time", "GB/s")]
-    t = ui.table("message", *heads)
+    t = ui.table(what, *heads)
     for rows in zip(*curves.values(), strict=True):
         cells = [cell for n, s in rows for cell in (ui.seconds(s), f"{n / s / 1e9:.2f}")]
-        t.add_row(ui.size(rows[0][0]).replace(".0 ", " "), *cells)
+        t.add_row(ui.size(int(rows[0][0])).replace(".0 ", " "), *cells)
     return t
 
 
@@ -57,7 +56,11 @@ def show(facts: dict[str, Any], file: str, fresh: bool) -> None:
     ui.headline(out, facts["comm"], f"{ui.plural(facts['ranks'], 'rank')}, {kept}")
     if facts["curves"]:
         out.print("\n[bold]messages, one way (inside: within a node; outside: between nodes)[/]")
-        out.print(_links(facts))
+        out.print(_links("message", facts["curves"]))
+    one_sided = facts["one_sided"]
+    if one_sided:
+        out.print(f"\n[bold]gets, one-sided ({one_sided['transport']}; the owner takes no part)[/]")
+        out.print(_links("get", one_sided["gets"]))
     rows = {}
     for where in ("inside", "outside"):
         link = facts[where]
@@ -66,6 +69,11 @@ def show(facts: dict[str, Any], file: str, fresh: bool) -> None:
                 f"latency {ui.seconds(link['latency_s'])}, {link['bytes_per_s'] / 1e9:.2f} GB/s, "
                 f"overhead {ui.seconds(link['overhead_s'])}, eager up to {ui.size(int(link['eager_bytes']))}"
             )
+    if one_sided:
+        alone = ", ".join(f"{s * 1e6:.2f} us {where}" for where, s in one_sided["claim_s"].items())
+        rows["claims"] = (
+            f"{alone}, {one_sided['claim_at_once_s'] * 1e6:.2f} us by all ranks at once (fetch-and-add)"
+        )
     rows["memory"] = (
         f"triad {facts['rank_read'] / 1e9:.1f} GB/s on one rank, {facts['node_read'] / 1e9:.1f} on all of a node"
     )

@@ -21,6 +21,7 @@ from penstock.dist._network import VERSION, Link, Network
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
+GETS = (8, 256, 4096, 32768, 262144, 1 << 20, 4 << 20, 16 << 20)  # bytes of one-sided gets
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
 _LARGE = 48 << 20  # bytes of a rank's triad
 _CACHED = (
@@ -112,6 +113,19 @@ def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link
     return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": copied}), curve
 
 
+def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> dict[str, Any]:
+    """Gets and claims of the ranks' transport, between the pairs of ranks."""
+    transport = _core.make_transport(comm, GETS[-1])
+    found: dict[str, Any] = {"transport": transport.name, "gets": {}, "claim_s": {}}
+    for where, (a, b) in pairs.items():
+        times = _core.get_times(transport, a, b, GETS, seconds / len(GETS))
+        found["gets"][where] = [list(p) for p in zip(GETS, times, strict=True)]
+        found["claim_s"][where] = _core.claim_time(transport, b, a)
+    found["claim_at_once_s"] = _core.claim_time(transport, 0, -1)
+    transport.barrier()
+    return found
+
+
 def _calls(comm: Any) -> float:
     """Seconds of a product of which nothing is left but its calls, as all ranks make it at once."""
     from penstock import csr_array
@@ -165,7 +179,9 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     -------
     dict
         The same on all ranks: what `Network.of` takes, with `curves` ([bytes, seconds one way] of the pairs measured),
-        `ranks`, `comm` (its name) and `measured_at` (ISO 8601, UTC) besides. Rates in bytes per second.
+        `one_sided`, `ranks`, `comm` (its name) and `measured_at` (ISO 8601, UTC) besides. Rates in bytes per second.
+        `one_sided` (None with one rank) has `transport`, `gets` ([bytes, seconds] as `curves`), `claim_s` of the same
+        pairs (a fetch-and-add by one rank) and `claim_at_once_s` (by all ranks on one counter).
 
     Notes
     -----
@@ -183,12 +199,15 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     others = [r for r, n in enumerate(nodes) if n != nodes[0]]
     each = seconds / 2 / len(SIZES)
     curves: dict[str, Curve] = {}
+    pairs: dict[str, tuple[int, int]] = {}
     inside = Link(1e-7, 5e-8, 1e10, 1 << 20, 0.0, copied_by_ranks=True)
     if len(mates) > 1:
-        inside, curves["inside"] = _link(comm, first, mates[1], each, copied=True)
+        pairs["inside"] = (first, mates[1])
+        inside, curves["inside"] = _link(comm, *pairs["inside"], each, copied=True)
     outside = None
     if others:
-        outside, curves["outside"] = _link(comm, first, others[0], each, copied=False)
+        pairs["outside"] = (first, others[0])
+        outside, curves["outside"] = _link(comm, *pairs["outside"], each, copied=False)
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()
@@ -224,6 +243,7 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "threads": threads,
         "comm": comm.name,
         "curves": {k: [list(p) for p in c] for k, c in curves.items()},
+        "one_sided": _one_sided(comm, pairs, seconds / 4) if pairs else None,
         "measured_at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
     return comm.share(facts)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _empty_like, _hand_over
+from penstock._device_vectors import _empty_like, _hand_over, exported
 from penstock._place import as_place
 from penstock._place import device as device_place
 from penstock._products import _number, on_gpu, product_type
@@ -141,7 +141,8 @@ class GpuPart:
         boolean = semiring == "or_and"
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
         xs, ys = (
-            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v for v in (x, out)
+            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else exported(v)
+            for v in (x, out)
         )
         _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
         return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
@@ -178,7 +179,7 @@ class GpuPart:
             "starts_at_zero": not guess,
             "callback": None,
         }
-        result = _core.dist_gpu_cg(self._core, rhs, x, diagonal, options)
+        result = _core.dist_gpu_cg(self._core, exported(rhs), exported(x), diagonal, options)
         info = make_info(result, self)
         info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"
         return x, info

@@ -71,7 +71,9 @@ def matmul(
             f"stationary={stationary!r} is unknown: choose one of auto, {', '.join(ALGORITHMS)}"
         )
     if steal not in _STEAL:
-        raise ValueError(f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'")
+        raise ValueError(
+            f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
+        )
     if stationary == "summa" and _STEAL[steal] != "none":
         raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
     if stationary == "auto":

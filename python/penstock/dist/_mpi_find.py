@@ -186,7 +186,7 @@ def find() -> Mpi:
 
 
 def _sources() -> Path:
-    """The folder with mpi/plugin.c and penstock/comm/mpi_verbs.h: installed beside the package, or the source tree."""
+    """The folder with mpi/plugin.c and what it includes: installed beside the package, or the source tree."""
     for folder in (_PACKAGE / "_mpi_source", _PACKAGE.parent.parent / "src"):
         if (folder / "mpi" / "plugin.c").is_file():
             return folder
@@ -214,7 +214,8 @@ def plugin_file(mpi: Mpi) -> Path:
     source, real = _sources(), mpi.libmpi.resolve()
     parts = [real, real.stat().st_size, real.stat().st_mtime_ns]
     text = repr(parts).encode() + b"".join(
-        (source / name).read_bytes() for name in ("mpi/plugin.c", "penstock/comm/mpi_verbs.h")
+        (source / name).read_bytes()
+        for name in ("mpi/plugin.c", "mpi/windows.h", "penstock/comm/mpi_verbs.h")
     )
     name = f"mpi-{mpi.flavour}-{hashlib.sha256(text).hexdigest()[:16]}.so"
     return Path(folder).expanduser() / name

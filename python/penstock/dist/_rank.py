@@ -131,7 +131,10 @@ def main(words: list[str]) -> NoReturn:
 
     def forward(number: int, _: FrameType | Any) -> None:
         nonlocal told_to
-        done, status = os.waitpid(child, os.WNOHANG)
+        try:
+            done, status = os.waitpid(child, os.WNOHANG)
+        except ChildProcessError:  # main() has waited for it this moment, and says how it ended
+            return
         if done:  # it died before anybody told it to
             _ended(status, told_to)
         told_to = True

@@ -10,6 +10,7 @@ from penstock import _core
 from penstock._csr import csr_array as whole_array
 from penstock._products import is_sparse
 from penstock._structure import as_matrix
+from penstock.dist._agree import agreed
 from penstock.dist._load import _kind, generator_shape
 
 __all__ = ["tiles"]
@@ -64,13 +65,14 @@ class tiles:
 
         if comm is None:
             if not isinstance(source, csr_array):
-                raise TypeError("comm: the ranks are needed, ps.dist.world() or those of ps.dist.run")
+                raise TypeError(
+                    "comm: the ranks are needed, ps.dist.world() or those of ps.dist.run"
+                )
             comm = source.comm
-        sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
-        chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
-        how = (*sizes, chosen, transport)
-        kind = _source_kind(source)
-        facts = comm.collect((kind, _facts(source, kind), how))
+        kind, mine, how = agreed(
+            comm, lambda: _asked(source, comm, tile_rows, tile_cols, grid, transport)
+        )
+        facts = comm.collect((kind, mine, how))
         if len({f[2] for f in facts}) != 1:
             raise ValueError(
                 f"tile_rows, tile_cols, grid or transport differ between ranks: {[f[2] for f in facts]}"
@@ -222,6 +224,23 @@ class tiles:
             raise ValueError(f"there is no tile ({i}, {j}): there are {down} x {across}")
 
 
+def _asked(
+    source: Any,
+    comm: Any,
+    tile_rows: int | None,
+    tile_cols: int | None,
+    grid: tuple[int, int] | None,
+    transport: str,
+) -> tuple[str, Any, tuple[Any, ...]]:
+    """The kind of source, what must be the same on all ranks, and how the core is to cut."""
+    sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
+    chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
+    kind = _source_kind(source)
+    if kind == "dense":
+        _dense(source)
+    return kind, _facts(source, kind), (*sizes, chosen, transport)
+
+
 def _positive(n: int) -> int:
     if int(n) <= 0:
         raise ValueError(f"a tile has {n} rows or columns: give a positive number")
@@ -256,5 +275,7 @@ def _dense(a: np.ndarray) -> np.ndarray:
     if a.dtype == np.bool_:
         a = a.view(np.uint8) if a.flags.c_contiguous else a.astype(np.uint8)
     if a.dtype not in (np.float32, np.float64, np.uint8):
-        raise TypeError(f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype")
+        raise TypeError(
+            f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype"
+        )
     return np.ascontiguousarray(a)

@@ -49,6 +49,7 @@ void partition_rows(nb::module_&);
 void comm(nb::module_&);
 void comm_mpi(nb::module_&);
 void comm_measure(nb::module_&);
+void transport(nb::module_&);
 void dist_matrix(nb::module_&);
 void dist(nb::module_&);
 void dist_gpu(nb::module_&);

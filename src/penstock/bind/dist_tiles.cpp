@@ -230,7 +230,7 @@ nb::dict times_of(const TileTimes& t) {
   return d;
 }
 
-nb::tuple multiply(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
+nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
                    const std::string& semiring, std::int64_t memory, std::uint64_t seed) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
@@ -326,7 +326,7 @@ void dist_tiles(nb::module_& m) {
   m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"), arg("tile_cols"),
         arg("grid"), arg("transport"));
   m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"));
-  m.def("tiles_multiply", multiply, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
+  m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
         arg("memory"), arg("seed"));
 }
 

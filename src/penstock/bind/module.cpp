@@ -38,6 +38,7 @@ NB_MODULE(_core, m) {
   penstock::bind::comm(m);
   penstock::bind::comm_mpi(m);
   penstock::bind::comm_measure(m);
+  penstock::bind::transport(m);
   penstock::bind::dist_matrix(m);
   penstock::bind::dist(m);
   penstock::bind::dist_gpu(m);

@@ -89,7 +89,8 @@ class Comm {
   /// Messages between two ranks with one tag arrive in the order in which they were sent. Tags are 0 to 32767.
   virtual Request send(const void* data, std::int64_t bytes, int to, int tag) = 0;
   virtual Request receive(void* data, std::int64_t bytes, int from, int tag) = 0;
-  virtual void wait(std::span<Request> requests) = 0;  // leaves kNoRequest in each
+  /// Leaves kNoRequest in each. With none: returns at once, or throws where a rank has failed.
+  virtual void wait(std::span<Request> requests) = 0;
 
   // Exchanges by the means that MPI has. Collective over the ranks, also those without messages. At most one message a
   // pair of ranks and direction; both sides give the same bytes.

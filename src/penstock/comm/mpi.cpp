@@ -302,6 +302,7 @@ Request MpiComm::receive(void* data, std::int64_t bytes, int from, int tag) {
 }
 
 void MpiComm::wait(std::span<Request> requests) {
+  if (requests.empty()) return session_->look();
   const auto bytes = mpi().request_bytes;
   MpiRequests together(mpi(), static_cast<int>(requests.size()));
   std::vector<bool> coming(requests.size());

@@ -47,6 +47,10 @@ class MpiComm final : public Comm {
   std::unique_ptr<Comm> split(int color, int key) override;
   void fail(const std::string& why) noexcept override { session_->fail(why); }
 
+  /// A window over `bytes` of each rank, which MPI allocates and all may reach from now on; its owner retires it
+  /// (MpiWindows). Collective.
+  PenstockMpiHandle passive_window(std::int64_t bytes, void** memory);
+
   MpiSession& session() { return *session_; }
   const MpiSession& session() const { return *session_; }
 
@@ -63,6 +67,9 @@ class MpiComm final : public Comm {
   bool fits(std::span<const std::int64_t> offsets);
   /// Messages of any size, at most one a pair of ranks; those to this rank are copied. Empty ones do not travel.
   void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* what);
+  std::int64_t first_window_used() const;
+  void free_windows_before(std::int64_t number);  // collective
+  void keep_window(PenstockMpiHandle window, bool passive);
   void check_ready(int root, const char* what) const;
   Request slot();
 

@@ -97,8 +97,13 @@ void MpiLibrary::start() const {
 
 void MpiLibrary::finish() const {
   if (!running()) return;
-  if (!spoiled_) windows_.free_all([this](PenstockMpiHandle w) { verbs_->window_free(w); });
+  if (!spoiled_) windows_.free_all([this](const MpiWindows::Entry& w) { free_window(w); });
   if (started_here.exchange(false)) verbs_->finalize();
+}
+
+int MpiLibrary::free_window(const MpiWindows::Entry& window) const {
+  const int code = window.passive ? verbs_->window_unlock_all(window.window) : 0;
+  return code != 0 ? code : verbs_->window_free(window.window);
 }
 
 void MpiLibrary::end_job(int code) const noexcept {

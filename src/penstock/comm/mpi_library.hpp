@@ -27,6 +27,7 @@ class MpiLibrary {
   std::string name() const;       // "Open MPI 5.0.11", "MPICH 5.0.2"
   std::string flavour() const { return verbs_->flavour; }
   MpiWindows& windows() const { return windows_; }
+  int free_window(const MpiWindows::Entry& window) const;
   /// A rank has failed: finish() then leaves out what all ranks must do together.
   void spoil() const noexcept { spoiled_ = true; }
   /// Whether messages may lie in GPU memory, by what the library says of itself; asked after start().

@@ -98,6 +98,31 @@ std::vector<Message> tidy_messages(std::vector<Message> messages, int size, cons
   return messages;
 }
 
+std::int64_t MpiComm::first_window_used() const {
+  return session_->library().windows().first_used(number_, windows_);
+}
+
+void MpiComm::free_windows_before(std::int64_t number) {
+  session_->library().windows().free_before(number_, number, [&](const MpiWindows::Entry& w) {
+    session_->check(session_->library().free_window(w), "MPI_Win_free");
+  });
+}
+
+void MpiComm::keep_window(PenstockMpiHandle window, bool passive) {
+  session_->library().windows().add({window, number_, windows_++, passive});
+}
+
+PenstockMpiHandle MpiComm::passive_window(std::int64_t bytes, void** memory) {
+  std::int64_t first[1] = {first_window_used()};
+  all_reduce(first, Reduce::min);
+  free_windows_before(first[0]);
+  PenstockMpiHandle window = 0;
+  session_->check(mpi().window_allocate(bytes, inside_, memory, &window), "MPI_Win_allocate");
+  session_->check(mpi().window_lock_all(window), "MPI_Win_lock_all");
+  keep_window(window, true);
+  return window;
+}
+
 std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "put");
   receives = tidy_messages(std::move(receives), size_, "put");
@@ -109,12 +134,9 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
     end = bytes ? std::max(end, m.data + m.bytes) : m.data + m.bytes;
     bytes += m.bytes;
   }
-  auto& windows = session_->library().windows();
-  std::int64_t agreed[2] = {-static_cast<std::int64_t>(end - first != bytes),
-                            windows.first_used(number_, windows_)};
+  std::int64_t agreed[2] = {-static_cast<std::int64_t>(end - first != bytes), first_window_used()};
   all_reduce(agreed, Reduce::min);
-  windows.free_before(number_, agreed[1],
-                      [&](PenstockMpiHandle w) { session_->check(mpi().window_free(w), "MPI_Win_free"); });
+  free_windows_before(agreed[1]);
   const bool staged = agreed[0] != 0;
 
   auto made = std::make_unique<MpiPut>(session_, inside_, sends, receives);
@@ -122,7 +144,7 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
   session_->check(staged ? mpi().window_allocate(bytes, inside_, &memory, &made->window)
                          : mpi().window_create(first, bytes, inside_, &made->window),
                   "MPI_Win_create");
-  windows.add({made->window, number_, windows_++});
+  keep_window(made->window, false);
   if (staged) made->staged = static_cast<const std::byte*>(memory);
   made->offsets.resize(sends.size());
   std::vector<std::int64_t> mine(receives.size());

@@ -41,6 +41,12 @@ void MpiSession::ready() const {
   if (!library_.running()) throw Error(Errc::comm, "MPI has been finalized: its communicators are gone");
 }
 
+void MpiSession::look() {
+  ready();
+  poll_interrupt();
+  heed_failures();
+}
+
 void MpiSession::wait(void* requests, int n, const char* what) {
   until([&](int* done) { return verbs().test_all(requests, n, done); }, what);
 }
@@ -48,8 +54,7 @@ void MpiSession::wait(void* requests, int n, const char* what) {
 void MpiSession::Patience::next() {
   if (++turns_ <= session_.turns_before_yielding_) return;
   if (turns_ % kTurnsBetweenLooks == 0 || end_ == 0) {
-    poll_interrupt();
-    session_.heed_failures();
+    session_.look();
     const double time = now();
     if (end_ == 0) end_ = time + session_.timeout_;
     if (time > end_) {

@@ -41,6 +41,8 @@ class MpiSession {
 
   /// Throws if some rank has failed.
   void ready() const;
+  /// As ready(), after a look at what has come since; throws too where the user wants to stop.
+  void look();
   /// Until all of n requests are done; throws Error{comm} when a rank fails or the time is up. MPI is asked again and
   /// again for a moment, then the CPU is offered to others between questions: to ranks that share it, above all.
   void wait(void* requests, int n, const char* what);
@@ -55,6 +57,7 @@ class MpiSession {
   }
 
   void fail(const std::string& why) noexcept;
+  bool failed() const { return !failure_.empty(); }
   /// The rank that has told us that it failed; -1 while all is well, or where this one was first.
   int failed_rank() const { return failed_rank_; }
 

@@ -9,14 +9,20 @@
 extern "C" {
 #endif
 
-#define PENSTOCK_MPI_VERSION 1
+#define PENSTOCK_MPI_VERSION 2
 #define PENSTOCK_MPI_SYMBOL "penstock_mpi"
 
 /* An MPI_Comm, MPI_Group, MPI_Win or MPI_Datatype: an int or a pointer, as that MPI has it. */
 typedef intptr_t PenstockMpiHandle;
 
-enum { PENSTOCK_MPI_SUM = 0, PENSTOCK_MPI_MIN = 1, PENSTOCK_MPI_MAX = 2 };
-enum { PENSTOCK_MPI_DOUBLE = 0, PENSTOCK_MPI_INT64 = 1 };
+enum {
+  PENSTOCK_MPI_SUM = 0,
+  PENSTOCK_MPI_MIN = 1,
+  PENSTOCK_MPI_MAX = 2,
+  PENSTOCK_MPI_REPLACE = 3, /* these two in fetch_op() alone */
+  PENSTOCK_MPI_NO_OP = 4
+};
+enum { PENSTOCK_MPI_DOUBLE = 0, PENSTOCK_MPI_INT64 = 1, PENSTOCK_MPI_FLOAT = 2 };
 
 typedef struct PenstockMpiMessage {
   int rank;
@@ -101,6 +107,26 @@ typedef struct PenstockMpi {
   int (*put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window);
   int (*window_complete)(PenstockMpiHandle window);
   int (*window_test)(PenstockMpiHandle window, int* done);
+
+  /* Windows to which every rank may go from window_lock_all() to window_unlock_all(), which precedes window_free(). A
+     put, an accumulate and a compare_swap are done there after a flush; what carries a request here when that is done. */
+  int (*window_lock_all)(PenstockMpiHandle window);
+  int (*window_unlock_all)(PenstockMpiHandle window);
+  int (*window_sync)(PenstockMpiHandle window);
+  int (*window_flush)(int target, PenstockMpiHandle window);
+  int (*window_flush_all)(PenstockMpiHandle window);
+  int (*window_get)(void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window,
+                    void* request);
+  int (*window_put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window,
+                    void* request);
+  /* Words of 64 bits: writes `value` + what is there (or `value`, or nothing), and gives what was there before. */
+  int (*fetch_op)(const int64_t* value, int64_t* before, int op, int target, int64_t offset,
+                  PenstockMpiHandle window, void* request);
+  int (*compare_swap)(const int64_t* desired, const int64_t* expected, int64_t* before, int target,
+                      int64_t offset, PenstockMpiHandle window);
+  /* Sums n numbers of `type` into those there. */
+  int (*accumulate)(const void* values, int n, int type, int target, int64_t offset,
+                    PenstockMpiHandle window);
 } PenstockMpi;
 
 /* The plugin's only symbol. */

@@ -14,8 +14,9 @@ class MpiWindows {
  public:
   struct Entry {
     PenstockMpiHandle window;
-    std::int64_t comm;    // whose, by a number that this process gave it
-    std::int64_t number;  // among those of its communicator: the same on all ranks
+    std::int64_t comm;     // whose, by a number that this process gave it
+    std::int64_t number;   // among those of its communicator: the same on all ranks
+    bool passive = false;  // locked for all since it was made
     bool used = true;
   };
 
@@ -34,13 +35,13 @@ class MpiWindows {
   void free_before(std::int64_t comm, std::int64_t number, F&& free) {
     std::erase_if(all_, [&](const Entry& e) {
       const bool gone = e.comm == comm && e.number < number;
-      if (gone) free(e.window);
+      if (gone) free(e);
       return gone;
     });
   }
   template <class F>
   void free_all(F&& free) {
-    for (const auto& e : all_) free(e.window);
+    for (const auto& e : all_) free(e);
     all_.clear();
   }
 

@@ -56,8 +56,8 @@ void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
                                           std::int64_t arena_bytes) {
   require(comm != nullptr, "a transport needs a Comm");
-  require(kind == "auto" || kind == "local",
-          [&] { return "transport '" + std::string(kind) + "' is not one of auto, local"; });
+  require(kind == "auto" || kind == "local" || kind == "mpi_rma",
+          [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
   require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
   // Checks of offsets are made where a verb is called, by the size here: it must be that of every rank.
   std::array<std::int64_t, 2> least_most{arena_bytes, -arena_bytes};
@@ -67,7 +67,8 @@ std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr
            " bytes: they must be equal on all ranks";
   });
   const auto bytes = (arena_bytes + kWord - 1) / kWord * kWord;
-  return make_local_transport(std::move(comm), bytes);
+  const bool local = kind == "local" || (kind == "auto" && comm->one_process());
+  return local ? make_local_transport(std::move(comm), bytes) : make_mpi_transport(std::move(comm), bytes);
 }
 
 }  // namespace penstock

@@ -41,7 +41,8 @@ class Transport {
   /// Whether it is done; then as after wait().
   virtual bool test(Ticket ticket) = 0;
 
-  // Words of 8 bytes, aligned, which these alone touch: atomic among all ranks.
+  // Words of 8 bytes, aligned, which these alone touch: atomic among all ranks. While several ranks may change a word, they
+  // do it by one of fetch_add, compare_swap and store: MPI promises nothing for a mixture (load is always well).
   /// Adds and returns what was there before.
   virtual std::int64_t fetch_add(RemotePtr counter, std::int64_t value) = 0;
   /// Writes `desired` where `expected` stands, and returns what was there before.
@@ -62,6 +63,8 @@ class Transport {
 /// Collective, the same arguments on all ranks. `kind`: "local" (ranks are threads of one process), "mpi_rma" (MPI's
 /// passive-target windows) or "auto" (whichever the ranks can). `arena_bytes` on each rank. Throws
 /// Error{invalid_argument} for other kinds and negative sizes, Error{not_accessible} where the ranks cannot do the kind.
+/// Under MPI, windows are freed by all ranks together: the memory of a transport that is gone goes when the next one is
+/// made, or at the end.
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
                                           std::int64_t arena_bytes);
 

@@ -15,5 +15,6 @@ void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
 
 // Collective.
 std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
+std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
 
 }  // namespace penstock

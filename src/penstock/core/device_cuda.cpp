@@ -182,6 +182,7 @@ double seconds(Event from, Event to) {
   return static_cast<double>(ms) * 1e-3;
 }
 void copy_async(void* dst, const void* src, std::int64_t n, Stream s) {
+  const UseDevice use(s.where);  // memory of a pool is copied to pageable memory under its own GPU alone
   check(cudaMemcpyAsync(dst, src, static_cast<std::size_t>(n), cudaMemcpyDefault, native(s)));
 }
 void fill_async(void* first, int byte, std::int64_t n, Stream s) {

@@ -35,11 +35,14 @@ class Work {
     for (std::int64_t n = 0; n < std::ssize(plan.products); ++n) {
       const auto& p = plan.products[static_cast<std::size_t>(n)];
       if (p.owner == me_) order_.push_back(n);
-      else if (steal_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+      else if (steal_ == Steal::locality &&
+               (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
         near.push_back(n);
     }
     // Ranks begin to rob at different places; what follows one another shares a tile.
-    if (!near.empty()) std::rotate(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(random() % near.size()), near.end());
+    if (!near.empty())
+      std::rotate(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(random() % near.size()),
+                  near.end());
     order_.insert(order_.end(), near.begin(), near.end());
   }
 
@@ -106,11 +109,13 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
 
   std::int64_t missing = 0;  // products that this rank's tiles of C still wait for
   for (const auto& p : plan.products) missing += c.owner(p.i, p.j) == me;
-  const auto take = [&](std::int64_t number, std::int64_t products, const std::byte* piece, std::int64_t bytes) {
+  const auto take = [&](std::int64_t number, std::int64_t products, const std::byte* piece,
+                        std::int64_t bytes) {
     sums.sum(number / c.across(), number % c.across()).add_piece(piece, bytes);
     missing -= products;
     if (missing < 0)
-      throw Error(Errc::comm, "rank " + std::to_string(me) + " was sent more products of its tiles than there are");
+      throw Error(Errc::comm,
+                  "rank " + std::to_string(me) + " was sent more products of its tiles than there are");
   };
   TileMail mail(comm, a.make_transport(),
                 {options.piece_bytes, options.pieces, options.steal == Steal::none ? 0 : plan.turns()}, take);
@@ -120,7 +125,8 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   Partial partial;
   const auto flush = [&] {
     if (partial.sum)
-      mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products, *partial.sum);
+      mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products,
+                *partial.sum);
     partial = {};
   };
   const auto sum_of = [&](const TileProduct& p) -> TileSum& {
@@ -173,10 +179,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
       "other ranks' parts of its tiles");
   times.accumulation += mail.looking() - looked;
   times.imbalance = clock.lap() - (mail.looking() - looked);
-  double placing = 0;
-  auto result = sums.finish(placing);
-  times.accumulation += placing;
-  times.imbalance = std::max(0.0, times.imbalance + clock.lap() - placing);
+  auto result = sums.finish(times.accumulation, times.imbalance);
   times.sent = mail.sent(), times.received = mail.received();
   times.seconds = whole.lap();
   return {std::move(result), std::move(prepared.plan), times};

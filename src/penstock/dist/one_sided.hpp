@@ -31,14 +31,15 @@ struct TileMultiplyOptions {
 /// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.
 struct TileTimes {
   double seconds = 0;
-  double prepare = 0;        // plan, counts, arenas
-  double compute = 0;        // products of tiles, with the sums that they go to
-  double communication = 0;  // claims, gets started and waited for; SUMMA: broadcasts, and so also the wait for others
-  double accumulation = 0;   // results sent to their owners, taken in, put in place
-  double imbalance = 0;      // waiting for others at the end
-  std::int64_t own = 0, stolen = 0;            // products
+  double prepare = 0;  // plan, counts, arenas
+  double compute = 0;  // products of tiles, with the sums that they go to
+  double communication =
+      0;  // claims, gets started and waited for; SUMMA: broadcasts, and so also the wait for others
+  double accumulation = 0;                           // results sent to their owners, taken in, put in place
+  double imbalance = 0;                              // waiting for others at the end
+  std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
-  double flops = 0;                            // that this rank did, by the plan
+  double flops = 0;                                  // that this rank did, by the plan
 };
 
 struct TileResult {
@@ -69,8 +70,8 @@ class TileSums {
   TileSums(const TilePlan& plan, const TileMatrix& a);
   /// Of an own tile.
   TileSum& sum(std::int64_t i, std::int64_t j);
-  /// Collective: all tiles in place, seen by all. Seconds of it that were work go to `accumulation`.
-  TileMatrix finish(double& accumulation);
+  /// Collective: all tiles in place, seen by all. Adds the seconds of work and those of waiting for other ranks.
+  TileMatrix finish(double& accumulation, double& waiting);
 
  private:
   const TilePlan* plan_;

@@ -51,15 +51,18 @@ std::int64_t MultiplyPlan::turns() const {
 void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
   require(a.sparse, "the left factor has sparse tiles");
   require(a.cols == b.rows, [&] {
-    return "A has shape " + times(a.rows, a.cols) + ", B has " + times(b.rows, b.cols) + ": A's columns are B's rows";
+    return "A has shape " + times(a.rows, a.cols) + ", B has " + times(b.rows, b.cols) +
+           ": A's columns are B's rows";
   });
   require(a.tile_cols == b.tile_rows, [&] {
-    return "tiles of A have " + std::to_string(a.tile_cols) + " columns, tiles of B " + std::to_string(b.tile_rows) +
+    return "tiles of A have " + std::to_string(a.tile_cols) + " columns, tiles of B " +
+           std::to_string(b.tile_rows) +
            " rows: cut both with the same size there (tile_rows=" + std::to_string(a.tile_cols) + " for B)";
   });
   require(a.grid.ranks() == b.grid.ranks() && b.grid.ranks() == c.grid.ranks(), [&] {
-    return "the grids are of " + std::to_string(a.grid.ranks()) + ", " + std::to_string(b.grid.ranks()) + " and " +
-           std::to_string(c.grid.ranks()) + " ranks: all matrices of a product are on the same ranks";
+    return "the grids are of " + std::to_string(a.grid.ranks()) + ", " + std::to_string(b.grid.ranks()) +
+           " and " + std::to_string(c.grid.ranks()) +
+           " ranks: all matrices of a product are on the same ranks";
   });
   require(c.rows == a.rows && c.cols == b.cols && c.tile_rows == a.tile_rows && c.tile_cols == b.tile_cols &&
               c.sparse == b.sparse,
@@ -90,9 +93,7 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     TileProduct p{.i = static_cast<std::int32_t>(i),
                   .k = static_cast<std::int32_t>(k),
                   .j = static_cast<std::int32_t>(j)};
-    p.owner = kept == Stationary::a   ? a.owner(i, k)
-              : kept == Stationary::b ? b.owner(k, j)
-                                      : c.owner(i, j);
+    p.owner = kept == Stationary::a ? a.owner(i, k) : kept == Stationary::b ? b.owner(k, j) : c.owner(i, j);
     const auto& ct = c.at(i, j);
     auto entries = static_cast<double>(ct.rows) * static_cast<double>(ct.cols);
     if (b.sparse) {
@@ -146,9 +147,10 @@ std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c) {
 }
 
 std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) {
-  std::string out = "stationary " + std::string(name(plan.kept)) + ": " + std::to_string(plan.products.size()) +
-                    " products of " + std::to_string(plan.m) + " x " + std::to_string(plan.k) + " tiles by " +
-                    std::to_string(plan.k) + " x " + std::to_string(plan.n) + ", " + std::to_string(plan.skipped) +
+  std::string out = "stationary " + std::string(name(plan.kept)) + ": " +
+                    std::to_string(plan.products.size()) + " products of " + std::to_string(plan.m) + " x " +
+                    std::to_string(plan.k) + " tiles by " + std::to_string(plan.k) + " x " +
+                    std::to_string(plan.n) + ", " + std::to_string(plan.skipped) +
                     " left out for want of entries\n";
   out += "  rank  products     fetched MB        sent MB    received MB        GFLOP\n";
   const auto all = loads(plan, c);
@@ -167,8 +169,8 @@ std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) 
   out += "     i     k     j  owner   fetched bytes      sent bytes        flops\n";
   for (std::int64_t n = 0; n < std::min(most, std::ssize(plan.products)); ++n) {
     const auto& p = plan.products[static_cast<std::size_t>(n)];
-    out += line("%6d%6d%6d %6d %15lld %15lld %12.4g\n", p.i, p.k, p.j, p.owner, static_cast<long long>(p.fetched),
-                static_cast<long long>(p.sent), p.flops);
+    out += line("%6d%6d%6d %6d %15lld %15lld %12.4g\n", p.i, p.k, p.j, p.owner,
+                static_cast<long long>(p.fetched), static_cast<long long>(p.sent), p.flops);
   }
   if (std::ssize(plan.products) > most)
     out += "  ... " + std::to_string(std::ssize(plan.products) - most) + " more products\n";

@@ -33,10 +33,11 @@ struct ProductCount {
 
 struct MultiplyPlan {
   Stationary kept = Stationary::c;
-  std::int64_t m = 0, k = 0, n = 0;    // tiles
-  std::vector<TileProduct> products;   // by stationary tile; within one, in the order in which its owner works
-  std::vector<std::int64_t> groups{0};  // where each stationary tile's products begin, and the end; none is empty
-  std::int64_t skipped = 0;            // products left out: a factor has no entries
+  std::int64_t m = 0, k = 0, n = 0;   // tiles
+  std::vector<TileProduct> products;  // by stationary tile; within one, in the order in which its owner works
+  std::vector<std::int64_t> groups{
+      0};                    // where each stationary tile's products begin, and the end; none is empty
+  std::int64_t skipped = 0;  // products left out: a factor has no entries
   int ranks = 1;
 
   std::int64_t turns() const;  // the most products that a rank has
@@ -44,7 +45,8 @@ struct MultiplyPlan {
 
 /// The load of a rank under a plan, before anything is stolen.
 struct PlanLoad {
-  std::int64_t products = 0, fetched = 0, sent = 0, received = 0;  // received: results of others, to be added up
+  std::int64_t products = 0, fetched = 0, sent = 0,
+               received = 0;  // received: results of others, to be added up
   double flops = 0;
 };
 

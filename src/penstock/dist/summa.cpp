@@ -1,11 +1,9 @@
-#include <cstring>
-
 #include "penstock/dist/one_sided.hpp"
 
 namespace penstock {
 
 TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
-  LapClock clock;
+  LapClock clock, whole;
   TileTimes times;
   auto how = options;
   how.kept = Stationary::c;
@@ -19,7 +17,7 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   TileSums sums(plan, a);
   times.prepare = clock.lap();
 
-  /// The tile on all ranks of a row or column of the grid.
+  // The tile on all ranks of a row or column of the grid.
   const auto spread = [&](Comm& ranks, TileMatrix& from, std::int64_t i, std::int64_t j, int root,
                           std::shared_ptr<void>& memory) -> TileView {
     const auto& tile = from.map().at(i, j);
@@ -44,7 +42,8 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
         as[s] = spread(*along_row, a, i, k, static_cast<int>(k % grid.cols), memory[s]);
     for (std::int64_t j = col; j < n; j += grid.cols)
       if (const auto s = static_cast<std::size_t>(j); bm.at(k, j).nnz > 0)
-        bs[s] = spread(*along_col, b, k, j, static_cast<int>(k % grid.rows), memory[static_cast<std::size_t>(m) + s]);
+        bs[s] = spread(*along_col, b, k, j, static_cast<int>(k % grid.rows),
+                       memory[static_cast<std::size_t>(m) + s]);
     times.communication += clock.lap();
     for (std::int64_t i = row; i < m; i += grid.rows)
       for (std::int64_t j = col; j < n; j += grid.cols) {
@@ -57,9 +56,8 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   }
   for (const auto& p : plan.plan.products)
     if (p.owner == comm->rank()) times.flops += p.flops;
-  auto c = sums.finish(times.accumulation);
-  times.imbalance = std::max(0.0, clock.lap() - times.accumulation);
-  times.seconds = times.prepare + times.communication + times.compute + times.accumulation + times.imbalance;
+  auto c = sums.finish(times.accumulation, times.imbalance);
+  times.seconds = whole.lap();
   return {std::move(c), std::move(plan.plan), times};
 }
 

@@ -55,8 +55,8 @@ void TileMail::send(int owner, std::int64_t number, std::int64_t products, TileS
     write(to + kHead);
     transport_->store({me, state_at(place)}, kTaken);
     const auto turn = transport_->fetch_add({owner, tail_}, 1);
-    const auto word = ((std::int64_t{me} + 1) << (kPlaceBits + kBytesBits)) | (std::int64_t{place} << kBytesBits) |
-                      (kHead + bytes);
+    const auto word = ((std::int64_t{me} + 1) << (kPlaceBits + kBytesBits)) |
+                      (std::int64_t{place} << kBytesBits) | (kHead + bytes);
     transport_->store({owner, queue_ + turn % words_ * 8}, word);
     sent_ += bytes;
   });

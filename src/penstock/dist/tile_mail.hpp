@@ -19,7 +19,8 @@ class TileMail {
     std::int64_t counters = 0;  // words of the arena for whoever claims work
   };
   /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
-  using Take = std::function<void(std::int64_t number, std::int64_t products, const std::byte*, std::int64_t bytes)>;
+  using Take =
+      std::function<void(std::int64_t number, std::int64_t products, const std::byte*, std::int64_t bytes)>;
   TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take);
 
   /// Sends a sum of `products` products of tile `number` to its owner.

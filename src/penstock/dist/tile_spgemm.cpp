@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kHead = 24;          // of a piece: first row, rows, entries
-constexpr std::int64_t kGrain = 1024;       // rows of a task of a merge
+constexpr std::int64_t kHead = 24;     // of a piece: first row, rows, entries
+constexpr std::int64_t kGrain = 1024;  // rows of a task of a merge
 std::int64_t padded(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// Rows [first, first + entries.rows) of a tile; columns ascend in each.
@@ -23,7 +23,9 @@ struct Rows {
   std::int64_t last() const { return first + entries.rows; }
   std::int64_t size() const { return entries.nnz() + entries.rows; }
   Offset begin(std::int64_t r) const { return first <= r && r < last() ? entries.indptr.data[r - first] : 0; }
-  Offset end(std::int64_t r) const { return first <= r && r < last() ? entries.indptr.data[r - first + 1] : 0; }
+  Offset end(std::int64_t r) const {
+    return first <= r && r < last() ? entries.indptr.data[r - first + 1] : 0;
+  }
 };
 
 template <class S, class P>
@@ -55,7 +57,8 @@ Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
       auto i = x.begin(first + r), j = y.begin(first + r);
       const auto iend = x.end(first + r), jend = y.end(first + r);
       for (auto n = indptr.data[r]; n < indptr.data[r + 1]; ++n) {
-        const bool left = i < iend && (j == jend || xi[i] <= yi[j]), right = j < jend && (i == iend || yi[j] <= xi[i]);
+        const bool left = i < iend && (j == jend || xi[i] <= yi[j]),
+                   right = j < jend && (i == iend || yi[j] <= xi[i]);
         indices.data[n] = left ? xi[i] : yi[j];
         if constexpr (!is_pattern<P>)
           values.data[n] = left && right ? S::add(x.entries.values.data[i], y.entries.values.data[j])
@@ -79,7 +82,10 @@ class SparseSum final : public TileSum {
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto left = csr_of<VA>(a.data, a.tile);
-    CsrView<T> factor{.rows = left.rows, .cols = left.cols, .indptr = left.indptr, .indices = left.indices,
+    CsrView<T> factor{.rows = left.rows,
+                      .cols = left.cols,
+                      .indptr = left.indptr,
+                      .indices = left.indices,
                       .count = left.count};
     if constexpr (std::same_as<VA, T>) factor.values = left.values;
     push({0, spgemm<S, VB>(factor, csr_of<VB>(b.data, b.tile))});
@@ -106,7 +112,8 @@ class SparseSum final : public TileSum {
         count = 1;
         n = (most - kHead - 16 - 8) / (4 + value_bytes<P>);
       }
-      piece(bytes_of(count, n), [&](std::byte* to) { write(to, row, count, e, n); }, e + n == nnz);
+      piece(
+          bytes_of(count, n), [&](std::byte* to) { write(to, row, count, e, n); }, e + n == nnz);
       e += n;
     } while (e < nnz);
   }
@@ -118,8 +125,11 @@ class SparseSum final : public TileSum {
     const auto memory = allocate<std::byte>(bytes - kHead);
     std::memcpy(memory.data, piece + kHead, static_cast<std::size_t>(bytes - kHead));
     const auto view = csr_of<P>(memory.data, {.rows = head[1], .cols = tile_.cols, .nnz = head[2]});
-    Csr<P> entries{head[1], tile_.cols, {view.indptr, head[1] + 1, {}, memory.owner},
-                   {view.indices, head[2], {}, memory.owner}, {}};
+    Csr<P> entries{head[1],
+                   tile_.cols,
+                   {view.indptr, head[1] + 1, {}, memory.owner},
+                   {view.indices, head[2], {}, memory.owner},
+                   {}};
     if constexpr (!is_pattern<P>) entries.values = {view.values, head[2], {}, memory.owner};
     push({head[0], std::move(entries)});
   }
@@ -141,7 +151,8 @@ class SparseSum final : public TileSum {
       for (std::int64_t r = 0; r <= tile_.rows; ++r)
         indptr[r] = r < sum.first ? 0 : sum.entries.indptr.data[std::min(r - sum.first, sum.entries.rows)];
       std::copy_n(sum.entries.indices.data, whole.nnz, const_cast<Index*>(to.indices));
-      if constexpr (!is_pattern<P>) std::copy_n(sum.entries.values.data, whole.nnz, const_cast<P*>(to.values));
+      if constexpr (!is_pattern<P>)
+        std::copy_n(sum.entries.values.data, whole.nnz, const_cast<P*>(to.values));
     }
     sums_.clear();
   }
@@ -199,7 +210,7 @@ class Spgemm final : public LocalProduct {
 }  // namespace
 
 std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a, TileValue b) {
-#define X(NAME, S, VA, VB)                                                           \
+#define X(NAME, S, VA, VB)                                                \
   if (semiring == NAME && a == tile_value<VA>() && b == tile_value<VB>()) \
     return std::make_unique<Spgemm<S, VA, VB>>();
   X("plus_times", PlusTimes<double>, One, One)
@@ -216,14 +227,16 @@ std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue 
   return nullptr;
 }
 
-std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b, bool b_sparse) {
+std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
+                                            bool b_sparse) {
   if (auto found = b_sparse ? local_spgemm(semiring, a, b) : local_spmm(semiring, a, b)) return found;
   static constexpr const char* kValues[] = {"bool (a pattern)", "uint8", "float32", "float64"};
-  throw Error(Errc::not_compiled,
-              "no product of tiles over " + std::string(semiring) + " of A in " + kValues[static_cast<int>(a)] +
-                  " and " + (b_sparse ? "sparse" : "dense") + " B in " + kValues[static_cast<int>(b)] +
-                  ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), "
-                  "min_plus with one of them, and or_and of patterns with patterns or uint8");
+  throw Error(
+      Errc::not_compiled,
+      "no product of tiles over " + std::string(semiring) + " of A in " + kValues[static_cast<int>(a)] +
+          " and " + (b_sparse ? "sparse" : "dense") + " B in " + kValues[static_cast<int>(b)] +
+          ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), "
+          "min_plus with one of them, and or_and of patterns with patterns or uint8");
 }
 
 }  // namespace penstock

@@ -50,15 +50,17 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   const Need mine{bytes - have, bytes, have, entries, products};
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
-  const auto worst = std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
+  const auto worst =
+      std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
   if (worst->lacks <= 0) return;
-  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " + megabytes(worst->bytes) +
-                     " for its tiles of C";
+  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " +
+                     megabytes(worst->bytes) + " for its tiles of C";
   if (c.sparse)
     what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
             std::to_string(std::llround(worst->products)) + " products, while they are merged)";
-  throw Error(Errc::out_of_memory, what + ", and has " + megabytes(worst->have) +
-                                       ": use more ranks, multiply by some columns of B at a time, or raise memory=");
+  throw Error(Errc::out_of_memory,
+              what + ", and has " + megabytes(worst->have) +
+                  ": use more ranks, multiply by some columns of B at a time, or raise memory=");
 }
 
 }  // namespace
@@ -97,24 +99,26 @@ TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
   return *sum;
 }
 
-TileMatrix TileSums::finish(double& accumulation) {
+TileMatrix TileSums::finish(double& accumulation, double& waiting) {
+  LapClock clock;
+  auto map = plan_->c;
+  if (!dense_)
+    for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
+  accumulation += clock.lap();
+  comm_->barrier();
+  waiting += clock.lap();
   if (dense_) {
     dense_->transport()->barrier();
     return std::move(*dense_);
   }
-  LapClock clock;
-  auto map = plan_->c;
-  for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
-  accumulation += clock.lap();
-  return TileMatrix(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
-    clock.lap();
+  TileMatrix c(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
     const auto at = sums_.find(map.number(i, j));
-    if (at != sums_.end()) {
-      at->second->take(blob);
-      sums_.erase(at);
-    }
-    accumulation += clock.lap();
+    if (at == sums_.end()) return;
+    at->second->take(blob);
+    sums_.erase(at);
   });
+  accumulation += clock.lap();
+  return c;
 }
 
 }  // namespace penstock

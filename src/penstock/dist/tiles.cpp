@@ -57,26 +57,30 @@ Offset TileMap::nnz() const {
 std::string TileMap::text() const {
   Offset most = 0;
   for (const auto& t : tiles) most = std::max(most, t.nnz);
-  const auto times = [](std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); };
+  const auto times = [](std::int64_t a, std::int64_t b) {
+    return std::to_string(a) + " x " + std::to_string(b);
+  };
   std::string out = times(rows, cols) + (sparse ? " sparse, " : " dense, ") + std::to_string(tiles.size()) +
                     " tiles (" + times(down(), across()) + ") of at most " + times(tile_rows, tile_cols) +
                     " on a grid of " + times(grid.rows, grid.cols) + " ranks";
   if (const auto all = nnz(); sparse && all > 0)
-    out += ", " + std::to_string(all) + " entries, the fullest tile " +
-           short_text(static_cast<double>(most) * static_cast<double>(tiles.size()) / static_cast<double>(all)) +
-           " times the mean";
+    out +=
+        ", " + std::to_string(all) + " entries, the fullest tile " +
+        short_text(static_cast<double>(most) * static_cast<double>(tiles.size()) / static_cast<double>(all)) +
+        " times the mean";
   return out;
 }
 
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                  ProcessGrid grid, TileValue value, bool sparse) {
-  require(rows >= 0 && cols >= 0, "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
-  require(grid.rows > 0 && grid.cols > 0,
-          "tiles: a process grid of " + std::to_string(grid.rows) + " x " + std::to_string(grid.cols) + " has no ranks");
+  require(rows >= 0 && cols >= 0,
+          "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
+  require(grid.rows > 0 && grid.cols > 0, "tiles: a process grid of " + std::to_string(grid.rows) + " x " +
+                                              std::to_string(grid.cols) + " has no ranks");
   const std::int64_t each_way = std::lcm<std::int64_t>(grid.rows, grid.cols);
   const auto chosen = [&](std::int64_t size, std::int64_t wish) {
-    return std::max<std::int64_t>(1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1))
-                                              : (size + each_way - 1) / each_way);
+    return std::max<std::int64_t>(
+        1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + each_way - 1) / each_way);
   };
   TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
   map.tile_rows = chosen(rows, tile_rows), map.tile_cols = chosen(cols, tile_cols);
@@ -118,16 +122,18 @@ void write_csr(const CsrView<V>& from, std::byte* blob) {
   auto* at = blob + (from.rows + 1) * 8;
   if (n > 0) std::memcpy(at, from.indices + first, static_cast<std::size_t>(n) * 4);
   if constexpr (!is_pattern<V>)
-    if (n > 0) std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
+    if (n > 0)
+      std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
 }
 
-#define X(V)                                                                 \
-  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&);            \
+#define X(V)                                                      \
+  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&); \
   template void write_csr<V>(const CsrView<V>&, std::byte*);
-X(One) X(float) X(double)
+X(One)
+X(float) X(double)
 #undef X
 
-MakeTransport transport_of_kind(std::string kind) {
+    MakeTransport transport_of_kind(std::string kind) {
   return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
     return make_transport(kind, std::move(comm), bytes);
   };
@@ -150,7 +156,8 @@ TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport ma
     : comm_(std::move(comm)), map_(std::move(map)), make_(std::move(make)) {
   require(map_.grid.ranks() == comm_->size(), [&] {
     return "tiles: the grid of " + std::to_string(map_.grid.rows) + " x " + std::to_string(map_.grid.cols) +
-           " is of " + std::to_string(map_.grid.ranks()) + " ranks, but there are " + std::to_string(comm_->size());
+           " is of " + std::to_string(map_.grid.ranks()) + " ranks, but there are " +
+           std::to_string(comm_->size());
   });
   lay_out(fill);
 }

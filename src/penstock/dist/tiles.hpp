@@ -146,20 +146,23 @@ class TileMatrix {
   std::shared_ptr<Transport> transport_;
   void lay_out(const Fill& fill);  // shares the entries of own tiles, makes the arena
 
-  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_;  // fetched tiles that someone may still hold
+  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>>
+      held_;  // fetched tiles that someone may still hold
 };
 
 /// Cuts the tiles of this rank out of a matrix that every rank has (or maps).
 template <class V>
 TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileMap map, MakeTransport make);
 /// The same of a dense matrix, row-major, map.value's type.
-TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map, MakeTransport make);
+TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map,
+                          MakeTransport make);
 /// From entries anywhere: this rank has `part`, whose rows are row_ids and whose columns col_ids (of the whole matrix).
 /// Every entry is on one rank. Collective.
 template <class V>
 TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V>>& parts,
                          const std::vector<std::vector<GlobalIndex>>& row_ids,
-                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map, MakeTransport make);
+                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map,
+                         MakeTransport make);
 /// From a matrix shared out in any way. Collective.
 template <class V>
 TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make);

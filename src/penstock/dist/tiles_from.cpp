@@ -52,7 +52,9 @@ template <class V>
 TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileMap map, MakeTransport make) {
   const auto me = comm->rank();
   const auto mine = [&](std::int64_t i, std::int64_t j) { return map.owner(i, j) == me; };
-  const auto row_is_mine = [&](std::int64_t i) { return static_cast<int>(i % map.grid.rows) == me / map.grid.cols; };
+  const auto row_is_mine = [&](std::int64_t i) {
+    return static_cast<int>(i % map.grid.rows) == me / map.grid.cols;
+  };
   for (std::int64_t i = 0; i < map.down(); ++i)
     if (row_is_mine(i))
       walk(whole, map, i, [&](std::int64_t j, std::int64_t, Offset) {
@@ -89,10 +91,12 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
   return out;
 }
 
-TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map, MakeTransport make) {
+TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map,
+                          MakeTransport make) {
   const auto size = bytes_of(map.value), step = map.cols * size;
   const auto copy = map;
-  return {std::move(comm), std::move(map), std::move(make), [&](std::int64_t i, std::int64_t j, std::byte* to) {
+  return {std::move(comm), std::move(map), std::move(make),
+          [&](std::int64_t i, std::int64_t j, std::byte* to) {
             const auto& t = copy.at(i, j);
             const auto* from = whole + i * copy.tile_rows * step + j * copy.tile_cols * size;
             for (std::int64_t r = 0; r < t.rows; ++r)
@@ -103,7 +107,8 @@ TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, Ti
 template <class V>
 TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V>>& parts,
                          const std::vector<std::vector<GlobalIndex>>& row_ids,
-                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map, MakeTransport make) {
+                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map,
+                         MakeTransport make) {
   using E = Entry<V>;
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(E));
   const auto ranks = static_cast<std::size_t>(comm->size());
@@ -111,7 +116,8 @@ TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V
     for (std::size_t p = 0; p < parts.size(); ++p)
       for (std::int64_t r = 0; r < parts[p].rows; ++r) {
         const auto row = row_ids[p][static_cast<std::size_t>(r)];
-        for (auto e = parts[p].indptr[r] - parts[p].first_nnz; e < parts[p].indptr[r + 1] - parts[p].first_nnz; ++e) {
+        for (auto e = parts[p].indptr[r] - parts[p].first_nnz;
+             e < parts[p].indptr[r + 1] - parts[p].first_nnz; ++e) {
           const auto col = col_ids[p][static_cast<std::size_t>(parts[p].indices[e])];
           const auto i = row / map.tile_rows, j = col / map.tile_cols;
           E entry{};
@@ -123,7 +129,8 @@ TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V
         }
       }
   };
-  std::vector<std::int64_t> counts(ranks), come(ranks), sends(ranks + 1), receives(ranks + 1), ones(ranks + 1);
+  std::vector<std::int64_t> counts(ranks), come(ranks), sends(ranks + 1), receives(ranks + 1),
+      ones(ranks + 1);
   each([&](std::size_t to, const E&) { counts[to] += kSize; });
   std::partial_sum(counts.begin(), counts.end(), sends.begin() + 1);
   for (std::size_t r = 0; r <= ranks; ++r) ones[r] = static_cast<std::int64_t>(r) * 8;
@@ -144,7 +151,8 @@ TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V
     return std::tie(a.tile, a.row, a.col) < std::tie(b.tile, b.row, b.col);
   });
   const auto copy = map;
-  return {std::move(comm), std::move(map), std::move(make), [&](std::int64_t i, std::int64_t j, std::byte* data) {
+  return {std::move(comm), std::move(map), std::move(make),
+          [&](std::int64_t i, std::int64_t j, std::byte* data) {
             auto tile = copy.at(i, j);
             const Blob<V> blob(data, tile);
             auto e = std::lower_bound(here.begin(), here.end(), copy.number(i, j),
@@ -168,13 +176,15 @@ std::vector<GlobalIndex> ghost_ids(Comm& comm, const CommPlan& plan, const Owner
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<std::int64_t> sends(ranks + 1), receives(ranks + 1);
   for (std::size_t n = 0; n < plan.send_ranks.size(); ++n)
-    sends[static_cast<std::size_t>(plan.send_ranks[n]) + 1] = 8 * (plan.send_offsets[n + 1] - plan.send_offsets[n]);
+    sends[static_cast<std::size_t>(plan.send_ranks[n]) + 1] =
+        8 * (plan.send_offsets[n + 1] - plan.send_offsets[n]);
   for (std::size_t n = 0; n < plan.receive_ranks.size(); ++n)
     receives[static_cast<std::size_t>(plan.receive_ranks[n]) + 1] =
         8 * (plan.receive_offsets[n + 1] - plan.receive_offsets[n]);
   std::partial_sum(sends.begin(), sends.end(), sends.begin());
   std::partial_sum(receives.begin(), receives.end(), receives.begin());
-  std::vector<GlobalIndex> out(static_cast<std::size_t>(plan.sent())), in(static_cast<std::size_t>(plan.ghosts()));
+  std::vector<GlobalIndex> out(static_cast<std::size_t>(plan.sent())),
+      in(static_cast<std::size_t>(plan.ghosts()));
   for (std::size_t n = 0; n < out.size(); ++n) out[n] = owners.global(comm.rank(), plan.send_indices.data[n]);
   comm.all_to_all_v(out.data(), sends, in.data(), receives);
   return in;
@@ -195,7 +205,8 @@ TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make) {
   rows.insert(rows.end(), foreign.begin(), foreign.end());
   const auto ghosts = ghost_ids(*d.comm, *d.plan, *d.col_owners);
   return tiles_of_part<V>(d.comm, {d.local.view(), d.halo.view()}, {rows, rows},
-                          {owned_ids(*d.col_owners, d.comm->rank()), ghosts}, std::move(map), std::move(make));
+                          {owned_ids(*d.col_owners, d.comm->rank()), ghosts}, std::move(map),
+                          std::move(make));
 }
 
 template <class V>
@@ -240,12 +251,12 @@ void whole_of_dense(TileMatrix& tiles, std::byte* out) {
     }
 }
 
-#define X(V)                                                                                              \
-  template TileMatrix tiles_of_whole(std::shared_ptr<Comm>, const Csr<V>&, TileMap, MakeTransport);       \
-  template TileMatrix tiles_of_part(std::shared_ptr<Comm>, const std::vector<CsrView<V>>&,                \
-                                    const std::vector<std::vector<GlobalIndex>>&,                         \
+#define X(V)                                                                                               \
+  template TileMatrix tiles_of_whole(std::shared_ptr<Comm>, const Csr<V>&, TileMap, MakeTransport);        \
+  template TileMatrix tiles_of_part(std::shared_ptr<Comm>, const std::vector<CsrView<V>>&,                 \
+                                    const std::vector<std::vector<GlobalIndex>>&,                          \
                                     const std::vector<std::vector<GlobalIndex>>&, TileMap, MakeTransport); \
-  template TileMatrix tiles_of_dist(const DistCsr<V>&, TileMap, MakeTransport);                           \
+  template TileMatrix tiles_of_dist(const DistCsr<V>&, TileMap, MakeTransport);                            \
   template Csr<V> whole_of<V>(TileMatrix&);
 X(One) X(float) X(double)
 #undef X

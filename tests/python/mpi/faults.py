@@ -6,14 +6,19 @@ import sys
 import time
 
 import penstock as ps
+from penstock import _core
 
 if sys.argv[1] == "early":
     raise ValueError("no luck")
 world = ps.dist.world()
 world.barrier()
+if sys.argv[1] == "claims":
+    t = _core.make_transport(world, 64)
+    while world.rank != 1 or t.fetch_add(1, 0) < 5000:
+        t.fetch_add(1, 0)
 if world.rank == 1:
     match sys.argv[1]:
-        case "raise":
+        case "raise" | "claims":
             raise ValueError("no luck")
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)

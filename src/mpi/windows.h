@@ -1,0 +1,83 @@
+/* The windows of the plugin, a part of plugin.c: active targets (post/start/complete/test), passive ones (lock_all). */
+#pragma once
+
+static int group_of(Handle comm, const int* ranks, int n, Handle* out) {
+  MPI_Group all, some;
+  TRY(MPI_Comm_group(COMM(comm), &all));
+  const int code = MPI_Group_incl(all, n, ranks, &some);
+  TRY(MPI_Group_free(&all));
+  *out = (Handle)some;
+  return code;
+}
+
+static int free_group(Handle group) {
+  MPI_Group g = GROUP(group);
+  return g == MPI_GROUP_EMPTY ? MPI_SUCCESS : MPI_Group_free(&g);
+}
+
+static int keep_window(MPI_Win made, Handle* out) {
+  *out = (Handle)made;
+  return MPI_Win_set_errhandler(made, MPI_ERRORS_RETURN);
+}
+
+static int window_create(void* base, int64_t bytes, Handle comm, Handle* out) {
+  MPI_Win made;
+  TRY(MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, COMM(comm), &made));
+  return keep_window(made, out);
+}
+
+static int window_allocate(int64_t bytes, Handle comm, void** base, Handle* out) {
+  MPI_Win made;
+  TRY(MPI_Win_allocate((MPI_Aint)bytes, 1, MPI_INFO_NULL, COMM(comm), base, &made));
+  return keep_window(made, out);
+}
+
+static int window_free(Handle window) {
+  MPI_Win w = WIN(window);
+  return MPI_Win_free(&w);
+}
+
+static int window_post(Handle window, Handle sources) { return MPI_Win_post(GROUP(sources), 0, WIN(window)); }
+static int window_start(Handle window, Handle targets) {
+  return MPI_Win_start(GROUP(targets), 0, WIN(window));
+}
+
+static int put(const void* data, int64_t bytes, int target, int64_t offset, Handle window) {
+  CARRIED(bytes, MPI_Put(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window)));
+}
+
+static int window_complete(Handle window) { return MPI_Win_complete(WIN(window)); }
+static int window_test(Handle window, int* done) { return MPI_Win_test(WIN(window), done); }
+
+/* Memory that a rank wrote itself is seen by others, and theirs here, from a sync on. */
+static int window_sync(Handle window) { return MPI_Win_sync(WIN(window)); }
+/* No rank locks for itself alone, so there is nothing to check. */
+static int window_lock_all(Handle window) { return MPI_Win_lock_all(MPI_MODE_NOCHECK, WIN(window)); }
+static int window_unlock_all(Handle window) { return MPI_Win_unlock_all(WIN(window)); }
+static int window_flush(int target, Handle window) { return MPI_Win_flush(target, WIN(window)); }
+static int window_flush_all(Handle window) { return MPI_Win_flush_all(WIN(window)); }
+
+static int window_get(void* data, int64_t bytes, int target, int64_t offset, Handle window, void* request) {
+  CARRIED(bytes, MPI_Rget(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window), request));
+}
+
+static int window_put(const void* data, int64_t bytes, int target, int64_t offset, Handle window,
+                      void* request) {
+  CARRIED(bytes, MPI_Rput(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window), request));
+}
+
+static int fetch_op(const int64_t* value, int64_t* before, int op, int target, int64_t offset, Handle window,
+                    void* request) {
+  return MPI_Rget_accumulate(value, 1, MPI_INT64_T, before, 1, MPI_INT64_T, target, (MPI_Aint)offset, 1,
+                             MPI_INT64_T, operation(op), WIN(window), request);
+}
+
+static int compare_swap(const int64_t* desired, const int64_t* expected, int64_t* before, int target,
+                        int64_t offset, Handle window) {
+  return MPI_Compare_and_swap(desired, expected, before, MPI_INT64_T, target, (MPI_Aint)offset, WIN(window));
+}
+
+static int accumulate(const void* values, int n, int type, int target, int64_t offset, Handle window) {
+  return MPI_Accumulate(values, n, number(type), target, (MPI_Aint)offset, n, number(type), MPI_SUM,
+                        WIN(window));
+}

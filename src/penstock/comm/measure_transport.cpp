@@ -1,0 +1,81 @@
+#include "penstock/comm/measure_transport.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr int kClaims = 256, kRounds = 9, kMostSamples = 400;
+constexpr double kSample = 2e-6;  // at least: the clock itself takes 25 ns
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> v) {
+  const auto middle = v.begin() + std::ssize(v) / 2;
+  std::nth_element(v.begin(), middle, v.end());
+  return *middle;
+}
+
+void require_rank(const Transport& t, int rank) {
+  require(rank >= 0 && rank < t.size(),
+          [&] { return "there is no rank " + std::to_string(rank) + " among " + std::to_string(t.size()); });
+}
+
+}  // namespace
+
+std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes,
+                              double seconds) {
+  require_rank(t, a), require_rank(t, b);
+  for (const auto n : sizes)
+    require(n >= 1 && n <= t.arena_bytes(), [&] {
+      return "a get of " + std::to_string(n) + " bytes: 1 to " + std::to_string(t.arena_bytes()) +
+             " are there";
+    });
+  std::vector<double> out(sizes.size());
+  for (std::size_t i = 0; t.rank() == a && i < sizes.size(); ++i) {
+    const auto data = allocate<std::byte>(sizes[i]);
+    const auto sample = [&](int gets) {
+      const double begin = now();
+      for (int k = 0; k < gets; ++k) t.wait(t.get(data.data, {b, 0}, sizes[i]));
+      return (now() - begin) / gets;
+    };
+    sample(1);  // pages come into being
+    const double once = std::max(sample(1), 1e-9);
+    const int gets = std::clamp(static_cast<int>(kSample / once), 1, 64);
+    const int samples = std::clamp(static_cast<int>(seconds / (once * gets)), 3, kMostSamples);
+    std::vector<double> times;
+    for (int k = 0; k < samples; ++k) times.push_back(sample(gets));
+    out[i] = median(std::move(times));
+    poll_interrupt();
+  }
+  t.comm().broadcast(out.data(), static_cast<std::int64_t>(out.size() * sizeof(double)), a);
+  return out;
+}
+
+double claim_time(Transport& t, int home, int alone) {
+  require_rank(t, home);
+  if (alone >= 0) require_rank(t, alone);
+  std::vector<double> times;
+  for (int k = 0; k <= kRounds; ++k) {  // the first is not counted
+    t.comm().barrier();
+    double spent = 0;
+    if (alone < 0 || t.rank() == alone) {
+      const double begin = now();
+      for (int i = 0; i < kClaims; ++i) t.fetch_add({home, 0}, 1);
+      spent = (now() - begin) / kClaims;
+    }
+    t.comm().all_reduce(std::span<double>(&spent, 1), Reduce::max);
+    if (k > 0) times.push_back(spent);
+  }
+  return median(std::move(times));
+}
+
+}  // namespace penstock

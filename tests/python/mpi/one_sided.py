@@ -1,0 +1,95 @@
+"""Every one-sided verb of a transport, checked by each rank."""
+
+import gc
+
+import numpy as np
+
+import penstock as ps
+from penstock import _core
+
+CLAIMS = 3000
+
+
+def check(comm):
+    n, me = comm.size, comm.rank
+    t = _core.make_transport(comm, 100_001, "mpi_rma")
+    assert (t.name, t.rank, t.size, t.arena_bytes) == ("mpi_rma", me, n, 100_008), t
+    arena = t.arena()
+    assert arena.ctypes.data % 64 == 0 and not arena.any()
+    t.barrier()
+    # bytes, at odd places
+    mine = np.random.default_rng(me).random(5000)
+    arena[64 : 64 + mine.nbytes] = mine.view(np.uint8)
+    t.put(np.arange(7, dtype=np.uint8) + me, (me + 1) % n, 50_001)
+    t.barrier()
+    assert arena[50_001:50_008].tolist() == [(me - 1) % n + k for k in range(7)]
+    for r in range(n):
+        theirs = np.empty(5000)
+        t.get(theirs, r, 64)
+        np.testing.assert_array_equal(theirs, np.random.default_rng(r).random(5000))
+    # claims
+    claimed = []
+    while (k := t.fetch_add(n - 1, 8)) < CLAIMS:
+        claimed.append(k)
+    assert claimed == sorted(claimed)
+    everyone = np.concatenate(comm.gather(np.array(claimed, dtype=np.int64)))
+    assert sorted(everyone.tolist()) == list(range(CLAIMS))
+    assert t.load(n - 1, 8) == CLAIMS + n
+    # a lock of compare_swap; what it guards is read and written by gets and puts
+    count = np.empty(1000, dtype=np.int64)
+    for _ in range(50):
+        while t.compare_swap(0, 16, 0, me + 1) != 0:
+            pass
+        t.get(count, n // 2, 60_000)
+        count += np.arange(1000)
+        t.put(count, n // 2, 60_000)
+        assert t.compare_swap(0, 16, me + 1, 0) == me + 1
+    t.barrier()
+    t.get(count, n // 2, 60_000)
+    np.testing.assert_array_equal(count, 50 * n * np.arange(1000))
+    # what was put before a store is there when that is loaded
+    for turn in range(1, 51):
+        t.put(np.full(100, me + turn), (me + 1) % n, 70_000)
+        t.store((me + 1) % n, 24, turn)
+        while t.load(me, 24) != turn:
+            pass
+        assert (arena[70_000:70_800].view(np.int64) == (me - 1) % n + turn).all()
+        t.barrier()
+    # sums, more than travel at once
+    for dtype in (np.float32, np.float64):
+        t.barrier()
+        arena[64:] = 0
+        t.barrier()
+        for r in range(n):
+            for _ in range(20):
+                t.accumulate(np.arange(900, dtype=dtype) * (me + 1), r, 64)
+        t.barrier()
+        sums = arena[64 : 64 + 900 * dtype().itemsize].view(dtype)
+        np.testing.assert_array_equal(sums, np.arange(900) * (20 * n * (n + 1) // 2))
+    t.barrier()
+    for wrong in ((n, 0), (0, 100_008), (0, 4), (-1, 0)):
+        try:
+            t.load(*wrong)
+        except ValueError:
+            continue
+        raise AssertionError(f"{wrong} is no word of an arena")
+
+
+world = ps.dist.world()
+check(world)
+# Gets and puts over 64 bytes: as if they exceeded what MPI counts.
+check(_core.mpi_comm(0, 60.0, 64))
+_core.mpi_comm(0, 60.0)  # the usual limit again
+for _ in range(20):  # windows of transports that are gone are freed when the next one is made
+    t = _core.make_transport(world, 1 << 20, "mpi_rma")
+    t.put(np.ones(8), (world.rank + 1) % world.size, 0)
+    t.barrier()
+    assert t.arena()[:64].view(float).tolist() == [1] * 8
+    del t
+    gc.collect()
+kept = _core.make_transport(world, 64, "mpi_rma")  # and one that lives to the end
+kept.barrier()
+times = _core.get_times(kept, 0, world.size - 1, [8, 64], 0.01)
+assert min(times) > 0 and _core.claim_time(kept, 0, -1) > 0
+if world.rank == 0:
+    print(f"{world.size} ranks of {world.name} reach each other's memory")

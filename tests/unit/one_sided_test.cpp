@@ -1,0 +1,255 @@
+#include "penstock/dist/one_sided.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "ranks.hpp"
+
+namespace penstock {
+namespace {
+
+/// Another transport with pauses of random length before its verbs, so that ranks meet in every order.
+class Pausing final : public Transport {
+ public:
+  Pausing(std::shared_ptr<Transport> inner, std::uint64_t seed)
+      : inner_(std::move(inner)), random_(seed * 31 + static_cast<std::uint64_t>(inner_->rank())) {}
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::string name() const override { return inner_->name(); }
+  std::byte* arena() override { return inner_->arena(); }
+  std::int64_t arena_bytes() const override { return inner_->arena_bytes(); }
+  Comm& comm() override { return inner_->comm(); }
+  Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
+    return pause(), inner_->get(to, from, bytes);
+  }
+  Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
+    return inner_->put(from, to, bytes);
+  }
+  void wait(Ticket t) override { inner_->wait(t); }
+  bool test(Ticket t) override { return inner_->test(t); }
+  std::int64_t fetch_add(RemotePtr at, std::int64_t v) override {
+    pause();
+    const auto before = inner_->fetch_add(at, v);
+    pause();
+    return before;
+  }
+  std::int64_t compare_swap(RemotePtr at, std::int64_t e, std::int64_t d) override {
+    return inner_->compare_swap(at, e, d);
+  }
+  std::int64_t load(RemotePtr at) override { return inner_->load(at); }
+  void store(RemotePtr at, std::int64_t v) override { inner_->store(at, v), pause(); }
+  void accumulate(RemotePtr to, const double* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
+  void accumulate(RemotePtr to, const float* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
+  void barrier() override { inner_->barrier(); }
+
+ private:
+  void pause() {
+    if (random_() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
+  }
+  std::shared_ptr<Transport> inner_;
+  std::mt19937_64 random_;
+};
+
+MakeTransport pausing(std::uint64_t seed) {
+  return [seed](std::shared_ptr<Comm> comm, std::int64_t bytes) -> std::shared_ptr<Transport> {
+    return std::make_shared<Pausing>(make_transport("local", std::move(comm), bytes), seed);
+  };
+}
+
+/// Small integers: sums are exact in any order.
+Csr<double> random_csr(std::int64_t rows, std::int64_t cols, int percent, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Offset> indptr{0};
+  std::vector<Index> indices;
+  std::vector<double> values;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < cols; ++c)
+      if (static_cast<int>(random() % 100) < (r % 5 == 0 ? 3 * percent : percent)) {
+        indices.push_back(static_cast<Index>(c));
+        values.push_back(static_cast<double>(random() % 9) - 4);
+      }
+    indptr.push_back(std::ssize(indices));
+  }
+  const auto copy = []<class T>(const std::vector<T>& v) {
+    const auto out = allocate<T>(std::ssize(v));
+    std::copy(v.begin(), v.end(), out.data);
+    return out;
+  };
+  return {rows, cols, copy(indptr), copy(indices), copy(values)};
+}
+
+std::vector<double> dense_of(const Csr<double>& a) {
+  std::vector<double> out(static_cast<std::size_t>(a.rows * a.cols));
+  for (std::int64_t r = 0; r < a.rows; ++r)
+    for (auto e = a.indptr.data[r]; e < a.indptr.data[r + 1]; ++e)
+      out[static_cast<std::size_t>(r * a.cols + a.indices.data[e])] += a.values.data[e];
+  return out;
+}
+
+struct Case {
+  Csr<double> a, b;
+  std::vector<double> wanted;
+  std::int64_t tile_m, tile_k, tile_n;
+};
+Case case_of(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto size = [&] { return static_cast<std::int64_t>(random() % 30); };
+  const auto m = size(), k = size(), n = size();
+  Case c{random_csr(m, k, static_cast<int>(random() % 40), seed),
+         random_csr(k, n, static_cast<int>(random() % 40), seed + 1),
+         std::vector<double>(static_cast<std::size_t>(m * n)),
+         1 + size() / 3,
+         1 + size() / 3,
+         1 + size() / 3};
+  const auto a = dense_of(c.a), b = dense_of(c.b);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t l = 0; l < k; ++l)
+      for (std::int64_t j = 0; j < n; ++j)
+        c.wanted[static_cast<std::size_t>(i * n + j)] +=
+            a[static_cast<std::size_t>(i * k + l)] * b[static_cast<std::size_t>(l * n + j)];
+  return c;
+}
+
+std::vector<double> product_of(Comm& mine, const Case& x, bool sparse, bool summa, ProcessGrid grid,
+                               const MakeTransport& make, const TileMultiplyOptions& options,
+                               TileTimes& times) {
+  const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
+  auto a = tiles_of_whole<double>(
+      comm, x.a, tile_map(x.a.rows, x.a.cols, x.tile_m, x.tile_k, grid, TileValue::float64, true), make);
+  const auto dense = dense_of(x.b);
+  auto b_map = tile_map(x.b.rows, x.b.cols, x.tile_k, x.tile_n, grid, TileValue::float64, sparse);
+  auto b = sparse ? tiles_of_whole<double>(comm, x.b, b_map, make)
+                  : tiles_of_dense(comm, reinterpret_cast<const std::byte*>(dense.data()), b_map, make);
+  auto result = summa ? multiply_summa(a, b, options) : multiply_one_sided(a, b, options);
+  times = result.times;
+  std::vector<double> out(x.wanted.size());
+  if (sparse) out = dense_of(whole_of<double>(result.c));
+  else whole_of_dense(result.c, reinterpret_cast<std::byte*>(out.data()));
+  comm->barrier();
+  return out;
+}
+
+TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
+  const ProcessGrid grids[] = {{1, 1}, {1, 2}, {3, 1}, {2, 2}, {2, 4}};
+  std::uint64_t seed = 0;
+  for (const auto grid : grids)
+    for (int repeat = 0; repeat < 2; ++repeat)
+      for (const bool sparse : {false, true})
+        for (int kept = 0; kept < 4; ++kept)
+          for (int steal = 0; steal < (kept == 3 ? 1 : 3); ++steal) {
+            const auto x = case_of(++seed);
+            TileMultiplyOptions options{.kept = static_cast<Stationary>(kept % 3),
+                                        .steal = static_cast<Steal>(steal),
+                                        .prefetch = static_cast<int>(seed % 4),
+                                        .seed = seed,
+                                        .piece_bytes = 1024,
+                                        .pieces = 1 + static_cast<int>(seed % 2)};
+            const auto errors = play(grid.ranks(), [&](Comm& comm) {
+              TileTimes times;
+              const auto got = product_of(comm, x, sparse, kept == 3, grid, pausing(seed), options, times);
+              if (got != x.wanted) throw std::runtime_error("another product");
+            });
+            for (const auto& e : errors)
+              ASSERT_EQ(e, "") << "seed " << seed << ", grid " << grid.rows << " x " << grid.cols
+                               << ", stationary " << kept << ", steal " << steal
+                               << (sparse ? ", sparse" : ", dense");
+          }
+}
+
+TEST(OneSided, IdleRanksSteal) {
+  // All entries in the first rows: rank 0 has all the work of a stationary C.
+  auto a = random_csr(8, 64, 50, 1);
+  const auto indptr = allocate<Offset>(65);
+  for (int r = 0; r <= 64; ++r) indptr.data[r] = a.indptr.data[std::min(r, 8)];
+  Case x{{64, 64, indptr, a.indices, a.values},
+         random_csr(64, 64, 30, 2),
+         std::vector<double>(64 * 64),
+         16,
+         4,
+         64};
+  const auto da = dense_of(x.a), db = dense_of(x.b);
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t k = 0; k < 64; ++k)
+      for (std::size_t j = 0; j < 64; ++j) x.wanted[i * 64 + j] += da[i * 64 + k] * db[k * 64 + j];
+  for (const auto how : {Steal::random, Steal::locality}) {
+    std::atomic<std::int64_t> own = 0, stolen = 0, sent = 0, received = 0;
+    succeed(4, [&](Comm& comm) {
+      TileTimes t;
+      const auto got = product_of(comm, x, false, false, {4, 1}, pausing(7),
+                                  {.steal = how, .prefetch = 0, .piece_bytes = 2048}, t);
+      EXPECT_EQ(got, x.wanted);
+      own += t.own, stolen += t.stolen, sent += t.sent, received += t.received;
+      EXPECT_TRUE(comm.rank() == 0 || t.own == 0);
+      EXPECT_LE(t.prepare + t.compute + t.communication + t.accumulation + t.imbalance,
+                t.seconds * 1.01 + 1e-3);
+    });
+    EXPECT_EQ(own + stolen, 16) << "every product once";
+    EXPECT_TRUE(how == Steal::locality || stolen > 0) << "nobody stole";
+    EXPECT_EQ(sent, received);
+    EXPECT_EQ(sent > 0, stolen > 0);
+  }
+}
+
+TEST(OneSided, RefusesBeforeItBegins) {
+  const auto x = case_of(3);
+  const auto a = random_csr(40, 40, 50, 5);
+  const auto errors = play(2, [&](Comm& comm) {
+    TileTimes times;
+    Case big{a, a, std::vector<double>(1600), 20, 20, 20};
+    product_of(comm, big, true, false, {1, 2}, transport_of_kind("local"), {.memory = 1000}, times);
+  });
+  for (const auto& e : errors) {
+    EXPECT_TRUE(has(e, "needs about")) << e;
+    EXPECT_TRUE(has(e, "products")) << e;
+    EXPECT_TRUE(has(e, "0.001 MB")) << e;
+  }
+}
+
+TEST(OneSided, AFailingRankStopsTheOthers) {
+  const auto a = random_csr(40, 40, 50, 5);
+  Case x{a, a, std::vector<double>(1600), 10, 10, 10};
+  const auto errors = play(4, [&](Comm& mine) {
+    const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
+    const auto make = transport_of_kind("local");
+    auto t =
+        tiles_of_whole<double>(comm, a, tile_map(40, 40, 10, 10, {2, 2}, TileValue::float64, true), make);
+    if (mine.rank() == 2) throw std::runtime_error("gone fishing");
+    multiply_one_sided(t, t, {.kept = Stationary::a});
+  });
+  for (std::size_t r = 0; r < errors.size(); ++r)
+    EXPECT_TRUE(has(errors[r], "gone fishing")) << r << ": " << errors[r];
+}
+
+TEST(Tiles, FetchedOnceWhileHeldAndRenewed) {
+  const auto a = random_csr(12, 12, 60, 9);
+  succeed(4, [&](Comm& mine) {
+    const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
+    auto t =
+        tiles_of_whole<double>(comm, a, tile_map(12, 12, 4, 4, {2, 2}, TileValue::float64, true), pausing(1));
+    const auto other = t.mine(0, 0) ? std::pair{0, 1} : std::pair{0, 0};
+    const auto first = t.async_get_tile(other.first, other.second);
+    const auto again = t.async_get_tile(other.first, other.second);
+    EXPECT_GT(first.fetched(), 0);
+    EXPECT_EQ(again.fetched(), 0);
+    EXPECT_EQ(first.data(), again.data());
+    EXPECT_THROW(t.get_tile(3, 0), Error);
+    EXPECT_THROW(t.own_tile(other.first, other.second), Error);
+    EXPECT_EQ(dense_of(whole_of<double>(t)), dense_of(a));
+    t.transport()->barrier();
+    std::map<std::int64_t, Offset> fewer;
+    if (t.mine(1, 1)) fewer[4] = 0;
+    t.renew_tiles(fewer, [](auto, auto, auto*) {});
+    auto wanted = dense_of(a);
+    for (std::size_t r = 4; r < 8; ++r)
+      std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(r * 12 + 4), 4, 0.0);
+    EXPECT_EQ(dense_of(whole_of<double>(t)), wanted);
+    t.transport()->barrier();
+  });
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,142 @@
+#include "penstock/dist/plan_multiply.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr Stationary kKept[] = {Stationary::a, Stationary::b, Stationary::c};
+
+/// Some tiles without entries, where `holes`.
+TileMap map_of(std::int64_t down, std::int64_t across, ProcessGrid grid, bool sparse, bool holes,
+               std::uint64_t seed) {
+  auto map = tile_map(down * 3, across * 3, 3, 3, grid, TileValue::float64, sparse);
+  std::mt19937_64 random(seed);
+  if (sparse)
+    for (auto& t : map.tiles) t.nnz = holes && random() % 3 == 0 ? 0 : 1 + static_cast<Offset>(random() % 9);
+  return map;
+}
+
+TEST(PlanMultiply, EveryProductOnceOnEveryGrid) {
+  for (int rows = 1; rows <= 4; ++rows)
+    for (int cols = 1; cols <= 4; ++cols)
+      for (std::int64_t m = 1; m <= 4; ++m)
+        for (std::int64_t k = 1; k <= 4; ++k)
+          for (std::int64_t n = 1; n <= 4; ++n)
+            for (const bool sparse : {false, true})
+              for (const auto kept : kKept) {
+                const ProcessGrid grid{rows, cols};
+                const auto seed = static_cast<std::uint64_t>(m * 100 + k * 10 + n);
+                const auto a = map_of(m, k, grid, true, sparse, seed),
+                           b = map_of(k, n, grid, sparse, true, seed + 1);
+                const auto c = product_map(a, b, TileValue::float64);
+                const auto plan = plan_multiply(a, b, c, kept);
+                std::set<std::tuple<int, int, int>> seen;
+                std::set<std::pair<int, int>> turns;
+                std::size_t g = 0;
+                for (std::size_t p = 0; p < plan.products.size(); ++p) {
+                  const auto& x = plan.products[p];
+                  EXPECT_TRUE(seen.insert({x.i, x.k, x.j}).second)
+                      << "twice: " << x.i << ' ' << x.k << ' ' << x.j;
+                  EXPECT_TRUE(turns.insert({x.owner, x.turn}).second) << "one turn twice";
+                  EXPECT_LT(x.turn, plan.turns());
+                  EXPECT_GT(a.at(x.i, x.k).nnz * b.at(x.k, x.j).nnz, 0);
+                  const int owner = kept == Stationary::a   ? a.owner(x.i, x.k)
+                                    : kept == Stationary::b ? b.owner(x.k, x.j)
+                                                            : c.owner(x.i, x.j);
+                  EXPECT_EQ(x.owner, owner);
+                  EXPECT_EQ(x.sent == 0, c.owner(x.i, x.j) == owner);
+                  while (static_cast<std::int64_t>(p) >= plan.groups[g + 1]) ++g;
+                  const auto& first = plan.products[static_cast<std::size_t>(plan.groups[g])];
+                  const bool together = kept == Stationary::a   ? x.i == first.i && x.k == first.k
+                                        : kept == Stationary::b ? x.k == first.k && x.j == first.j
+                                                                : x.i == first.i && x.j == first.j;
+                  EXPECT_TRUE(together) << "a group of two stationary tiles";
+                }
+                EXPECT_EQ(plan.groups.back(), std::ssize(plan.products));
+                std::int64_t wanted = 0;
+                for (std::int64_t i = 0; i < m; ++i)
+                  for (std::int64_t l = 0; l < k; ++l)
+                    for (std::int64_t j = 0; j < n; ++j) wanted += a.at(i, l).nnz > 0 && b.at(l, j).nnz > 0;
+                EXPECT_EQ(std::ssize(plan.products), wanted);
+                EXPECT_EQ(plan.skipped, m * k * n - wanted);
+              }
+}
+
+TEST(PlanMultiply, OwnersBeginAtDifferentTiles) {
+  const ProcessGrid grid{3, 3};
+  const auto a = map_of(3, 3, grid, true, false, 1), b = map_of(3, 3, grid, false, false, 2);
+  const auto c = product_map(a, b, TileValue::float64);
+  for (const auto kept : kKept) {
+    const auto plan = plan_multiply(a, b, c, kept);
+    for (int step = 0; step < 3; ++step) {  // at no step do two ranks of a row or column ask for one tile
+      std::set<std::pair<int, int>> as, bs, cs;
+      for (const auto& p : plan.products)
+        if (p.turn == step) as.insert({p.i, p.k}), bs.insert({p.k, p.j}), cs.insert({p.i, p.j});
+      EXPECT_EQ(as.size(), 9u);
+      EXPECT_EQ(bs.size(), 9u);
+      EXPECT_EQ(cs.size(), 9u);
+    }
+  }
+}
+
+TEST(PlanMultiply, BytesAndFlops) {
+  const ProcessGrid grid{1, 2};
+  auto a = tile_map(4, 4, 4, 2, grid, TileValue::float32, true);  // one row of two tiles: ranks 0 and 1
+  a.tiles[0].nnz = 5, a.tiles[1].nnz = 3;
+  const auto b = tile_map(4, 6, 2, 6, grid, TileValue::float32, false);  // rank 0 has both
+  const auto c = product_map(a, b, TileValue::float32);
+  const auto plan = plan_multiply(a, b, c, Stationary::a);
+  ASSERT_EQ(plan.products.size(), 2u);
+  const auto &first = plan.products[0], &second = plan.products[1];
+  EXPECT_EQ(first.owner, 0);
+  EXPECT_EQ(first.fetched, 0);
+  EXPECT_EQ(first.sent, 0);
+  EXPECT_EQ(first.flops, 2 * 5 * 6);
+  EXPECT_EQ(second.owner, 1);
+  EXPECT_EQ(second.fetched, 2 * 6 * 4);
+  EXPECT_EQ(second.sent, 4 * 6 * 4);
+  const auto all = loads(plan, c);
+  EXPECT_EQ(all[0].received, second.sent);
+  EXPECT_EQ(all[1].flops, 2 * 3 * 6);
+  EXPECT_EQ(a.bytes(0, 1), 5 * 8 + 16 + 12);  // offsets, three columns padded to 8, values
+  const auto words = text(plan, c);
+  EXPECT_NE(words.find("stationary a: 2 products"), std::string::npos) << words;
+  // Expected entries of a product where both are spread evenly, and those that were counted.
+  auto s = tile_map(4, 6, 2, 6, grid, TileValue::float32, true);
+  s.tiles[0].nnz = 6, s.tiles[1].nnz = 4;
+  const auto sc = product_map(a, s, TileValue::float32);
+  EXPECT_EQ(plan_multiply(a, s, sc, Stationary::b).products[0].flops, 2 * 5 * 6 / 2);
+  const ProductCount counts[] = {{7, 5}, {9, 8}};
+  const auto counted = plan_multiply(a, s, sc, Stationary::a, counts);
+  EXPECT_EQ(counted.products[1].flops, 18);
+  EXPECT_EQ(counted.products[1].sent, 5 * 8 + 32 + 32);
+}
+
+TEST(PlanMultiply, RefusesWhatDoesNotFit) {
+  const auto a = tile_map(6, 6, 2, 2, {1, 2}, TileValue::float64, true);
+  EXPECT_THROW(plan_multiply(a, tile_map(6, 6, 3, 2, {1, 2}, TileValue::float64, true), a, Stationary::c),
+               Error);
+  EXPECT_THROW(plan_multiply(a, tile_map(8, 6, 2, 2, {1, 2}, TileValue::float64, true), a, Stationary::c),
+               Error);
+  EXPECT_THROW(plan_multiply(a, tile_map(6, 6, 2, 2, {1, 3}, TileValue::float64, true), a, Stationary::c),
+               Error);
+  EXPECT_THROW(stationary("d"), Error);
+  EXPECT_THROW(tile_map(-1, 2, 1, 1, {1, 1}, TileValue::float64, true), Error);
+  EXPECT_THROW(tile_map(1, 2, 1, 1, {0, 1}, TileValue::float64, true), Error);
+  EXPECT_THROW(tile_map(1 << 20, 1 << 20, 1, 1, {1, 1}, TileValue::float64, true), Error);
+  EXPECT_EQ(square_grid(12), (ProcessGrid{3, 4}));
+  EXPECT_EQ(square_grid(7), (ProcessGrid{1, 7}));
+  const auto chosen = tile_map(100, 90, 0, 0, {2, 3}, TileValue::float64, true);
+  EXPECT_EQ(chosen.down(), 6);
+  EXPECT_EQ(chosen.across(), 6);
+}
+
+}  // namespace
+}  // namespace penstock
