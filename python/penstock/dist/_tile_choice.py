@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,8 @@ def choose(comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1,
         cells = int(np.prod(a.tiles)) * b.tiles[1]
         if cells <= _MOST_CELLS:
             net = network or _known(comm)
-            name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
+            with contextlib.suppress(ValueError):  # of tiles that do not fit: the product says so, on all ranks
+                name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
     return comm.share(name, 0) if comm.size > 1 else name
 
 
