@@ -26,29 +26,33 @@ def work(comm: Any, a: Any, b: Any, turns: int, algorithms: list[str]) -> dict[s
     """On rank 0: algorithm -> seconds of each turn, what they were, bytes, the error. `b` None: A times itself."""
     left = ps.dist.tiles(a, comm)
     right = left if b is None else ps.dist.tiles(b, comm)
+    seconds: dict[str, list[float]] = {name: [] for name in algorithms}
+    parts: dict[str, list[list[float]]] = {name: [] for name in algorithms}
     found: dict[str, Any] = {}
-    for name in algorithms:
-        stays, _, stealing = name.partition("+")
-        seconds, parts = [], []
-        for turn in range(turns + 1):
+    for turn in range(turns + 1):  # the first warms up, and is checked
+        for name in algorithms:
+            stays, _, stealing = name.partition("+")
             comm.barrier()
             begin = time.perf_counter()
             c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
             comm.barrier()
             spent = time.perf_counter() - begin
             if turn:
-                seconds.append(spent)
-                parts.append([float(c.times[p]) for p in (*PARTS, *COUNTED)])
-        whole = c.collect()
-        middle = np.median(np.array(parts), axis=0)
-        total = comm.gather(middle, 0)
+                seconds[name].append(spent)
+                parts[name].append([float(c.times[p]) for p in (*PARTS, *COUNTED)])
+            else:
+                whole = c.collect()
+                if comm.rank == 0:
+                    found[name] = {"error": error(whole, a, a if b is None else b)}
+                del whole
+            del c
+    for name in algorithms:
+        total = comm.gather(np.median(np.array(parts[name]), axis=0), 0)
         if comm.rank == 0:
-            mean = np.mean(total, axis=0)
-            found[name] = {
-                "seconds": seconds,
-                **dict(zip(PARTS, mean[: len(PARTS)].tolist(), strict=True)),
-                **{k: float(np.sum(total, axis=0)[len(PARTS) + i]) for i, k in enumerate(COUNTED)},
-                "error": error(whole, a, a if b is None else b),
+            mean, all_ranks = np.mean(total, axis=0).tolist(), np.sum(total, axis=0).tolist()
+            found[name] |= {
+                "seconds": seconds[name],
+                **dict(zip(PARTS, mean[: len(PARTS)], strict=True)),
+                **dict(zip(COUNTED, all_ranks[len(PARTS) :], strict=True)),
             }
-        del c, whole
     return found if comm.rank == 0 else None

@@ -115,6 +115,9 @@ def played(c: Any, m: Any, stays: str) -> tuple[list[float], float]:
                 seconds[to] += 2e-6 + part[i, k, j] / 1e9
             if to != r or (c.op == "spgemm" and K > 1):
                 seconds[to] += 3 * part[i, k, j] / m.memory
+    if c.op == "spgemm":
+        for r in range(c.ranks):
+            seconds[r] += 2 * c.c[c.c_owner == r].sum() / m.memory
     return seconds, total
 
 
@@ -148,6 +151,7 @@ def test_summa_waits_at_every_stage() -> None:
         end = end.max(1, keepdims=True) + np.array(ta)[:, None]
         end = end.max(0, keepdims=True) + np.array(tb)[None, :]
         end = end + c.local[:, k] / m.memory + 3 * c.part[:, k] / m.memory
+    end = end + 2 * c.c / m.memory
     p = _tile_price.price_product(c, n, "summa")
     assert p.seconds == pytest.approx(end.max())
     assert p.messages_all == 8 and p.bytes_all == pytest.approx(c.a.sum() + c.b.sum())
@@ -329,3 +333,18 @@ def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
                 assert (p.bytes_all, 0) == (fetched, sent), f"{op}, {ranks} ranks"
             else:  # ranks keep tiles between products, and add up sums before they send them
                 assert 0.95 * (fetched + sent) <= p.bytes_all <= 1.6 * (fetched + sent) + 1, f"{op} {stays}"
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (5, 0), (0, 5), (7, 9)])
+def test_nothing_to_multiply(shape: tuple[int, int]) -> None:
+    none = np.zeros(0, np.int64)
+    A = ps.csr_array((np.zeros(0), (none, none)), shape=shape)
+    B = ps.csr_array((np.zeros(0), (none, none)), shape=shape[::-1])
+    for c in (_tile_counts.count_spmm(A, 3, 4), _tile_counts.count_spgemm(A, B, 4)):
+        assert not c.done.any() and c.flops.sum() == 0 and c.nnz_imbalance == c.stage_imbalance() == 1
+        for name in _tile_price.ALGORITHMS:
+            p = _tile_price.price_product(c, net(), name)
+            assert p.gflops == 0 and p.imbalance >= 0, name
+            if name != "summa":  # which broadcasts B without a look at A
+                assert (p.bytes_all, p.messages_all) == (0, 0), name
+        assert _roofline.roofline(c, net()).as_dict()["network_intensity"] is None

@@ -32,6 +32,7 @@ ALGORITHMS = {
     "b+locality": "B stays, idle ranks steal what they own a tile of",
 }
 _ADDED = 3.0  # times the bytes of a partial product that adding it to C moves: read both, write one
+_PLACED = 2.0  # times the bytes of a sparse tile of C that putting it in its owner's arena moves
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,12 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         added = np.where(co == who, 0.0, added)  # a dense product adds to its own C by itself
     elif c.op == "spgemm" and size[1] == 1:
         added = np.zeros_like(added)
-    each = lambda where, v: np.bincount(where, v, minlength=c.ranks)  # noqa: E731
+    each = lambda where, v: np.bincount(where, v, minlength=c.ranks) * 1.0  # noqa: E731
     claims = m.claim_s if stealing else 0.0
     queued = np.where(sent > 0, m.far_s if m.network.outside else m.near_s, 0.0)
+    sums = each(co, push + later + added) + each(who, queued) + _place(c, m)
     played = _Played(
-        each(who, work), each(who, waits + claims), each(co, push + later + added) + each(who, queued),
+        each(who, work), each(who, waits + claims), sums,
         each(who, got_a + got_b) + each(co, sent),
         int(np.count_nonzero(got_a) + np.count_nonzero(got_b) + np.count_nonzero(sent)),
         float((work + waits).max(initial=0.0)),
@@ -171,6 +173,14 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         mine = float((work + waits + added).sum())
         played.stolen_s = float((work + fetch + added + 2 * m.far_s).sum()) / mine
     return played
+
+
+def _place(c: ProductCounts, m: Machine) -> np.ndarray:
+    """Seconds of each rank."""
+    if c.op == "spmm":
+        return np.zeros(c.ranks)
+    moved = np.bincount(c.c_owner.ravel(), c.c.ravel(), c.ranks)
+    return _PLACED * moved / m.memory * m.turns
 
 
 def _steal(p: _Played) -> tuple[float, np.ndarray, np.ndarray]:
@@ -221,6 +231,9 @@ def _summa(c: ProductCounts, m: Machine) -> tuple[_Played, float]:
         root_a, root_b = np.arange(cols) == k % cols, np.arange(rows) == k % rows
         made["bytes"] += a[:, None] * ~root_a[None, :] + b[None, :] * ~root_b[:, None]
         messages += int((a > 0).sum() * (cols - 1) + (b > 0).sum() * (rows - 1))
+    placed = _place(c, m).reshape(rows, cols)
+    made["accumulate"] += placed
+    finish = finish + placed
     flat = {name: v.ravel() for name, v in made.items()}
     played = _Played(
         flat["compute"], flat["communicate"], flat["accumulate"], flat["bytes"], messages, longest
@@ -288,7 +301,7 @@ def price_product(
         where[0].ravel(), c.flops.sum(where[1]).ravel(), c.ranks)  # fmt: skip
     return ProductPrediction(
         algorithm, c.op, c.ranks, c.grid, c.tiles, seconds, compute + network.call_s, communicate, accumulate,
-        imbalance, flops / seconds / 1e9, flops, int(played.fetched.max(initial=0.0)), int(played.fetched.sum()),
+        imbalance, flops / seconds / 1e9 if seconds else 0.0, flops, int(played.fetched.max(initial=0.0)), int(played.fetched.sum()),
         played.messages, int(np.max(owned) + buffers), float(mine.max() / mine.mean()) if flops else 1.0,
         c.nnz_imbalance,
     )  # fmt: skip
