@@ -51,8 +51,8 @@ class Turns:
         return True
 
     def warm(self, source: int) -> None:
-        """The first call of each, which gets ready what its view of the graph keeps."""
-        for way in list(self.ways):
+        """The first call of each, which gets ready what its view of the graph keeps; not of those that begin anew."""
+        for way in [w for w in self.ways if not w.fresh]:
             found = self.search(way, source)
             if found:
                 self.seconds[way.name] = []
@@ -68,6 +68,8 @@ class Turns:
                 continue
             self.seconds[way.name].append(found.seconds)
             self.calls[way.name].append(found.call)
+            if not way.notes:
+                way.notes |= told(way, found)
             truth = self.judge(way, source, found.result, truth, must_verify)
         if truth is not None:
             self.work.append(self.edges(truth[1]))
