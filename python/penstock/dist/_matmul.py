@@ -25,8 +25,8 @@ def matmul(
     memory: int | None = None,
     seed: int = 0,
 ) -> tiles:
-    """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it needs
-    by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
+    """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
+    needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def matmul(
     B : tiles
         Sparse or dense; its tile rows are as large as A's tile columns.
     stationary : str
-        Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b" (A
-        and sums for C); "summa" is the rival in lockstep, with broadcasts. "auto": of the three, what
-        the model of `penstock scale` says is fastest, with the tiles as they are, on the network that
-        `penstock probe --mpi` measured, or a preset.
+        Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b"
+        (A and sums for C); "summa" is the rival in lockstep, with broadcasts. "auto": of the three, what the model of
+        `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
+        or a preset.
     steal : bool or str
         Ranks that are done work on what others have not begun: "locality" (or True) on products one of whose tiles they
         own, "random" on any.
@@ -60,8 +60,8 @@ def matmul(
     Collective, all arguments but `memory` alike on all ranks. With stationary "c" or "summa" and no stealing the result
     has the same bits each time; otherwise sums are taken in the order in which they come.
 
-    ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not fit,
-    with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
+    ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not
+    fit, with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
     """
     for name, matrix in (("A", A), ("B", B)):
         if not isinstance(matrix, tiles):

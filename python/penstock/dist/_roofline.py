@@ -74,14 +74,13 @@ def roofline(c: ProductCounts, network: Network, *, efficiency: float = 1.0) -> 
     who = c.c_owner[i, j]
     moved = some * (c.a[i, k] * (c.a_owner[i, k] != who) + c.b[k, j] * (c.b_owner[k, j] != who))
     fetched = float(moved.sum())
-    rate = m.far if int(m.node[-1]) else m.near
     memory, peak = m.memory / m.turns, m.flops / m.turns
     near_roof = min(peak, flops / local * memory) if local else peak
-    wire = flops / fetched * rate if fetched else math.inf
+    wire = flops / fetched * m.far if fetched else math.inf
     best = min(near_roof, wire)
     return Roofline(
         c.op, c.ranks, c.shape, c.compression, flops / local if local else 0.0,
-        flops / fetched if fetched else math.inf, memory, rate, peak, near_roof, wire,
+        flops / fetched if fetched else math.inf, memory, m.far, peak, near_roof, wire,
         flops / c.ranks / best if best else 0.0,
     )  # fmt: skip
 

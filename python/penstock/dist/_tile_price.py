@@ -78,17 +78,19 @@ class Machine:
         per = network.ranks_per_node if network.outside else max(ranks, 1)
         self.node = np.arange(ranks) // per
         here = min(per, ranks)
-        inside, outside = network.inside, network.outside or network.inside
+        inside, outside = network.inside, network.outside
         self.turns = max(1.0, here / max(1, network.at_once))
         running = min(here, max(1, network.at_once))
         self.memory = min(network.rank_read, network.node_read / running) * efficiency
         self.flops = (network.rank_flops or math.inf) * efficiency
         self.near = min(inside.bytes_per_s, network.inside_bytes_per_s / here)
-        self.far = min(outside.bytes_per_s, network.node_bytes_per_s / here)
         self.copies = inside.copied_by_ranks
         # There and back, unless a rank reaches for the bytes itself.
         self.near_s = inside.latency_s * (1 if self.copies else 2) + inside.overhead_s
-        self.far_s = 2 * outside.latency_s + outside.overhead_s
+        self.far, self.far_s = self.near, self.near_s
+        if outside and self.node[-1]:
+            self.far = min(outside.bytes_per_s, network.node_bytes_per_s / here)
+            self.far_s = 2 * outside.latency_s + outside.overhead_s
         self.claim_s = inside.overhead_s
 
     def work(self, flops: np.ndarray, moved: np.ndarray) -> np.ndarray:
@@ -151,7 +153,7 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         added = np.zeros_like(added)
     each = lambda where, v: np.bincount(where, v, minlength=c.ranks) * 1.0  # noqa: E731
     claims = m.claim_s if stealing else 0.0
-    queued = np.where(sent > 0, m.far_s if m.network.outside else m.near_s, 0.0)
+    queued = np.where(sent > 0, m.far_s, 0.0)
     sums = each(co, push + later + added) + each(who, queued) + _place(c, m)
     played = _Played(
         each(who, work), each(who, waits + claims), sums,
@@ -160,8 +162,7 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         float((work + waits).max(initial=0.0)),
     )  # fmt: skip
     served = each(ao, got_a) + each(bo, got_b) + each(who, sent)
-    rate = m.far if m.network.outside and m.node[-1] else m.near
-    short = np.maximum(0.0, served / rate - played.total())  # a source that all ask takes its time
+    short = np.maximum(0.0, served / m.far - played.total())  # a source that all ask takes its time
     played.communicate += short
     if stealing and work.sum() > 0:
         remote = lambda size: np.where(size > 0, m.far_s + size / m.far, 0.0)  # noqa: E731

@@ -23,10 +23,10 @@ class tiles:
     Parameters
     ----------
     source : the matrix, a path or a generator
-        Sparse: a csr_array (or SciPy's), the same on all ranks, or on one and None on the others; a `ps.dist.csr_array`;
-        a path (of a native store each rank reads what its tiles hold); `functools.partial(ps.generate.rmat, 20)`, of which
-        each rank makes some rows. Values bool (a pattern), float32 or float64. Dense: a NumPy array, the same on all
-        ranks, float32, float64, or bool and uint8 for or_and.
+        Sparse: a csr_array (or SciPy's), the same on all ranks, or on one and None on the others; a
+        `ps.dist.csr_array`; a path (of a native store each rank reads what its tiles hold);
+        `functools.partial(ps.generate.rmat, 20)`, of which each rank makes some rows. Values bool (a pattern), float32
+        or float64. Dense: a NumPy array, the same on all ranks, float32, float64, or bool and uint8 for or_and.
     comm : ps.dist.Comm, optional
         Not needed with a `ps.dist.csr_array`.
     tile_rows, tile_cols : int, optional
@@ -101,7 +101,7 @@ class tiles:
         self._times: dict[str, Any] | None = None
 
     @classmethod
-    def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> tiles:
+    def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> Any:
         made = cls.__new__(cls)
         made._core, made._plan, made._times = core, plan, times
         return made
@@ -156,16 +156,17 @@ class tiles:
 
     @property
     def times(self) -> dict[str, Any]:
-        """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication` (gets
-        started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place), `imbalance` (waiting
-        for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`, `received_bytes`. `flops`."""
+        """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
+        (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
+        `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
+        `received_bytes`. `flops`: what this rank did. Names: `algorithm`, `steal`."""
         if self._times is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there are no times")
         return self._times
 
     def plan(self) -> Any:
-        """The products of tiles that made it, of all ranks, as planned: `print(C.plan())`; `.products` has arrays i, k, j,
-        owner, fetched and sent bytes, flops; `.loads` has sums for each rank. Stealing changes who did them."""
+        """The products of tiles that made it, of all ranks, as planned: `print(C.plan())`; `.products` has arrays i, k,
+        j, owner, fetched and sent bytes, flops; `.loads` has sums for each rank. Stealing changes who did them."""
         if self._plan is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there is no plan")
         return self._plan
@@ -185,8 +186,8 @@ class tiles:
         self._core.replace_tile(i, j, _dense(tile))
 
     def renew_tiles(self, new: dict[tuple[int, int], Any]) -> None:
-        """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and the
-        matrix's dtype}; the others stay. Collective: ranks without new tiles give {}."""
+        """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and
+        the matrix's dtype}; the others stay. Collective: ranks without new tiles give {}."""
         across = self.tiles[1]
         cores = []
         for (i, j), tile in new.items():

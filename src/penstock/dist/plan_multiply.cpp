@@ -64,6 +64,11 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
            " and " + std::to_string(c.grid.ranks()) +
            " ranks: all matrices of a product are on the same ranks";
   });
+  constexpr std::int64_t kMost = 1 << 28;  // of the plan, which every rank has: 13 GB
+  require(a.down() == 0 || b.across() == 0 || a.across() <= kMost / a.down() / b.across(), [&] {
+    return times(a.down(), a.across()) + " tiles by " + times(b.down(), b.across()) +
+           " are more than 2^28 products of tiles: give larger tiles";
+  });
   require(c.rows == a.rows && c.cols == b.cols && c.tile_rows == a.tile_rows && c.tile_cols == b.tile_cols &&
               c.sparse == b.sparse,
           "the tiles of C are not those of A B");

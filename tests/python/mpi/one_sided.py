@@ -10,6 +10,18 @@ from penstock import _core
 CLAIMS = 3000
 
 
+def check_tiles(comm):
+    a = ps.generate.rmat(8, 8, seed=3, dtype=np.float64)
+    x = np.arange(256 * 5.0).reshape(256, 5)
+    t, y = ps.dist.tiles(a, comm, 40, 40), ps.dist.tiles(x, comm, 40)
+    for stationary, steal in (("a", False), ("b", "random"), ("c", True), ("summa", False)):
+        c = ps.dist.matmul(t, y, stationary, steal)
+        np.testing.assert_allclose(c.collect(), a @ x)
+        d = ps.dist.matmul(t, t, stationary, steal)
+        assert d.transport == "mpi_rma"
+        np.testing.assert_allclose(d.collect() @ x, a @ (a @ x))
+
+
 def check(comm):
     n, me = comm.size, comm.rank
     t = _core.make_transport(comm, 100_001, "mpi_rma")
@@ -77,6 +89,7 @@ def check(comm):
 
 world = ps.dist.world()
 check(world)
+check_tiles(world)
 # Gets and puts over 64 bytes: as if they exceeded what MPI counts.
 check(_core.mpi_comm(0, 60.0, 64))
 _core.mpi_comm(0, 60.0)  # the usual limit again
