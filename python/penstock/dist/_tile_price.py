@@ -302,7 +302,8 @@ def price_product(
         where[0].ravel(), c.flops.sum(where[1]).ravel(), c.ranks)  # fmt: skip
     return ProductPrediction(
         algorithm, c.op, c.ranks, c.grid, c.tiles, seconds, compute + network.call_s, communicate, accumulate,
-        imbalance, flops / seconds / 1e9 if seconds else 0.0, flops, int(played.fetched.max(initial=0.0)), int(played.fetched.sum()),
+        imbalance, flops / seconds / 1e9 if seconds else 0.0, flops, int(played.fetched.max(initial=0.0)),
+        int(played.fetched.sum()),
         played.messages, int(np.max(owned) + buffers), float(mine.max() / mine.mean()) if flops else 1.0,
         c.nnz_imbalance,
     )  # fmt: skip
