@@ -117,8 +117,19 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
       throw Error(Errc::comm,
                   "rank " + std::to_string(me) + " was sent more products of its tiles than there are");
   };
+  // Arenas are filled with zeros: no larger than what will be sent.
+  bool sends = options.steal != Steal::none;
+  std::int64_t largest = 0;
+  for (const auto& p : plan.products) {
+    sends |= p.sent > 0;
+    largest = std::max(largest, c.sparse ? options.piece_bytes : c.bytes(p.i, p.j) + 64);
+  }
   TileMail mail(comm, a.make_transport(),
-                {options.piece_bytes, options.pieces, options.steal == Steal::none ? 0 : plan.turns()}, take);
+                {.piece_bytes = std::min(options.piece_bytes, std::max<std::int64_t>(largest, 1024)),
+                 .pieces = options.pieces,
+                 .sends = sends,
+                 .counters = options.steal == Steal::none ? 0 : plan.turns()},
+                take);
   Work work(plan, a, b, c, mail, options);
   times.prepare = clock.lap();
 

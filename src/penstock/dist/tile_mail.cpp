@@ -29,8 +29,8 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   states_ = queue_ + words_ * 8;
   places_ = padded(states_ + options.pieces * 8);
   place_bytes_ = padded(kHead + options.piece_bytes);
-  const bool alone = comm_->size() == 1;  // nobody sends anything
-  transport_ = make(comm_, alone ? places_ : places_ + options.pieces * place_bytes_);
+  const bool places = options.sends && comm_->size() > 1;
+  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_);
 }
 
 int TileMail::free_place() {

@@ -16,6 +16,7 @@ class TileMail {
   struct Options {
     std::int64_t piece_bytes = 4 << 20;
     int pieces = 4;
+    bool sends = true;          // whether any rank will: else there are no places
     std::int64_t counters = 0;  // words of the arena for whoever claims work
   };
   /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.

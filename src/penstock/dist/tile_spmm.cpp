@@ -1,6 +1,7 @@
 // C(i, j) += A(i, k) B(k, j), A sparse, B and C dense.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "penstock/dist/tile_sum.hpp"
 #include "penstock/kernel/spmm.hpp"
@@ -22,17 +23,18 @@ class DenseSum final : public TileSum {
       place = reinterpret_cast<std::byte*>(own_.data);
     }
     data_ = reinterpret_cast<T*>(place);
-    std::fill_n(data_, tile.nnz, S::zero());
   }
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto cols = tile_.cols;
     const DenseView<const T> x{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
     const DenseView<T> y{data_, tile_.rows, cols, cols, 1};
-    spmm<S, V>(csr_of<V>(a.data, a.tile), x, y, Scale<S>::accumulate());
+    spmm<S, V>(csr_of<V>(a.data, a.tile), x, y, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+    fresh_ = false;
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
+    begin();
     const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
     std::int64_t first = 0;
     do {
@@ -48,6 +50,7 @@ class DenseSum final : public TileSum {
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    begin();
     std::int64_t first = 0;
     std::memcpy(&first, piece, kHead);
     const auto* from = reinterpret_cast<const T*>(piece + kHead);
@@ -55,11 +58,20 @@ class DenseSum final : public TileSum {
     for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
   }
 
-  Offset finish() override { return tile_.nnz; }
+  Offset finish() override {
+    begin();
+    return tile_.nnz;
+  }
   void take(std::byte*) override {}
 
  private:
+  /// The first product overwrites what is there; anything else finds zeros.
+  void begin() {
+    if (std::exchange(fresh_, false)) std::fill_n(data_, tile_.nnz, S::zero());
+  }
+
   TileAt tile_;
+  bool fresh_ = true;
   Array<T> own_;
   T* data_ = nullptr;
 };

@@ -27,7 +27,8 @@ class TileSum {
   /// Adds a piece of another rank's sum of the same tile.
   virtual void add_piece(const std::byte* piece, std::int64_t bytes) = 0;
 
-  /// Sparse: adds up what has come; entries, and the blob, which is then given up. Dense sums are where they belong.
+  /// Adds up what has come, and says how many entries there are; once, when all has come. take(): writes a sparse blob
+  /// and gives the sum up. Dense sums are where they belong.
   virtual Offset finish() = 0;
   virtual void take(std::byte* blob) = 0;
 };
@@ -37,8 +38,8 @@ class LocalProduct {
  public:
   virtual ~LocalProduct() = default;
   virtual TileValue result() const = 0;
-  /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten with the semiring's zero;
-  /// null: memory of its own. Sparse sums have their own.
+  /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten; null: memory of its own.
+  /// Sparse sums have their own.
   virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;
 };
 

@@ -102,8 +102,7 @@ TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
 TileMatrix TileSums::finish(double& accumulation, double& waiting) {
   LapClock clock;
   auto map = plan_->c;
-  if (!dense_)
-    for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
+  for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
   accumulation += clock.lap();
   comm_->barrier();
   waiting += clock.lap();

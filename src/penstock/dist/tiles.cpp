@@ -126,14 +126,7 @@ void write_csr(const CsrView<V>& from, std::byte* blob) {
       std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
 }
 
-#define X(V)                                                      \
-  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&); \
-  template void write_csr<V>(const CsrView<V>&, std::byte*);
-X(One)
-X(float) X(double)
-#undef X
-
-    MakeTransport transport_of_kind(std::string kind) {
+MakeTransport transport_of_kind(std::string kind) {
   return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
     return make_transport(kind, std::move(comm), bytes);
   };
@@ -283,5 +276,13 @@ void TileMatrix::renew_tiles(const std::map<std::int64_t, Offset>& entries, cons
                 static_cast<std::size_t>(map_.bytes(i, j)));
   });
 }
+
+#define X(V)                                                      \
+  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&); \
+  template void write_csr<V>(const CsrView<V>&, std::byte*);
+X(One)
+X(float)
+X(double)
+#undef X
 
 }  // namespace penstock
