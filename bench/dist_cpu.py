@@ -1,12 +1,12 @@
-"""Matrices that ranks share out, on the CPUs of one host: penstock against PETSc with as many ranks, layouts against the
-naive one, and the memory of each rank over its share.
+"""Matrices that ranks share out, on the CPUs of one host: penstock against PETSc with as many ranks, layouts
+against the naive one, and the memory of each rank over its share.
 
     python bench/dist_cpu.py --petsc-python /usr/bin/python3       # bench/results/dist_cpu.json, about 15 minutes
     python bench/dist_cpu.py --parts layouts --layout-ranks 64     # on a host with as many cores
     python bench/dist_cpu.py --quick                               # toy inputs
 
-Needs an MPI for `penstock run` in this Python's environment: pip install 'penstock[mpi]'. PETSc runs under its own mpirun, in
-the Python that has petsc4py. All have the same rows on each rank, and the slowest rank counts.
+Needs an MPI for `penstock run` in this Python's environment: pip install 'penstock[mpi]'. PETSc runs under its own
+mpirun, in the Python that has petsc4py. All have the same rows on each rank, and the slowest rank counts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dist_cpu_layouts as layouts
 import dist_cpu_parts as parts
 import harness
 import matrices
@@ -90,9 +91,9 @@ def main() -> int:
             for name, csr in inputs(args, report, getattr(args, part)):
                 getattr(parts, part)(args, report, settings, name, csr)
         elif part == "layouts":
-            parts.layouts(args, report, settings)
+            layouts.layouts(args, report, settings)
         else:
-            parts.memory(args, report)
+            layouts.memory(args, report)
         report.data["part_seconds"][part] = time.monotonic() - started
     report.data["targets"] = targets(report.data)
     report.data["seconds"] = time.monotonic() - begin

@@ -1,4 +1,4 @@
-"""Who takes part in bench/dist_cpu.py: our ranks as processes and as threads, and PETSc's, each a program of its own."""
+"""Who takes part in bench/dist_cpu.py: our ranks as processes and as threads, and PETSc's; each a program."""
 
 from __future__ import annotations
 
@@ -75,14 +75,27 @@ def fetcher(crew: FifoRanks) -> Callable[[Any], np.ndarray]:
 
 
 def solves(
-    who: str, crew: FifoRanks, role: str, iterations: dict[str, int], **command: Any
+    who: str,
+    crew: FifoRanks,
+    turn_seconds: float,
+    role: str,
+    iterations: dict[str, int],
+    **command: Any,
 ) -> Contestant:
-    def run() -> float:
-        answer = crew.ask(do="solve", **command)
-        iterations[who] = answer["iterations"]
-        return float(answer["seconds"])
+    """Solves from zero, as many as fill a turn; seconds are of one. The first solve, which is not timed, prepares.
+    `iterations` receives what one took."""
 
-    return Contestant(who, run, role, result=fetcher(crew), timed=run)
+    def solve(calls: int) -> float:
+        answer = crew.ask(do="solve", calls=calls, **command)
+        iterations[who] = answer["iterations"]
+        return float(answer["seconds"]) / calls
+
+    solve(1)
+    calls = max(1, math.ceil(turn_seconds / max(solve(1), 1e-6)))
+    return Contestant(
+        who, lambda: solve(1), role, result=fetcher(crew), timed=lambda: solve(calls),
+        notes={"calls": calls},
+    )  # fmt: skip
 
 
 def petsc_ranks(python: str | None, problem: Problem, cuts: np.ndarray, ranks: int) -> PetscWorker:

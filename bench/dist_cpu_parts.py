@@ -1,4 +1,4 @@
-"""The parts of bench/dist_cpu.py: products, solves, layouts and memory. Each adds its cases to the report."""
+"""Products and solves of bench/dist_cpu.py, against PETSc. Each adds a case to the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import harness
-import matrices
 import numpy as np
 from dist_cpu_crews import our_ranks, petsc_ranks, products, solves
 from report import Report
@@ -16,15 +15,6 @@ from rivals_solve import Problem
 from solve_cpu import residual_check
 
 import penstock as ps
-
-# The paper's naive distribution and its balanced one, then ours.
-LAYOUTS = {
-    "naive": {"partition": "grid", "sums": "reduce"},
-    "naive_owners": {"partition": "grid", "sums": "owners"},
-    "bins_gather": {"partition": "bins", "sums": "gather"},
-    "bins": {"partition": "bins", "sums": "owners"},
-    "balanced": {"partition": "balanced", "sums": "owners"},
-}
 
 
 def product_check(csr: Any, x: np.ndarray) -> Any:
@@ -41,7 +31,7 @@ def product_check(csr: Any, x: np.ndarray) -> Any:
     return check
 
 
-def _about(part: str, name: str, csr: Any, ranks: int, **more: Any) -> dict[str, Any]:
+def about_case(part: str, name: str, csr: Any, ranks: int, **more: Any) -> dict[str, Any]:
     rows, nnz = csr.shape[0], int(csr.nnz)
     return {"part": part, "matrix": name, "rows": rows, "nnz": nnz, "ranks": ranks, **more}
 
@@ -62,7 +52,10 @@ def _rival(stack: contextlib.ExitStack, args: Any, report: Report, name: str, pr
 def spmv(args: Any, report: Report, settings: harness.Settings, name: str, csr: Any) -> None:
     x = np.random.default_rng(5).uniform(-1, 1, csr.shape[1])
     work = 2.0 * csr.nnz
-    with tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder, contextlib.ExitStack() as s:
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
+        contextlib.ExitStack() as s,
+    ):
         store = str(Path(folder) / "a.penstock")
         ps.save(store, ps.csr_array(csr))
         everybody = []
@@ -77,7 +70,7 @@ def spmv(args: Any, report: Report, settings: harness.Settings, name: str, csr: 
         rival = _rival(s, args, report, name, Problem(csr, x, "", "", 0, 0, 0))
         if rival:
             everybody.append(products("petsc", rival, settings.turn_seconds, "rival"))
-        about = _about("spmv", name, csr, args.ranks)
+        about = about_case("spmv", name, csr, args.ranks)
         case = harness.Case(f"{name} A x", product_check(csr, x), work=work, about=about)
         report.add(harness.measure(case, everybody, settings))
 
@@ -88,7 +81,10 @@ def cg(args: Any, report: Report, settings: harness.Settings, name: str, csr: An
     m = "none" if laplacian else "jacobi"
     problem = Problem(csr, b, "cg", m, args.rtol, 0, args.maxiter)
     steps: dict[str, int] = {}
-    with tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder, contextlib.ExitStack() as s:
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
+        contextlib.ExitStack() as s,
+    ):
         store = str(Path(folder) / "a.penstock")
         ps.save(store, ps.csr_array(csr))
         everybody = []
@@ -96,72 +92,17 @@ def cg(args: Any, report: Report, settings: harness.Settings, name: str, csr: An
             crew = our_ranks(how, args.ranks, b)
             s.callback(crew.close)
             crew.ask(do="open", name=who, source=store, prepare=False)
-            everybody.append(solves(who, crew, "ours", steps, name=who, rtol=args.rtol,
+            everybody.append(solves(who, crew, settings.turn_seconds, "ours", steps, name=who, rtol=args.rtol,
                                     maxiter=args.maxiter, M=None if m == "none" else m))  # fmt: skip
         rival = _rival(s, args, report, name, problem)
         if rival:
             rival.ask(do="setup", ksp="cg", pc=m, sub="", rtol=args.rtol, restart=0,
                       maxiter=args.maxiter)  # fmt: skip
-            everybody.append(solves("petsc", rival, "rival", steps))
-        about = _about("cg", name, csr, args.ranks, preconditioner=m, rtol=args.rtol)
+            everybody.append(solves("petsc", rival, settings.turn_seconds, "rival", steps))
+        about = about_case("cg", name, csr, args.ranks, preconditioner=m, rtol=args.rtol)
         case = harness.Case(f"{name} cg", residual_check(csr, b, args.rtol), about=about)
         entry = harness.measure(case, everybody, settings)
     for who, r in entry["results"].items():
         if "median" in r:
             r |= {"iterations": steps[who], "seconds_per_iteration": r["median"] / steps[who]}
     report.add(entry)
-
-
-def layouts(args: Any, report: Report, settings: harness.Settings) -> None:
-    """Wall time of all ranks, and where they are threads the CPU time of the slowest."""
-    scale, ranks = (10, 4) if args.quick else (args.scale, args.layout_ranks)
-    a = ps.generate.rmat(scale, dtype=np.float64, seed=1)
-    csr = matrices.with_values(a)
-    x = np.random.default_rng(5).uniform(-1, 1, csr.shape[1])
-    check = product_check(csr, x)
-    with tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder, contextlib.ExitStack() as s:
-        store = str(Path(folder) / "a.penstock")
-        ps.save(store, a)
-        crew = our_ranks(args.layout_comm, ranks, x)
-        s.callback(crew.close)
-        notes = {
-            who: crew.ask(do="open", name=who, source=store, how=how, prepare=False)
-            for who, how in LAYOUTS.items()
-        }
-        for key in ("seconds", "cpu") if args.layout_comm == "threads" else ("seconds",):
-            everybody = [
-                products(who, crew, settings.turn_seconds, "rival" if who == "naive" else "ours",
-                         key, {"seconds": "multiply", "cpu": "cpu"}[key], name=who,
-                         notes={k: v for k, v in note.items() if k != "seconds"})
-                for who, note in notes.items()
-            ]  # fmt: skip
-            about = _about("layouts", f"rmat{scale}", csr, ranks, comm=args.layout_comm, clock=key)
-            words = {"seconds": "all ranks", "cpu": "CPU of the slowest rank"}[key]
-            case = harness.Case(f"rmat{scale} {ranks} ranks, {words}", check, about=about)
-            report.add(harness.measure(case, everybody, settings))
-
-
-def memory(args: Any, report: Report) -> None:
-    """One job a source and size: the peak of each rank's process over its share and halo."""
-    small, large = (8, 8) if args.quick else (args.memory_scales[0], args.memory_scales[-1])
-    for scale in dict.fromkeys([small, large]):
-        a = ps.generate.rmat(scale, dtype=np.float64, seed=1)
-        with tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder:
-            paths = {"store": "a.penstock", "file": "a.mtx"}
-            for kind, file in paths.items():
-                if kind == "store" or scale == small:
-                    ps.save(Path(folder) / file, a)
-            for kind in ("store", "generator", "file"):
-                if kind == "file" and scale != small:
-                    continue
-                source = {"rmat": scale} if kind == "generator" else str(Path(folder) / paths[kind])
-                crew = our_ranks("mpi", args.ranks)
-                try:
-                    found = crew.ask(do="memory", source=source)
-                finally:
-                    crew.close()
-                ratio = [p / n for p, n in zip(found["peak"], found["share"], strict=True)]
-                report.add({"case": f"{kind} rmat{scale}", "part": "memory", "source": kind,
-                            "scale": scale, "ranks": args.ranks, **found, "ratio": ratio,
-                            "results": {}, "best_rival": None, "ratios": {},
-                            "ratios_of_minima": {}})  # fmt: skip

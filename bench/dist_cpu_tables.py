@@ -28,8 +28,8 @@ def spmv(data: Report) -> list[Table]:
          good(c, names[1]).get("kernel", "-"), *(_ratio(c, n) for n in names), number(c["load"], ".1f")]
         for c in of_part(data, "spmv")
     ]  # fmt: skip
-    header = ["matrix", "rows", "nonzeros", "ours, ms", "prepared", "threads", "prepared", "PETSc", "plan", "PETSc / ours",
-              "prepared", "threads", "prepared", "load"]  # fmt: skip
+    header = ["matrix", "rows", "nonzeros", "ours, ms", "prepared", "threads", "prepared", "PETSc", "plan",
+              "PETSc / ours", "prepared", "threads", "prepared", "load"]  # fmt: skip
     return [("Products", header, rows)] if rows else []
 
 
@@ -44,7 +44,7 @@ def cg(data: Report) -> list[Table]:
         rows.append([*cells, number(c["load"], ".1f")])
     header = ["matrix", "M", "ours, ms", "iterations", "each", "threads", "iterations", "each", "PETSc",
               "iterations", "each", "PETSc / ours", "threads", "load"]  # fmt: skip
-    return [("CG, preparation included", header, rows)] if rows else []
+    return [("CG", header, rows)] if rows else []
 
 
 def layouts(data: Report) -> list[Table]:

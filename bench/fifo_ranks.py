@@ -58,9 +58,7 @@ class FifoRanks:
                 return handle
             except OSError:
                 if self.process.poll() is not None:
-                    raise ImportError(
-                        f"{self.what} did not start: {self._last_words()}"
-                    ) from None
+                    raise ImportError(f"{self.what} did not start: {self._last_words()}") from None
                 time.sleep(0.01)
         raise ImportError(f"{self.what} did not start within a minute")
 

@@ -6,8 +6,8 @@ than penstock does.
 Reads indptr.npy, indices.npy, data.npy and b.npy from FOLDER, and cuts.npy, the ranks' first rows, where it is there.
 Every rank reads commands, one JSON object a line, from a FIFO of its own, command.RANK (a rank that waits there takes
 no CPU time); rank 0 answers in the FIFO `answer`.
-Commands: {"do": "setup", "ksp", "pc", "sub", "rtol", "restart", "maxiter"}, {"do": "solve"}, {"do": "multiply",
-"calls"} (x = A b), {"do": "fetch"} (writes x.npy), {"do": "end"}.
+Commands: {"do": "setup", "ksp", "pc", "sub", "rtol", "restart", "maxiter"}, {"do": "solve", "calls"}, {"do":
+"multiply", "calls"} (x = A b), {"do": "fetch"} (writes x.npy), {"do": "end"}.
 """
 
 import json
@@ -93,8 +93,9 @@ def serve(folder, a, b, x, commands, answers):
             if c["do"] == "setup":
                 ksp = setup(a, c)
             elif c["do"] == "solve":
-                x.set(0)
-                ksp.solve(b, x)
+                for _ in range(c.get("calls", 1)):
+                    x.set(0)
+                    ksp.solve(b, x)
                 answer = {
                     "iterations": ksp.getIterationNumber(),
                     "reason": int(ksp.getConvergedReason()),

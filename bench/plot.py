@@ -17,6 +17,7 @@ from typing import Any
 
 import buono2017_plot
 import cardellini2014_plot
+import dist_cpu_tables
 import emogi2020_plot
 import page_kogge2018_plot
 from plot_ratios import figure, geometric_mean, ratios, save
@@ -25,6 +26,7 @@ from report import ROOT, SCHEMA
 PAGES = {
     "buono2017": buono2017_plot,
     "cardellini2014": cardellini2014_plot,
+    "dist_cpu": dist_cpu_tables,
     "emogi2020": emogi2020_plot,
     "page_kogge2018": page_kogge2018_plot,
 }  # benchmarks that have figures and tables of their own
