@@ -1,11 +1,13 @@
-"""PETSc as a process of its own, for bench/solve_cpu.py: petsc4py often lives in another Python than penstock does.
+"""PETSc as a process of its own, for bench/solve_cpu.py and bench/dist_cpu.py: petsc4py often lives in another Python
+than penstock does.
 
     mpirun -n 2 python3 bench/petsc_worker.py FOLDER
 
-Reads indptr.npy, indices.npy, data.npy and b.npy from FOLDER. Every rank reads commands, one JSON object a line, from a
-FIFO of its own, command.RANK (a rank that waits there takes no CPU time); rank 0 answers in the FIFO `answer`.
-Commands: {"do": "setup", "ksp", "pc", "sub", "rtol", "restart", "maxiter"}, {"do": "solve"}, {"do": "fetch"} (writes
-x.npy), {"do": "end"}.
+Reads indptr.npy, indices.npy, data.npy and b.npy from FOLDER, and cuts.npy, the ranks' first rows, where it is there.
+Every rank reads commands, one JSON object a line, from a FIFO of its own, command.RANK (a rank that waits there takes
+no CPU time); rank 0 answers in the FIFO `answer`.
+Commands: {"do": "setup", "ksp", "pc", "sub", "rtol", "restart", "maxiter"}, {"do": "solve", "calls"}, {"do":
+"multiply", "calls"} (x = A b), {"do": "fetch"} (writes x.npy), {"do": "end"}.
 """
 
 import json
@@ -28,8 +30,10 @@ def assemble(folder):
         np.load(folder / f"{n}.npy", mmap_mode="r") for n in ("indptr", "indices", "data")
     )
     n, comm = len(indptr) - 1, PETSc.COMM_WORLD
-    first = n * comm.rank // comm.size
-    last = n * (comm.rank + 1) // comm.size
+    cuts = [n * r // comm.size for r in range(comm.size + 1)]
+    if (folder / "cuts.npy").exists():
+        cuts = np.load(folder / "cuts.npy").tolist()
+    first, last = cuts[comm.rank], cuts[comm.rank + 1]
     begin, end = int(indptr[first]), int(indptr[last])
     csr = (
         (indptr[first : last + 1] - begin).astype(PETSc.IntType),
@@ -89,12 +93,16 @@ def serve(folder, a, b, x, commands, answers):
             if c["do"] == "setup":
                 ksp = setup(a, c)
             elif c["do"] == "solve":
-                x.set(0)
-                ksp.solve(b, x)
+                for _ in range(c.get("calls", 1)):
+                    x.set(0)
+                    ksp.solve(b, x)
                 answer = {
                     "iterations": ksp.getIterationNumber(),
                     "reason": int(ksp.getConvergedReason()),
                 }
+            elif c["do"] == "multiply":
+                for _ in range(c["calls"]):
+                    a.mult(b, x)
             elif c["do"] == "fetch":
                 scatter, everything = PETSc.Scatter.toZero(x)
                 scatter.scatter(x, everything)

@@ -18,6 +18,7 @@ from typing import Any
 import brock2024_plot
 import buono2017_plot
 import cardellini2014_plot
+import dist_cpu_tables
 import emogi2020_plot
 import page_kogge2018_plot
 from plot_ratios import figure, geometric_mean, ratios, save
@@ -27,6 +28,7 @@ PAGES = {
     "brock2024": brock2024_plot,
     "buono2017": buono2017_plot,
     "cardellini2014": cardellini2014_plot,
+    "dist_cpu": dist_cpu_tables,
     "emogi2020": emogi2020_plot,
     "page_kogge2018": page_kogge2018_plot,
 }  # benchmarks that have figures and tables of their own

@@ -5,11 +5,8 @@ it has no way to do the case."""
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fifo_ranks import FifoRanks
 from harness import Contestant
 
 
@@ -142,74 +140,33 @@ def pyamg(problem: Problem) -> Contestant:
     return Contestant("pyamg", run, prepare_seconds=setup)
 
 
-class PetscWorker:
-    """PETSc in a process of its own, spoken to through FIFOs: see petsc_worker.py."""
+def mpirun_of(python: str) -> str:
+    """The launcher of that Python's MPI, which stands beside a system's."""
+    return shutil.which("mpirun", path=str(Path(python).parent)) or "mpirun"
 
-    def __init__(self, python: str, ranks: int, problem: Problem) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="penstock-petsc-"))
-        self.process: subprocess.Popen[bytes] | None = None
-        try:
-            csr = problem.csr
-            for name, array in (("indptr", csr.indptr.astype(np.int64)), ("indices", csr.indices),
-                                ("data", csr.data), ("b", problem.b)):  # fmt: skip
-                np.save(self.folder / f"{name}.npy", array)
-            for name in ("answer", *(f"command.{r}" for r in range(ranks))):
-                os.mkfifo(self.folder / name)
-            mpirun = ["mpirun", "--oversubscribe", "-n", str(ranks)]
-            if os.geteuid() == 0:
-                mpirun.insert(1, "--allow-run-as-root")
+
+class PetscWorker(FifoRanks):
+    """PETSc in processes of its own: see petsc_worker.py. `cuts`: the ranks' first rows, and the end."""
+
+    def __init__(
+        self, python: str, ranks: int, problem: Problem, cuts: np.ndarray | None = None
+    ) -> None:
+        def command(folder: Path) -> list[str]:
+            root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
             script = str(Path(__file__).with_name("petsc_worker.py"))
-            environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-            self.process = subprocess.Popen(
-                [*mpirun, python, script, str(self.folder)],
-                env=environment | {"OMP_NUM_THREADS": "1"},
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
-            self.commands = [self._open(f"command.{r}", os.O_WRONLY) for r in range(ranks)]
-            self.answers = os.fdopen(self._open("answer", os.O_RDONLY))
-        except BaseException:
-            self.close()
-            raise
+            mpirun = [mpirun_of(python), *root, "--oversubscribe", "-n", str(ranks)]
+            return [*mpirun, python, script, str(folder)]
 
-    def _open(self, name: str, mode: int) -> int:
-        """A FIFO opens when the other side does; where that has died, its last words are the error."""
-        assert self.process is not None and self.process.stderr is not None
-        if mode == os.O_RDONLY:
-            return os.open(self.folder / name, mode)
-        for _ in range(6000):
-            try:
-                handle = os.open(self.folder / name, mode | os.O_NONBLOCK)
-                os.set_blocking(handle, True)
-                return handle
-            except OSError:
-                if self.process.poll() is not None:
-                    words = self.process.stderr.read().decode(errors="replace").strip().splitlines()
-                    said = next(
-                        (w for w in words if "Error" in w), words[-1] if words else "it ended"
-                    )
-                    raise ImportError(f"the PETSc worker did not start: {said}") from None
-                time.sleep(0.01)
-        raise ImportError("the PETSc worker did not start within a minute")
+        def fill(folder: Path) -> None:
+            csr = problem.csr
+            arrays = {"indptr": csr.indptr.astype(np.int64), "indices": csr.indices,
+                      "data": csr.data, "b": problem.b}  # fmt: skip
+            for name, array in (arrays | ({} if cuts is None else {"cuts": cuts})).items():
+                np.save(folder / f"{name}.npy", array)
 
-    def ask(self, **command: Any) -> dict[str, Any]:
-        line = (json.dumps(command) + "\n").encode()
-        for handle in self.commands:
-            os.write(handle, line)
-        answer = json.loads(self.answers.readline() or '{"error": "the worker ended"}')
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return answer
-
-    def close(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            with contextlib.suppress(Exception):
-                self.ask(do="end")
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.process.terminate()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment["OMP_NUM_THREADS"] = "1"
+        super().__init__("the PETSc worker", ranks, command, fill, environment)
 
 
 _KSP = {"cg": "cg", "pipecg": "pipecg", "bicgstab": "bcgs", "gmres": "gmres"}

@@ -66,6 +66,26 @@ def test_from_a_store(tmp_path_factory, a, ranks, partition):
     same_as_whole(a, ranks, p, lambda c, p: ps.dist.csr_array(path, c, p, halo="isend"))
 
 
+def test_a_store_stays_whole_when_its_pages_are_given_back(tmp_path):
+    """Shares of over 2^20 entries are forgotten while they are read: of a map, not of the file."""
+    a = ps.generate.uniform(120_000, 120_000, 20, seed=4, dtype=np.float64)
+    path = tmp_path / "a.penstock"
+    a.save(path)
+    opened = ps.open(path)
+    x = np.random.default_rng(6).standard_normal(a.shape[1])
+    wanted = a @ x
+
+    def product(comm, source):
+        d = ps.dist.csr_array(source, comm, halo="isend")
+        return d.local_nnz, d.collect(d @ d.share(x))
+
+    for source in (path, opened):
+        for nnz, y in run(lambda c, source=source: product(c, source), 2):
+            assert nnz >= 1 << 20
+            np.testing.assert_allclose(y, wanted, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(opened.indices, a.indices) and np.array_equal(opened.data, a.data)
+
+
 def test_from_a_store_by_labels_that_propagate(tmp_path):
     a = ps.generate.rmat(7, 8, seed=3)
     a.save(tmp_path / "a.penstock")

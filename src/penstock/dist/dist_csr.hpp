@@ -16,7 +16,7 @@ struct Share {
   GlobalIndex first_row = 0;
   Csr<V> entries;  // cols: of the whole matrix
   bool consumed =
-      false;  // nobody else reads the entries: distribute() gives their memory back while it reads
+      false;  // nobody else reads the entries, or a file has them: distribute() gives their memory back as it reads
 
   GlobalIndex row_id(std::int64_t r) const { return row_ids.size ? row_ids.data[r] : first_row + r; }
 };

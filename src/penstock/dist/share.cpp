@@ -18,6 +18,12 @@ bool whole_range(const Partition& p, Index part, std::int64_t& first, std::int64
   return true;
 }
 
+template <class V>
+bool mapped(const Csr<V>& a) {
+  return a.indices.place.memory == Memory::mapped &&
+         (is_pattern<V> || a.values.place.memory == Memory::mapped);
+}
+
 }  // namespace
 
 template <class V>
@@ -46,6 +52,7 @@ Share<V> share_of(const RowRange<V>& rows, const Partition& p, Index part) {
     Share<V> s;
     s.first_row = rows.first_row + first;
     s.entries = rows_of(a, first, last).entries;
+    s.consumed = mapped(s.entries);  // the file has them still
     return s;
   }
   const RowRuns runs(p);
