@@ -39,7 +39,9 @@ def main() -> int:
                 "algorithms": args.algorithms}  # fmt: skip
     report = Report("brock2024", args, settings, ps.num_threads())
     report.data |= {"part_seconds": {}, "load": os.getloadavg()[0]}
-    run = Run(args, report, True, begin + 60 * args.minutes, probe_seconds=0.05 if args.quick else 0.3)
+    run = Run(
+        args, report, True, begin + 60 * args.minutes, probe_seconds=0.05 if args.quick else 0.3
+    )
     faults = 0
     if "balance" in args.parts:
         faults += run.step("balance", "figure 1", partial(parts.figure_1, run))

@@ -10,7 +10,12 @@ from paper_runs import numbers, words
 
 PARTS = ("balance", "spmm", "spgemm", "oracle", "roofline")
 MEASURED = ("c", "a", "b", "summa", "c+random", "a+random", "c+locality", "a+locality")
-_FEW = ("ldoor", "reddit", "com-Orkut", "isolates_subgraph4")  # what is measured unless --matrices says more
+_FEW = (
+    "ldoor",
+    "reddit",
+    "com-Orkut",
+    "isolates_subgraph4",
+)  # what is measured unless --matrices says more
 
 
 def options(about: str) -> argparse.ArgumentParser:
@@ -18,22 +23,37 @@ def options(about: str) -> argparse.ArgumentParser:
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--parts", type=words(PARTS), default=list(PARTS), help=",".join(PARTS))
-    parser.add_argument("--matrices", type=words(tuple(TABLE_1)), help="some of the paper's 11 (all)")
     parser.add_argument(
-        "--measured", type=words(tuple(TABLE_1)), default=list(_FEW), help="those that are multiplied"
+        "--matrices", type=words(tuple(TABLE_1)), help="some of the paper's 11 (all)"
     )
     parser.add_argument(
-        "--folder", type=Path, help="of the paper's matrices, by name, in any format; missing ones get stand-ins"
+        "--measured",
+        type=words(tuple(TABLE_1)),
+        default=list(_FEW),
+        help="those that are multiplied",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="of the paper's matrices, by name, in any format; missing ones get stand-ins",
     )
     parser.add_argument("--entries", type=int, help="of a stand-in (2,000,000; --quick: 20,000)")
     parser.add_argument("--columns", type=numbers, help="of B (32,128,512; --quick: 8)")
-    parser.add_argument("--ranks", type=numbers, help="of measured rows (1,2,4,8,... up to twice the CPUs)")
-    parser.add_argument("--algorithms", type=words(MEASURED), default=list(MEASURED), help=",".join(MEASURED))
+    parser.add_argument(
+        "--ranks", type=numbers, help="of measured rows (1,2,4,8,... up to twice the CPUs)"
+    )
+    parser.add_argument(
+        "--algorithms", type=words(MEASURED), default=list(MEASURED), help=",".join(MEASURED)
+    )
     parser.add_argument("--repeats", type=int, default=5, help="turns of each; the median counts")
-    parser.add_argument("--minutes", type=float, default=10.0, help="rows are left out to keep to it")
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="rows are left out to keep to it"
+    )
     parser.add_argument("--out", type=Path, help="result file (bench/results/brock2024.json)")
     parser.add_argument("--plots", type=Path, help="folder for the figures")
-    parser.add_argument("--quick", action="store_true", help="toy sizes: tests that it runs, measures nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="toy sizes: tests that it runs, measures nothing"
+    )
     return parser
 
 

@@ -61,7 +61,12 @@ TABLE_2_COLUMNS = 256
 MACHINE_OF = {"amazon_large": "summit", "Nm7": "dgx2"}  # Table 2's
 
 # Figure 2: SpMM with isolates_subgraph2 on 24 GPUs; all widths are well inside the part that the network bounds.
-FIGURE_2 = {"matrix": "isolates_subgraph2", "ranks": 24, "columns": (128, 256, 512), "bound": "network"}
+FIGURE_2 = {
+    "matrix": "isolates_subgraph2",
+    "ranks": 24,
+    "columns": (128, 256, 512),
+    "bound": "network",
+}
 SUMMIT_RANKS = (1, 6, 16, 24, 64, 96, 192, 256, 384, 1024, 16384)
 DGX2_RANKS = (1, 2, 4, 8, 16)
 # Sections 6 and 6.1: matrices whose product on one GPU took less than a second went to the DGX-2.

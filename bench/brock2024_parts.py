@@ -49,7 +49,11 @@ def _dense(rows: int, columns: int) -> np.ndarray:
 def _checked(error: float) -> dict[str, Any]:
     if error <= 1:
         return {"status": "ok", "error": error}
-    return {"status": "wrong", "error": error, "reason": f"error is {error:.3g} times what is allowed"}
+    return {
+        "status": "wrong",
+        "error": error,
+        "reason": f"error is {error:.3g} times what is allowed",
+    }
 
 
 def _measured(run: Run, part: str, source: Any, a: Any, columns: int) -> None:
@@ -65,7 +69,9 @@ def _measured(run: Run, part: str, source: Any, a: Any, columns: int) -> None:
         net = run.network(n)
         threads = max(1, ps.num_threads() // n)
         other = None if columns else a
-        efficiency = local_efficiency(a, other, net, columns=columns or 1, threads=threads, seconds=0.1)
+        efficiency = local_efficiency(
+            a, other, net, columns=columns or 1, threads=threads, seconds=0.1
+        )
         results = {}
         for algorithm, r in done.items():
             p = price_product(c, net, algorithm, efficiency=efficiency)
@@ -106,9 +112,7 @@ def oracle(run: Run, source: Any, a: Any) -> None:
     ranks = [n for n in ranks if not run.args.quick or n <= 64]
     names, columns = run.args.algorithms, paper.TABLE_2_COLUMNS
     for op in ("spmm", "spgemm"):
-        f = ps.dist.predict_products(
-            a, ranks, machine, op=op, columns=columns, algorithms=names
-        )
+        f = ps.dist.predict_products(a, ranks, machine, op=op, columns=columns, algorithms=names)
         plain = f.as_dict()
         run.add("oracle", about(source, a, case=f"{source.name}, {op} on {machine}", op=op, machine=machine,
                                 predictions=plain["predictions"], rooflines=plain["rooflines"],

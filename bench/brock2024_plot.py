@@ -18,8 +18,16 @@ def _imbalance(axes: Any, data: Report) -> None:
     c = of_part(data, "figure_1")[0]
     stages = c["stages"]
     axes.bar(range(len(stages)), stages, color=COLOURS[0], label="per stage")
-    axes.axhline(c["per_stage"], color=COLOURS[0], linestyle="--", linewidth=0.8, label=f"all {c['per_stage']:.2f}")
-    axes.axhline(c["end_to_end"], color=COLOURS[1], linewidth=1, label=f"end to end {c['end_to_end']:.2f}")
+    axes.axhline(
+        c["per_stage"],
+        color=COLOURS[0],
+        linestyle="--",
+        linewidth=0.8,
+        label=f"all {c['per_stage']:.2f}",
+    )
+    axes.axhline(
+        c["end_to_end"], color=COLOURS[1], linewidth=1, label=f"end to end {c['end_to_end']:.2f}"
+    )
     axes.set_xlabel("stage")
     axes.set_ylabel("most / mean flops of a rank")
     inset = axes.inset_axes((0.8, 0.55, 0.19, 0.42))
@@ -81,7 +89,12 @@ def _roofline(axes: Any, data: Report) -> None:
     if first:
         net, peak = first["network_bytes_per_s"], first["peak_flops_per_s"]
     at = np.geomspace(0.1, 1e4, 40)
-    axes.plot(at, np.minimum(at * net, peak) / 1e9, color=COLOURS[0], label=f"network, {net / 1e9:.2f} GB/s")
+    axes.plot(
+        at,
+        np.minimum(at * net, peak) / 1e9,
+        color=COLOURS[0],
+        label=f"network, {net / 1e9:.2f} GB/s",
+    )
     axes.axhline(peak / 1e9, color="#604030", linewidth=0.8, label="float32 peak")
     rows = [(c, r) for c in cases for r in c["rows"] if r["network_intensity"] is not None]
     for k, (case, r) in enumerate(rows):
@@ -109,7 +122,12 @@ def _accuracy(axes: Any, data: Report) -> None:
                               color=COLOURS[k], label=None if part in seen else part)  # fmt: skip
                     seen.add(part)
     low, high = axes.get_xlim()
-    axes.axline((max(low, 1e-3), max(low, 1e-3)), (max(high, 1e-2), max(high, 1e-2)), color="black", linewidth=0.8)
+    axes.axline(
+        (max(low, 1e-3), max(low, 1e-3)),
+        (max(high, 1e-2), max(high, 1e-2)),
+        color="black",
+        linewidth=0.8,
+    )
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("ms, measured")

@@ -37,7 +37,9 @@ def band(rows: int, per_row: float, imbalance: float) -> Any:
     """So many diagonals side by side, and so much spread evenly, that the fullest tile has what is asked."""
     share = min(1.0, max(0.0, (imbalance - 1) / (_BAND - 1)))
     near = max(1, round(per_row * share))
-    a = ps.generate.banded(rows, list(range(-(near // 2), near - near // 2)), dtype=np.float32, seed=_SEED)
+    a = ps.generate.banded(
+        rows, list(range(-(near // 2), near - near // 2)), dtype=np.float32, seed=_SEED
+    )
     far = max(0, round(per_row - near))
     if not far:
         return a
@@ -52,7 +54,15 @@ def power(rows: int, per_row: float, imbalance: float) -> Any:
     a = (imbalance / 100) ** (1 / math.log2(10))
     rest = (1 - a) / 3
     return ps.generate.rmat(
-        scale, per_row, a=a, b=rest, c=rest, undirected=False, scramble=False, dtype=np.float32, seed=_SEED
+        scale,
+        per_row,
+        a=a,
+        b=rest,
+        c=rest,
+        undirected=False,
+        scramble=False,
+        dtype=np.float32,
+        seed=_SEED,
     )
 
 
@@ -61,7 +71,9 @@ def _stand_in(m: Matrix, entries: int) -> tuple[str, Callable[[], Any]]:
     rows = max(200, min(m.rows, int(entries / per_row)))
     if m.kind == "even":
         how = f"{per_row:.0f} entries a row anywhere, {rows:,} rows"
-        return how, lambda: ps.generate.uniform(rows, nnz_per_row=round(per_row), dtype=np.float32, seed=_SEED)
+        return how, lambda: ps.generate.uniform(
+            rows, nnz_per_row=round(per_row), dtype=np.float32, seed=_SEED
+        )
     make = {"band": band, "power": power}[m.kind]
     edges = f"R-MAT {max(6, round(math.log2(rows)))}, unshuffled"
     how = f"a band and scattered entries, {rows:,} rows" if m.kind == "band" else edges

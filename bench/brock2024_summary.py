@@ -16,7 +16,9 @@ def _over_summa(data: Report, part: str, least: float = 0.0) -> Rows:
     found = []
     for c in of_part(data, part):
         theirs = good(c, "summa").get("median")
-        ours = [good(c, n)["median"] for n in c["results"] if n != "summa" and "median" in good(c, n)]
+        ours = [
+            good(c, n)["median"] for n in c["results"] if n != "summa" and "median" in good(c, n)
+        ]
         if theirs and ours and c["ranks"] > 1 and c["nnz_imbalance"] >= least:
             found.append((c["case"], theirs / min(ours)))
     return found

@@ -34,8 +34,17 @@ def balance(data: Report) -> list[Table]:
          f"{c['summa_stages']:.2f}"]
         for c in of_part(data, "figure_1")
     ]  # fmt: skip
-    header = ["squared", "paper, end to end", "ours", "paper, per stage", "ours", "ours, SUMMA's order"]
-    return [*tables, ("Figure 1: most over mean flops of a rank", header, first)] if first else tables
+    header = [
+        "squared",
+        "paper, end to end",
+        "ours",
+        "paper, per stage",
+        "ours",
+        "ours, SUMMA's order",
+    ]
+    return (
+        [*tables, ("Figure 1: most over mean flops of a rank", header, first)] if first else tables
+    )
 
 
 def measured(data: Report, part: str) -> list[Table]:
@@ -76,7 +85,16 @@ def table_2(data: Report) -> list[Table]:
             for t, m in zip(theirs, mine, strict=True)
         ]
         rows.append([named(c), algorithm, f"{ranks}", *shares, number(p["seconds"], ".3g", 1e3)])
-    header = ["matrix", "algorithm", "GPUs", "comp, paper / predicted", "comm", "acc", "load imb", "predicted ms"]
+    header = [
+        "matrix",
+        "algorithm",
+        "GPUs",
+        "comp, paper / predicted",
+        "comm",
+        "acc",
+        "load imb",
+        "predicted ms",
+    ]
     title = f"Table 2a: shares of the time, SpMM with {paper.TABLE_2_COLUMNS} columns; predicted for a smaller stand-in"
     return [(title, header, rows)] if rows else []
 
@@ -102,11 +120,22 @@ def roofline(data: Report) -> list[Table]:
     rows = []
     for c in of_part(data, "roofline"):
         for r in c["rows"]:
-            what = f"{r['columns']} columns" if "columns" in r else f"{r['ranks']} GPUs, cf {r['compression']:.2f}"
+            what = (
+                f"{r['columns']} columns"
+                if "columns" in r
+                else f"{r['ranks']} GPUs, cf {r['compression']:.2f}"
+            )
             net = r["network_flops_per_s"]
             rows.append([c["case"], what, number(r["network_intensity"]), number(net, ".4g", 1e-9),
                          number(r["local_flops_per_s"], ".4g", 1e-9), r["bound"]])  # fmt: skip
-    header = ["product", "", "flops a network byte", "GFLOP/s under the network", "under the memory", "bound"]
+    header = [
+        "product",
+        "",
+        "flops a network byte",
+        "GFLOP/s under the network",
+        "under the memory",
+        "bound",
+    ]
     return [("Figure 2: bounds of one GPU of Summit", header, rows)] if rows else []
 
 

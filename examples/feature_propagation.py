@@ -23,7 +23,9 @@ def normalised(graph: ps.csr_array) -> ps.csr_array:
     return ps.csr_array((scale[row] * scale[col], (row, col)), shape=graph.shape)
 
 
-def propagate(comm: ps.dist.Comm, matrix: ps.csr_array, features: np.ndarray, hops: int) -> np.ndarray:
+def propagate(
+    comm: ps.dist.Comm, matrix: ps.csr_array, features: np.ndarray, hops: int
+) -> np.ndarray:
     """All features after `hops` products, on every rank."""
     a, h = ps.dist.tiles(matrix, comm), ps.dist.tiles(features, comm)
     for _ in range(hops):
@@ -32,7 +34,9 @@ def propagate(comm: ps.dist.Comm, matrix: ps.csr_array, features: np.ndarray, ho
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", type=int, default=12, help="2**scale vertices of an R-MAT graph")
     parser.add_argument("--features", type=int, default=32)
     parser.add_argument("--hops", type=int, default=3)

@@ -20,7 +20,12 @@ Tile = ps.csr_array
 def own_tiles(m: ps.dist.tiles) -> dict[tuple[int, int], Tile]:
     """Copies of the tiles of this rank."""
     down, across = m.tiles
-    return {(i, j): m.get_tile(i, j) for i in range(down) for j in range(across) if m.owner(i, j) == m.comm.rank}
+    return {
+        (i, j): m.get_tile(i, j)
+        for i in range(down)
+        for j in range(across)
+        if m.owner(i, j) == m.comm.rank
+    }
 
 
 def changed(tile: Tile, values: np.ndarray, keep: np.ndarray) -> Tile:
@@ -43,7 +48,11 @@ def normalised(m: ps.dist.tiles, tiles: dict[tuple[int, int], Tile]) -> dict[tup
 
 
 def cluster(
-    comm: ps.dist.Comm, graph: ps.csr_array, inflation: float = 2.0, prune: float = 1e-4, steps: int = 60
+    comm: ps.dist.Comm,
+    graph: ps.csr_array,
+    inflation: float = 2.0,
+    prune: float = 1e-4,
+    steps: int = 60,
 ) -> np.ndarray:
     """A label for each vertex, the same within a cluster; on every rank. `graph`: symmetric, with self loops."""
     m = ps.dist.tiles(graph, comm)
@@ -65,7 +74,9 @@ def cluster(
     whole = m.collect()
     row = np.repeat(np.arange(whole.shape[0]), np.diff(whole.indptr))
     strong = whole.data > 1e-3
-    links = ps.csr_array((np.ones(strong.sum()), (row[strong], whole.indices[strong])), shape=whole.shape)
+    links = ps.csr_array(
+        (np.ones(strong.sum()), (row[strong], whole.indices[strong])), shape=whole.shape
+    )
     return ps.csgraph.connected_components(links, directed=False)[1]
 
 
@@ -82,7 +93,9 @@ def communities(count: int, size: int, seed: int = 1) -> ps.csr_array:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--groups", type=int, default=12)
     parser.add_argument("--size", type=int, default=25, help="vertices of a group")
     parser.add_argument("--ranks", type=int, default=4)

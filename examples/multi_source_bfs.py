@@ -49,7 +49,9 @@ def levels(comm: ps.dist.Comm, backwards: ps.csr_array, sources: np.ndarray) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", type=int, default=12, help="2**scale vertices of an R-MAT graph")
     parser.add_argument("--sources", type=int, default=32)
     parser.add_argument("--ranks", type=int, default=4)
@@ -58,7 +60,9 @@ def main() -> None:
     sources = np.random.default_rng(1).choice(graph.shape[0], args.sources, replace=False)
     found = ps.dist.run(levels, args.ranks, graph.T.formed(), sources)[0]
     reached, deepest = int((found >= 0).sum()), int(found.max())
-    print(f"{args.sources} searches, {reached:,} vertices reached, at most {deepest} hops, on {args.ranks} ranks")
+    print(
+        f"{args.sources} searches, {reached:,} vertices reached, at most {deepest} hops, on {args.ranks} ranks"
+    )
     if not np.array_equal(ps.csgraph.bfs(graph, sources=sources), found.T):
         raise SystemExit("one search after the other gets other levels")
 

@@ -38,14 +38,18 @@ def triangles(comm: ps.dist.Comm, graph: ps.csr_array) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", type=int, default=12, help="2**scale vertices of an R-MAT graph")
     parser.add_argument("--ranks", type=int, default=4)
     args = parser.parse_args()
     graph = ps.generate.rmat(args.scale, 8, seed=1)
     found = ps.dist.run(triangles, args.ranks, graph)[0]
     wanted = ps.csgraph.triangle_count(graph)
-    print(f"{graph.shape[0]:,} vertices, {graph.nnz // 2:,} edges: {found:,} triangles on {args.ranks} ranks")
+    print(
+        f"{graph.shape[0]:,} vertices, {graph.nnz // 2:,} edges: {found:,} triangles on {args.ranks} ranks"
+    )
     if found != wanted:
         raise SystemExit(f"one rank alone counts {wanted:,}")
 

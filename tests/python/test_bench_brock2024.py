@@ -13,7 +13,9 @@ from test_bench import BENCH
 
 import penstock as ps
 
-pytestmark = pytest.mark.skipif(not BENCH.is_dir(), reason="the bench folder is not beside the tests")
+pytestmark = pytest.mark.skipif(
+    not BENCH.is_dir(), reason="the bench folder is not beside the tests"
+)
 TINY = ("--quick", "--repeats", 1, "--ranks", "1,2", "--entries", 4000, "--matrices", "ldoor,isolates_subgraph4",
         "--measured", "ldoor", "--algorithms", "c,a,summa,c+locality")  # fmt: skip
 
@@ -24,7 +26,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     import brock2024
     import report
 
-    monkeypatch.setattr(report, "fingerprint", lambda threads: {"threads": threads})  # probing takes seconds
+    monkeypatch.setattr(
+        report, "fingerprint", lambda threads: {"threads": threads}
+    )  # probing takes seconds
     return brock2024
 
 
@@ -38,7 +42,10 @@ def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
 
 
 def test_every_part_has_rows_that_are_right(
-    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bench: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("matplotlib")
     folder = tmp_path / "files"
@@ -49,7 +56,14 @@ def test_every_part_has_rows_that_are_right(
     said, data = capsys.readouterr().out, json.loads(out.read_text())
     assert status == 0, said
     assert (data["benchmark"], data["schema"], data["quick"]) == ("brock2024", 1, True)
-    for part, wanted in (("figure_1", 1), ("balance", 2), ("spmm", 2), ("spgemm", 2), ("oracle", 4), ("roofline", 2)):
+    for part, wanted in (
+        ("figure_1", 1),
+        ("balance", 2),
+        ("spmm", 2),
+        ("spgemm", 2),
+        ("oracle", 4),
+        ("roofline", 2),
+    ):
         assert len(cases(data, part)) == wanted, part
     labels = {c["matrix"]: c["stand_in"] for c in cases(data, "balance")}
     assert labels["isolates_subgraph4"] is None and "band" in labels["ldoor"]
@@ -60,7 +74,9 @@ def test_every_part_has_rows_that_are_right(
             assert r["median"] > 0 and r["compute"] > 0 and r["predicted_seconds"] > 0
         assert c["results"]["c"]["fetched_bytes"] == c["results"]["c"]["predicted_bytes"], c["case"]
     (first,) = cases(data, "figure_1")
-    assert first["end_to_end"] < 1.5 < 2 < first["per_stage"] and sum(first["by_rank"]) == pytest.approx(64)
+    assert first["end_to_end"] < 1.5 < 2 < first["per_stage"] and sum(
+        first["by_rank"]
+    ) == pytest.approx(64)
     left = cases(data, "roofline")[0]
     assert [r["columns"] for r in left["rows"]] == [128, 256, 512]
     assert {r["bound"] for r in left["rows"]} == {"network"}, "the paper says so"
@@ -79,7 +95,13 @@ def test_every_part_has_rows_that_are_right(
 def test_goals_read_the_rows(bench: ModuleType) -> None:
     from brock2024_summary import targets
 
-    row = {"status": "ok", "imbalance": 1.0, "predicted_over_product": 2.0, "fetched_bytes": 10, "predicted_bytes": 10}
+    row = {
+        "status": "ok",
+        "imbalance": 1.0,
+        "predicted_over_product": 2.0,
+        "fetched_bytes": 10,
+        "predicted_bytes": 10,
+    }
     stolen = row | {"median": 1.0, "imbalance": 0.4}
     results = {"summa": row | {"median": 3.0}, "c": row | {"median": 2.0}, "c+locality": stolen}
     case = {"part": "spmm", "case": "x", "ranks": 4, "nnz_imbalance": 5.0, "results": results}
@@ -106,7 +128,9 @@ def test_stand_ins_have_the_papers_shape(bench: ModuleType) -> None:
         assert found == pytest.approx(m.imbalance, rel=0.35), s.name
 
 
-def test_a_wrong_product_is_caught(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_wrong_product_is_caught(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import brock2024_worker as worker
 
     real = worker.error
@@ -118,8 +142,15 @@ def test_a_wrong_product_is_caught(bench: ModuleType, monkeypatch: pytest.Monkey
     assert {r["status"] for c in data["cases"] for r in c["results"].values()} == {"wrong"}
 
 
-def test_options_are_checked(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for words in (("--ranks", "0"), ("--folder", tmp_path / "none"), ("--matrices", "lena"), ("--algorithms", "d")):
+def test_options_are_checked(
+    bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for words in (
+        ("--ranks", "0"),
+        ("--folder", tmp_path / "none"),
+        ("--matrices", "lena"),
+        ("--algorithms", "d"),
+    ):
         with pytest.raises(SystemExit) as e:
             run(bench, monkeypatch, *words)
         assert e.value.code == 2

@@ -11,7 +11,9 @@ import pytest
 import penstock as ps
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not beside the tests")
+pytestmark = pytest.mark.skipif(
+    not EXAMPLES.is_dir(), reason="the examples are not beside the tests"
+)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,11 @@ pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are 
     ],
 )
 def test_an_example_runs(
-    name: str, options: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str,
+    options: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.argv", [name, *options.split()])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

@@ -103,7 +103,9 @@ def played(c: Any, m: Any, stays: str) -> tuple[list[float], float]:
     for r, mine in work.items():
         before = 0.0
         for i, k, j in mine:
-            need = [v for v, o in ((c.a[i, k], c.a_owner[i, k]), (c.b[k, j], c.b_owner[k, j])) if o != r]
+            need = [
+                v for v, o in ((c.a[i, k], c.a_owner[i, k]), (c.b[k, j], c.b_owner[k, j])) if o != r
+            ]
             total += sum(need)
             get = sum(2e-6 + v / 1e9 for v in need)
             own = max(c.flops[i, k, j] / m.flops, c.local[i, k, j] / m.memory)
@@ -126,7 +128,11 @@ def played(c: Any, m: Any, stays: str) -> tuple[list[float], float]:
 def test_one_sided_algorithms_are_played_product_by_product(stays: str, op: str) -> None:
     A = ps.generate.rmat(9, 6, seed=2, scramble=False, dtype=np.float64)
     for ranks in (4, 6):
-        c = _tile_counts.count_spmm(A, 9, ranks) if op == "spmm" else _tile_counts.count_spgemm(A, A, ranks)
+        c = (
+            _tile_counts.count_spmm(A, 9, ranks)
+            if op == "spmm"
+            else _tile_counts.count_spgemm(A, A, ranks)
+        )
         n = net(rank_flops=1e9)
         wanted, total = played(c, _tile_price.Machine(n, ranks), stays)
         p = _tile_price.price_product(c, n, stays)
@@ -179,8 +185,12 @@ def test_stealing_shares_what_ranks_would_wait() -> None:
 
 def test_ranks_that_share_cores_take_turns() -> None:
     c = _tile_counts.count_spmm(ps.generate.uniform(2048, nnz_per_row=16, seed=1), 64, 4)
-    one = _tile_price.price_product(c, net(outside=None, at_once=4, node_read=4e10, ranks_per_node=4), "c")
-    two = _tile_price.price_product(c, net(outside=None, at_once=2, node_read=4e10, ranks_per_node=4), "c")
+    one = _tile_price.price_product(
+        c, net(outside=None, at_once=4, node_read=4e10, ranks_per_node=4), "c"
+    )
+    two = _tile_price.price_product(
+        c, net(outside=None, at_once=2, node_read=4e10, ranks_per_node=4), "c"
+    )
     assert two.compute == pytest.approx(2 * one.compute)
     half = _tile_price.price_product(c, net(), "c", efficiency=0.5)
     assert half.compute == pytest.approx(2 * _tile_price.price_product(c, net(), "c").compute)
@@ -197,7 +207,9 @@ def test_rooflines_follow_the_formulas_of_the_paper() -> None:
     local, network = _roofline.spmm_intensity(1024, 1024, n, density, ranks)
     r = _roofline.roofline(c, net(rank_flops=1e15))
     assert r.local_intensity == pytest.approx(local, rel=0.05)
-    assert r.network_intensity * 3 / 4 == pytest.approx(network, rel=0.05), "a quarter of the tiles is the rank's own"
+    assert r.network_intensity * 3 / 4 == pytest.approx(network, rel=0.05), (
+        "a quarter of the tiles is the rank's own"
+    )
     assert (r.bound, r.flops_per_s) == ("network", r.network_intensity * 1e9)
     assert r.seconds == pytest.approx(c.flops.sum() / ranks / r.flops_per_s)
     assert _roofline.roofline(c, net(rank_flops=1.0)).bound == "peak"
@@ -209,23 +221,37 @@ def test_rooflines_follow_the_formulas_of_the_paper() -> None:
     )
     r = _roofline.roofline(g, net())
     assert r.network_intensity * 3 / 4 == pytest.approx(network, rel=0.1)
-    assert 0.5 < r.local_intensity / local < 1.1, "partial products meet less often than all of them"
+    assert 0.5 < r.local_intensity / local < 1.1, (
+        "partial products meet less often than all of them"
+    )
 
 
 def test_what_should_stay() -> None:
     tall, n = ps.generate.uniform(4000, nnz_per_row=200, seed=1), net()
-    for A, columns, stays in ((tall, 1, "a"), (tall, 512, "c"), (ps.generate.uniform(16, 4000, 10, seed=1), 256, "b")):
+    for A, columns, stays in (
+        (tall, 1, "a"),
+        (tall, 512, "c"),
+        (ps.generate.uniform(16, 4000, 10, seed=1), 256, "b"),
+    ):
         c = _tile_counts.count_spmm(A, columns, 16)
         found, all_of_them = _tile_choice.choose_stationary(c, n)
         assert found == stays, {k: p.seconds for k, p in all_of_them.items()}
         assert set(all_of_them) == {"a", "b", "c"}
     assert _tile_choice.choose_stationary(c, n, steal="locality")[1]["a"].algorithm == "a+locality"
-    assert 0.001 < _oracle_products.local_efficiency(tall, None, ps.dist.networks["shared-memory"], columns=8) < 100
+    assert (
+        0.001
+        < _oracle_products.local_efficiency(
+            tall, None, ps.dist.networks["shared-memory"], columns=8
+        )
+        < 100
+    )
 
 
 def test_forecasts() -> None:
     A = ps.generate.rmat(10, seed=1)
-    f = ps.dist.predict_products(A, [1, 4, 16], net(), op="spgemm", algorithms=["c", "summa", "a+locality"])
+    f = ps.dist.predict_products(
+        A, [1, 4, 16], net(), op="spgemm", algorithms=["c", "summa", "a+locality"]
+    )
     assert f.algorithms() == ["c", "summa", "a+locality"] and len(f.rooflines) == 3
     assert f.words()[0].startswith("Use ")
     plain = f.as_dict()
@@ -280,7 +306,9 @@ def test_the_command_refuses() -> None:
 class Map:
     """A directory of tiles, as the library makes them."""
 
-    def __init__(self, A: Any, shape: tuple[int, int], parts: int, grid: tuple[int, int], dtype: str) -> None:
+    def __init__(
+        self, A: Any, shape: tuple[int, int], parts: int, grid: tuple[int, int], dtype: str
+    ) -> None:
         self.shape, self.grid, self.dtype, self.sparse = shape, grid, dtype, A is not None
         self.tile_shape = tuple(-(-n // parts) for n in shape)
         self.tiles = tuple(-(-n // s) for n, s in zip(shape, self.tile_shape, strict=True))
@@ -293,7 +321,10 @@ def test_a_directory_is_enough_to_choose(ranks: int) -> None:
     A = ps.generate.uniform(600, nnz_per_row=30, dtype=np.float64, seed=1)
     c, g = _tile_counts.count_spmm(A, 50, ranks), _tile_counts.count_spgemm(A, A, ranks)
     parts = math.lcm(*c.grid)
-    a, b = Map(A, (600, 600), parts, c.grid, "float64"), Map(None, (600, 50), parts, c.grid, "float64")
+    a, b = (
+        Map(A, (600, 600), parts, c.grid, "float64"),
+        Map(None, (600, 50), parts, c.grid, "float64"),
+    )
     for counted, found in ((c, _tile_choice.count_maps(a, b)), (g, _tile_choice.count_maps(a, a))):
         for name in ("a", "b", "a_nnz", "a_owner", "b_owner", "c_owner"):
             assert np.array_equal(getattr(counted, name), getattr(found, name)), name
@@ -325,14 +356,19 @@ def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
         return found
 
     ran = ps.dist.run(work, ranks)
-    for op, c in (("spmm", _tile_counts.count_spmm(A, 8, ranks)), ("spgemm", _tile_counts.count_spgemm(A, A, ranks))):
+    for op, c in (
+        ("spmm", _tile_counts.count_spmm(A, 8, ranks)),
+        ("spgemm", _tile_counts.count_spgemm(A, A, ranks)),
+    ):
         for stays in "abc":
             p = _tile_price.price_product(c, net(), stays)
             fetched, sent = (sum(r[f"{op} {stays}"][which] for r in ran) for which in (0, 1))
             if stays == "c":
                 assert (p.bytes_all, 0) == (fetched, sent), f"{op}, {ranks} ranks"
             else:  # ranks keep tiles between products, and add up sums before they send them
-                assert 0.95 * (fetched + sent) <= p.bytes_all <= 1.6 * (fetched + sent) + 1, f"{op} {stays}"
+                assert 0.95 * (fetched + sent) <= p.bytes_all <= 1.6 * (fetched + sent) + 1, (
+                    f"{op} {stays}"
+                )
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (5, 0), (0, 5), (7, 9)])
@@ -341,7 +377,9 @@ def test_nothing_to_multiply(shape: tuple[int, int]) -> None:
     A = ps.csr_array((np.zeros(0), (none, none)), shape=shape)
     B = ps.csr_array((np.zeros(0), (none, none)), shape=shape[::-1])
     for c in (_tile_counts.count_spmm(A, 3, 4), _tile_counts.count_spgemm(A, B, 4)):
-        assert not c.done.any() and c.flops.sum() == 0 and c.nnz_imbalance == c.stage_imbalance() == 1
+        assert (
+            not c.done.any() and c.flops.sum() == 0 and c.nnz_imbalance == c.stage_imbalance() == 1
+        )
         for name in _tile_price.ALGORITHMS:
             p = _tile_price.price_product(c, net(), name)
             assert p.gflops == 0 and p.imbalance >= 0, name

@@ -143,9 +143,7 @@ def scale(
     ranks_per_node: Annotated[
         int, typer.Option(min=0, help="Instead of the network's own number.")
     ] = 0,
-    layouts: Annotated[
-        str, typer.Option(help=LAYOUTS_HELP)
-    ] = LAYOUTS,
+    layouts: Annotated[str, typer.Option(help=LAYOUTS_HELP)] = LAYOUTS,
     halo: Annotated[
         str, typer.Option(help="messages, sync (all of x to everyone), or auto: the faster.")
     ] = "auto",

@@ -81,7 +81,9 @@ def scale(
     if path is not None:
         from penstock.cli import scale_products_figure
 
-        draw = scale_products_figure.save_rooflines if rooflines else scale_products_figure.save_plot
+        draw = (
+            scale_products_figure.save_rooflines if rooflines else scale_products_figure.save_plot
+        )
         draw(f, Path(source).name, path)
     if json:
         ui.emit_json({**head, **f.as_dict()})

@@ -55,9 +55,13 @@ def save_plot(f: Any, name: str, path: Path) -> None:
     _lines(axes[0, 0], f, lambda p: 1e3 * p.seconds)
     axes[0, 0].set(yscale="log", ylabel="ms a product", title="time; black: the roofline's")
     roofs = f.rooflines
-    axes[0, 0].plot([r.ranks for r in roofs], [1e3 * r.seconds for r in roofs], color="black", linewidth=0.8)
+    axes[0, 0].plot(
+        [r.ranks for r in roofs], [1e3 * r.seconds for r in roofs], color="black", linewidth=0.8
+    )
     _lines(axes[0, 1], f, lambda p: p.bytes_most / 1e6)
-    axes[0, 1].set(yscale="symlog", ylabel="MB that one rank fetches at most", title="communication")
+    axes[0, 1].set(
+        yscale="symlog", ylabel="MB that one rank fetches at most", title="communication"
+    )
     axes[0, 1].set_ylim(bottom=0)
     _lines(axes[1, 1], f, lambda p: 100 * p.imbalance / p.seconds)
     axes[1, 1].set(ylabel="% of the time lost to imbalance", title="imbalance")
@@ -89,7 +93,12 @@ def draw_rooflines(axes: Any, roofs: list[Any], label: Any) -> None:
         axes.axhline(r.local_flops_per_s / 1e9, color=colour, linestyle=":", linewidth=1)
         axes.plot([r.network_intensity] * 2, [low * rate / 1e9, r.flops_per_s / 1e9], color=colour,
                   label=label(r))  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="flops for each byte over the network", ylabel="GFLOP/s of a rank")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="flops for each byte over the network",
+        ylabel="GFLOP/s of a rank",
+    )
 
 
 def save_rooflines(f: Any, name: str, path: Path) -> None:
@@ -100,7 +109,9 @@ def save_rooflines(f: Any, name: str, path: Path) -> None:
     for r in f.rooflines:
         if np.isfinite(r.network_intensity):
             best = f.best(r.ranks)
-            axes.plot([r.network_intensity], [best.gflops / best.ranks], "o", color="black", markersize=4)
+            axes.plot(
+                [r.network_intensity], [best.gflops / best.ranks], "o", color="black", markersize=4
+            )
     axes.grid(True, alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=7, ncols=2)
