@@ -26,12 +26,12 @@ struct DistProductOptions {
 
 /// Where a rank's time went, summed up over all products since the last look; seconds by its own clock.
 struct DistTimes {
-  double local = 0;     // products with owned entries of x, during which messages travel
-  double halo = 0;      // products with ghosts
-  double exchange = 0;  // packing, posting and waiting: what the exchanges cost besides
-  double wait = 0;      // of which waiting for other ranks
-  double seconds = 0;   // of all products
-  double setup = 0;     // choosing and making exchanges, once
+  double local = 0;           // products with owned entries of x, during which messages travel
+  double halo = 0;            // products with ghosts
+  double exchange = 0;        // packing, posting and waiting: what the exchanges cost besides
+  double wait = 0;            // of which waiting for other ranks
+  double seconds = 0;         // of all products
+  double setup = 0;           // choosing and making exchanges, once
   double pack = 0, copy = 0;  // of the exchange, on a GPU: gathering entries; over the host link
   std::int64_t products = 0, sent_bytes = 0, received_bytes = 0, messages = 0;
 };
