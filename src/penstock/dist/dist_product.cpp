@@ -11,6 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 12;  // rows of a task that moves an entry a row
+constexpr Offset kShortRow =
+    8;  // entries up to which a halo row is summed in place: no buffer, no second pass
 
 bool on_cpu(const Schedule& how) {
   const auto* s = std::get_if<InCore>(&how);
@@ -65,6 +67,7 @@ struct DistProduct<V>::Steps {
   void halo(const Rows& rows, const void* ghosts, Out y, T alpha) {
     if (rows.halo.rows == 0) return;
     const ScopedTimer timer(&p.times_.halo);
+    if (columns == 1 && rows.short_halo) return short_halo(rows, static_cast<const T*>(ghosts), y, alpha);
     const auto sums = allocate<T>(rows.halo.rows * columns);
     const auto g = dense(static_cast<const T*>(ghosts), rows.halo.cols, columns);
     spmm_any(rows.halo, g, dense(sums.data, rows.halo.rows, columns));
@@ -74,6 +77,18 @@ struct DistProduct<V>::Steps {
           T& out = y.data[rows.halo_rows.data[i] * columns + c];
           out = S::add(out, S::mul(alpha, sums.data[i * columns + c]));
         }
+    });
+  }
+  void short_halo(const Rows& rows, const T* ghosts, Out y, T alpha) {
+    const auto a = rows.halo.view();
+    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+      for (auto i = first; i < last; ++i) {
+        auto sum = S::zero();
+        for (auto k = a.indptr[i]; k < a.indptr[i + 1]; ++k)
+          sum = S::add(sum, S::mul(entry<S>(a.values, k), ghosts[a.indices[k]]));
+        T& out = y.data[rows.halo_rows.data[i]];
+        out = S::add(out, S::mul(alpha, sum));
+      }
     });
   }
   void spmm_any(const Csr<V>& a, In x, Out y) {
@@ -144,6 +159,8 @@ typename DistProduct<V>::Rows DistProduct<V>::rows_of(const DistCsr<V>& a, std::
   for (std::int64_t r = 0, n = 0; r < last - first; ++r)
     if (has(r)) rows.data[n] = static_cast<Index>(r), offsets.data[++n] = out.halo.indptr.data[r + 1];
   out.halo.rows = count, out.halo.indptr = offsets, out.halo_rows = rows;
+  for (std::int64_t i = 0; i < count; ++i)
+    out.short_halo = out.short_halo && offsets.data[i + 1] - offsets.data[i] <= kShortRow;
   return out;
 }
 

@@ -80,6 +80,7 @@ class DistProduct {
   struct Rows {
     Csr<V> local, halo;
     Array<const Index> halo_rows;  // row i of `halo` is row halo_rows[i] of `local`
+    bool short_halo = true;        // all rows of `halo` are
   };
   /// The exchanges for entries of one size, made when first used.
   struct Links {
