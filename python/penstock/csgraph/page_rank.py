@@ -98,11 +98,15 @@ def pagerank(
             "vectors": vectors,
         }
     if not converged:
-        raise RuntimeError(
-            f"pagerank: after max_iter={steps} steps the ranks still change by {change:.3g}, tol is {tol:g}: "
-            "raise one of them, or take what is there with return_info=True"
-        )
+        raise _unfinished(steps, change, tol)
     return ranks
+
+
+def _unfinished(steps: int, change: float, tol: float) -> RuntimeError:
+    return RuntimeError(
+        f"pagerank: after max_iter={steps} steps the ranks still change by {change:.3g}, tol is {tol:g}: "
+        "raise one of them, or take what is there with return_info=True"
+    )
 
 
 def verify_pagerank(

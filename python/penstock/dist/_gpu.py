@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _empty_like, _hand_over, exported
+from penstock._device_vectors import _dtype, _empty_like, _hand_over, exported
 from penstock._place import as_place
 from penstock._place import device as device_place
 from penstock._products import _number, on_gpu, product_type
@@ -105,28 +105,29 @@ class GpuPart:
     def clear_times(self) -> None:
         self._core.clear_times()
 
-    def _ready(self, v: Any, name: str, size: int, dtype: np.dtype | None = None) -> Any:
-        """An array that the core takes: one on a GPU as it is, all else as NumPy's, converted."""
+    def _sized(self, v: Any, name: str, size: int) -> Any:
+        """An array of `size` entries: one on a GPU as it is, all else as NumPy's."""
+        v = v if on_gpu(v) else np.asarray(v)
+        if tuple(v.shape) != (size,):
+            raise ValueError(f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries")
+        return v
+
+    def _ready(self, v: Any, name: str, size: int, dtype: np.dtype) -> Any:
+        """An array that the core takes: one on a GPU as it is, handed over, all else converted."""
         if not on_gpu(v):
-            v = np.asarray(v)
-            if dtype is not None:
-                v = np.ascontiguousarray(v, dtype=dtype)
-        elif dtype is not None and np.dtype(str(v.dtype).removeprefix("torch.")) != dtype:
+            return self._sized(np.ascontiguousarray(v, dtype=dtype), name, size)
+        if _dtype(v) != dtype:
             raise TypeError(
                 f"{name} is {v.dtype}: {dtype} is needed, and nothing is converted on a GPU"
             )
-        if tuple(v.shape) != (size,):
-            raise ValueError(f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries")
-        if on_gpu(v):
-            _hand_over(v)
+        v = self._sized(v, name, size)
+        _hand_over(v)
         return v
 
     def dot(self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any) -> Any:
         rows, cols = self._matrix.local_shape
-        x = self._ready(x, "x", cols)
-        dtype = product_type(
-            self._matrix.dtype, np.dtype(str(x.dtype).removeprefix("torch.")), semiring
-        )
+        x = self._sized(x, "x", cols)
+        dtype = product_type(self._matrix.dtype, _dtype(x), semiring)
         x = self._ready(x, "x", cols, dtype)
         if out is None:
             if beta is not None:
@@ -157,9 +158,7 @@ class GpuPart:
         if a.shape[0] != a.shape[1]:
             raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
         rows = a.local_shape[0]
-        single = (
-            a.dtype != np.float64 and np.dtype(str(b.dtype).removeprefix("torch.")) == np.float32
-        )
+        single = a.dtype != np.float64 and _dtype(b) == np.float32
         wide, guess = any_rank(a.comm, [not single, x0 is not None])
         dtype = np.dtype(np.float64 if wide else np.float32)
         rhs = self._ready(b, "b", rows, dtype)

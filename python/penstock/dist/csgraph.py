@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.csgraph.page_rank import _number
+from penstock.csgraph.page_rank import _number, _unfinished
 
 __all__ = ["bfs", "connected_components", "pagerank", "verify_pagerank"]
 
@@ -187,10 +187,7 @@ def pagerank(
     if return_info:
         return ranks, {"iterations": iterations, "change": change, "converged": converged}
     if not converged:
-        raise RuntimeError(
-            f"pagerank: after max_iter={steps} steps the ranks still change by {change:.3g}, tol is {tol:g}: "
-            "raise one of them, or take what is there with return_info=True"
-        )
+        raise _unfinished(steps, change, tol)
     return ranks
 
 
