@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from brock2024_tables import named, tables
-from paper_tables import Figures, Report, good, markdown, of_part, save_figures
+from paper_tables import Figures, Report, good, markdown, of_part, plot_predictions, save_figures
 from plot_ratios import COLOURS, MARKERS
 
 _PARTS = ("compute", "communication", "accumulation", "imbalance")
@@ -111,27 +111,7 @@ def _roofline(axes: Any, data: Report) -> None:
 
 
 def _accuracy(axes: Any, data: Report) -> None:
-    """Predicted against measured time of every row."""
-    seen = set()
-    for k, part in enumerate(("spmm", "spgemm")):
-        for c in of_part(data, part):
-            for name in c["results"]:
-                r = good(c, name)
-                if "median" in r:
-                    axes.plot([1e3 * r["median"]], [1e3 * r["predicted_seconds"]], MARKERS[k], markersize=3,
-                              color=COLOURS[k], label=None if part in seen else part)  # fmt: skip
-                    seen.add(part)
-    low, high = axes.get_xlim()
-    axes.axline(
-        (max(low, 1e-3), max(low, 1e-3)),
-        (max(high, 1e-2), max(high, 1e-2)),
-        color="black",
-        linewidth=0.8,
-    )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("ms, measured")
-    axes.set_ylabel("ms, predicted")
+    plot_predictions(axes, data, ("spmm", "spgemm"))
 
 
 FIGURES: Figures = {

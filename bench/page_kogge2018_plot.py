@@ -8,8 +8,17 @@ from typing import Any
 
 import page_kogge2018_paper as paper
 from page_kogge2018_tables import named, tables
-from paper_tables import Figures, Report, good, markdown, of_part, save_figures
-from plot_ratios import COLOURS, MARKERS
+from paper_tables import (
+    Figures,
+    Report,
+    good,
+    markdown,
+    of_part,
+    once,
+    plot_predictions,
+    save_figures,
+)
+from plot_ratios import COLOURS
 
 _BANDS = {"dense": "#3b7a57", "middle": "#4878a8", "sparse": "#b5483a"}
 _WORDS = {"dense": "over 100 entries a row", "middle": "10 to 100", "sparse": "under 10"}
@@ -23,14 +32,6 @@ def _log(axes: Any, ranks: list[int], x: str = "ranks") -> None:
     axes.set_xlabel(x)
 
 
-def _once(seen: set[str], label: str) -> str | None:
-    """A legend names each thing once."""
-    if label in seen:
-        return None
-    seen.add(label)
-    return label
-
-
 def _threads(axes: Any, data: Report) -> None:
     seen: set[str] = set()
     cases = of_part(data, "threads")
@@ -38,7 +39,7 @@ def _threads(axes: Any, data: Report) -> None:
         kind = paper.band(c["paper_per_row"])
         found = [good(c, n) for n in c["results"] if "median" in good(c, n)]
         axes.plot([r["threads"] for r in found], [1e3 * r["median"] for r in found], "o-", markersize=2.5,
-                  linewidth=0.8, color=_BANDS[kind], label=_once(seen, _WORDS[kind]))  # fmt: skip
+                  linewidth=0.8, color=_BANDS[kind], label=once(seen, _WORDS[kind]))  # fmt: skip
     _log(
         axes,
         sorted({r["threads"] for c in cases for r in c["results"].values()}),
@@ -73,12 +74,12 @@ def _ratios(axes: Any, data: Report, layout: str) -> None:
         kind = paper.band(c["paper_per_row"])
         rows = [p for p in c["predictions"] if p["layout"] == theirs and p["ratio"] > 0]
         axes.plot([p["ranks"] for p in rows], [p["ratio"] for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
-                  label=_once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
+                  label=once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
     for c in of_part(data, "ranks"):
         r = good(c, layout)
         if r.get("ratio") and c["ranks"] > 1:
             axes.plot([c["ranks"]], [r["ratio"]], "o", markersize=3, color=_BANDS[paper.band(c["paper_per_row"])],
-                      label=_once(seen, "measured here"))  # fmt: skip
+                      label=once(seen, "measured here"))  # fmt: skip
     axes.axhline(1, color="black", linewidth=0.8)
     _log(axes, _oracle_ranks(data) or sorted({c["ranks"] for c in of_part(data, "ranks")}))
     axes.set_ylabel("communication / computation")
@@ -126,40 +127,21 @@ def _speed(axes: Any, data: Report) -> None:
         kind = paper.band(c["paper_per_row"])
         rows = [p for p in c["predictions"] if p["layout"] == "bins_gather"]
         axes.plot([p["ranks"] for p in rows], [p["gflops"] for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
-                  label=_once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
+                  label=once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
     for kind, stop in paper.STOPS.items():
         axes.axvline(
             stop,
             color=_BANDS[kind],
             linestyle=":",
             linewidth=1,
-            label=_once(seen, "paper: speedup ends"),
+            label=once(seen, "paper: speedup ends"),
         )
     _log(axes, _oracle_ranks(data))
     axes.set_ylabel("GFLOP/s")
 
 
 def _accuracy(axes: Any, data: Report) -> None:
-    """Predicted against measured time of every row."""
-    seen: set[str] = set()
-    for k, part in enumerate(("ranks", "mpi", "shaped")):
-        for c in of_part(data, part):
-            for name in c["results"]:
-                r = good(c, name)
-                if "median" in r:
-                    axes.plot([1e3 * r["median"]], [1e3 * r["predicted_seconds"]], MARKERS[k], markersize=3,
-                              color=COLOURS[k], label=_once(seen, part))  # fmt: skip
-    low, high = axes.get_xlim()
-    axes.axline(
-        (max(low, 1e-3), max(low, 1e-3)),
-        (max(high, 1e-2), max(high, 1e-2)),
-        color="black",
-        linewidth=0.8,
-    )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("ms, measured")
-    axes.set_ylabel("ms, predicted")
+    plot_predictions(axes, data, ("ranks", "mpi", "shaped"))
 
 
 FIGURES: Figures = {

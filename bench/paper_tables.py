@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from plot_ratios import drawing, save
+from plot_ratios import COLOURS, MARKERS, drawing, save
 from report import show_table
 
 Table = tuple[str, list[str], list[list[str]]]
@@ -102,6 +102,37 @@ def markdown(data: Report, tables: list[Table], pictures: list[tuple[str, str]])
         out += ["| " + " | ".join(row) + " |" for row in rows]
         out.append("")
     return out
+
+
+def once(seen: set[str], label: str) -> str | None:
+    """A legend names each thing once."""
+    if label in seen:
+        return None
+    seen.add(label)
+    return label
+
+
+def plot_predictions(axes: Any, data: Report, parts: tuple[str, ...]) -> None:
+    """Predicted against measured time of every row of some parts."""
+    seen: set[str] = set()
+    for k, part in enumerate(parts):
+        for case in of_part(data, part):
+            for name in case["results"]:
+                r = good(case, name)
+                if "median" in r:
+                    axes.plot([1e3 * r["median"]], [1e3 * r["predicted_seconds"]], MARKERS[k], markersize=3,
+                              color=COLOURS[k], label=once(seen, part))  # fmt: skip
+    low, high = axes.get_xlim()
+    axes.axline(
+        (max(low, 1e-3), max(low, 1e-3)),
+        (max(high, 1e-2), max(high, 1e-2)),
+        color="black",
+        linewidth=0.8,
+    )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("ms, measured")
+    axes.set_ylabel("ms, predicted")
 
 
 def save_figures(
