@@ -58,7 +58,6 @@ TABLE_2 = {
     ("Nm7", "summa", 16): (0.64, 0.51, 0.01, 0.15),
 }
 TABLE_2_COLUMNS = 256
-MACHINE_OF = {"amazon_large": "summit", "Nm7": "dgx2"}  # Table 2's
 
 # Figure 2: SpMM with isolates_subgraph2 on 24 GPUs; all widths are well inside the part that the network bounds.
 FIGURE_2 = {

@@ -39,12 +39,6 @@ FIGURES = {
     (8, 8): "figure 2(b)",
 }
 
-OVERTAKES = (
-    300  # pdeN above which IndexStandard overtakes Pinned and IndexPinned, 4-2 (figure 2(b))
-)
-MPI_FROM_ROWS = 1_000_000  # from which Open MPI beats pinned memory (figures 3 and 4)
-WEAK_BASE = 160  # pde160 on one node; the memory doubles with the nodes (figure 6)
-
 
 def scenario(ranks: int, gpus: int) -> str:
     """What the paper calls it.
