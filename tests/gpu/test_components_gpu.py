@@ -122,14 +122,14 @@ def test_cached_lists_are_not_read():
 
 
 def test_the_giant_component_is_not_read():
-    """Of a small world nearly nothing is read; the baseline reads every list in every round."""
+    """Of a small world nearly nothing is read; the baseline reads every list, and most of them again."""
     a = ps.generate.rmat(18, seed=4)
     event = found(a, "rmat_18", placement="pinned", counted=True)
     assert event["read"]["bytes"] < 0.05 * event["edge_bytes"], event
     assert event["entries"] < 0.05 * a.nnz, event
     base = found(a, "rmat_18", placement="pinned", counted=True, method="label_propagation")
-    assert base["rounds"] >= 2, base
-    assert base["read"]["bytes"] >= base["rounds"] * base["edge_bytes"], base
+    assert base["rounds"] >= 3 and a.nnz < base["entries"] < (base["rounds"] - 1) * a.nnz, base
+    assert base["read"]["bytes"] >= 4 * base["entries"], base
 
 
 def test_edges_one_way_are_all_read_once():

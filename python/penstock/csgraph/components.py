@@ -43,7 +43,8 @@ def connected_components(
         As for `bfs`. Of several GPUs each has a range of the vertices, and trees of all of them (4 bytes a vertex)
         that are merged from GPU to GPU. Strong components are found on the CPU.
     method : "auto" or "label_propagation"
-        "label_propagation" looks at every edge in every round, as EMOGI does (min-2020), a baseline on one GPU.
+        "label_propagation" looks at all edges, then in every round at those of vertices that the last one gave another
+        label, as EMOGI does (min-2020): a baseline on one GPU. Where edges go one way it looks at all in every round.
     access, placement, sample, counted
         As for `bfs`: how a GPU reads lists, where its edges are, how many neighbours of every vertex it keeps in its
         memory, and whether `ps.trace` tells what was read over the link.

@@ -23,8 +23,7 @@ NeighbourSample sample_from(const nb::object& given) {
 
 nb::object as_object(const NeighbourSample& sample) {
   if (sample.size == 0) return nb::none();
-  const std::string kind = sample.kind == SampleOf::first ? "first" : "highest_degree";
-  return nb::make_tuple(sample.size, kind, as_numpy(sample.slots));
+  return nb::make_tuple(sample.size, std::string(name(sample.kind)), as_numpy(sample.slots));
 }
 
 void graph_sample(nb::module_& m) {

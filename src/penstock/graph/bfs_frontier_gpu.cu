@@ -1,5 +1,6 @@
 // The passes of a search over all vertices: who has no edges, who is new. New vertices are found by comparing the bitmap
 // of the visited with what it was, so a step only sets bits; this pass writes levels and lists in order.
+#include "penstock/graph/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs_visit_gpu.cuh"
 #include "penstock/graph/compact_gpu.cuh"
 
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) find_new(BfsState s) {
 
 __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Index depth) {
   const unsigned lane = threadIdx.x & 31;
-  unsigned long long edges = 0, long_edges = 0;
+  unsigned long long edges = 0, long_edges = 0, link_edges = 0;
   visit_bits(s.own_front, s.words, s.starts, [&](std::int64_t w, Bits word, Index position) {
     if (!(word >> lane & 1)) return;
     const auto v = Index(w * 32 + lane);
@@ -46,15 +47,21 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
     s.levels[v] = depth;
     const Offset degree = g.offsets[v + 1] - g.offsets[v];
     edges += static_cast<unsigned long long>(degree);
-    if (degree > g.sample_size) long_edges += static_cast<unsigned long long>(degree);
+    if (degree > g.sample_size) {
+      const bool cached = g.list_begin && g.list_begin[v] < 0;
+      long_edges += static_cast<unsigned long long>(degree);
+      link_edges += static_cast<unsigned long long>(cached ? degree / kCachedCost : degree);
+    }
     if (degree > kSegment) cut(s.segments, v, degree, &s.counts->segments);
   });
   for (int d = 16; d > 0; d /= 2) {
     edges += __shfl_down_sync(kAll, edges, d);
     long_edges += __shfl_down_sync(kAll, long_edges, d);
+    link_edges += __shfl_down_sync(kAll, link_edges, d);
   }
   if (lane == 0 && edges) atomicAdd(&s.counts->edges, edges);
   if (lane == 0 && long_edges) atomicAdd(&s.counts->long_edges, long_edges);
+  if (lane == 0 && link_edges) atomicAdd(&s.counts->link_edges, link_edges);
 }
 
 }  // namespace

@@ -62,20 +62,20 @@ struct BfsWork {
   std::int64_t candidates = 0;  // vertices that a search can reach
 };
 
+bool asks_any(const BfsGpuOptions& options) {
+  return options.method != BfsMethod::level_synchronous && options.sample > 0;
+}
+
 class BfsRun {
  public:
   BfsRun(GpuGraph& out, GpuGraph* in, const BfsGpuOptions& options)
-      : g_(out),
-        in_(in),
-        options_(options),
-        work_(out.work<BfsWork>()),
-        s_(work_.state(out)),
-        out_view_(view_of(out)),
-        in_view_(view_of(in ? *in : out)) {
+      : g_(out), in_(in), options_(options), work_(out.work<BfsWork>()), s_(work_.state(out)) {
     if (options.predecessors) {
       if (!work_.parents.data) work_.parents = out.take<Index>(out.vertices(), "the predecessors");
       s_.parents = s_.all_parents = work_.parents.data;
     }
+    if (asks_any(options)) out.make_search_cache();
+    out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
     access_ = options.access.value_or(out.best_access());
     mark_done();
   }
@@ -192,7 +192,7 @@ class BfsRun {
   gpu::BfsCounts level(const gpu::BfsCounts& from, Index depth) {
     const auto unvisited = double(work_.candidates - result_.reached);
     const bool turn = options_.method == BfsMethod::automatic &&
-                      asks_samples(from.frontier, double(from.long_edges), unvisited);
+                      asks_samples(from.frontier, double(from.link_edges), unvisited);
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
@@ -202,7 +202,7 @@ class BfsRun {
       gpu::choose_way(s_,
                       {.frontier = double(from.frontier),
                        .edges = double(from.edges),
-                       .long_edges = double(from.long_edges),
+                       .long_edges = double(from.link_edges),
                        .all_edges = double(g_.edges()),
                        .mean_degree = double(g_.edges()) / candidates},
                       stream());
@@ -259,9 +259,9 @@ void check_search(const GpuGraph& out, const GpuGraph* in, Index source, const B
 BfsGpuResult bfs_gpu(GpuGraph& out, GpuGraph* in, Index source, const BfsGpuOptions& options) {
   check_search(out, in, source, options);
   const GraphTurn turn(out, in);
-  if (options.method != BfsMethod::level_synchronous && options.sample > 0) {
-    out.make_sample(options.sample, SampleOf::highest_degree);
-    if (in && in != &out) in->make_sample(options.sample, SampleOf::highest_degree);
+  if (asks_any(options)) {
+    out.make_search_sample(options.sample);
+    if (in && in != &out) in->make_search_sample(options.sample);
   }
   try {
     BfsRun run(out, in, options);

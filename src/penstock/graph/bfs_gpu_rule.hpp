@@ -9,6 +9,8 @@ namespace penstock {
 inline constexpr double kSectorCost = 78;
 /// A list's first and last lines hold entries of its neighbours.
 inline constexpr double kListCost = 64;
+/// Entries of cached lists, in device memory, for one over the link: 3 TB/s and 50 GB/s, less what their gathers share.
+inline constexpr std::int64_t kCachedCost = 32;
 /// Asking the sample of an unvisited vertex, 40 ps: 2 bytes' worth, and some room for levels where it helps little.
 inline constexpr double kAskCost = 3;
 

@@ -19,9 +19,11 @@ constexpr std::int64_t most_segments(Offset edges) { return edges / kSegment + e
 struct BfsCounts {
   unsigned long long edges = 0;       // out of the new frontier
   unsigned long long long_edges = 0;  // those of lists that the sample does not hold
-  Index frontier = 0;                 // its vertices
-  Index segments = 0;                 // of its lists above kSegment
-  Index open = 0;                     // vertices whose samples did not tell
+  unsigned long long link_edges =
+      0;               // the same as what they cost: kCachedCost of them for one where lists are cached
+  Index frontier = 0;  // its vertices
+  Index segments = 0;  // of its lists above kSegment
+  Index open = 0;      // vertices whose samples did not tell
   Index open_segments = 0;
   Index down = 0;                // whether the open ones are left to a top-down step
   Index depth = 0, reached = 0;  // after the one-kernel mode: the last level, vertices found

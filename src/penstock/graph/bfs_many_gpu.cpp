@@ -56,10 +56,9 @@ class ManyRun {
         in_(in),
         options_(options),
         work_(out.work<ManyWork>()),
-        out_view_(view_of(out)),
-        in_view_(view_of(in ? *in : out)),
         access_(options.access.value_or(out.best_access())) {
     result_.batch = work_.make_rows(out, std::min(kMost, sources));
+    out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
   }
 
   BfsManyResult run(std::span<const Index> sources, Index* levels) {

@@ -62,17 +62,22 @@ class Finder {
     each([&](GpuGraph& g) { gpu::link_lists(view(g), s_, access(g), count, stream_); });
   }
 
-  /// Rounds over all edges until one changes nothing: the host waits for each, as the original does.
+  /// Rounds over the edges of whatever the last one moved, or over all where an edge is in one list alone, until one
+  /// moves nothing: the host waits for each, as the original does.
   int propagate() {
     gpu::plant(s_, stream_);
     for (int rounds = 1;; ++rounds) {
       fill_async(&s_.counts->changed, 0, sizeof(Index), stream_);
-      gpu::hook_all(view(out_), s_, access(out_), options_.count, stream_);
+      gpu::note_roots(s_, stream_);
+      gpu::hook_ends(view(out_), s_, symmetric() && rounds > 1, access(out_), options_.count, stream_);
+      gpu::find_moved(view(out_), s_, stream_);
       gpu::flatten(s_, stream_);
       if (read_counts().changed == 0) return rounds;
       poll_interrupt();
     }
   }
+  /// Every edge is in the lists of both of its ends.
+  bool symmetric() const { return both_ && !in_; }
 
   void clear() {
     const CcCounts fresh;
@@ -142,8 +147,12 @@ void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& 
   const auto counts = find.read_counts();
   r.count = counts.components;
   r.seconds = seconds(begin, end), r.copy_seconds = seconds(end, copied);
-  r.lists = trees ? static_cast<std::int64_t>(counts.lists) : out.vertices() * r.rounds;
-  r.entries = trees ? static_cast<std::int64_t>(counts.entries) : out.edges() * r.rounds;
+  if (trees || find.symmetric()) {  // the first round of the others looks at all, too
+    r.lists = static_cast<std::int64_t>(counts.lists) + (trees ? 0 : out.vertices());
+    r.entries = static_cast<std::int64_t>(counts.entries) + (trees ? 0 : out.edges());
+  } else {
+    r.lists = out.vertices() * r.rounds, r.entries = out.edges() * r.rounds;
+  }
   r.missed = in || !trees ? 0 : out.edges();
   if (!options.count) return;
   r.requests = out.counts();

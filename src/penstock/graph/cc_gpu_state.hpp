@@ -47,8 +47,13 @@ void find_giant(const CcState& s, Stream stream);
 void link_sampled(const ListView& g, const CcState& s, bool count, Stream stream);
 /// Links the vertices that are still outside with all of their lists, but for those that link_sampled() had whole.
 void link_lists(const ListView& g, const CcState& s, Access access, bool count, Stream stream);
-/// Hooks the larger root of the ends of every edge under the smaller; counts->changed = 1 where they differ.
-void hook_all(const ListView& g, const CcState& s, Access access, bool count, Stream stream);
+/// Hooks the larger root of the ends of every edge under the smaller: of all edges, or of those of vertices that
+/// find_moved() found. Trees are flat.
+void hook_ends(const ListView& g, const CcState& s, bool moved_alone, Access access, bool count,
+               Stream stream);
+/// The vertices whose root was one when s.roots was noted and is none now, whose lists it adds to counts->{lists,
+/// entries}; counts->changed = 1 if there are any. Kept in s.ranks until number_trees().
+void find_moved(const ListView& g, const CcState& s, Stream stream);
 /// Links vertices [first, last) with their parents of other trees: `parents`, of these vertices alone, where this GPU reads.
 void merge_trees(const CcState& s, const Index* parents, std::int64_t first, std::int64_t last,
                  Stream stream);

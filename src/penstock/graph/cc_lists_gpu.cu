@@ -54,23 +54,39 @@ __global__ void __launch_bounds__(kThreads) walk_rest(ListView g, CcState s) {
   walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, Unite{s.parent, Index(s.first)});
 }
 
-/// All parents were roots when the round began. A hook that another replaces is made again in a later round, as every
-/// edge is looked at in every round until no two ends differ.
+/// All parents were roots when the round began. A hook that another replaces is made again in a later round: the larger
+/// of two roots that an edge joins gets some parent, so the edge's end below it is in `visit` next time (or is looked at
+/// anyhow, where visit is null).
 template <Access A, bool Count>
-__global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s) {
+__global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s, const Bits* visit) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto v = thread / kLanes<A>;
   List list;
-  if (v < s.vertices) list = list_of(g, Index(v));
-  bool changed = false;
+  if (v < s.vertices && (!visit || (visit[v >> 5] >> (v & 31) & 1))) list = list_of(g, Index(v));
   walk<A, Count>(list, g.counts, [&](Offset, Index u) {
     const Index a = s.parent[v], b = s.parent[u];
-    if (a == b) return;
-    changed = true;
-    atomicMin(&s.parent[a > b ? a : b], a > b ? b : a);
+    if (a != b) atomicMin(&s.parent[a > b ? a : b], a > b ? b : a);
   });
-  if (changed) s.counts->changed = 1;
 }
+
+/// Between a round's hooks and its flattening: whose root has got a parent. Reads alone.
+__global__ void __launch_bounds__(kThreads) note_moved(ListView g, CcState s, Bits* moved) {
+  const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const bool live = v < s.vertices;
+  bool has_moved = false;
+  if (live) {
+    const Index above = s.parent[v];
+    has_moved = above != v && ((s.roots[v >> 5] >> (v & 31) & 1) || s.parent[above] != above);
+  }
+  add_read(s.counts, has_moved ? g.offsets[v + 1] - g.offsets[v] : 0);
+  const Bits word = __ballot_sync(kAll, has_moved);
+  if ((threadIdx.x & 31) != 0 || !live) return;
+  moved[v >> 5] = word;
+  if (word) s.counts->changed = 1;
+}
+
+/// One bit a vertex, where ranks will be.
+Bits* moved_of(const CcState& s) { return reinterpret_cast<Bits*>(s.ranks); }
 
 template <Access A, bool Count>
 void link(const ListView& g, const CcState& s, Stream stream) {
@@ -79,8 +95,8 @@ void link(const ListView& g, const CcState& s, Stream stream) {
 }
 
 template <Access A, bool Count>
-void hook(const ListView& g, const CcState& s, Stream stream) {
-  launch(hook_edges<A, Count>, blocks_for(s.vertices * kLanes<A>), stream, g, s);
+void hook(const ListView& g, const CcState& s, const Bits* visit, Stream stream) {
+  launch(hook_edges<A, Count>, blocks_for(s.vertices * kLanes<A>), stream, g, s, visit);
 }
 
 }  // namespace
@@ -92,10 +108,18 @@ void link_lists(const ListView& g, const CcState& s, Access access, bool count, 
               [&]<Access A>() { count ? link<A, true>(g, s, stream) : link<A, false>(g, s, stream); });
 }
 
-void hook_all(const ListView& g, const CcState& s, Access access, bool count, Stream stream) {
+void hook_ends(const ListView& g, const CcState& s, bool moved_alone, Access access, bool count,
+               Stream stream) {
   const UseDevice use(stream.where);
-  with_access(access,
-              [&]<Access A>() { count ? hook<A, true>(g, s, stream) : hook<A, false>(g, s, stream); });
+  const Bits* visit = moved_alone ? moved_of(s) : nullptr;
+  with_access(access, [&]<Access A>() {
+    count ? hook<A, true>(g, s, visit, stream) : hook<A, false>(g, s, visit, stream);
+  });
+}
+
+void find_moved(const ListView& g, const CcState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(note_moved, blocks_for(s.vertices), stream, g, s, moved_of(s));
 }
 
 }  // namespace penstock::gpu

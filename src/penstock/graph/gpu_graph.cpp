@@ -76,6 +76,7 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 }
 
 std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
+  if (bytes > left()) drop_longest();
   if (bytes > left())
     throw Error(Errc::out_of_memory, std::string(what) + " of a graph of " + text(vertices()) +
                                          " vertices and " + text(edges()) + " edges take " + text(bytes) +
@@ -163,12 +164,28 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
   else gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
   synchronize(stream());
-  facts_.sample_given = given;
+  facts_.sample_given = given, facts_.sample_kind = kind;
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
 }
 
 void GpuGraph::make_any_sample(int size) {
   if (!view_.sample) make_sample(size, given_.size == size ? given_.kind : SampleOf::first);
+}
+
+void GpuGraph::make_search_sample(int size) {
+  searches_++ == 0 ? make_any_sample(size) : make_sample(size, SampleOf::highest_degree);
+}
+
+void GpuGraph::make_search_cache() {
+  if (searches_ < 2) return;
+  try {
+    make_cache(std::min(left(), 8 * vertices() + edges() * 4 / kCachedShare));
+  } catch (const Error& e) {  // somebody else has the memory that the budget counts on
+    if (e.code() != Errc::out_of_memory) throw;
+    facts_.cache_bytes -= list_begin_.bytes();
+    facts_.cached_edges = 0;
+    list_begin_ = {}, cache_ = {};
+  }
 }
 
 NeighbourSample GpuGraph::sample_on_host() {
@@ -220,6 +237,15 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   gpu::fill_cache(view_, hot, list_begin_.data, cache_.data, stream());
   synchronize(stream());
   view_.list_begin = list_begin_.data, view_.cache = cache_.data;
+  cache_kind_ = kind;
+}
+
+void GpuGraph::drop_longest() {
+  if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
+  view_.list_begin = nullptr, view_.cache = nullptr;
+  facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
+  facts_.cached_edges = 0;
+  list_begin_ = {}, cache_ = {};
 }
 
 GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int entry_bytes) {

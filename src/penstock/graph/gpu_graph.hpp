@@ -46,6 +46,9 @@ struct GpuGraphOptions {
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
+/// Of all edges, one part in so many is cached for searches where there is room: the lists of the largest hubs, on which
+/// their top-down steps spend most.
+inline constexpr std::int64_t kCachedShare = 8;
 /// What traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors, trees.
 inline constexpr std::int64_t kSharedVertexBytes = 9;
 
@@ -58,6 +61,7 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0;
   int sample_size = 0;
+  SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // it was not made, but is that of the options
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
@@ -104,11 +108,19 @@ class GpuGraph {
   void make_sample(int size, SampleOf kind);
   /// The same where any kind will do: nothing where there is a sample, the options', or the first neighbours.
   void make_any_sample(int size);
+  /// What a search asks instead of lists, made as it pays: the first search of a graph takes any sample, which costs a sector
+  /// or two a list; the next one has the neighbours of highest degree chosen, a pass over all edges. `size` as above.
+  void make_search_sample(int size);
+  /// From that second search on, once its memory is taken: the longest lists, where the budget leaves room.
+  void make_search_cache();
   /// A copy in host memory, of this part's vertices; its size is 0 where none has been made.
   NeighbourSample sample_on_host();
   /// Copies of the longest or shortest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside
-  /// kVertexBytes a vertex). Does nothing where there is a cache already or the edges are on the device.
+  /// kVertexBytes a vertex). Does nothing where there is a cache already or the edges are on the device. The longest give
+  /// way when take() finds no room: views are taken after memory is.
   void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
+  /// Gives up the longest lists, for traversals that want others, or no others.
+  void drop_longest();
 
   /// Another array along the edges, such as weights: placed as they are, and what of it belongs to the cached lists,
   /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes. Not for parts.
@@ -168,6 +180,8 @@ class GpuGraph {
   NeighbourSample given_;  // of all vertices of the graph
   Array<Offset> list_begin_;
   Array<Index> cache_;
+  CacheOf cache_kind_ = CacheOf::longest;
+  std::int64_t searches_ = 0;
   Array<LinkCounts> counts_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> work_;
   std::mutex turn_;

@@ -10,6 +10,8 @@ namespace penstock {
 
 /// Which neighbours a sample holds: those of highest degree, which a search finds visited first, or those stored first.
 enum class SampleOf : std::uint8_t { highest_degree, first };
+inline constexpr std::string_view kSamplesOf[] = {"highest_degree", "first"};
+inline constexpr std::string_view name(SampleOf of) { return kSamplesOf[static_cast<int>(of)]; }
 
 /// `size` (4, 8 or 16) slots of each vertex, as ListView::sample says. Of highest degree: distinct, in descending order of
 /// the degree, the smaller vertex first, out of the first kSampleLook entries of the list.

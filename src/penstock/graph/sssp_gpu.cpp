@@ -133,6 +133,7 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
     return result;
   }
   const GraphTurn turn(g, nullptr);
+  g.drop_longest();  // they leave no room, and no weights lie beside them
   auto& work = g.template work<graph::PathWork>();
   const double degree = static_cast<double>(a.nnz()) / static_cast<double>(a.rows);
   const double delta = options.delta > 0
