@@ -191,7 +191,9 @@ def measure(seconds: float = 30.0) -> dict[str, Any]:
 
     with _lock:
         share = min(1.0, seconds / 30) if _core.device_count() > 1 else 0.0
-        d: dict[str, Any] = json.loads(json.dumps(_core.probe(seconds - share)))  # lists, as in the file
+        d: dict[str, Any] = json.loads(
+            json.dumps(_core.probe(seconds - share))
+        )  # lists, as in the file
         gpus = [g["gpu"] for g in d["gpus"] if g["gpu"] >= 0][:2]
         d["one_sided"] = _gets.measure_gets(gpus, share) if len(gpus) == 2 else None
         now = datetime.datetime.now(datetime.timezone.utc)

@@ -218,7 +218,16 @@ def test_measured_once_then_read(gpus, cache):
 
 def test_layout_is_the_documented_one(gpus):
     d = _probe.measure()
-    assert set(d) == {"gpus", "together", "host", "seconds", "measured_at", "key", "version", "one_sided"}
+    assert set(d) == {
+        "gpus",
+        "together",
+        "host",
+        "seconds",
+        "measured_at",
+        "key",
+        "version",
+        "one_sided",
+    }
     assert set(d["together"]["2"]) == {
         *("h2d", "d2h", "duplex", "zero_copy", "peer_copy", "peer_load")
     }
