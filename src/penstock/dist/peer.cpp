@@ -76,7 +76,7 @@ std::string members(Comm& comm, const std::string& mine) {
 std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
   std::string why, mine;
   if (!where.is_gpu()) {
-    why = "the vectors are in host memory: give a device=";
+    why = "its memory is the host's: give a device=";
   } else {
     try {
       mine = machine_name() + " " + gpu_info(where.gpu).bus;
