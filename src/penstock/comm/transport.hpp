@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "penstock/comm/comm.hpp"
+#include "penstock/core/place.hpp"
 
 // How a rank reads and writes the memory of others at its own pace: they need not take part. A rank owns one arena,
 // made once by all ranks together; what lies where in it (comm/arena.hpp) the callers tell one another.
@@ -27,10 +28,13 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual std::string name() const = 0;          // "local", "mpi_rma"
+  virtual std::string name() const = 0;          // "local", "mpi_rma", "peer", "nvshmem"
   virtual std::byte* arena() = 0;                // this rank's part, zero at first, 64-byte aligned
   virtual std::int64_t arena_bytes() const = 0;  // the same on all ranks
   virtual Comm& comm() = 0;
+  /// Whose memory the arenas are: the CPU's, or that of this rank's GPU (dist/transport_gpu.hpp). Gets and puts of a GPU's
+  /// transport take addresses here in host memory or in the memory of that GPU.
+  virtual Where where() const { return {}; }
 
   /// Copies from that rank's arena to `to`, or the reverse; the memory here is left alone until wait(ticket). A put is
   /// seen by its target at the latest when its wait() has returned. They are not atomic: who reads what another writes
