@@ -172,7 +172,7 @@ def test_cached_lists_are_not_read():
 
 
 def test_what_a_search_asks_is_made_as_it_pays():
-    """Any sample first; the best one and the hubs' lists from the second search on, which give way to shortest paths."""
+    """Any sample first; the best one and hubs from the second search on, which give way to paths."""
     a = named("rmat_16")
     expected = {s: ps.csgraph.bfs(a, s, device="cpu") for s in (0, 7)}
     w = ps.csr_array((np.ones(a.nnz, np.float32), a.indices, a.indptr), shape=a.shape)
