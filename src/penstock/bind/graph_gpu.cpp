@@ -20,7 +20,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["gpu"] = f.gpu, d["placement"] = std::string(name(f.placement));
   d["vertices"] = f.vertices, d["edges"] = f.edges, d["budget"] = f.budget, d["used_bytes"] = f.used();
   d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
-  d["cache_bytes"] = f.cache_bytes, d["other_bytes"] = f.other_bytes;
+  d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
   d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds, d["cache_seconds"] = f.cache_seconds;

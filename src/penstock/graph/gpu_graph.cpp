@@ -179,11 +179,12 @@ void GpuGraph::make_search_sample(int size) {
 void GpuGraph::make_search_cache() {
   if (searches_ < 2) return;
   try {
-    make_cache(std::min(left(), 8 * vertices() + edges() * 4 / kCachedShare));
+    const auto lists = edges() * 4 / kKeptShare - facts_.sample_bytes;
+    if (lists > 0) make_cache(std::min(left(), 8 * vertices() + lists));
   } catch (const Error& e) {  // somebody else has the memory that the budget counts on
     if (e.code() != Errc::out_of_memory) throw;
     facts_.cache_bytes -= list_begin_.bytes();
-    facts_.cached_edges = 0;
+    facts_.cached_edges = facts_.table_bytes = 0;
     list_begin_ = {}, cache_ = {};
   }
 }
@@ -219,6 +220,7 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   }
   auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);
   list_begin_ = {static_cast<Offset*>(owner.get()), n, device(), owner};
+  facts_.table_bytes = table;
   const auto limit = allocate<Index>(1, device());
   const auto total = allocate<Offset>(1, device());
   const Index all = 0x7fffffff;
@@ -244,7 +246,7 @@ void GpuGraph::drop_longest() {
   if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
   view_.list_begin = nullptr, view_.cache = nullptr;
   facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
-  facts_.cached_edges = 0;
+  facts_.cached_edges = facts_.table_bytes = 0;
   list_begin_ = {}, cache_ = {};
 }
 

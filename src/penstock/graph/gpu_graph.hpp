@@ -46,9 +46,9 @@ struct GpuGraphOptions {
 inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// Of all edges, one part in so many is cached for searches where there is room: the lists of the largest hubs, on which
-/// their top-down steps spend most.
-inline constexpr std::int64_t kCachedShare = 8;
+/// Searches keep one part in so many of the edges at most, in bytes: the sample, and then the lists of the largest hubs, on
+/// which their top-down steps spend most.
+inline constexpr std::int64_t kKeptShare = 4;
 /// What traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors, trees.
 inline constexpr std::int64_t kSharedVertexBytes = 9;
 
@@ -59,7 +59,7 @@ struct GpuGraphFacts {
   std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
   std::int64_t budget = 0;  // of device memory, in bytes; the rest are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
-  std::int64_t cached_edges = 0;
+  std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // it was not made, but is that of the options
