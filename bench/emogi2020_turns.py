@@ -51,8 +51,8 @@ class Turns:
         return True
 
     def warm(self, source: int) -> None:
-        """The first calls of each, which get ready what its view of the graph keeps, ours on the second one, too; not of
-        those that begin anew."""
+        """The first calls of each, which get ready what its view of the graph keeps, ours on the second one, too;
+        not of those that begin anew."""
         for way in [w for w in self.ways if not w.fresh]:
             found = self.search(way, source)
             again = self.search(way, source) if found and way.role == "ours" else found
@@ -157,7 +157,8 @@ def told(way: Way, found: Found) -> dict[str, Any]:
     if found.event:
         facts = found.event["graph"]
         names = ("placement", "used_bytes", "sample_bytes", "cache_bytes", "table_bytes", "other_bytes",
-                 "offset_bytes", "sample_size", "sample_kind", "build_seconds", "sample_seconds", "cache_seconds")  # fmt: skip
+                 "offset_bytes", "sample_size", "sample_kind", "build_seconds", "sample_seconds",
+                 "cache_seconds")  # fmt: skip
         notes |= {name: facts[name] for name in names if name in facts}
     return notes
 
