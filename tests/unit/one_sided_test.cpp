@@ -55,8 +55,9 @@ class Pausing final : public Transport {
 };
 
 MakeTransport pausing(std::uint64_t seed) {
-  return [seed](std::shared_ptr<Comm> comm, std::int64_t bytes) -> std::shared_ptr<Transport> {
-    return std::make_shared<Pausing>(make_transport("local", std::move(comm), bytes), seed);
+  return [seed](std::shared_ptr<Comm> comm, std::int64_t bytes,
+                std::int64_t zeroed) -> std::shared_ptr<Transport> {
+    return std::make_shared<Pausing>(make_transport("local", std::move(comm), bytes, zeroed), seed);
   };
 }
 

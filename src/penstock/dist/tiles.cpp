@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "penstock/core/parallel.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 
 namespace penstock {
@@ -13,6 +14,14 @@ namespace {
 
 constexpr std::int64_t kAligned = 64;
 std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+constexpr std::int64_t kCopied = 256 << 10;  // bytes that a thread copies at a time
+void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
+  parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
+    std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
+                static_cast<std::size_t>(last - first));
+  });
+}
 
 std::string short_text(double x) {
   char text[32];
@@ -117,18 +126,19 @@ template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob) {
   const auto n = from.nnz();
   auto* indptr = reinterpret_cast<Offset*>(blob);
-  for (std::int64_t r = 0; r <= from.rows; ++r) indptr[r] = from.indptr[r] - from.indptr[0];
-  const auto first = from.indptr[0] - from.first_nnz;
+  const auto begin = from.indptr[0], first = begin - from.first_nnz;
+  parallel_ranges(from.rows + 1, kCopied / 8, [&](std::int64_t r, std::int64_t last) {
+    for (; r < last; ++r) indptr[r] = from.indptr[r] - begin;
+  });
   auto* at = blob + (from.rows + 1) * 8;
-  if (n > 0) std::memcpy(at, from.indices + first, static_cast<std::size_t>(n) * 4);
+  copy_all(at, from.indices + first, n * 4);
   if constexpr (!is_pattern<V>)
-    if (n > 0)
-      std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
+    copy_all(at + padded(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
 }
 
 MakeTransport transport_of_kind(std::string kind) {
-  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
-    return make_transport(kind, std::move(comm), bytes);
+  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+    return make_transport(kind, std::move(comm), bytes, zeroed);
   };
 }
 
@@ -183,11 +193,16 @@ void TileMatrix::lay_out(const Fill& fill) {
       map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
       end += padded(map_.bytes(i, j), kAligned);
     }
-  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()));
+  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   held_.clear();
   for (std::int64_t i = 0; i < down; ++i)
-    for (std::int64_t j = 0; j < across; ++j)
-      if (mine(i, j) && map_.bytes(i, j) > 0) fill(i, j, own_tile(i, j));
+    for (std::int64_t j = 0; j < across; ++j) {
+      if (!mine(i, j) || map_.bytes(i, j) == 0) continue;
+      auto* blob = own_tile(i, j);
+      const auto& t = map_.at(i, j);
+      if (map_.sparse) std::memset(blob, 0, t.nnz == 0 ? static_cast<std::size_t>(t.rows + 1) * 8 : 8);
+      fill(i, j, blob);
+    }
   transport_->barrier();
 }
 

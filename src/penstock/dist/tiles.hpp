@@ -104,7 +104,9 @@ class TileHere {
   std::shared_ptr<Landing> landing_;
 };
 
-using MakeTransport = std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes)>;
+/// `zeroed`: as make_transport().
+using MakeTransport =
+    std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes, std::int64_t zeroed)>;
 MakeTransport transport_of_kind(std::string kind);
 
 /// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
@@ -113,8 +115,8 @@ class TileMatrix {
  public:
   /// Writes the blob of an own tile; the directory has its size.
   using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
-  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. Arenas
-  /// begin with zeros. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot have its arena.
+  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. A sparse
+  /// tile without entries is written already. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot have its arena.
   TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill);
 
   const TileMap& map() const { return map_; }
