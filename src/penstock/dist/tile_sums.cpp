@@ -21,7 +21,7 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit.
+/// Throws on all ranks where a rank's part of C will not fit into `have`; below 0: what the host has.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
                     double have) {
   double entries = 0, products = 0, bytes = 0;
