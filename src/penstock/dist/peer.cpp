@@ -32,27 +32,33 @@ std::string machine_name() {
 
 }  // namespace
 
-void require_peers(const HaloContext& context, std::string_view strategy) {
-  auto& comm = *context.comm;
-  const auto mine = static_cast<std::int64_t>(context.where.gpu);
+std::string why_unreachable(Comm& comm, Where where, std::span<const int> ranks, std::string_view instead) {
+  const auto mine = static_cast<std::int64_t>(where.gpu);
   std::vector<std::int64_t> gpus(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, gpus.data());
   std::string why;
-  for (const int rank : context.plan->receive_ranks) {
+  for (const int rank : ranks) {
     const Where theirs{static_cast<int>(gpus[static_cast<std::size_t>(rank)])};
-    if (context.where.is_gpu() != theirs.is_gpu()) {
+    if (where.is_gpu() != theirs.is_gpu()) {
       why = "some ranks compute on GPUs and some on the CPU: give all of them a device=";
-    } else if (context.where.is_gpu()) {
+    } else if (where.is_gpu()) {
       try {
-        if (!enable_peer(context.where, theirs))
+        if (!enable_peer(where, theirs))
           why = "GPU " + std::to_string(mine) + " does not reach the memory of GPU " +
-                std::to_string(theirs.gpu) + " (nvidia-smi topo -p2p r): choose index_pinned";
+                std::to_string(theirs.gpu) + " (nvidia-smi topo -p2p r): choose " + std::string(instead);
       } catch (const Error& e) {
         why = e.what();
       }
     }
   }
-  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
+  return why;
+}
+
+void require_peers(const HaloContext& context, std::string_view strategy) {
+  require_everywhere(
+      *context.comm,
+      why_unreachable(*context.comm, context.where, context.plan->receive_ranks, "index_pinned"),
+      "halo=\"" + std::string(strategy) + "\"");
 }
 
 bool on_one_machine(Comm& comm) {
@@ -60,14 +66,20 @@ bool on_one_machine(Comm& comm) {
   return std::all_of(names.begin(), names.end(), [&](const Name& n) { return n == names[0]; });
 }
 
-std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
-  auto& comm = *context.comm;
+std::string members(Comm& comm, const std::string& mine) {
+  std::string all;
+  for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
+    all += std::string(name.data()) + "\n";
+  return all;
+}
+
+std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
   std::string why, mine;
-  if (!context.where.is_gpu()) {
+  if (!where.is_gpu()) {
     why = "the vectors are in host memory: give a device=";
   } else {
     try {
-      mine = machine_name() + " " + gpu_info(context.where.gpu).bus;
+      mine = machine_name() + " " + gpu_info(where.gpu).bus;
     } catch (const Error& e) {
       why = e.what();
     }
@@ -76,11 +88,8 @@ std::string require_own_gpus(const HaloContext& context, std::string_view strate
   std::sort(names.begin(), names.end());
   if (why.empty() && std::adjacent_find(names.begin(), names.end()) != names.end())
     why = "two ranks share a GPU, and this strategy needs one for each: choose peer or index_pinned";
-  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
-  std::string all;
-  for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
-    all += std::string(name.data()) + "\n";
-  return all;
+  require_everywhere(comm, why, what);
+  return members(comm, mine);
 }
 
 std::vector<std::int64_t> places_at_others(Comm& comm, const CommPlan& plan, bool ghosts) {
