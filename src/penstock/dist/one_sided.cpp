@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kSteals{"none", "random", "locality"};
 struct Fetched {
   std::int64_t product = TileWork::kNone;
-  TileHere a, b;
+  TileHere a, b, mask;
 };
 
 /// A sum for another rank, while products of one tile follow one another.
@@ -96,18 +96,22 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
       more = n != TileWork::kNone;
       if (!more) break;
       const auto& p = plan.products[static_cast<std::size_t>(n)];
-      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_tile(p.k, p.j)});
-      times.fetched += under_way.back().a.fetched() + under_way.back().b.fetched();
+      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_tile(p.k, p.j),
+                           options.mask ? options.mask->async_get_tile(p.i, p.j) : TileHere{}});
+      times.fetched +=
+          under_way.back().a.fetched() + under_way.back().b.fetched() + under_way.back().mask.fetched();
     }
     if (under_way.empty()) break;
     done = std::move(under_way.front());
     under_way.pop_front();
     const auto& p = plan.products[static_cast<std::size_t>(done.product)];
-    const TileView av{done.a.data(), done.a.tile()}, bv{done.b.data(), done.b.tile()};
+    const TileView av{done.a.data(), done.a.tile()}, bv{done.b.data(), done.b.tile()},
+        mask{options.mask ? done.mask.data() : nullptr, done.mask.tile()};
     times.communication += clock.lap();
     auto& sum = sum_of(p);
     times.accumulation += clock.lap();
-    sum.multiply_add(av, bv);
+    if (options.mask) sum.multiply_add_on(mask, av, bv);
+    else sum.multiply_add(av, bv);
     times.compute += clock.lap();
     ++(p.owner == me ? times.own : times.stolen);
     times.flops += p.flops;

@@ -26,6 +26,7 @@ struct TileMultiplyOptions {
   /// What others add to C travels in pieces of at most so many bytes, so many of a rank's at once.
   std::int64_t piece_bytes = 4 << 20;
   int pieces = 4;
+  TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
 /// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.

@@ -22,7 +22,7 @@ std::string megabytes(double bytes) {
 
 /// Throws on all ranks where a rank's part of C will not fit.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    std::int64_t memory) {
+                    std::int64_t memory, const TileMap* mask) {
   double entries = 0, products = 0, bytes = 0;
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
@@ -38,6 +38,7 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
         n += count.nnz, products += count.products;
       }
       n = std::min(n, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+      if (mask) n = std::min(n, static_cast<double>(mask->at(i, j).nnz));
       entries += n;
       // Twice: what is merged, and what comes of it.
       bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
@@ -83,10 +84,12 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   out.local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
   out.c = product_map(a.map(), b.map(), out.local->result());
   require_fitting(a.map(), b.map(), out.c);
+  const TileMap* mask = options.mask ? &options.mask->map() : nullptr;
+  if (mask) require_mask(*mask, out.c);
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory);
-  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts);
+  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory, mask);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask);
   return out;
 }
 
