@@ -49,7 +49,13 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
       for (std::int64_t j = col; j < n; j += grid.cols) {
         const auto &av = as[static_cast<std::size_t>(i)], &bv = bs[static_cast<std::size_t>(j)];
         if (!av.data || !bv.data) continue;
-        sums.sum(i, j).multiply_add(av, bv);
+        if (options.mask) {
+          const auto mask = options.mask->get_tile(i, j);  // own
+          if (mask.tile().nnz == 0) continue;
+          sums.sum(i, j).multiply_add_on({mask.data(), mask.tile()}, av, bv);
+        } else {
+          sums.sum(i, j).multiply_add(av, bv);
+        }
         ++times.own;
       }
     times.compute += clock.lap();
