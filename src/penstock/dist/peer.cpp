@@ -60,27 +60,35 @@ bool on_one_machine(Comm& comm) {
   return std::all_of(names.begin(), names.end(), [&](const Name& n) { return n == names[0]; });
 }
 
-std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
-  auto& comm = *context.comm;
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
   std::string why, mine;
-  if (!context.where.is_gpu()) {
+  if (!where.is_gpu()) {
     why = "the vectors are in host memory: give a device=";
   } else {
     try {
-      mine = machine_name() + " " + gpu_info(context.where.gpu).bus;
+      mine = gpu_info(where.gpu).bus + " " + machine_name();  // what is cut off is the machine's
     } catch (const Error& e) {
       why = e.what();
     }
   }
   auto names = gather_names(comm, mine);
+  require_everywhere(comm, why, what);
   std::sort(names.begin(), names.end());
-  if (why.empty() && std::adjacent_find(names.begin(), names.end()) != names.end())
-    why = "two ranks share a GPU, and this strategy needs one for each: choose peer or index_pinned";
-  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
-  std::string all;
+  GpuOwners out{.shared = std::adjacent_find(names.begin(), names.end()) != names.end()};
   for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
-    all += std::string(name.data()) + "\n";
-  return all;
+    out.members += std::string(name.data()) + "\n";
+  return out;
+}
+
+std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
+  const auto what = "halo=\"" + std::string(strategy) + "\"";
+  auto owners = gpu_owners(*context.comm, context.where, what);
+  require_everywhere(*context.comm,
+                     owners.shared ? "two ranks share a GPU, and this strategy needs one for each: choose "
+                                     "peer or index_pinned"
+                                   : "",
+                     what);
+  return std::move(owners.members);
 }
 
 std::vector<std::int64_t> places_at_others(Comm& comm, const CommPlan& plan, bool ghosts) {
