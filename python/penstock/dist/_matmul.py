@@ -47,16 +47,18 @@ def matmul(
         Products whose tiles are under way while one is computed; 0: none.
     semiring : str
         "plus_times" (float32 or float64, the same in A and B; A, or a sparse B, may be a pattern, and two patterns give
-        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8).
+        counts in float64); on the CPU also "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool
+        or uint8).
     memory : int, optional
-        Bytes that this rank may use for C; by default what is available.
+        Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int
         Of the order in which tiles are robbed.
 
     Returns
     -------
     tiles
-        On A's grid. Its `.plan()` and `.times` say how it was made.
+        On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
+        was made.
 
     Collective, all arguments but `memory` alike on all ranks. With stationary "c" or "summa" and no stealing the result
     has the same bits each time; otherwise sums are taken in the order in which they come.

@@ -7,6 +7,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
 namespace {
@@ -41,7 +42,7 @@ std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::i
     });
   std::vector<double> out(sizes.size());
   for (std::size_t i = 0; t.rank() == a && i < sizes.size(); ++i) {
-    const auto data = allocate<std::byte>(sizes[i]);
+    const auto data = allocate<std::byte>(sizes[i], device_place(t.where()));
     const auto sample = [&](int gets) {
       const double begin = now();
       for (int k = 0; k < gets; ++k) t.wait(t.get(data.data, {b, 0}, sizes[i]));

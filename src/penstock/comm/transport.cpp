@@ -53,20 +53,24 @@ void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {
   });
 }
 
+std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes) {
+  require(bytes >= 0, [&] { return "an arena of " + std::to_string(bytes) + " bytes"; });
+  // Checks of offsets are made where a verb is called, by the size here: it must be that of every rank.
+  std::array<std::int64_t, 2> least_most{bytes, -bytes};
+  comm.all_reduce(least_most, Reduce::min);
+  require(least_most[0] == -least_most[1], [&] {
+    return "arenas of " + std::to_string(least_most[0]) + " to " + std::to_string(-least_most[1]) +
+           " bytes: they must be equal on all ranks";
+  });
+  return (bytes + kWord - 1) / kWord * kWord;
+}
+
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
                                           std::int64_t arena_bytes) {
   require(comm != nullptr, "a transport needs a Comm");
   require(kind == "auto" || kind == "local" || kind == "mpi_rma",
           [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
-  require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
-  // Checks of offsets are made where a verb is called, by the size here: it must be that of every rank.
-  std::array<std::int64_t, 2> least_most{arena_bytes, -arena_bytes};
-  comm->all_reduce(least_most, Reduce::min);
-  require(least_most[0] == -least_most[1], [&] {
-    return "arenas of " + std::to_string(least_most[0]) + " to " + std::to_string(-least_most[1]) +
-           " bytes: they must be equal on all ranks";
-  });
-  const auto bytes = (arena_bytes + kWord - 1) / kWord * kWord;
+  const auto bytes = require_arena_bytes(*comm, arena_bytes);
   const bool local = kind == "local" || (kind == "auto" && comm->one_process());
   return local ? make_local_transport(std::move(comm), bytes) : make_mpi_transport(std::move(comm), bytes);
 }

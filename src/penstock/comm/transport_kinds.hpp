@@ -1,7 +1,7 @@
 #pragma once
 #include "penstock/comm/transport.hpp"
 
-// What the kinds of transport share, and how each is made. Nobody but comm/transport*.cpp includes this.
+// What the kinds of transport share, and how each is made. Nobody but transports includes this.
 namespace penstock {
 
 /// Throws Error{invalid_argument} unless these bytes lie in that rank's arena and start at a multiple of `alignment`.
@@ -12,6 +12,9 @@ std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int6
                              const char* verb);
 /// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last that was.
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
+
+/// Throws on all ranks unless arenas can have this size; returns it in whole words. Collective.
+std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes);
 
 // Collective.
 std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);

@@ -45,6 +45,11 @@ bool peers_reach([[maybe_unused]] const void* p) {
   if constexpr (have_cuda) return cuda::peers_reach(p);
   else return true;
 }
+bool adds_atomically([[maybe_unused]] Where who, [[maybe_unused]] const void* p) {
+  if constexpr (have_cuda)
+    if (who.is_gpu()) return cuda::adds_atomically(who, p);
+  return true;
+}
 GpuHandle share_memory([[maybe_unused]] const void* allocation) {
   if constexpr (have_cuda) return cuda::share_memory(allocation);
   else no_cuda("shared device memory");

@@ -42,6 +42,9 @@ bool enable_peer(Where who, Where whose);
 /// Whether GPUs that reach the memory of p's GPU (enable_peer) reach p: memory from pools has rules of its own.
 bool peers_reach(const void* p);
 
+/// Whether atomic operations by kernels of `who` on memory at p, its own or another GPU's, are atomic among all GPUs.
+bool adds_atomically(Where who, const void* p);
+
 // What processes of one machine share of a GPU: device memory that allocate_bytes gave, and events. A handle is plain
 // bytes; it is opened in another process than the one that made it.
 struct GpuHandle {

@@ -36,6 +36,16 @@ bool peers_reach(const void* p) {
          yes != 0;
 }
 
+bool adds_atomically(Where who, const void* p) {
+  cudaPointerAttributes at{};
+  check(cudaPointerGetAttributes(&at, p));
+  // Memory of a GPU that this process does not see by itself counts as the one's that opened it.
+  if (at.type != cudaMemoryTypeDevice || at.device == who.gpu) return at.type == cudaMemoryTypeDevice;
+  int yes = 0;
+  check(cudaDeviceGetP2PAttribute(&yes, cudaDevP2PAttrNativeAtomicSupported, who.gpu, at.device));
+  return yes != 0;
+}
+
 GpuHandle share_memory(const void* allocation) {
   GpuHandle out;
   cudaIpcMemHandle_t handle;

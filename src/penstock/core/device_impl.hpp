@@ -16,6 +16,7 @@ std::string gpu_identity(int gpu);
 bool enable_peer(int who, int whose);
 Place place_of(const void* p);
 bool peers_reach(const void* p);
+bool adds_atomically(Where who, const void* p);
 GpuHandle share_memory(const void* allocation);
 std::shared_ptr<void> open_memory(const GpuHandle&, Where who);
 Event make_shared_event(Where);

@@ -38,7 +38,8 @@ inline void synchronize_with(Comm& comm, Event event, std::string_view what) {
       comm, [&] { return is_done(event); }, what);
 }
 
-/// Throws on every rank what is wrong on one: `why` is empty where nothing is. Collective.
-void require_everywhere(Comm& comm, const std::string& why, std::string_view what);
+/// Throws on every rank what is wrong on one: `why` is empty where nothing is. `code` is that of the error. Collective.
+void require_everywhere(Comm& comm, const std::string& why, std::string_view what,
+                        Errc code = Errc::not_accessible);
 
 }  // namespace penstock

@@ -11,8 +11,9 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b) {
   const auto &am = a.map(), &bm = b.map();
   const auto ks = am.across(), n = bm.across();
   std::vector<double> sums(static_cast<std::size_t>(2 * am.down() * ks * n));
+  TileHere tile;  // held from one count to the next, which is of the same tile as a rule
   const auto count = [&](std::int64_t i, std::int64_t k, std::int64_t j, const TileHere& offsets) {
-    const auto tile = a.async_get_tile(i, k);
+    tile = a.async_get_on_host(i, k);
     const auto left = csr_of<One>(tile.data(), tile.tile());
     const auto* begin = reinterpret_cast<const Offset*>(offsets.data());
     const auto cols = static_cast<double>(offsets.tile().cols);

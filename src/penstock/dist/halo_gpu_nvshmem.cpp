@@ -3,13 +3,11 @@
 // symmetric memory is ever freed, since that is collective and halos end when a rank likes; the next halo takes it over.
 #include <algorithm>
 #include <array>
-#include <mutex>
 
-#include "penstock/core/config.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/gpu_clock.hpp"
 #include "penstock/dist/halo_gpu.hpp"
-#include "penstock/dist/library.hpp"
+#include "penstock/dist/nvshmem.hpp"
 #include "penstock/dist/peer.hpp"
 #include "penstock/kernel/gather.hpp"
 #include "penstock/kernel/sweep.hpp"
@@ -17,141 +15,8 @@
 namespace penstock {
 namespace {
 
-// What of the headers of NVSHMEM 3 is used here; the sizes are part of its interface.
-struct UniqueId {
-  int version = (1 << 16) + 128;
-  char internal[124] = {};
-};
-struct UniqueIdArgs {
-  int version = (1 << 16) + 24;
-  UniqueId* id = nullptr;
-  int rank = -1, ranks = -1;
-};
-struct InitArgs {
-  int version = (1 << 16) + 128;
-  UniqueIdArgs uid;
-  char content[96] = {};
-};
-struct InitAttr {
-  int version = (1 << 16) + 144;
-  void* mpi_comm = nullptr;
-  InitArgs args;
-};
-static_assert(sizeof(UniqueId) == 128 && sizeof(UniqueIdArgs) == 24 && sizeof(InitArgs) == 128 &&
-              sizeof(InitAttr) == 144);
-constexpr unsigned kWithUniqueId = 1 << 3;
 constexpr int kGreaterEqual = 5, kSignalSet = 9;
-
-struct Nvshmem {
-  Nvshmem()
-      : library("nvshmem", "libnvshmem_host.so.3", "PENSTOCK_NVSHMEM_LIB",
-                "pip install nvidia-nvshmem-cu13") {
-    library.find(version, "nvshmemx_vendor_get_version_info");
-    library.find(unique_id, "nvshmemx_get_uniqueid");
-    library.find(set_args, "nvshmemx_set_attr_uniqueid_args");
-    library.find(init, "nvshmemx_hostlib_init_attr");
-    library.find(allocate, "nvshmem_malloc");
-    library.find(put_signal, "nvshmemx_putmem_signal_on_stream");
-    library.find(signal, "nvshmemx_signal_op_on_stream");
-    library.find(wait_signal, "nvshmemx_signal_wait_until_on_stream");
-    int major = 0, minor = 0, patch = 0;
-    version(&major, &minor, &patch);
-    if (major != 3)
-      throw Error(Errc::not_accessible,
-                  "NVSHMEM " + std::to_string(major) + "." + std::to_string(minor) +
-                      " was found, version 3 is needed: pip install nvidia-nvshmem-cu13");
-  }
-  Library library;
-  void (*version)(int*, int*, int*) = nullptr;
-  int (*unique_id)(UniqueId*) = nullptr;
-  int (*set_args)(int, int, const UniqueId*, InitAttr*) = nullptr;
-  int (*init)(unsigned, InitAttr*) = nullptr;
-  void* (*allocate)(std::size_t) = nullptr;
-  void (*put_signal)(void*, const void*, std::size_t, std::uint64_t*, std::uint64_t, int, int,
-                     void*) = nullptr;
-  void (*signal)(std::uint64_t*, std::uint64_t, int, int, void*) = nullptr;
-  void (*wait_signal)(std::uint64_t*, int, std::uint64_t, void*) = nullptr;
-};
-
-const Nvshmem& nvshmem() {
-  static const Nvshmem* const library = [] {
-    set_unless_set("NVSHMEM_DISABLE_NVLS", "1");  // multicast needs rights that containers often lack
-    return new Nvshmem;
-  }();
-  return *library;
-}
-
-/// Symmetric memory that a halo has, or had. Numbers of exchanges go on where its last user stopped: signals are late, not
-/// lost, when a halo ends.
-struct Block {
-  std::byte* memory = nullptr;
-  std::int64_t bytes = 0;
-  std::uint64_t number = 0;
-  bool taken = false;
-};
-
-/// What NVSHMEM is to this process: started once, for the ranks of one Comm and one GPU.
-struct World {
-  int rank = -1, ranks = 0, gpu = -1;
-  std::vector<std::unique_ptr<Block>> blocks;  // in the same order on all ranks: made collectively
-};
-World& world() {
-  static auto* const it = new World;
-  return *it;
-}
-
-void start(const HaloContext& c) {
-  auto& w = world();
-  auto& comm = *c.comm;
-  std::string why;
-  if (w.ranks != 0 && (w.rank != comm.rank() || w.ranks != comm.size() || w.gpu != c.where.gpu))
-    why = "NVSHMEM was started for other ranks or another GPU: one process uses it for one group of ranks";
-  require_everywhere(comm, why, "halo=\"nvshmem\"");
-  std::int64_t started[] = {w.ranks != 0};
-  comm.all_reduce(started, Reduce::min);
-  if (started[0]) return;
-  if (on_one_machine(comm)) {
-    set_unless_set("NVSHMEM_REMOTE_TRANSPORT", "none");  // without a network it would fail to find one
-    set_unless_set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
-  }
-  const UseDevice use(c.where);
-  UniqueId id;
-  int status = comm.rank() == 0 ? nvshmem().unique_id(&id) : 0;
-  require_everywhere(comm, status ? "nvshmemx_get_uniqueid gives " + std::to_string(status) : "",
-                     "halo=\"nvshmem\"");
-  comm.broadcast(&id, sizeof id, 0);
-  static InitAttr attr;  // NVSHMEM keeps a pointer to the id in it
-  static UniqueId kept;
-  kept = id;
-  status = nvshmem().set_args(comm.rank(), comm.size(), &kept, &attr);
-  if (status == 0) status = nvshmem().init(kWithUniqueId, &attr);
-  require_everywhere(comm, status ? "nvshmemx_hostlib_init_attr gives " + std::to_string(status) : "",
-                     "halo=\"nvshmem\"");
-  w.rank = comm.rank(), w.ranks = comm.size(), w.gpu = c.where.gpu;
-}
-
-/// A block of at least this size on all ranks. Collective; `bytes` is the same everywhere.
-Block& take(const HaloContext& c, std::int64_t bytes, Stream stream) {
-  auto& blocks = world().blocks;
-  std::vector<std::int64_t> free;
-  for (const auto& b : blocks) free.push_back(!b->taken && b->bytes >= bytes);
-  c.comm->all_reduce(free, Reduce::min);
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (free[i]) return blocks[i]->taken = true, *blocks[i];
-  const UseDevice use(c.where);
-  auto& b = *blocks.emplace_back(std::make_unique<Block>());
-  b.memory = static_cast<std::byte*>(nvshmem().allocate(static_cast<std::size_t>(bytes)));
-  require_everywhere(
-      *c.comm,
-      b.memory ? ""
-               : "nvshmem_malloc of " + std::to_string(bytes) + " bytes failed: raise NVSHMEM_SYMMETRIC_SIZE",
-      "halo=\"nvshmem\"");
-  b.bytes = bytes, b.taken = true;
-  fill_async(b.memory, 0, bytes, stream);
-  synchronize(stream);
-  c.comm->barrier();  // no signal before they are all zero
-  return b;
-}
+constexpr std::string_view kWhat = "halo=\"nvshmem\"";
 
 constexpr std::int64_t up(std::int64_t n) { return (n + 255) / 256 * 256; }
 
@@ -162,7 +27,8 @@ class NvshmemHalo final : public GpuHalo {
     comm().all_reduce(most, Reduce::max);
     buffer_bytes_ = up(most[0]);
     const auto signal_bytes = up(comm().size() * 8);
-    block_ = &take(c, 2 * buffer_bytes_ + up(most[1]) + 2 * signal_bytes, mine_);
+    block_ = &take_symmetric(comm(), 2 * buffer_bytes_ + up(most[1]) + 2 * signal_bytes, SymmetricUse::halo,
+                             mine_, kWhat);
     packed_ = block_->memory + 2 * buffer_bytes_;
     // The signals lie at the end of the block, where they are for all of its users.
     emptied_ = reinterpret_cast<std::uint64_t*>(block_->memory + block_->bytes - signal_bytes);
@@ -233,7 +99,7 @@ class NvshmemHalo final : public GpuHalo {
   std::byte* buffer(std::uint64_t k) const {
     return block_->memory + static_cast<std::int64_t>(k % 2) * buffer_bytes_;
   }
-  Block* block_ = nullptr;
+  SymmetricBlock* block_ = nullptr;
   std::int64_t buffer_bytes_ = 0;
   std::byte* packed_ = nullptr;
   std::uint64_t *arrived_ = nullptr, *emptied_ = nullptr;
@@ -246,20 +112,7 @@ class NvshmemHalo final : public GpuHalo {
 }  // namespace
 
 std::unique_ptr<GpuHalo> halo_gpu_nvshmem(const HaloContext& c) {
-  std::string why;
-  try {
-    if constexpr (!have_cuda)
-      throw Error(Errc::not_compiled, "this build has no CUDA: build it with a toolkit, or choose sync");
-    if (c.comm->one_process() && c.comm->size() > 1)
-      throw Error(Errc::not_accessible,
-                  "NVSHMEM has one process a GPU, and these ranks are threads of one: choose peer");
-    nvshmem();
-  } catch (const Error& e) {
-    why = e.what();
-  }
-  require_everywhere(*c.comm, why, "halo=\"nvshmem\"");
-  require_own_gpus(c, "nvshmem");
-  start(c);
+  start_nvshmem(*c.comm, c.where, kWhat);
   return std::make_unique<NvshmemHalo>(c);
 }
 

@@ -23,8 +23,9 @@ struct TileMultiplyOptions {
   int prefetch = 1;          // products whose tiles are under way while one is computed
   std::int64_t memory = -1;  // bytes that a rank may use for C; below 0, what is available
   std::uint64_t seed = 0;    // of the order in which tiles are robbed
-  /// What others add to C travels in pieces of at most so many bytes, so many of a rank's at once.
-  std::int64_t piece_bytes = 4 << 20;
+  /// What others add to C travels in pieces of at most so many bytes (0: 4 MB, or 32 MB of a device's tiles), so many of a
+  /// rank's at once.
+  std::int64_t piece_bytes = 0;
   int pieces = 4;
 };
 

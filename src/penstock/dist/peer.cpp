@@ -32,32 +32,45 @@ std::string machine_name() {
 
 }  // namespace
 
-void require_peers(const HaloContext& context, std::string_view strategy) {
-  auto& comm = *context.comm;
-  const auto mine = static_cast<std::int64_t>(context.where.gpu);
+std::string why_unreachable(Comm& comm, Where where, std::span<const int> ranks, std::string_view instead) {
+  const auto mine = static_cast<std::int64_t>(where.gpu);
   std::vector<std::int64_t> gpus(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, gpus.data());
   std::string why;
-  for (const int rank : context.plan->receive_ranks) {
+  for (const int rank : ranks) {
     const Where theirs{static_cast<int>(gpus[static_cast<std::size_t>(rank)])};
-    if (context.where.is_gpu() != theirs.is_gpu()) {
+    if (where.is_gpu() != theirs.is_gpu()) {
       why = "some ranks compute on GPUs and some on the CPU: give all of them a device=";
-    } else if (context.where.is_gpu()) {
+    } else if (where.is_gpu()) {
       try {
-        if (!enable_peer(context.where, theirs))
+        if (!enable_peer(where, theirs))
           why = "GPU " + std::to_string(mine) + " does not reach the memory of GPU " +
-                std::to_string(theirs.gpu) + " (nvidia-smi topo -p2p r): choose index_pinned";
+                std::to_string(theirs.gpu) + " (nvidia-smi topo -p2p r): choose " + std::string(instead);
       } catch (const Error& e) {
         why = e.what();
       }
     }
   }
-  require_everywhere(comm, why, "halo=\"" + std::string(strategy) + "\"");
+  return why;
+}
+
+void require_peers(const HaloContext& context, std::string_view strategy) {
+  require_everywhere(
+      *context.comm,
+      why_unreachable(*context.comm, context.where, context.plan->receive_ranks, "index_pinned"),
+      "halo=\"" + std::string(strategy) + "\"");
 }
 
 bool on_one_machine(Comm& comm) {
   const auto names = gather_names(comm, machine_name());
   return std::all_of(names.begin(), names.end(), [&](const Name& n) { return n == names[0]; });
+}
+
+std::string members(Comm& comm, const std::string& mine) {
+  std::string all;
+  for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
+    all += std::string(name.data()) + "\n";
+  return all;
 }
 
 GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
@@ -74,16 +87,13 @@ GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
   auto names = gather_names(comm, mine);
   require_everywhere(comm, why, what);
   std::sort(names.begin(), names.end());
-  GpuOwners out{.shared = std::adjacent_find(names.begin(), names.end()) != names.end()};
-  for (const auto& name : gather_names(comm, std::to_string(getpid()) + " " + mine))
-    out.members += std::string(name.data()) + "\n";
-  return out;
+  const bool shared = std::adjacent_find(names.begin(), names.end()) != names.end();
+  return {members(comm, mine), shared};
 }
 
-std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
-  const auto what = "halo=\"" + std::string(strategy) + "\"";
-  auto owners = gpu_owners(*context.comm, context.where, what);
-  require_everywhere(*context.comm,
+std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
+  auto owners = gpu_owners(comm, where, what);
+  require_everywhere(comm,
                      owners.shared ? "two ranks share a GPU, and this strategy needs one for each: choose "
                                      "peer or index_pinned"
                                    : "",

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@ namespace penstock {
 /// Throws Error{not_accessible} on all ranks unless every rank's GPU reaches the memory of those that it hears from. All
 /// ranks are in this process. Collective.
 void require_peers(const HaloContext& context, std::string_view strategy);
+
+/// Why this rank's GPU does not reach the memory of these ranks' GPUs, with what to choose instead; empty where it does.
+/// All ranks are in this process. Collective.
+std::string why_unreachable(Comm& comm, Where where, std::span<const int> ranks, std::string_view instead);
 
 /// Whether all ranks run on one machine. Collective.
 bool on_one_machine(Comm& comm);
@@ -27,7 +32,12 @@ GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what);
 
 /// Throws Error{not_accessible} on all ranks unless each has a GPU for itself. Who has which: processes and GPUs, in the
 /// order of the ranks. Collective.
-std::string require_own_gpus(const HaloContext& context, std::string_view strategy);
+std::string require_own_gpus(Comm& comm, Where where, std::string_view what);
+inline std::string require_own_gpus(const HaloContext& context, std::string_view strategy) {
+  return require_own_gpus(*context.comm, context.where, "halo=\"" + std::string(strategy) + "\"");
+}
+/// Who they are: processes and what each of them says of itself, in the order of the ranks. Collective.
+std::string members(Comm& comm, const std::string& mine);
 
 /// For each rank that this one sends to, where the receiver has what comes from here: the first of its ghosts. With
 /// `ghosts` false the other way round: for each rank that this one receives from, where the sender has packed it.

@@ -9,8 +9,9 @@ namespace penstock {
 /// Partial tiles on their way to who owns the tile: a queue on each rank, into which others write where a piece lies in
 /// their arena (Brock et al., section 3.1.2). The owner claims nothing and is never interrupted: it looks in when it
 /// likes. A sender has a few places for pieces and waits for a free one, looking into its own queue meanwhile, so that no
-/// ring of ranks can wait for itself. A queue has a word for every place there is, and a place is free again only after
-/// its word has been cleared: a word is never overwritten, so no update is lost or doubled, and none finds a queue full.
+/// ring of ranks can wait for itself. A queue has a slot for every place there is, and a place is free again only after
+/// its slot has been cleared: no slot is overwritten, so no update is lost or doubled, and none finds a queue full. What the
+/// host says of pieces are words of slots: pieces themselves may be in the memory of GPUs.
 class TileMail {
  public:
   struct Options {

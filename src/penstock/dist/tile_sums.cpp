@@ -7,6 +7,7 @@
 
 #include "penstock/core/machine.hpp"
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/tile_gpu.hpp"
 
 namespace penstock {
 namespace {
@@ -19,7 +20,7 @@ std::string megabytes(double bytes) {
 
 /// Throws on all ranks where a rank's part of C will not fit.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    std::int64_t memory) {
+                    double have) {
   double entries = 0, products = 0, bytes = 0;
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
@@ -39,11 +40,6 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
       // Twice: what is merged, and what comes of it.
       bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
     }
-  double have = static_cast<double>(memory);
-  if (memory < 0) {
-    have = static_cast<double>(probe_topology().available_bytes);
-    if (comm.one_process()) have /= comm.size();
-  }
   struct Need {
     double lacks, bytes, have, entries, products;
   };
@@ -63,6 +59,24 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
                   ": use more ranks, multiply by some columns of B at a time, or raise memory=");
 }
 
+/// What there is for C: as asked, or what is free. Collective where tiles are on devices.
+double bytes_for_c(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  const auto asked = static_cast<double>(options.memory);
+  if (a.on_device()) {
+    auto free = free_device_bytes(a);
+    for (const auto* t : {&a.map(), &b.map()}) {  // tiles on their way here
+      std::int64_t largest = 0;
+      for (std::int64_t i = 0; i < t->down(); ++i)
+        for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
+      if (a.comm()->size() > 1) free -= (options.prefetch + 2.0) * static_cast<double>(largest);
+    }
+    return options.memory < 0 ? free : asked;
+  }
+  if (options.memory >= 0) return asked;
+  const auto bytes = static_cast<double>(probe_topology().available_bytes);
+  return a.comm()->one_process() ? bytes / a.comm()->size() : bytes;
+}
+
 }  // namespace
 
 LapClock::LapClock() : last_(0) { lap(); }
@@ -75,12 +89,15 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   require(a.comm().get() == b.comm().get() || a.comm()->size() == b.comm()->size(),
           "A and B are on different ranks");
   TilePlan out;
-  out.local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  require_same_devices(a, b);
+  out.local = a.on_device() ? local_product_on(a.where(), options.semiring, a.map().value, b.map().value,
+                                               b.map().sparse)
+                            : local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
   out.c = product_map(a.map(), b.map(), out.local->result());
   require_fitting(a.map(), b.map(), out.c);
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory);
+  require_memory(*a.comm(), out.c, counts, a.map().across(), bytes_for_c(a, b, options));
   out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts);
   return out;
 }
@@ -88,9 +105,10 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
 TileSums::TileSums(const TilePlan& plan, const TileMatrix& a)
     : plan_(&plan), comm_(a.comm()), make_(a.make_transport()) {
   if (plan.c.sparse) return;
-  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, [&](auto i, auto j, std::byte* blob) {
+  const auto start = [&](auto i, auto j, std::byte* blob) {
     sums_[plan.c.number(i, j)] = plan.local->start(plan.c.at(i, j), blob);
-  });
+  };
+  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, start, TileMatrix::Filled::arena);
 }
 
 TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
@@ -110,12 +128,13 @@ TileMatrix TileSums::finish(double& accumulation, double& waiting) {
     dense_->transport()->barrier();
     return std::move(*dense_);
   }
-  TileMatrix c(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+  const auto take = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
     const auto at = sums_.find(map.number(i, j));
     if (at == sums_.end()) return;
     at->second->take(blob);
     sums_.erase(at);
-  });
+  };
+  TileMatrix c(comm_, map, make_, take, TileMatrix::Filled::arena);
   accumulation += clock.lap();
   return c;
 }

@@ -6,12 +6,13 @@
 #include "penstock/comm/transport.hpp"
 
 // Arenas in the memory of GPUs. Gets and puts are copies on a stream of their own, so that kernels run meanwhile; wait()
-// makes the calling thread wait for its copy alone. Words are not in the memory of GPUs: they are in a shadow of the
+// makes the calling thread wait for its copy alone. What a get or put
+// is given on a GPU must be complete when it is called: they follow no other stream. Words are not in the memory of GPUs: they are in a shadow of the
 // arena in host memory, under the same offsets, and whoever uses an address for words uses it for nothing else.
 namespace penstock {
 
 /// Words of a GPU's transport lie in the first so many bytes of an arena.
-inline constexpr std::int64_t kWordBytes = 16 << 20;
+inline constexpr std::int64_t kWordBytes = 2 << 20;
 
 /// Collective: the same kind and size on all ranks, and for each rank its own GPU; two ranks may share one. `kind`: "peer"
 /// (GPUs that reach one another's memory: ranks are threads of one process, or processes of one machine), "nvshmem" (one

@@ -1,0 +1,156 @@
+#include "penstock/dist/device_transport.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "penstock/comm/transport_kinds.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/dist/transport_gpu.hpp"
+#include "penstock/kernel/accumulate.hpp"
+#include "penstock/kernel/sweep.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kSmall = 64 << 10;       // at 390 GB/s a copy of this takes less than its start
+constexpr std::int64_t kAddedBytes = 16 << 20;  // of numbers in host memory, at once on the GPU
+
+}  // namespace
+
+DeviceTransport::DeviceTransport(std::string name, std::shared_ptr<Comm> comm, DeviceArenas arenas,
+                                 std::int64_t bytes, Where where)
+    : name_(std::move(name)),
+      comm_(std::move(comm)),
+      arenas_(std::move(arenas)),
+      bytes_(bytes),
+      where_(where),
+      words_(make_transport("auto", comm_, std::min(bytes, kWordBytes))),
+      small_(where, true),
+      large_(where) {}
+
+DeviceTransport::~DeviceTransport() {
+  drain(small_);
+  drain(large_);
+}
+
+std::byte* DeviceTransport::address(RemotePtr p) const {
+  auto* const first = arenas_.at[static_cast<std::size_t>(p.rank)];
+  return first ? first + p.offset : nullptr;
+}
+
+void DeviceTransport::queue_get(void* to, RemotePtr from, std::int64_t bytes, Stream stream) {
+  copy_async(to, address(from), bytes, stream);
+}
+void DeviceTransport::queue_put(const void* from, RemotePtr to, std::int64_t bytes, Stream stream) {
+  copy_async(address(to), from, bytes, stream);
+}
+
+Stream DeviceTransport::stream_for(std::int64_t bytes) const {
+  return bytes <= kSmall ? Stream(small_) : Stream(large_);
+}
+
+Transport::Ticket DeviceTransport::ticket_of(Stream stream) {
+  if (!where_.is_gpu()) return ++given_;  // the CPU's copies are done when they are queued
+  if (free_.empty()) {
+    events_.push_back(std::make_unique<OwnedEvent>(where_));
+    free_.push_back(events_.size() - 1);
+  }
+  const auto event = free_.back();
+  record(*events_[event], stream);
+  free_.pop_back();
+  under_way_.emplace(++given_, event);
+  return given_;
+}
+
+Transport::Ticket DeviceTransport::get(void* to, RemotePtr from, std::int64_t bytes) {
+  require_in_arena(*this, from, bytes, 1, "get");
+  heed();
+  if (bytes == 0) return ++given_;
+  const auto stream = stream_for(bytes);
+  queue_get(to, from, bytes, stream);
+  return ticket_of(stream);
+}
+
+Transport::Ticket DeviceTransport::put(const void* from, RemotePtr to, std::int64_t bytes) {
+  require_in_arena(*this, to, bytes, 1, "put");
+  heed();
+  if (bytes == 0) return ++given_;
+  const auto stream = stream_for(bytes);
+  queue_put(from, to, bytes, stream);
+  return ticket_of(stream);
+}
+
+void DeviceTransport::wait(Ticket ticket) {
+  require_ticket(ticket, given_);
+  heed();
+  const auto found = under_way_.find(ticket);
+  if (found == under_way_.end()) return;
+  synchronize(Event(*events_[found->second]));  // copies wait for no other rank
+  free_.push_back(found->second);
+  under_way_.erase(found);
+}
+
+bool DeviceTransport::test(Ticket ticket) {
+  require_ticket(ticket, given_);
+  heed();
+  const auto found = under_way_.find(ticket);
+  if (found == under_way_.end()) return true;
+  if (!is_done(*events_[found->second])) return false;
+  free_.push_back(found->second);
+  under_way_.erase(found);
+  return true;
+}
+
+RemotePtr DeviceTransport::word(RemotePtr at, const char* verb) const {
+  constexpr auto kWord = static_cast<std::int64_t>(sizeof(std::int64_t));
+  require_in_arena(*this, at, kWord, kWord, verb);
+  require(at.offset < kWordBytes, [&] {
+    return std::string(verb) + ": words of a GPU's transport lie in the first " + std::to_string(kWordBytes) +
+           " bytes of an arena, not at " + std::to_string(at.offset);
+  });
+  return at;
+}
+std::int64_t DeviceTransport::fetch_add(RemotePtr counter, std::int64_t value) {
+  return words_->fetch_add(word(counter, "fetch_add"), value);
+}
+std::int64_t DeviceTransport::compare_swap(RemotePtr at, std::int64_t expected, std::int64_t desired) {
+  return words_->compare_swap(word(at, "compare_swap"), expected, desired);
+}
+std::int64_t DeviceTransport::load(RemotePtr at) { return words_->load(word(at, "load")); }
+void DeviceTransport::store(RemotePtr at, std::int64_t value) { words_->store(word(at, "store"), value); }
+
+template <class T>
+void DeviceTransport::add(RemotePtr to, const T* from, std::int64_t count) {
+  constexpr auto kEach = static_cast<std::int64_t>(sizeof(T));
+  const auto bytes = require_numbers(*this, to, count, kEach, "accumulate");
+  heed();
+  if (count == 0) return;
+  auto* sums = reinterpret_cast<T*>(address(to));
+  if (!sums || !adds_atomically(where_, sums))
+    throw Error(Errc::not_accessible, "accumulate: the GPU of rank " + std::to_string(rank()) +
+                                          " cannot add to the memory of rank " + std::to_string(to.rank) +
+                                          "'s: get the numbers, or send them to their owner");
+  const auto stream = stream_for(bytes);
+  if (!where_.is_gpu() || place_of(from) == device_place(where_)) {
+    penstock::accumulate(sums, from, count, stream);
+    return synchronize(stream);
+  }
+  const auto most = std::min(count, kAddedBytes / kEach);
+  const auto here = allocate_scratch(most * kEach, stream);
+  for (std::int64_t i = 0; i < count; i += most) {
+    const auto n = std::min(most, count - i);
+    copy_async(here.get(), from + i, n * kEach, stream);
+    penstock::accumulate(sums + i, static_cast<const T*>(here.get()), n, stream);
+  }
+  synchronize(stream);
+}
+template void DeviceTransport::add(RemotePtr, const float*, std::int64_t);
+template void DeviceTransport::add(RemotePtr, const double*, std::int64_t);
+
+void DeviceTransport::barrier() {
+  synchronize(Stream(small_));
+  synchronize(Stream(large_));
+  words_->barrier();
+}
+
+}  // namespace penstock
