@@ -20,9 +20,9 @@ pytestmark = [
 def test_part_gpus(tmp_path):
     pytest.importorskip("matplotlib")
     out = tmp_path / "b.json"
-    counts = [n for n in (1, 2, 4) if n <= _core.device_count()]
-    command = [sys.executable, str(BENCH / "brock2024.py"), "--quick", "--parts", "gpus", "--repeats", "2", "--minutes", "4",
-               "--out", str(out), "--plots", str(tmp_path / "plots")]  # fmt: skip
+    counts = [n for n in (1, 2, 4, 8) if n <= _core.device_count()]
+    command = [sys.executable, str(BENCH / "brock2024.py"), "--quick", "--parts", "gpus", "--repeats", "2",
+               "--minutes", "4", "--out", str(out), "--plots", str(tmp_path / "plots")]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
     data = json.loads(out.read_text())

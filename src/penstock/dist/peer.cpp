@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "penstock/dist/bounded_wait.hpp"
@@ -20,6 +22,16 @@ std::vector<Name> gather_names(Comm& comm, const std::string& mine) {
   std::vector<Name> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(own.data(), sizeof own, all.data());
   return all;
+}
+
+/// Asking the driver takes milliseconds.
+std::string bus_of(int gpu) {
+  static std::mutex lock;
+  static std::map<int, std::string> known;
+  const std::lock_guard guard(lock);
+  auto& bus = known[gpu];
+  if (bus.empty()) bus = gpu_info(gpu).bus;
+  return bus;
 }
 
 std::string machine_name() {
@@ -79,7 +91,7 @@ GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
     why = "the vectors are in host memory: give a device=";
   } else {
     try {
-      mine = gpu_info(where.gpu).bus + " " + machine_name();  // what is cut off is the machine's
+      mine = bus_of(where.gpu) + " " + machine_name();  // what is cut off is the machine's
     } catch (const Error& e) {
       why = e.what();
     }
