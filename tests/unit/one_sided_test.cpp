@@ -57,9 +57,10 @@ class Pausing final : public Transport {
 
 MakeTransport pausing(std::uint64_t seed, bool on_device = false) {
   const auto inner = on_device ? transport_of_kind("peer", Where{}) : transport_of_kind("local");
-  return [=](std::shared_ptr<Comm> comm, auto... sizes) -> std::shared_ptr<Transport> {
-    return std::make_shared<Pausing>(inner(std::move(comm), sizes...), seed);
-  };
+  return
+      [=](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) -> std::shared_ptr<Transport> {
+        return std::make_shared<Pausing>(inner(std::move(comm), bytes, zeroed), seed);
+      };
 }
 
 /// Small integers: sums are exact in any order.

@@ -22,7 +22,10 @@ class Work {
  public:
   Work(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c, TileMail& mail,
        const TileMultiplyOptions& options)
-      : plan_(plan), mail_(mail), steal_(options.steal), me_(a.comm()->rank()) {
+      : plan_(plan),
+        mail_(mail),
+        steal_(a.comm()->size() > 1 ? options.steal : Steal::none),
+        me_(a.comm()->rank()) {
     const auto groups = std::ssize(plan.groups) - 1;
     std::mt19937_64 random(options.seed * 1000003 + static_cast<std::uint64_t>(me_));
     if (steal_ == Steal::random) {
@@ -124,7 +127,8 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
                            : a.on_device()         ? kDevicePiece
                                                    : kHostPiece;
   // Arenas are filled with zeros: no larger than what will be sent.
-  bool sends = options.steal != Steal::none;
+  const bool steals = options.steal != Steal::none && comm->size() > 1;
+  bool sends = steals;
   std::int64_t largest = 0;
   for (const auto& p : plan.products) {
     sends |= p.sent > 0;
@@ -134,7 +138,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
                 {.piece_bytes = std::min(piece_bytes, std::max<std::int64_t>(largest, 1024)),
                  .pieces = options.pieces,
                  .sends = sends,
-                 .counters = options.steal == Steal::none ? 0 : plan.turns()},
+                 .counters = steals ? plan.turns() : 0},
                 take);
   Work work(plan, a, b, c, mail, options);
   times.prepare = clock.lap();

@@ -2,6 +2,7 @@
 
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/transport_gpu.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
@@ -28,7 +29,14 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   places_ = padded(states_ + options.pieces * 8);
   place_bytes_ = padded(options.piece_bytes);
   const bool places = options.sends && comm_->size() > 1;
-  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_);
+  if (!places && options.counters == 0) return;
+  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_, places_);
+  require(!on_device(*transport_) || places_ <= kWordBytes, [&] {
+    return "claims of " + std::to_string(options.counters) + " products a rank, and a queue of " +
+           std::to_string(words_) + " pieces, take " + std::to_string(places_) +
+           " bytes: between devices there are " + std::to_string(kWordBytes) +
+           ": cut larger tiles, or do not steal";
+  });
 }
 
 int TileMail::free_place() {
@@ -60,6 +68,7 @@ void TileMail::send(int owner, std::int64_t number, std::int64_t products, TileS
 }
 
 void TileMail::look() {
+  if (!transport_) return;
   const auto me = comm_->rank();
   LapClock clock;
   while (true) {

@@ -18,7 +18,7 @@ class TileMail {
     std::int64_t piece_bytes = 4 << 20;
     int pieces = 4;
     bool sends = true;          // whether any rank will: else there are no places
-    std::int64_t counters = 0;  // words of the arena for whoever claims work
+    std::int64_t counters = 0;  // words of the arena for whoever claims work; none and no sends: no arena
   };
   /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
   using Take =

@@ -28,6 +28,16 @@ struct Rows {
   }
 };
 
+template <class V>
+CsrView<One> pattern_of(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices,
+          .count = a.count};
+}
+
 template <class S, class P>
 Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto first = std::min(x.first, y.first), rows = std::max(x.last(), y.last()) - first;
@@ -88,7 +98,10 @@ class SparseSum final : public TileSum {
                       .indices = left.indices,
                       .count = left.count};
     if constexpr (std::same_as<VA, T>) factor.values = left.values;
-    push({0, spgemm<S, VB>(factor, csr_of<VB>(b.data, b.tile))});
+    const auto right = csr_of<VB>(b.data, b.tile);
+    // Whether B's rows ascend takes a pass over B: worth it where a product has at least as many entries of A.
+    const bool ascending = b.tile.nnz <= a.tile.nnz && ascending_rows(pattern_of(right));
+    push({0, spgemm<S, VB>(factor, right, {.ascending = ascending})});
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {

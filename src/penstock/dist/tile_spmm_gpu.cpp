@@ -13,20 +13,38 @@ namespace {
 /// A piece: the first entry, counted row by row; from kHead on, entries. So they begin as the arena's blocks do.
 constexpr std::int64_t kHead = 64;
 
+/// What the sums of one product share. Memory of sums that are gone serves the next ones: freeing it would wait for all
+/// that the device does, copies of tiles included.
+struct Workshop {
+  explicit Workshop(Where where) : stream(where) {}
+  Array<std::byte> take(std::int64_t bytes) {
+    if (free.size >= bytes) return std::exchange(free, {});
+    return allocate<std::byte>(bytes, device_place(Stream(stream).where));
+  }
+  void give(Array<std::byte> memory) {
+    if (memory.size > free.size) free = std::move(memory);
+  }
+  OwnedStream stream;
+  Array<std::byte> free;  // the largest that was given back
+};
+
 template <Semiring S, class V>
 class DenseSumGpu final : public TileSum {
   using T = typename S::value_type;
 
  public:
-  DenseSumGpu(const TileAt& tile, std::byte* place, std::shared_ptr<OwnedStream> stream)
-      : tile_(tile), stream_(std::move(stream)) {
+  DenseSumGpu(const TileAt& tile, std::byte* place, std::shared_ptr<Workshop> shop)
+      : tile_(tile), shop_(std::move(shop)) {
     if (!place && tile.nnz > 0) {
-      own_ = allocate<T>(tile.nnz, device_place(here().where));
-      place = reinterpret_cast<std::byte*>(own_.data);
+      own_ = shop_->take(tile.nnz * static_cast<std::int64_t>(sizeof(T)));
+      place = own_.data;
     }
     data_ = reinterpret_cast<T*>(place);
   }
-  ~DenseSumGpu() override { drain(here()); }
+  ~DenseSumGpu() override {
+    drain(here());
+    if (own_.data) shop_->give(std::move(own_));
+  }
   DenseSumGpu(const DenseSumGpu&) = delete;
   DenseSumGpu& operator=(const DenseSumGpu&) = delete;
 
@@ -72,7 +90,7 @@ class DenseSumGpu final : public TileSum {
   void take(std::byte*) override {}
 
  private:
-  Stream here() const { return *stream_; }
+  Stream here() const { return shop_->stream; }
   /// The first product overwrites what is there; anything else finds zeros.
   void begin() {
     static_assert(S::zero() == T(0), "zeros are written as bytes");
@@ -82,23 +100,23 @@ class DenseSumGpu final : public TileSum {
   }
 
   TileAt tile_;
-  std::shared_ptr<OwnedStream> stream_;
+  std::shared_ptr<Workshop> shop_;
   bool fresh_ = true;
-  Array<T> own_;
+  Array<std::byte> own_;
   T* data_ = nullptr;
 };
 
 template <Semiring S, class V>
 class SpmmGpu final : public LocalProduct {
  public:
-  explicit SpmmGpu(Where where) : stream_(std::make_shared<OwnedStream>(where)) {}
+  explicit SpmmGpu(Where where) : shop_(std::make_shared<Workshop>(where)) {}
   TileValue result() const override { return tile_value<typename S::value_type>(); }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
-    return std::make_unique<DenseSumGpu<S, V>>(tile, place, stream_);
+    return std::make_unique<DenseSumGpu<S, V>>(tile, place, shop_);
   }
 
  private:
-  std::shared_ptr<OwnedStream> stream_;
+  std::shared_ptr<Workshop> shop_;
 };
 
 }  // namespace

@@ -12,13 +12,16 @@
 namespace penstock {
 namespace {
 
+constexpr double kUnasked =
+    64 << 20;  // bytes that are taken without asking what is available: asking takes 40 us
+
 std::string megabytes(double bytes) {
   char out[32];
   std::snprintf(out, sizeof out, "%.4g MB", bytes / 1e6);
   return out;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit.
+/// Throws on all ranks where a rank's part of C will not fit into `have`; below 0: what the host has.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
                     double have) {
   double entries = 0, products = 0, bytes = 0;
@@ -40,6 +43,12 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
       // Twice: what is merged, and what comes of it.
       bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
     }
+  if (have < 0 && bytes * comm.size() <= kUnasked) {
+    have = bytes;
+  } else if (have < 0) {
+    have = static_cast<double>(probe_topology().available_bytes);
+    if (comm.one_process()) have /= comm.size();
+  }
   struct Need {
     double lacks, bytes, have, entries, products;
   };
@@ -59,22 +68,19 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
                   ": use more ranks, multiply by some columns of B at a time, or raise memory=");
 }
 
-/// What there is for C: as asked, or what is free. Collective where tiles are on devices.
-double bytes_for_c(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
-  const auto asked = static_cast<double>(options.memory);
-  if (a.on_device()) {
-    auto free = free_device_bytes(a);
-    for (const auto* t : {&a.map(), &b.map()}) {  // tiles on their way here
-      std::int64_t largest = 0;
-      for (std::int64_t i = 0; i < t->down(); ++i)
-        for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
-      if (a.comm()->size() > 1) free -= (options.prefetch + 2.0) * static_cast<double>(largest);
-    }
-    return options.memory < 0 ? free : asked;
+/// What a rank may use for C: as asked, or what is free on its device; below 0 for tiles in host memory, to be found out.
+/// Collective where tiles are on devices.
+double bytes_for_c(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
+  if (!a.on_device()) return static_cast<double>(options.memory);
+  auto free = free_device_bytes(a);
+  if (options.memory >= 0) return static_cast<double>(options.memory);
+  for (const auto* t : {&a.map(), &b.map()}) {  // tiles on their way here
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < t->down(); ++i)
+      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
+    if (a.comm()->size() > 1) free -= (options.prefetch + 2.0) * static_cast<double>(largest);
   }
-  if (options.memory >= 0) return asked;
-  const auto bytes = static_cast<double>(probe_topology().available_bytes);
-  return a.comm()->one_process() ? bytes / a.comm()->size() : bytes;
+  return std::max(free, 0.0);
 }
 
 }  // namespace
@@ -122,12 +128,13 @@ TileMatrix TileSums::finish(double& accumulation, double& waiting) {
   auto map = plan_->c;
   for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
   accumulation += clock.lap();
-  comm_->barrier();
-  waiting += clock.lap();
   if (dense_) {
     dense_->transport()->barrier();
+    waiting += clock.lap();
     return std::move(*dense_);
   }
+  comm_->barrier();
+  waiting += clock.lap();
   const auto take = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
     const auto at = sums_.find(map.number(i, j));
     if (at == sums_.end()) return;

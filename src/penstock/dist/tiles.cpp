@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "penstock/core/device.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/kernel/sweep.hpp"
 
@@ -18,6 +19,14 @@ std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 
 
 /// Of a sparse tile, what must be 0 before anybody writes it: all row offsets where there are no entries.
 std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.rows + 1) * 8 : 8; }
+
+constexpr std::int64_t kCopied = 256 << 10;  // bytes that a thread copies at a time
+void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
+  parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
+    std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
+                static_cast<std::size_t>(last - first));
+  });
+}
 
 std::string short_text(double x) {
   char text[32];
@@ -122,18 +131,19 @@ template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob) {
   const auto n = from.nnz();
   auto* indptr = reinterpret_cast<Offset*>(blob);
-  for (std::int64_t r = 0; r <= from.rows; ++r) indptr[r] = from.indptr[r] - from.indptr[0];
-  const auto first = from.indptr[0] - from.first_nnz;
+  const auto begin = from.indptr[0], first = begin - from.first_nnz;
+  parallel_ranges(from.rows + 1, kCopied / 8, [&](std::int64_t r, std::int64_t last) {
+    for (; r < last; ++r) indptr[r] = from.indptr[r] - begin;
+  });
   auto* at = blob + (from.rows + 1) * 8;
-  if (n > 0) std::memcpy(at, from.indices + first, static_cast<std::size_t>(n) * 4);
+  copy_all(at, from.indices + first, n * 4);
   if constexpr (!is_pattern<V>)
-    if (n > 0)
-      std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
+    copy_all(at + padded(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
 }
 
 MakeTransport transport_of_kind(std::string kind) {
-  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
-    return make_transport(kind, std::move(comm), bytes);
+  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+    return make_transport(kind, std::move(comm), bytes, zeroed);
   };
 }
 
@@ -195,7 +205,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
       end += padded(map_.bytes(i, j), kAligned);
     }
-  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()));
+  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   held_.clear(), held_on_host_.clear();
   pool_ = nullptr;
   std::int64_t largest = 0;
@@ -205,9 +215,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       const auto bytes = map_.bytes(i, j);
       largest = std::max(largest, bytes);
       if (!mine(i, j) || bytes == 0) continue;
-      if (!on_device()) {
-        fill(i, j, own_tile(i, j));
-      } else if (filled == Filled::host) {
+      if (on_device() && filled == Filled::host) {
         const auto written = draft(i, j);
         fill(i, j, written.data);
         publish(i, j, written);

@@ -112,7 +112,9 @@ class TileHere {
   std::shared_ptr<Landing> landing_;
 };
 
-using MakeTransport = std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes)>;
+/// `zeroed`: as make_transport().
+using MakeTransport =
+    std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes, std::int64_t zeroed)>;
 MakeTransport transport_of_kind(std::string kind);
 /// Arenas on a device (dist/transport_gpu.hpp): this rank's GPU, or the CPU as one.
 MakeTransport transport_of_kind(std::string kind, Where where);
@@ -127,8 +129,9 @@ class TileMatrix {
   /// Writes the blob of an own tile; the directory has its size. `blob` is host memory, which is brought up where tiles are
   /// a device's; with Filled::arena the tile's place in the arena itself.
   using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
-  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. Arenas
-  /// begin with zeros. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot have its arena.
+  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. A sparse
+  /// tile without entries is written already. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot
+  /// have its arena.
   enum class Filled { host, arena };
   TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
              Filled filled = Filled::host);
