@@ -19,8 +19,10 @@ seconds::
                "launch_call_s": s, "copy_call_s": s, "event_s": s, "synchronize_s": s}, ...],
      "together": {"1": {"h2d", "d2h", "duplex", "zero_copy": B/s of so many GPUs at once,
                         "peer_copy", "peer_load": B/s | None}, "2": ..., "4": ...},
+     "one_sided": None | {"transport": str, "gpus": [int, int], "gets": [[bytes, s], ...],
+                          "claim_s": s, "claim_at_once_s": s},  # None: no two that reach each other
      "host": {"read": B/s, "copy": B/s read plus written, "cache_read": B/s},
-     "seconds": s, "measured_at": ISO 8601 in UTC, "key": str, "version": 1}
+     "seconds": s, "measured_at": ISO 8601 in UTC, "key": str, "version": 2}
 
 Without a GPU "gpus" and "together" are empty. The result is kept as JSON in the user's cache folder
 (PENSTOCK_CACHE overrides it), in a file named after a hash of the CPU, the GPUs, their places on the bus
@@ -43,7 +45,7 @@ from typing import Any
 
 from penstock import _core
 
-VERSION = 1  # of the layout: part of the key, so older files are not read
+VERSION = 2  # of the layout: part of the key, so older files are not read
 FITS = ("h2d", "d2h", "h2d_2_streams", "d2h_2_streams", "pageable_h2d", "pageable_d2h")
 PATTERNS = ("strided", "merged", "misaligned", "aligned")
 _NUMBERS = ("memory_bytes", "device_read", "device_copy", "launch_s", "launch_call_s", "copy_s")
@@ -107,6 +109,10 @@ def _sound_gpu(g: dict[str, Any]) -> bool:
     )
 
 
+def _sound_gets(d: dict[str, Any]) -> bool:
+    return _sound_curve(d["gets"], 2) and _positive(d["claim_s"], d["claim_at_once_s"])
+
+
 def _sound(d: Any) -> bool:
     """Whether a file's content is a result for this machine: files are damaged, cut off, or edited."""
     try:
@@ -120,6 +126,7 @@ def _sound(d: Any) -> bool:
             and _positive(d["seconds"], *sums)
             and bool(d["together"]) == bool(d["gpus"])
             and all(_sound_gpu(g) for g in d["gpus"])
+            and (d["one_sided"] is None or _sound_gets(d["one_sided"]))
         )
     except (KeyError, TypeError, AttributeError):
         return False
@@ -180,8 +187,15 @@ def measure(seconds: float = 30.0) -> dict[str, Any]:
     KeyboardInterrupt
         On Ctrl-C, at once; nothing is kept then.
     """
+    from penstock.dist import _gets
+
     with _lock:
-        d: dict[str, Any] = json.loads(json.dumps(_core.probe(seconds)))  # lists, as in the file
+        share = min(1.0, seconds / 30) if _core.device_count() > 1 else 0.0
+        d: dict[str, Any] = json.loads(
+            json.dumps(_core.probe(seconds - share))
+        )  # lists, as in the file
+        gpus = [g["gpu"] for g in d["gpus"] if g["gpu"] >= 0][:2]
+        d["one_sided"] = _gets.measure_gets(gpus, share) if len(gpus) == 2 else None
         now = datetime.datetime.now(datetime.timezone.utc)
         d |= {"measured_at": now.isoformat(timespec="seconds"), "key": key(), "version": VERSION}
         _memory[key()] = d

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import penstock as ps
 from penstock import _core, _probe
+from penstock.dist import _gets
 
 SIZES = [1 << 16 << 2 * i for i in range(8)]
 
@@ -206,24 +207,59 @@ def test_nothing_is_measured_unless_asked(gpus, cache):
 def test_measured_once_then_read(gpus, cache):
     m = ps.machine(measure=True)
     assert len(m["gpus_measured"]) == 2 and list(m["together"]) == ["1", "2"]
-    assert gpus == [30.0]
+    assert gpus == [29.0]
     assert [f.name for f in cache.iterdir()] == [f"probe-{_probe.key()}.json"]
     forget()
     assert ps.machine() == m == ps.machine(measure=True)
-    assert gpus == [30.0]
+    assert gpus == [29.0]
     again = _probe.measure(5)
-    assert gpus == [30.0, 5] and _probe.measured() is again
+    assert gpus == [29.0, pytest.approx(5 - 5 / 30)] and _probe.measured() is again
 
 
 def test_layout_is_the_documented_one(gpus):
     d = _probe.measure()
-    assert set(d) == {"gpus", "together", "host", "seconds", "measured_at", "key", "version"}
+    assert set(d) == {
+        "gpus",
+        "together",
+        "host",
+        "seconds",
+        "measured_at",
+        "key",
+        "version",
+        "one_sided",
+    }
     assert set(d["together"]["2"]) == {
         *("h2d", "d2h", "duplex", "zero_copy", "peer_copy", "peer_load")
     }
     for name in d["gpus"][0]:
         assert name in _probe.__doc__ or name.removesuffix("_curve") in _probe.__doc__, name
     assert json.loads(_probe.cache_file().read_text()) == d
+
+
+def test_gets_are_kept_and_shown(gpus, two, monkeypatch):
+    """As on a machine with two GPUs, by ranks on the CPU in their place."""
+    found = _gets.measure_gets([-1, -1], 0.01, [8, 4096])
+    assert found["transport"] == "peer" and [n for n, _ in found["gets"]] == [8, 4096]
+    assert min(s for _, s in found["gets"]) > 0
+    assert 0 < found["claim_s"] < 1e-3 and 0 < found["claim_at_once_s"] < 1e-3
+    asked = []
+    numbered = {**two, "gpus": [{**g, "gpu": i} for i, g in enumerate(two["gpus"])]}
+    monkeypatch.setattr(_core, "probe", lambda seconds: numbered)
+    monkeypatch.setattr(_gets, "measure_gets", lambda *words: asked.append(words) or found)
+    assert _probe.measure()["one_sided"] == found and asked == [([0, 1], 1.0)]
+    forget()
+    assert _probe.measured()["one_sided"] == found
+    text = run().stdout
+    assert "one-sided: GPU" in text and "claim, both at once" in text, text
+    file = _probe.cache_file()
+    file.write_text(file.read_text().replace('"claim_s": ', '"claim_s": -1, "was": '))
+    forget()
+    assert _probe.measured() is None
+
+
+def test_gets_need_two_gpus():
+    with pytest.raises(ValueError, match="between two GPUs, not 3"):
+        _gets.measure_gets([-1, -1, -1])
 
 
 @pytest.mark.parametrize("part", ["device_count", "gpu_identities", "topology", "driver"])
@@ -253,7 +289,7 @@ DAMAGE = {
     "deep": lambda text: "[" * 100_000,
     "no gpus": lambda text: json.dumps({**json.loads(text), "gpus": []}),
     "no rates": lambda text: json.dumps({**json.loads(text), "gpus": [{}, {}]}),
-    "other version": lambda text: text.replace('"version": 1', '"version": 0'),
+    "other version": lambda text: text.replace('"version": 2', '"version": 0'),
     "zero": lambda text: json.dumps(
         {**json.loads(text), "host": dict(read=0, copy=1, cache_read=1)}
     ),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import penstock as ps
 from penstock import _core
+
+VERBS = Path(__file__).parents[1] / "gpu" / "transport_verbs.py"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
@@ -88,6 +92,33 @@ def test_a_kind_that_ranks_cannot_do():
         ps.dist.run(lambda comm: _core.make_transport(comm, 64, "rdma"), 2)
     with pytest.raises(Exception, match="'mpi_rma' is for ranks of MPI, and these are threads"):
         ps.dist.run(lambda comm: _core.make_transport(comm, 64, "mpi_rma"), 2)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_the_cpu_in_the_place_of_gpus(ranks):
+    """What tests/gpu checks on GPUs; 0.2 s."""
+    check = runpy.run_path(str(VERBS))["check"]
+    names = ps.dist.run(lambda comm: check(comm, -1, "auto", large=False), ranks)
+    assert names == ["peer"] * ranks
+
+
+def test_wrong_places_of_arenas_in_gpus():
+    def rank(comm):
+        t = _core.make_device_transport(comm, 64)
+        assert t.gpu == -1 and not t.arena().any()
+        for call in (
+            lambda: t.fetch(60, 0, 0, 8),
+            lambda: t.send(-1, 0, 0, 1),
+            lambda: t.fetch(0, 0, 0, -1),
+            lambda: t.accumulate_from(0, 9, True, 0, 0),
+            lambda: t.accumulate_from(4, 1, True, 0, 0),
+        ):
+            with pytest.raises(ValueError, match=r"arena of 64 bytes|multiple of their size"):
+                call()
+        with pytest.raises(_core.PlacementError, match="NVSHMEM|nvshmem"):
+            _core.make_device_transport(comm, 64, "nvshmem")
+
+    ps.dist.run(rank, 2)
 
 
 def test_calibrating_measures_gets_and_claims():

@@ -91,6 +91,17 @@ def _calls(gpus: list[dict[str, Any]]) -> Any:
     return t
 
 
+def _gets(one_sided: dict[str, Any]) -> Any:
+    """Gets of every size; claims below."""
+    t = ui.table("get", "time", "GB/s")
+    for n, s in one_sided["gets"]:
+        t.add_row(_size(n), ui.seconds(s), _rate(n / s))
+    t.add_section()
+    t.add_row("claim", ui.seconds(one_sided["claim_s"]), "")
+    t.add_row("claim, both at once", ui.seconds(one_sided["claim_at_once_s"]), "")
+    return t
+
+
 def comparisons(r: dict[str, Any]) -> list[str]:
     """What the figures mean for a choice of schedule, in sentences."""
     lines = []
@@ -131,11 +142,15 @@ def _show(r: dict[str, Any], source: str) -> None:
     first = (
         f"transfers of GPU {_name(gpus[0])}" if len(gpus) > 1 else f"transfers, {gpus[0]['name']}"
     )
+    one_sided = r["one_sided"]
+    pair = one_sided["gpus"] if one_sided else ("", "")
     tables = {
         f"{first}, GB/s (up: to the GPU; x 2: on two streams)": _transfers(gpus[0]),
         "every GPU's link, GB/s of the fits": _links(gpus) if len(gpus) > 1 else None,
         "zero-copy reads of pinned memory, device memory, the next GPU; GB/s": _memories(gpus),
         "all at once, GB/s together": _together(r["together"]) if len(gpus) > 1 else None,
+        "one-sided: GPU {} from GPU {}, until the bytes are there".format(*pair): one_sided
+        and _gets(one_sided),
         "calls, microseconds (launch, copy: until synchronised)": _calls(gpus),
     }
     for title, body in tables.items():

@@ -83,13 +83,15 @@ void transport(nb::module_& m) {
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
         "Writes the bytes of a C-contiguous array there, and returns when they are there.");
   t.def("fetch", [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
-    t.wait(t.get(here(t, at, bytes), {rank, offset}, bytes));
+    return t.get(here(t, at, bytes), {rank, offset}, bytes);
   }, arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
-        "Copies bytes of an arena to offset `here` of this rank's, and returns when that is done.");
+        "Begins to copy bytes of an arena to offset `here` of this rank's; a ticket for wait() and test().");
   t.def("send", [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
-    t.wait(t.put(here(t, at, bytes), {rank, offset}, bytes));
+    return t.put(here(t, at, bytes), {rank, offset}, bytes);
   }, arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
-        "Copies bytes at offset `here` of this rank's arena to another, and returns when that is done.");
+        "Begins to copy bytes at offset `here` of this rank's arena to another; a ticket for wait() and test().");
+  t.def("wait", &Transport::wait, arg("ticket"), Free(), "Returns when that copy is done.");
+  t.def("test", &Transport::test, arg("ticket"), Free(), "Whether that copy is done.");
   t.def("fetch_add", [](Transport& t, int rank, std::int64_t offset, std::int64_t value) {
     return t.fetch_add({rank, offset}, value);
   }, arg("rank"), arg("offset"), arg("value") = 1, Free(),
