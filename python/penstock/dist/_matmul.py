@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
+from penstock.dist._gpu import _offer
 from penstock.dist._tile_choice import choose
 from penstock.dist._tiles import tiles
 
@@ -90,6 +91,8 @@ def matmul(
         stationary = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch
         )
+    if stationary == "summa":
+        _offer("nccl")  # for GPUs
     core, made_by, times = _core.tiles_multiply(
         A._core,
         B._core,

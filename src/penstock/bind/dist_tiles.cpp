@@ -234,6 +234,7 @@ nb::dict times_of(const TileTimes& t) {
   d["seconds"] = t.seconds, d["prepare"] = t.prepare, d["compute"] = t.compute, d["communication"] = t.communication;
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
   d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received, d["flops"] = t.flops;
+  if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
 

@@ -42,6 +42,7 @@ struct TileTimes {
   std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
   double flops = 0;                                  // that this rank did, by the plan
+  std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
 };
 
 struct TileResult {
