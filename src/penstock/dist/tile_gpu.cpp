@@ -26,16 +26,16 @@ MakeTransport transport_of_kind(std::string kind, Where where) {
 
 std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view semiring, TileValue a,
                                                TileValue b, bool b_sparse) {
-  if (b_sparse && !where.is_gpu()) return local_product(semiring, a, b, true);
   if (auto found = b_sparse ? local_spgemm_gpu(semiring, a, b, where) : local_spmm_gpu(semiring, a, b, where))
     return found;
   static constexpr const char* kValues[] = {"bool (a pattern)", "uint8", "float32", "float64"};
-  throw Error(Errc::not_compiled,
-              "no product of tiles on a GPU over " + std::string(semiring) + " of A in " +
-                  kValues[static_cast<int>(a)] + " and " + (b_sparse ? "sparse" : "dense") + " B in " +
-                  kValues[static_cast<int>(b)] +
-                  ": there is plus_times with one of float32 and float64 (A, or sparse B, may be a "
-                  "pattern); cut the tiles without device= for products on the CPU");
+  throw Error(
+      Errc::not_compiled,
+      "no product of tiles on a GPU over " + std::string(semiring) + " of A in " +
+          kValues[static_cast<int>(a)] + " and " + (b_sparse ? "sparse" : "dense") + " B in " +
+          kValues[static_cast<int>(b)] +
+          ": there is plus_times with one of float32 and float64 (A, or sparse B, may be a "
+          "pattern), and or_and of sparse patterns; cut the tiles without device= for products on the CPU");
 }
 
 void require_same_devices(const TileMatrix& a, const TileMatrix& b) {

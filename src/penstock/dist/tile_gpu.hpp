@@ -11,12 +11,11 @@ namespace penstock {
 /// Dense B: plus_times of float32 or float64, A of the same type or a pattern; null: there is none. The CPU is a device, too.
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                              Where where);
-/// Sparse B; null: there is none.
+/// Sparse B: the same where B, too, may be a pattern, and or_and of two patterns; null: there is none.
 std::unique_ptr<LocalProduct> local_spgemm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                                Where where);
 
-/// By `where`: local_spmm_gpu or local_spgemm_gpu; with the CPU as the device and B sparse, local_spgemm. Throws
-/// Error{not_compiled} for what there is not.
+/// local_spmm_gpu or local_spgemm_gpu. Throws Error{not_compiled} for what there is not.
 std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view semiring, TileValue a,
                                                TileValue b, bool b_sparse);
 

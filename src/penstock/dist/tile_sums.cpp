@@ -106,9 +106,9 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   if (mask) {
     require_mask(*mask, out.c);
     require_same_devices(a, *options.mask);
-    if (a.where().is_gpu())
+    if (a.on_device())
       throw Error(Errc::not_compiled,
-                  "products of tiles on GPUs cannot be masked: cut the tiles without device=");
+                  "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);

@@ -312,12 +312,12 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
   require(map_.sparse, "a dense tile has no row offsets");
   TileHere here;
   here.tile_ = map_.at(i, j);
-  if (mine(i, j) && !on_device()) {
+  if (mine(i, j)) {
     here.own_ = own_tile(i, j);
     return here;
   }
   here.fetched_ = (here.tile_.rows + 1) * 8;
-  here.landing_ = start(i, j, here.fetched_, true);
+  here.landing_ = start(i, j, here.fetched_, false);
   return here;
 }
 

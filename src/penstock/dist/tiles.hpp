@@ -150,7 +150,7 @@ class TileMatrix {
   /// The same in host memory.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
-  /// Row offsets alone, of a sparse tile, in host memory.
+  /// Row offsets alone, of a sparse tile, where the tiles are.
   TileHere async_get_offsets(std::int64_t i, std::int64_t j);
   /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
