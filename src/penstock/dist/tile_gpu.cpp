@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "penstock/core/machine.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/transport_gpu.hpp"
 
@@ -46,17 +45,13 @@ void require_same_devices(const TileMatrix& a, const TileMatrix& b) {
   if (a.on_device() || b.on_device()) require_everywhere(*a.comm(), why, "a product of tiles");
 }
 
-double free_device_bytes(const TileMatrix& tiles) {
+std::int64_t ranks_on_gpu(const TileMatrix& tiles) {
   auto& comm = *tiles.comm();
+  if (!tiles.where().is_gpu() || !comm.one_process()) return 1;
   const std::int64_t mine = tiles.where().gpu;
   std::vector<std::int64_t> gpus(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, gpus.data());
-  const auto sharers = comm.one_process() ? std::count(gpus.begin(), gpus.end(), mine) : 1;
-  const auto free =
-      mine >= 0 ? gpu_info(static_cast<int>(mine)).free_bytes : probe_topology().available_bytes;
-  // Asked before any rank of this GPU takes more.
-  comm.barrier();
-  return static_cast<double>(free) / static_cast<double>(sharers);
+  return std::count(gpus.begin(), gpus.end(), mine);
 }
 
 }  // namespace penstock

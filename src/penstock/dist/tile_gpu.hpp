@@ -23,8 +23,7 @@ std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view sem
 /// memory. Collective.
 void require_same_devices(const TileMatrix& a, const TileMatrix& b);
 
-/// What is free on the GPU of this rank's tiles, shared evenly among the ranks of this process that compute on it.
-/// Collective.
-double free_device_bytes(const TileMatrix& tiles);
+/// How many ranks of this process have their tiles on this rank's GPU; 1 where they are on no GPU. Collective.
+std::int64_t ranks_on_gpu(const TileMatrix& tiles);
 
 }  // namespace penstock

@@ -21,9 +21,25 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit into `have`; below 0: what the host has.
+/// What is free for C on this rank's GPU, beside tiles on their way here.
+double free_on_gpu(const TileMatrix& a, const TileMatrix& b, int prefetch, std::int64_t sharers) {
+  auto free = static_cast<double>(gpu_info(a.where().gpu).free_bytes) / static_cast<double>(sharers);
+  for (const auto* t : {&a.map(), &b.map()}) {
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < t->down(); ++i)
+      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
+    if (a.comm()->size() > 1) free -= (prefetch + 2.0) * static_cast<double>(largest);
+  }
+  return std::max(free, 0.0);
+}
+double free_on_host(Comm& comm) {
+  const auto free = static_cast<double>(probe_topology().available_bytes);
+  return comm.one_process() ? free / comm.size() : free;
+}
+
+/// Throws on all ranks where a rank's part of C will not fit into `memory`; below 0: what is free.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    double have, const TileMap* mask) {
+                    std::int64_t memory, const TileMap* mask, const std::function<double()>& is_free) {
   double entries = 0, products = 0, bytes = 0;
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
@@ -44,12 +60,8 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
       // Twice: what is merged, and what comes of it.
       bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
     }
-  if (have < 0 && bytes * comm.size() <= kUnasked) {
-    have = bytes;
-  } else if (have < 0) {
-    have = static_cast<double>(probe_topology().available_bytes);
-    if (comm.one_process()) have /= comm.size();
-  }
+  double have = static_cast<double>(memory);
+  if (memory < 0) have = bytes * comm.size() <= kUnasked ? bytes : is_free();
   struct Need {
     double lacks, bytes, have, entries, products;
   };
@@ -67,21 +79,6 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   throw Error(Errc::out_of_memory,
               what + ", and has " + megabytes(worst->have) +
                   ": use more ranks, multiply by some columns of B at a time, or raise memory=");
-}
-
-/// What a rank may use for C: as asked, or what is free on its device; below 0 for tiles in host memory, to be found out.
-/// Collective where tiles are on devices.
-double bytes_for_c(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
-  if (!a.on_device()) return static_cast<double>(options.memory);
-  auto free = free_device_bytes(a);
-  if (options.memory >= 0) return static_cast<double>(options.memory);
-  for (const auto* t : {&a.map(), &b.map()}) {  // tiles on their way here
-    std::int64_t largest = 0;
-    for (std::int64_t i = 0; i < t->down(); ++i)
-      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
-    if (a.comm()->size() > 1) free -= (options.prefetch + 2.0) * static_cast<double>(largest);
-  }
-  return std::max(free, 0.0);
 }
 
 }  // namespace
@@ -112,7 +109,10 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   }
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(*a.comm(), out.c, counts, a.map().across(), bytes_for_c(a, b, options), mask);
+  const auto is_free = [&, sharers = ranks_on_gpu(a)] {
+    return a.where().is_gpu() ? free_on_gpu(a, b, options.prefetch, sharers) : free_on_host(*a.comm());
+  };
+  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory, mask, is_free);
   out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask);
   return out;
 }
