@@ -20,6 +20,7 @@ seconds::
      "together": {"1": {"h2d", "d2h", "duplex", "zero_copy": B/s of so many GPUs at once,
                         "peer_copy", "peer_load": B/s | None}, "2": ..., "4": ...},
      "one_sided": None | {"transport": str, "gpus": [int, int], "gets": [[bytes, s], ...],
+                          "queued": [[bytes, s], ...],  # each of 4 under way at once
                           "claim_s": s, "claim_at_once_s": s},  # None: no two that reach each other
      "host": {"read": B/s, "copy": B/s read plus written, "cache_read": B/s},
      "seconds": s, "measured_at": ISO 8601 in UTC, "key": str, "version": 2}
@@ -110,7 +111,9 @@ def _sound_gpu(g: dict[str, Any]) -> bool:
 
 
 def _sound_gets(d: dict[str, Any]) -> bool:
-    return _sound_curve(d["gets"], 2) and _positive(d["claim_s"], d["claim_at_once_s"])
+    return all(_sound_curve(d[c], 2) for c in ("gets", "queued")) and _positive(
+        d["claim_s"], d["claim_at_once_s"]
+    )
 
 
 def _sound(d: Any) -> bool:

@@ -124,13 +124,14 @@ def test_memory_that_is_not_there_is_refused_on_all_ranks():
 
 
 def test_gets_are_as_fast_as_copies():
-    """The target is 90 % of the probed copies from 4 MB up; short of that is wrong, far below it is broken."""
+    """The target is 90 % of the probed copies from 4 MB up, several under way; far below it something broke."""
     need([0, 1])
     found = _gets.measure_gets([0, 1], 2.0)
     if found is None:
         pytest.skip("GPUs 0 and 1 do not reach each other's memory")
     peer = _core.probe(5.0, [0, 1])["gpus"][0]["peer"]["copy"]
-    rates = {n: n / s for n, s in found["gets"]}
-    said = f"gets {rates}, copies {peer:.3g} B/s"
-    assert rates[4 << 20] > 0.5 * peer and rates[64 << 20] > 0.8 * peer, said
+    alone, queued = ({n: n / s for n, s in found[c]} for c in ("gets", "queued"))
+    said = f"gets {alone}, 4 under way {queued}, copies {peer:.3g} B/s"
+    assert alone[4 << 20] > 0.4 * peer and alone[64 << 20] > 0.8 * peer, said
+    assert queued[4 << 20] > 0.7 * peer and queued[64 << 20] > 0.85 * peer, said
     assert found["claim_s"] < 5e-6 and found["gets"][0][1] < 1e-4, found

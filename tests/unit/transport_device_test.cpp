@@ -219,6 +219,8 @@ TEST(DeviceTransport, IsMeasuredAsTheOthersAre) {
     const auto times = get_times(t, 0, 1, sizes, 1e-3);
     EXPECT_GT(times[0], 0);
     EXPECT_GT(times[1], 0);
+    EXPECT_GT(get_times(t, 0, 1, sizes, 1e-3, 3)[1], 0);
+    refused([&] { get_times(t, 0, 1, sizes, 1e-3, 0); }, "0 gets at once");
     EXPECT_GT(claim_time(t, 1, 0), 0);
   });
 }

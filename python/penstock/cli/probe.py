@@ -93,12 +93,12 @@ def _calls(gpus: list[dict[str, Any]]) -> Any:
 
 def _gets(one_sided: dict[str, Any]) -> Any:
     """Gets of every size; claims below."""
-    t = ui.table("get", "time", "GB/s")
-    for n, s in one_sided["gets"]:
-        t.add_row(_size(n), ui.seconds(s), _rate(n / s))
+    t = ui.table("get", "time", "GB/s", "4 under way: GB/s")
+    for (n, s), (_, each) in zip(one_sided["gets"], one_sided["queued"], strict=True):
+        t.add_row(_size(n), ui.seconds(s), _rate(n / s), _rate(n / each))
     t.add_section()
-    t.add_row("claim", ui.seconds(one_sided["claim_s"]), "")
-    t.add_row("claim, both at once", ui.seconds(one_sided["claim_at_once_s"]), "")
+    t.add_row("claim", ui.seconds(one_sided["claim_s"]), "", "")
+    t.add_row("claim, both at once", ui.seconds(one_sided["claim_at_once_s"]), "", "")
     return t
 
 

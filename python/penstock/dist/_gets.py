@@ -10,6 +10,7 @@ from penstock import _core
 __all__ = ["SIZES", "measure_gets"]
 
 SIZES = (8, 256, 4096, 65536, 1 << 20, 4 << 20, 16 << 20, 64 << 20)  # bytes
+UNDER_WAY = 4
 
 
 def measure_gets(
@@ -30,7 +31,7 @@ def measure_gets(
     -------
     dict or None
         `transport` (its name), `gpus`, `gets` ([bytes, seconds], from the call until the bytes are here),
-        `claim_s` (a fetch-and-add by one rank on a counter of the other) and `claim_at_once_s` (by both on one), in
+        `queued` (the same for each of 4 that are under way at once, as tiles are that are fetched ahead), `claim_s` (a fetch-and-add by one rank on a counter of the other) and `claim_at_once_s` (by both on one), in
         seconds. None where the GPUs do not reach one another's memory.
 
     >>> found = measure_gets([-1, -1], seconds=0.01, sizes=[8, 4096])
@@ -41,11 +42,14 @@ def measure_gets(
 
     def rank(comm: Any) -> dict[str, Any]:
         t = _core.make_device_transport(comm, sizes[-1], "peer", gpus[comm.rank])
-        times = _core.get_times(t, 0, 1, list(sizes), seconds / len(sizes))
+        each = seconds / 2 / len(sizes)
+        times = _core.get_times(t, 0, 1, list(sizes), each)
+        queued = _core.get_times(t, 0, 1, list(sizes), each, UNDER_WAY)
         found = {
             "transport": t.name,
             "gpus": list(gpus),
             "gets": [list(p) for p in zip(sizes, times, strict=True)],
+            "queued": [list(p) for p in zip(sizes, queued, strict=True)],
             "claim_s": _core.claim_time(t, 1, 0),
             "claim_at_once_s": _core.claim_time(t, 0, -1),
         }

@@ -77,7 +77,8 @@ void transport(nb::module_& m) {
   t.def_prop_ro("name", &Transport::name, "\"local\", \"mpi_rma\", \"peer\" or \"nvshmem\".");
   t.def_prop_ro("gpu", [](const Transport& t) { return t.where().gpu; }, "The GPU that has this rank's arena; -1: the CPU.");
   t.def_prop_ro("arena_bytes", &Transport::arena_bytes, "Bytes of each rank's arena.");
-  t.def("arena", &arena, nb::sig("def arena(self) -> numpy.ndarray"), "This rank's arena, uint8: no copy. PlacementError where it is in the memory of a GPU.");
+  t.def("arena", &arena, nb::sig("def arena(self) -> numpy.ndarray"),
+        "This rank's arena, uint8: no copy. PlacementError where it is in the memory of a GPU.");
   t.def("get", &get, arg("out"), arg("rank"), arg("offset"),
         "Fills a C-contiguous array with the bytes there, and returns when that is done.");
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
@@ -128,9 +129,10 @@ void transport(nb::module_& m) {
         "make_transport() with arenas in the memory of GPUs, `gpu` on this rank, or of the CPU in their place where it is -1 "
         "on all. `kind` is \"peer\", \"nvshmem\" or \"auto\". Words lie in the first 2 MiB of an arena, in host memory, and an "
         "address is one of words or of bytes.");
-  m.def("get_times", [](Transport& t, int a, int b, const std::vector<std::int64_t>& sizes, double seconds) {
-    return get_times(t, a, b, sizes, seconds);
-  }, arg("transport"), arg("a"), arg("b"), arg("sizes"), arg("seconds"), Free());
+  m.def("get_times",
+        [](Transport& t, int a, int b, const std::vector<std::int64_t>& sizes, double seconds, int under_way) {
+    return get_times(t, a, b, sizes, seconds, under_way);
+  }, arg("transport"), arg("a"), arg("b"), arg("sizes"), arg("seconds"), arg("under_way") = 1, Free());
   m.def("claim_time", &claim_time, arg("transport"), arg("home"), arg("alone"), Free());
 }
 

@@ -32,9 +32,10 @@ void require_rank(const Transport& t, int rank) {
 
 }  // namespace
 
-std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes,
-                              double seconds) {
+std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes, double seconds,
+                              int under_way) {
   require_rank(t, a), require_rank(t, b);
+  require(under_way >= 1, [&] { return std::to_string(under_way) + " gets at once: at least 1"; });
   for (const auto n : sizes)
     require(n >= 1 && n <= t.arena_bytes(), [&] {
       return "a get of " + std::to_string(n) + " bytes: 1 to " + std::to_string(t.arena_bytes()) +
@@ -42,16 +43,21 @@ std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::i
     });
   std::vector<double> out(sizes.size());
   for (std::size_t i = 0; t.rank() == a && i < sizes.size(); ++i) {
-    const auto data = allocate<std::byte>(sizes[i], device_place(t.where()));
+    const auto data = allocate<std::byte>(sizes[i] * under_way, device_place(t.where()));
+    std::vector<Transport::Ticket> tickets(static_cast<std::size_t>(under_way));
     const auto sample = [&](int gets) {
       const double begin = now();
-      for (int k = 0; k < gets; ++k) t.wait(t.get(data.data, {b, 0}, sizes[i]));
-      return (now() - begin) / gets;
+      for (int k = 0; k < gets; ++k) {
+        auto* to = data.data;
+        for (auto& ticket : tickets) ticket = t.get(to, {b, 0}, sizes[i]), to += sizes[i];
+        for (const auto ticket : tickets) t.wait(ticket);
+      }
+      return (now() - begin) / gets / under_way;
     };
     sample(1);  // pages come into being
     const double once = std::max(sample(1), 1e-9);
-    const int gets = std::clamp(static_cast<int>(kSample / once), 1, 64);
-    const int samples = std::clamp(static_cast<int>(seconds / (once * gets)), 3, kMostSamples);
+    const int gets = std::clamp(static_cast<int>(kSample / once / under_way), 1, 64);
+    const int samples = std::clamp(static_cast<int>(seconds / (once * gets * under_way)), 3, kMostSamples);
     std::vector<double> times;
     for (int k = 0; k < samples; ++k) times.push_back(sample(gets));
     out[i] = median(std::move(times));

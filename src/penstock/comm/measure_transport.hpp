@@ -8,9 +8,10 @@
 namespace penstock {
 
 /// Seconds from get() to the end of its wait(), by rank a from the start of rank b's arena, for each size in bytes:
-/// median of about `seconds` of them, at least 3. Nobody else is at work. Sizes are 1 to t.arena_bytes().
-std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes,
-                              double seconds);
+/// median of about `seconds` of them, at least 3. Nobody else is at work. Sizes are 1 to t.arena_bytes(). With several
+/// under way at once, the time of each is their part of the time of all.
+std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes, double seconds,
+                              int under_way = 1);
 
 /// Seconds of a fetch_add to a counter of rank `home`: by rank `alone`, or by all ranks at once (-1; the slowest rank's
 /// mean). Median of 9 rounds of 256. Adds to the 8 bytes at the start of that arena.

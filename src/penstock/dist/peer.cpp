@@ -88,7 +88,7 @@ std::string members(Comm& comm, const std::string& mine) {
 GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
   std::string why, mine;
   if (!where.is_gpu()) {
-    why = "the vectors are in host memory: give a device=";
+    why = "its memory is the host's: give a device=";
   } else {
     try {
       mine = bus_of(where.gpu) + " " + machine_name();  // what is cut off is the machine's

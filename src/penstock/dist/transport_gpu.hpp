@@ -5,10 +5,10 @@
 
 #include "penstock/comm/transport.hpp"
 
-// Arenas in the memory of GPUs. Gets and puts are copies on a stream of their own, so that kernels run meanwhile; wait()
-// makes the calling thread wait for its copy alone. What a get or put
-// is given on a GPU must be complete when it is called: they follow no other stream. Words are not in the memory of GPUs: they are in a shadow of the
-// arena in host memory, under the same offsets, and whoever uses an address for words uses it for nothing else.
+// Arenas in the memory of GPUs. Gets and puts are copies on streams of their own, so that kernels run meanwhile; wait()
+// makes the calling thread wait for its copy alone. They follow no other stream: what a kernel writes must be complete
+// before it is got or put. Words are not in the memory of GPUs: they are in a shadow of the arena in host memory, under
+// the same offsets, and whoever uses an address for words uses it for nothing else.
 namespace penstock {
 
 /// Words of a GPU's transport lie in the first so many bytes of an arena.

@@ -3,6 +3,7 @@
 import gc
 
 import numpy as np
+import pytest
 
 import penstock as ps
 from penstock import _core
@@ -100,6 +101,9 @@ for _ in range(20):  # windows of transports that are gone are freed when the ne
     assert t.arena()[:64].view(float).tolist() == [1] * 8
     del t
     gc.collect()
+if world.size > 1:
+    with pytest.raises(_core.PlacementError, match="for ranks that are threads: choose mpi_rma"):
+        _core.make_device_transport(world, 64)
 kept = _core.make_transport(world, 64, "mpi_rma")  # and one that lives to the end
 kept.barrier()
 times = _core.get_times(kept, 0, world.size - 1, [8, 64], 0.01)
