@@ -25,6 +25,7 @@ def matmul(
     *,
     memory: int | None = None,
     seed: int = 0,
+    mask: tiles | None = None,
 ) -> tiles:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
@@ -53,6 +54,9 @@ def matmul(
         Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int
         Of the order in which tiles are robbed.
+    mask : tiles, optional
+        Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
+        nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
 
     Returns
     -------
@@ -69,6 +73,8 @@ def matmul(
     for name, matrix in (("A", A), ("B", B)):
         if not isinstance(matrix, tiles):
             raise TypeError(f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiles first")
+    if mask is not None and not isinstance(mask, tiles):
+        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiles first")
     if stationary != "auto" and stationary not in ALGORITHMS:
         raise ValueError(
             f"stationary={stationary!r} is unknown: choose one of auto, {', '.join(ALGORITHMS)}"
@@ -79,7 +85,9 @@ def matmul(
         )
     if stationary == "summa" and _STEAL[steal] != "none":
         raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
-    if stationary == "auto":
+    if stationary == "auto" and mask is not None:
+        stationary = "c"
+    elif stationary == "auto":
         stationary = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch
         )
@@ -94,6 +102,7 @@ def matmul(
         semiring,
         -1 if memory is None else memory,
         seed,
+        None if mask is None else mask._core,
     )
     times["algorithm"], times["steal"] = stationary, _STEAL[steal]
     return tiles._of(core, made_by, times)

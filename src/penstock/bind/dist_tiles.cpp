@@ -239,9 +239,10 @@ nb::dict times_of(const TileTimes& t) {
 }
 
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
-                   const std::string& semiring, std::int64_t memory, std::uint64_t seed) {
+                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
+  options.mask = mask;
   if (algorithm != "summa") options.kept = stationary(algorithm);
   std::shared_ptr<TileMatrix> c;
   Plan plan;
@@ -338,7 +339,7 @@ void dist_tiles(nb::module_& m) {
         arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
-        arg("memory"), arg("seed"));
+        arg("memory"), arg("seed"), arg("mask").none());
 }
 
 }  // namespace penstock::bind

@@ -27,6 +27,7 @@ struct TileMultiplyOptions {
   /// rank's at once.
   std::int64_t piece_bytes = 0;
   int pieces = 4;
+  TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
 /// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.

@@ -74,13 +74,31 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
           "the tiles of C are not those of A B");
 }
 
+void require_mask(const TileMap& mask, const TileMap& c) {
+  require(c.sparse, "a mask is for products of sparse matrices: B is dense");
+  require(mask.sparse, "the mask's tiles are dense: cut it from a sparse matrix");
+  require(mask.rows == c.rows && mask.cols == c.cols, [&] {
+    return "the mask has shape " + times(mask.rows, mask.cols) + ", C has " + times(c.rows, c.cols);
+  });
+  require(mask.tile_rows == c.tile_rows && mask.tile_cols == c.tile_cols, [&] {
+    return "tiles of the mask are " + times(mask.tile_rows, mask.tile_cols) + ", those of C " +
+           times(c.tile_rows, c.tile_cols) + ": cut it like C (tile_rows=" + std::to_string(c.tile_rows) +
+           ", tile_cols=" + std::to_string(c.tile_cols) + ")";
+  });
+  require(mask.grid == c.grid, [&] {
+    return "the mask is on a grid of " + times(mask.grid.rows, mask.grid.cols) + " ranks, C on one of " +
+           times(c.grid.rows, c.grid.cols);
+  });
+}
+
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value) {
   return tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse);
 }
 
 MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
-                           std::span<const ProductCount> counts) {
+                           std::span<const ProductCount> counts, const TileMap* mask) {
   require_fitting(a, b, c);
+  if (mask) require_mask(*mask, c);
   MultiplyPlan plan;
   plan.kept = kept, plan.ranks = c.grid.ranks();
   plan.m = a.down(), plan.k = a.across(), plan.n = b.across();
@@ -91,7 +109,7 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   const auto add = [&](std::int64_t i, std::int64_t k, std::int64_t j) {
     const auto& at = a.at(i, k);
     const auto& bt = b.at(k, j);
-    if (at.nnz == 0 || bt.nnz == 0) {
+    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0)) {
       ++plan.skipped;
       return;
     }
@@ -104,13 +122,14 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     if (b.sparse) {
       const auto count =
           counts.empty() ? expected(at, bt) : counts[static_cast<std::size_t>((i * ks + k) * n + j)];
-      entries = count.nnz;
+      entries = mask ? std::min(count.nnz, static_cast<double>(mask->at(i, j).nnz)) : count.nnz;
       p.flops = 2 * count.products;
     } else {
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
     if (b.owner(k, j) != p.owner) p.fetched += b.bytes(k, j);
+    if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     if (c.owner(i, j) != p.owner)
       p.sent = blob_bytes(c.sparse, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(entries)));
     p.turn = turns[static_cast<std::size_t>(p.owner)]++;

@@ -53,12 +53,15 @@ struct PlanLoad {
 /// Every (i, k, j) with entries in both factors exactly once. The order begins at an offset, i + j for stationary C,
 /// i + k for A, k + j for B, so that owners ask different ranks for tiles, and their own first. `counts` (of m k n
 /// products, row by row over i, k, j; may be empty) comes from count_products(); without it entries are taken as spread
-/// evenly within tiles. Throws Error{invalid_argument} where the tiles do not fit together.
+/// evenly within tiles. With a mask, products of tiles of C where it has no entries are left out, and results have at
+/// most its entries. Throws Error{invalid_argument} where the tiles do not fit together.
 MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
-                           std::span<const ProductCount> counts = {});
+                           std::span<const ProductCount> counts = {}, const TileMap* mask = nullptr);
 
 /// Throws Error{invalid_argument} with the sizes unless C = A B can be computed tile by tile.
 void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c);
+/// The same of a mask, whose tiles are C's.
+void require_mask(const TileMap& mask, const TileMap& c);
 /// The directory of A B, on A's grid: sparse (without entries) where both are.
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value);
 

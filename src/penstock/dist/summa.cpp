@@ -100,7 +100,14 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
     for (std::size_t s = 0; s < as.lines().size(); ++s)
       for (std::size_t t = 0; t < bs.lines().size(); ++t) {
         if (!as.view(s).data || !bs.view(t).data) continue;
-        sums.sum(as.lines()[s], bs.lines()[t]).multiply_add(as.view(s), bs.view(t));
+        const auto i = as.lines()[s], j = bs.lines()[t];
+        if (options.mask) {
+          const auto mask = options.mask->async_get_tile(i, j);  // own
+          if (mask.tile().nnz == 0) continue;
+          sums.sum(i, j).multiply_add_on({mask.data(), mask.tile()}, as.view(s), bs.view(t));
+        } else {
+          sums.sum(i, j).multiply_add(as.view(s), bs.view(t));
+        }
         ++times.own;
       }
     times.compute += clock.lap();

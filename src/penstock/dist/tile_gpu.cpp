@@ -41,7 +41,8 @@ std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view sem
 void require_same_devices(const TileMatrix& a, const TileMatrix& b) {
   std::string why;
   if (a.where() != b.where() || a.on_device() != b.on_device())
-    why = "A's tiles are " + place_text(a) + " and B's " + place_text(b) + ": give both the same device=";
+    why = "tiles of A are " + place_text(a) + ", those of B or the mask " + place_text(b) +
+          ": give both the same device=";
   if (a.on_device() || b.on_device()) require_everywhere(*a.comm(), why, "a product of tiles");
 }
 

@@ -31,6 +31,7 @@ class TileMail {
   void look();
   /// The claim of a counter of a rank: what was there, and one more is there now.
   std::int64_t claim(int rank, std::int64_t counter) { return transport_->fetch_add({rank, counter * 8}, 1); }
+  std::int64_t read(int rank, std::int64_t counter) { return transport_->load({rank, counter * 8}); }
 
   std::int64_t sent() const { return sent_; }          // bytes
   std::int64_t received() const { return received_; }  // bytes

@@ -23,7 +23,7 @@ std::string megabytes(double bytes) {
 
 /// Throws on all ranks where a rank's part of C will not fit into `have`; below 0: what the host has.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    double have) {
+                    double have, const TileMap* mask) {
   double entries = 0, products = 0, bytes = 0;
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
@@ -39,6 +39,7 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
         n += count.nnz, products += count.products;
       }
       n = std::min(n, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+      if (mask) n = std::min(n, static_cast<double>(mask->at(i, j).nnz));
       entries += n;
       // Twice: what is merged, and what comes of it.
       bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
@@ -101,10 +102,18 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
                             : local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
   out.c = product_map(a.map(), b.map(), out.local->result());
   require_fitting(a.map(), b.map(), out.c);
+  const TileMap* mask = options.mask ? &options.mask->map() : nullptr;
+  if (mask) {
+    require_mask(*mask, out.c);
+    require_same_devices(a, *options.mask);
+    if (a.where().is_gpu())
+      throw Error(Errc::not_compiled,
+                  "products of tiles on GPUs cannot be masked: cut the tiles without device=");
+  }
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(*a.comm(), out.c, counts, a.map().across(), bytes_for_c(a, b, options));
-  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts);
+  require_memory(*a.comm(), out.c, counts, a.map().across(), bytes_for_c(a, b, options), mask);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask);
   return out;
 }
 
