@@ -21,49 +21,56 @@ Span = tuple[int, int]
 
 
 @dataclass
-class Work:
-    """What all ranks share."""
+class Problem:
+    """What is multiplied, and what its products are checked with."""
 
     a: Any
     b: Dense | None  # None: A times itself
-    devices: Any
-    algorithms: list[str]
-    turns: int
-    seconds: float  # of all turns, at most; each algorithm has one at least
-    au: np.ndarray | None = None  # A down, of a dense B
-    wide: Any = None  # A in float64, of a sparse one, and its absolute values
+    down: np.ndarray | None = None  # A b.down
+    wide: Any = None  # A in float64, of a sparse B, and its absolute values
     size: Any = None
 
     def __post_init__(self) -> None:
         if self.b is not None:
-            self.au = _wide(self.a) @ self.b.down
+            self.down = _wide(self.a) @ self.b.down
             return
         self.wide = a = _wide(self.a)
         self.size = ps.csr_array((np.abs(a.data), a.indices, a.indptr), shape=a.shape)
+
+
+@dataclass
+class Work:
+    """What all ranks share."""
+
+    problem: Problem
+    devices: Any
+    algorithms: list[str]
+    turns: int
+    seconds: float  # of all turns, at most; each algorithm has one at least
 
 
 def _wide(a: Any) -> Any:
     return a if a.dtype == np.float64 else a.astype(np.float64)
 
 
-def dense_error(work: Work, tile: np.ndarray, rows: Span, cols: Span) -> float:
+def dense_error(p: Problem, tile: np.ndarray, rows: Span, cols: Span) -> float:
     """In multiples of what is allowed. All factors are positive."""
     at = np.unique(np.linspace(0, len(tile) - 1, min(len(tile), _SAMPLE)).astype(np.int64))
-    expected = work.au[rows[0] : rows[1]][at, None] * work.b.across[None, cols[0] : cols[1]]
+    expected = p.down[rows[0] : rows[1]][at, None] * p.b.across[None, cols[0] : cols[1]]
     off = np.abs(tile[at] - expected)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(off == 0, 0.0, off / expected)
     return float(np.max(share, initial=0.0) / _ALLOWED)
 
 
-def sparse_error(work: Work, tile: Any, rows: Span, cols: Span) -> float:
+def sparse_error(p: Problem, tile: Any, rows: Span, cols: Span) -> float:
     """By products with a vector of signs, of the tile and of all of A."""
     x = np.where(np.arange(cols[1] - cols[0]) % 3, 1.0, -1.0)
-    padded = np.zeros(work.a.shape[1])
+    padded = np.zeros(p.a.shape[1])
     padded[cols[0] : cols[1]] = x
-    expected, bound = (m @ (m @ v) for m, v in ((work.wide, padded), (work.size, np.abs(padded))))
+    expected, bound = (m @ (m @ v) for m, v in ((p.wide, padded), (p.size, np.abs(padded))))
     here = slice(*rows)
-    off = np.abs(_wide(tile) @ x - expected[here])
+    off = np.abs(tile @ x.astype(tile.dtype) - expected[here])
     return float(np.max(off / (bound[here] + 1e-30), initial=0.0) / _ALLOWED)
 
 
@@ -72,15 +79,15 @@ def _spans(c: Any, i: int, j: int) -> tuple[Span, Span]:
     return (i * high, min(rows, (i + 1) * high)), (j * wide, min(cols, (j + 1) * wide))
 
 
-def _error(work: Work, comm: Any, c: Any, number: int) -> float:
+def _error(p: Problem, comm: Any, c: Any, number: int) -> float:
     """Of one of this rank's tiles, another for each `number`; the worst of all ranks."""
     down, across = c.tiles
     mine = [(i, j) for i in range(down) for j in range(across) if c.owner(i, j) == comm.rank]
     worst = 0.0
     if mine:
         at = mine[number % len(mine)]
-        check = sparse_error if work.b is None else dense_error
-        worst = check(work, c.get_tile(*at), *_spans(c, *at))
+        check = sparse_error if p.b is None else dense_error
+        worst = check(p, c.get_tile(*at), *_spans(c, *at))
     found = np.array([worst if np.isfinite(worst) else 1e9])
     comm.all_reduce(found, "max")
     return float(found[0])
@@ -103,8 +110,9 @@ def counted(a: Any, b: Any, c: Any) -> ProductCounts:
 def run(comm: Any, work: Work) -> dict[str, Any] | None:
     """On rank 0: `results`, algorithm -> seconds of each turn and where they went; `counts`; `tiles`."""
     begin = time.perf_counter()
-    left = ps.dist.tiles(work.a, comm, device=work.devices)
-    right = left if work.b is None else ps.dist.tiles(work.b.whole, comm, device=work.devices)
+    a, b = work.problem.a, work.problem.b
+    left = ps.dist.tiles(a, comm, device=work.devices)
+    right = left if b is None else ps.dist.tiles(b.whole, comm, device=work.devices)
     made = time.perf_counter() - begin
     seconds: dict[str, list[float]] = {name: [] for name in work.algorithms}
     parts: dict[str, list[list[float]]] = {name: [] for name in work.algorithms}
@@ -125,7 +133,7 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
                 parts[name].append([float(c.times[p]) for p in (*PARTS, *COUNTED)])
             else:  # warms up, and is checked
                 counts = counts or counted(left, right, c)
-                found[name]["error"] = _error(work, comm, c, number)
+                found[name]["error"] = _error(work.problem, comm, c, number)
                 if "broadcasts" in c.times:
                     found[name]["broadcasts"] = c.times["broadcasts"]
             del c

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import os
 import statistics
-import time
 from functools import partial
 from typing import Any
 
@@ -45,16 +44,13 @@ def gpus(run: Run) -> int:
     for k, pair in enumerate(todo):
         made: dict[str, Any] = {}
         base: dict[str, Any] = {}
-        spent = 0.0
         for n in counts:
-            if run.left() < spent:
+            if run.left() < pair.seconds:
                 run.report.skip(f"gpus {pair.name}, {n}", "no time is left of --minutes")
                 continue
-            begin = time.monotonic()
             seconds = run.left() / ((len(todo) - k) * len(counts)) / 2
             step = partial(_measured, run, pair, n, seconds, networks, base, made)
             faults += run.step("gpus", f"gpus {pair.name}, {n}", step)
-            spent = time.monotonic() - begin
         made.clear()
         gc.collect()
     return faults
@@ -69,17 +65,15 @@ def network(run: Run, n: int, networks: dict[int, Any]) -> Any:
         return networks[n]
     size, facts = _COPY, run.report.data.setdefault("gpus_measured", {})
     if "memory" not in facts:
-        facts["memory"] = (
-            2 * size / statistics.median(_core.time_copy_gpu(size, "device", "device", 7, 0))
-        )
+        copies = _core.time_copy_gpu(size, "device", "device", 7, 0)
+        facts["memory"] = 2 * size / statistics.median(copies)
     if "gets" not in facts and n > 1:
         facts["gets"] = ps.dist.run(worker.gets, 2, [0, 1], GETS, 0.5)[0]
         known = ps.machine()["gpus_measured"]
         facts["probed_peer"] = (known[0].get("peer") or {}).get("copy") if known else None
-    memory, gets = (
-        facts["memory"],
-        facts.get("gets") or [[8, 1e-5], [GETS[-1], GETS[-1] / facts["memory"]]],
-    )
+    memory = facts["memory"]
+    alone = [[GETS[0], _CALL], [GETS[-1], GETS[-1] / memory]]  # one GPU fetches nothing
+    gets = facts.get("gets") or alone
     rate = gets[-1][0] / gets[-1][1]
     link = Link(gets[0][1] / 2, 1e-7, rate, 0, 0.0)
     networks[n] = ps.dist.Network(
@@ -89,24 +83,26 @@ def network(run: Run, n: int, networks: dict[int, Any]) -> Any:
     return networks[n]
 
 
-def _inputs(pair: Pair, made: dict[str, Any]) -> tuple[Any, Any]:
+def _problem(pair: Pair, made: dict[str, Any]) -> worker.Problem:
     """Made once for all numbers of GPUs."""
     if not made:
         a = pair.make()
-        made["a"], made["b"] = a, dense(a.shape[1], pair.columns) if pair.columns else None
-    return made["a"], made["b"]
+        b = dense(a.shape[1], pair.columns) if pair.columns else None
+        made["problem"] = worker.Problem(a, b)
+    return made["problem"]
 
 
 def _measured(run: Run, pair: Pair, n: int, seconds: float, networks: dict[int, Any], base: dict[str, Any],
               made: dict[str, Any]) -> None:  # fmt: skip
     """One case; `base` keeps the seconds of the fewest GPUs, and how fast local products were there."""
-    a, b = _inputs(pair, made)
+    problem = _problem(pair, made)
+    a = problem.a
     algorithms = [x for x in run.args.algorithms if n > 1 or x in _ALONE]
     if not algorithms:
         return run.report.skip(f"gpus {pair.name}, {n}", f"one rank does only {', '.join(_ALONE)}")
     devices = list(range(n)) if _core.device_count() else "cpu"
     net = network(run, n, networks)
-    work = worker.Work(a, b, devices, algorithms, run.args.repeats, seconds)
+    work = worker.Work(problem, devices, algorithms, run.args.repeats, seconds)
     done = ps.dist.run(worker.run, n, work)[0]
     c, found = done["counts"], done["results"]
     first = "c" if "c" in found else algorithms[0]

@@ -161,20 +161,20 @@ def test_a_wrong_tile_is_caught(bench: ModuleType) -> None:
 
     a = ps.generate.rmat(7, 4, dtype=np.float32, seed=3)
     b = dense(a.shape[1], 4)
-    work = worker.Work(a, b, "cpu", ["c"], 1, 1.0)
+    p = worker.Problem(a, b)
     tile = np.ascontiguousarray((a @ b.whole)[32:96, 2:4])
-    assert worker.dense_error(work, tile, (32, 96), (2, 4)) <= 1
+    assert worker.dense_error(p, tile, (32, 96), (2, 4)) <= 1
     at = tuple(np.argwhere(tile > 0)[0])
     tile[at] *= 1.001
-    assert worker.dense_error(work, tile, (32, 96), (2, 4)) > 1
-    work = worker.Work(a, None, "cpu", ["c"], 1, 1.0)
+    assert worker.dense_error(p, tile, (32, 96), (2, 4)) > 1
+    p = worker.Problem(a, None)
     whole = ps.spgemm(a, a).to_scipy().tocsr()
     part = ps.csr_array(whole[64:128, 0:64])
-    assert worker.sparse_error(work, part, (64, 128), (0, 64)) <= 1
+    assert worker.sparse_error(p, part, (64, 128), (0, 64)) <= 1
     values = np.array(part.data)
     values[np.argmax(values)] *= 1.01
     wrong = ps.csr_array((values, part.indices, part.indptr), shape=part.shape)
-    assert worker.sparse_error(work, wrong, (64, 128), (0, 64)) > 1
+    assert worker.sparse_error(p, wrong, (64, 128), (0, 64)) > 1
 
 
 def test_goals_read_the_rows(bench: ModuleType) -> None:

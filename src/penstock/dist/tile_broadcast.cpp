@@ -44,30 +44,30 @@ TileBroadcasts::~TileBroadcasts() {
   drain(*stream_);
 }
 
-/// Where ranks are threads, one of them that frees memory of its GPU makes the driver wait for others' kernels too, while
-/// these wait for the broadcast that it has not yet queued. So nobody queues one before all have come, and nobody goes on
-/// before all of them are done.
+/// Where ranks are threads, one of them that allocates or frees memory of its GPU makes the driver wait for others' kernels
+/// too, while these wait for the broadcast that it has not yet queued. So nobody queues one before all have come, and
+/// nobody goes on before all of them are done.
 void TileBroadcasts::meet() {
-  if (by_ == "nccl" && all_->size() > 1 && all_->one_process()) all_->barrier();
+  if (by_ == "nccl" && all_->one_process()) all_->barrier();
 }
 
 void TileBroadcasts::run(std::span<const BroadcastTile> along_row, std::span<const BroadcastTile> along_col) {
   const std::span<const BroadcastTile> tiles[] = {along_row, along_col};
-  meet();
-  // Rows first on every rank: so no row waits for a column that waits for it.
-  under_way_ = true;
   for (std::size_t n = 0; n < lines_.size(); ++n) {
     auto& line = lines_[n];
-    if (line.ranks->size() == 1 || tiles[n].empty()) continue;
-    if (by_ == "nccl") by_nccl(line, tiles[n]);
-    else by_comm(line, tiles[n]);
+    if (line.ranks->size() == 1) continue;  // on all ranks
+    meet();
+    if (by_ != "nccl") {
+      by_comm(line, tiles[n]);
+    } else if (!tiles[n].empty()) {
+      under_way_ = true;
+      by_nccl(line, tiles[n]);
+      record(*done_, *stream_);
+      synchronize_with(*all_, *done_, "broadcasts of tiles");
+      under_way_ = false;
+    }
   }
-  if (by_ == "nccl") {
-    record(*done_, *stream_);
-    synchronize_with(*all_, *done_, "broadcasts of tiles");
-  }
-  under_way_ = false;
-  meet();
+  if (all_->size() > 1) meet();
 }
 
 void TileBroadcasts::by_comm(Line& line, std::span<const BroadcastTile> tiles) {
