@@ -26,6 +26,7 @@ struct TileMultiplyOptions {
   /// What others add to C travels in pieces of at most so many bytes, so many of a rank's at once.
   std::int64_t piece_bytes = 4 << 20;
   int pieces = 4;
+  int replicas = 1;            // copies of stationary C: GridLayers
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
