@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock.dist import _matmul, _tile_choice, _tile_price
 
 A = ps.generate.rmat(7, 8, seed=3, dtype=np.float64)
 
@@ -77,6 +78,84 @@ def test_masks_bound_the_memory_and_are_refused_in_words():
                 ps.dist.matmul(t, t, mask=mask)
         with pytest.raises(ValueError, match="B is dense"):
             ps.dist.matmul(t, ps.dist.tiles(np.ones((128, 2)), comm), mask=on)
+        comm.barrier()
+
+    run(work, 2)
+
+
+GRIDS = [(1, 2, 2), (2, 2, 2), (2, 1, 2), (3, 1, 3), (1, 4, 4), (2, 4, 2), (2, 4, 4)]
+
+
+@given(
+    st.tuples(*[st.integers(0, 14)] * 3),
+    st.sampled_from(GRIDS),
+    st.booleans(),
+    st.sampled_from((False, True, "random")),
+    st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_copies_add_up_to_the_product(shape, grid, sparse, steal, seed):
+    m, k, n = shape
+    rows, cols, replicas = grid
+    a, b = whole_numbers(m, k, 0.4, seed), whole_numbers(k, n, 0.4, seed + 1)
+    cut = 1 + seed % 5
+
+    def work(comm):
+        at = ps.dist.tiles(a, comm, cut, 2, (rows, cols))
+        bt = ps.dist.tiles(b if sparse else b.toarray(), comm, 2, 3, (rows, cols))
+        c = ps.dist.matmul(at, bt, steal=steal, replicas=replicas, seed=seed)
+        return c.collect(), c.times
+
+    found = run(work, rows * cols)
+    for c, _ in found:
+        if sparse:
+            same(c, ps.spgemm(a, b))
+        else:
+            np.testing.assert_array_equal(c, a @ b.toarray())
+    sent, come = (sum(t[f"{w}_bytes"] for _, t in found) for w in ("sent", "received"))
+    assert sent == come
+
+
+def test_the_model_knows_the_bytes_of_copies():
+    def work(comm):
+        at, bt = (
+            ps.dist.tiles(A, comm, grid=(2, 4)),
+            ps.dist.tiles(np.ones((128, 24)), comm, grid=(2, 4)),
+        )
+        counts = _tile_choice.count_maps(at._core.map, bt._core.map)
+        for copies in (2, 4):
+            p = _tile_price.price_product(counts, ps.dist.networks["hdr-infiniband"], f"c*{copies}")
+            loads = _matmul.plan(at, bt, "c", copies).loads
+            assert p.bytes_all == sum(r["fetched"] + r["sent"] for r in loads)
+            c = ps.dist.matmul(at, bt, replicas=copies)
+            sent = np.array([c.times["sent_bytes"]])
+            comm.all_reduce(sent)
+            heads = 4 * 4 * (copies - 1) * 8  # of pieces: where in the tile they belong
+            assert sent[0] - heads == sum(r["sent"] for r in loads)
+        assert f"stationary c in {copies} copies" in str(c.plan())
+
+    run(work, 8)
+    found = ps.dist.predict_products(
+        A, [1, 16], "hdr-infiniband", op="spmm", algorithms=["c", "c*4"]
+    )
+    assert found.at("c*4", 16).bytes_all > 0 and "c*4, 1 ranks" in found.left_out
+
+
+def test_copies_are_refused_in_words():
+    def work(comm):
+        t = ps.dist.tiles(A, comm)
+        for kwargs, error, words in (
+            ({"replicas": 3}, ValueError, "replicas=3 on a grid of 1 x 2 ranks"),
+            ({"replicas": 0}, ValueError, "replicas=0"),
+            ({"replicas": 2, "stationary": "a"}, ValueError, "copies of C"),
+            (
+                {"replicas": 2, "memory": 9000},
+                MemoryError,
+                r"copy of another's tile \(replicas=2\)",
+            ),
+        ):
+            with pytest.raises(error, match=words):
+                ps.dist.matmul(t, t, **kwargs)
         comm.barrier()
 
     run(work, 2)

@@ -26,6 +26,7 @@ def matmul(
     memory: int | None = None,
     seed: int = 0,
     mask: tiles | None = None,
+    replicas: int = 1,
 ) -> tiles:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
@@ -57,6 +58,10 @@ def matmul(
     mask : tiles, optional
         Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
         nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
+    replicas : int
+        Of stationary "c" (and "auto" is then "c"): so many layers of ranks each sum up a copy of C over their share of
+        the inner dimension and send it to its owner. For many ranks: each fetches about sqrt(replicas) times fewer
+        bytes, and sums travel instead. It divides a side of the grid.
 
     Returns
     -------
@@ -85,7 +90,9 @@ def matmul(
         )
     if stationary == "summa" and _STEAL[steal] != "none":
         raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
-    if stationary == "auto" and mask is not None:
+    if replicas != 1 and stationary not in ("auto", "c"):
+        raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
+    if stationary == "auto" and (mask is not None or replicas != 1):
         stationary = "c"
     elif stationary == "auto":
         stationary = choose(
@@ -103,15 +110,16 @@ def matmul(
         -1 if memory is None else memory,
         seed,
         None if mask is None else mask._core,
+        replicas,
     )
     times["algorithm"], times["steal"] = stationary, _STEAL[steal]
     return tiles._of(core, made_by, times)
 
 
-def plan(A: Any, B: Any, stationary: str) -> Any:
+def plan(A: Any, B: Any, stationary: str, replicas: int = 1) -> Any:
     """The products of tiles of A B under a stationary matrix "a", "b" or "c", with owners, bytes and flops, without
     computing anything; entries count as spread evenly within tiles. A and B: tiles, or directories of tiles."""
-    return _core.tile_plan(_map(A), _map(B), stationary)
+    return _core.tile_plan(_map(A), _map(B), stationary, replicas)
 
 
 def _map(matrix: Any) -> Any:

@@ -223,9 +223,9 @@ nb::dict products_of(const Plan& p) {
   return d;
 }
 
-Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept) {
+Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept, int replicas) {
   auto c = product_map(a, b, b.sparse ? a.value : b.value);
-  auto plan = plan_multiply(a, b, c, stationary(kept));
+  auto plan = plan_multiply(a, b, c, stationary(kept), {}, nullptr, replicas);
   return {std::move(plan), std::move(c)};
 }
 
@@ -239,10 +239,10 @@ nb::dict times_of(const TileTimes& t) {
 }
 
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
-                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask) {
+                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
-  options.mask = mask;
+  options.mask = mask, options.replicas = replicas;
   if (algorithm != "summa") options.kept = stationary(algorithm);
   std::shared_ptr<TileMatrix> c;
   Plan plan;
@@ -316,7 +316,7 @@ void dist_tiles(nb::module_& m) {
       })
       .def("text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
-  m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"));
+  m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
   nb::class_<TileMatrix>(m, "TileMatrix")
       .def_prop_ro("comm", [](const TileMatrix& t) { return t.comm(); })
       .def_prop_ro("map", [](const TileMatrix& t) { return t.map(); })
@@ -339,7 +339,7 @@ void dist_tiles(nb::module_& m) {
         arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
-        arg("memory"), arg("seed"), arg("mask").none());
+        arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
 }
 
 }  // namespace penstock::bind

@@ -27,6 +27,7 @@ struct TileMultiplyOptions {
   /// rank's at once.
   std::int64_t piece_bytes = 0;
   int pieces = 4;
+  int replicas = 1;            // copies of stationary C: GridLayers
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 

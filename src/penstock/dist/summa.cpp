@@ -79,6 +79,7 @@ class Stages {
 TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
   LapClock clock, whole;
   TileTimes times;
+  require(options.replicas == 1, "SUMMA has no copies of C: replicas=1");
   auto how = options;
   how.kept = Stationary::c;
   auto plan = prepare(a, b, how);

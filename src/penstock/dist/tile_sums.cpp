@@ -37,35 +37,53 @@ double free_on_host(Comm& comm) {
   return comm.one_process() ? free / comm.size() : free;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit into `memory`; below 0: what is free.
+/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    std::int64_t memory, const TileMap* mask, const std::function<double()>& is_free) {
-  double entries = 0, products = 0, bytes = 0;
+                    const TileMultiplyOptions& options, const std::function<double()>& is_free) {
+  const auto* mask = options.mask ? &options.mask->map() : nullptr;
+  const auto memory = options.memory;
+  const GridLayers layers(c.grid, options.replicas);
+  double entries = 0, products = 0, bytes = 0, copy = 0;
+  // Entries of C(i, j) from layer `layer`, or from all.
+  const auto expect = [&](std::int64_t i, std::int64_t j, int layer) {
+    ProductCount sum;
+    const auto& t = c.at(i, j);
+    for (std::int64_t k = 0; k < ks; ++k) {
+      if (layer >= 0 && layers.of(k) != layer) continue;
+      const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
+      sum.nnz += count.nnz, sum.products += count.products;
+    }
+    sum.nnz = std::min(sum.nnz, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+    if (mask) sum.nnz = std::min(sum.nnz, static_cast<double>(mask->at(i, j).nnz));
+    return sum;
+  };
+  // Twice: what is merged, and what comes of it.
+  const auto sparse_bytes = [&](const TileAt& t, double n) {
+    return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+  };
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
-      if (c.owner(i, j) != comm.rank()) continue;
       const auto& t = c.at(i, j);
+      for (int l = 0; l < options.replicas && options.replicas > 1; ++l)
+        if (layers.owner(i, j, l) == comm.rank() && c.owner(i, j) != comm.rank())
+          copy = std::max(
+              copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz) : static_cast<double>(c.bytes(i, j)));
+      if (c.owner(i, j) != comm.rank()) continue;
       if (!c.sparse) {
         bytes += static_cast<double>(c.bytes(i, j));
         continue;
       }
-      double n = 0;
-      for (std::int64_t k = 0; k < ks; ++k) {
-        const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
-        n += count.nnz, products += count.products;
-      }
-      n = std::min(n, static_cast<double>(t.rows) * static_cast<double>(t.cols));
-      if (mask) n = std::min(n, static_cast<double>(mask->at(i, j).nnz));
-      entries += n;
-      // Twice: what is merged, and what comes of it.
-      bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+      const auto sum = expect(i, j, -1);
+      entries += sum.nnz, products += sum.products;
+      bytes += sparse_bytes(t, sum.nnz);
     }
+  bytes += copy;
   double have = static_cast<double>(memory);
   if (memory < 0) have = bytes * comm.size() <= kUnasked ? bytes : is_free();
   struct Need {
-    double lacks, bytes, have, entries, products;
+    double lacks, bytes, have, entries, products, copy;
   };
-  const Need mine{bytes - have, bytes, have, entries, products};
+  const Need mine{bytes - have, bytes, have, entries, products, copy};
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
   const auto worst =
@@ -76,6 +94,9 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   if (c.sparse)
     what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
             std::to_string(std::llround(worst->products)) + " products, while they are merged)";
+  if (worst->copy > 0)
+    what += ", " + megabytes(worst->copy) +
+            " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
   throw Error(Errc::out_of_memory,
               what + ", and has " + megabytes(worst->have) +
                   ": use more ranks, multiply by some columns of B at a time, or raise memory=");
@@ -112,8 +133,8 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   const auto is_free = [&, sharers = ranks_on_gpu(a)] {
     return a.where().is_gpu() ? free_on_gpu(a, b, options.prefetch, sharers) : free_on_host(*a.comm());
   };
-  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory, mask, is_free);
-  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask);
+  require_memory(*a.comm(), out.c, counts, a.map().across(), options, is_free);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
   return out;
 }
 
