@@ -2,12 +2,13 @@
 
 python bench/brock2024.py                                # stand-ins of 2 million entries: about 10 minutes
 python bench/brock2024.py --folder suitesparse           # the matrices of Table 1, where the folder has them
+python bench/brock2024.py --parts gpus --gpus 1,2 --minutes 3   # products on GPUs alone
 python bench/brock2024.py --quick                        # toy sizes
 
 Parts: balance (Table 1, figure 1), spmm (figures 3 and 4: strong scaling, ranks that are threads), spgemm (figure 5),
-oracle (the same and Table 2 predicted for Summit and a DGX-2) and roofline (figure 2). Each measured row has its
-components, as Table 2, and the model's prediction beside it. `c`, `a`, `b`: what stays; `+random`, `+locality`: who
-steals; `summa` is the rival.
+oracle (the same and Table 2 predicted for Summit and a DGX-2), roofline (figure 2) and gpus (both products on the GPUs
+here, of matrices of its own). Each measured row has its components, as Table 2, and the model's prediction beside it.
+`c`, `a`, `b`: what stays; `+random`, `+locality`: who steals; `summa` is the rival.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import time
 from functools import partial
 
+import brock2024_gpus
 import brock2024_parts as parts
 from brock2024_options import options, settle
 from brock2024_runs import Run
@@ -32,11 +34,11 @@ from penstock import _core
 def main() -> int:
     parser = options(str(__doc__))
     args = parser.parse_args()
-    settle(parser, args, _core.topology()["cpus"])
+    settle(parser, args, _core.topology()["cpus"], _core.device_count())
     begin = time.monotonic()
     settings = {"repeats": args.repeats, "minutes": args.minutes, "matrices": args.matrices, "ranks": args.ranks,
                 "entries": args.entries, "columns": args.columns, "parts": args.parts,
-                "algorithms": args.algorithms}  # fmt: skip
+                "algorithms": args.algorithms, "gpus": args.gpus, "gpu_matrices": args.gpu_matrices}  # fmt: skip
     report = Report("brock2024", args, settings, ps.num_threads())
     report.data |= {"part_seconds": {}, "load": os.getloadavg()[0]}
     run = Run(
@@ -47,13 +49,16 @@ def main() -> int:
         faults += run.step("balance", "figure 1", partial(parts.figure_1, run))
     if "roofline" in args.parts:
         faults += run.step("roofline", "figure 2", partial(parts.roofline, run))
-    for source in sources(args.folder, args.matrices, args.entries):
+    if "gpus" in args.parts:
+        faults += brock2024_gpus.gpus(run)
+    of_sources = [part for part in args.parts if part != "gpus"]
+    for source in sources(args.folder, args.matrices, args.entries) if of_sources else []:
         try:
             a = source.make()
         except (ValueError, MemoryError) as e:
             report.skip(source.name, str(e))
             continue
-        for part in args.parts:
+        for part in of_sources:
             if part in ("spmm", "spgemm") and source.name not in args.measured:
                 continue
             if part == "roofline" and not source.name.startswith("isolates"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from brock2024_gpu_suite import NAMES as GPU_MATRICES
 from brock2024_paper import TABLE_1
 from paper_runs import numbers, words
 
-PARTS = ("balance", "spmm", "spgemm", "oracle", "roofline")
+PARTS = ("balance", "spmm", "spgemm", "oracle", "roofline", "gpus")
 MEASURED = ("c", "a", "b", "summa", "c+random", "a+random", "c+locality", "a+locality")
 _FEW = (
     "ldoor",
@@ -45,6 +46,17 @@ def options(about: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--algorithms", type=words(MEASURED), default=list(MEASURED), help=",".join(MEASURED)
     )
+    parser.add_argument(
+        "--gpus",
+        type=numbers,
+        help="of the part gpus (1,2,4,8, as many as there are); where there is none, the CPU stands for each of them",
+    )
+    parser.add_argument(
+        "--gpu-matrices",
+        type=words(GPU_MATRICES),
+        default=list(GPU_MATRICES),
+        help=",".join(GPU_MATRICES),
+    )
     parser.add_argument("--repeats", type=int, default=5, help="turns of each; the median counts")
     parser.add_argument(
         "--minutes", type=float, default=10.0, help="rows are left out to keep to it"
@@ -57,15 +69,19 @@ def options(about: str) -> argparse.ArgumentParser:
     return parser
 
 
-def settle(parser: argparse.ArgumentParser, args: argparse.Namespace, cpus: int) -> None:
+def settle(parser: argparse.ArgumentParser, args: argparse.Namespace, cpus: int, gpus: int) -> None:
     """Fills in what depends on the machine."""
     few = ["ldoor", "reddit", "com-Orkut"] if args.quick else list(TABLE_1)
     args.matrices = [name for name in TABLE_1 if name in (args.matrices or few)]
     args.entries = args.entries or (20_000 if args.quick else 2_000_000)
     args.columns = args.columns or ([8] if args.quick else [32, 128, 512])
     args.ranks = sorted(set(args.ranks or [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= 2 * cpus]))
-    bad = min(*args.ranks, *args.columns, args.repeats, args.entries) < 1 or not args.minutes > 0
+    args.gpus = sorted(set(args.gpus or [n for n in (1, 2, 4, 8) if n <= gpus]))
+    bad = (
+        min(*args.ranks, *args.gpus, *args.columns, args.repeats, args.entries) < 1
+        or not args.minutes > 0
+    )
     if bad:
-        parser.error("--ranks, --columns, --entries, --repeats and --minutes are positive")
+        parser.error("--ranks, --gpus, --columns, --entries, --repeats and --minutes are positive")
     if args.folder and not args.folder.is_dir():
         parser.error(f"--folder {args.folder}: no such folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import brock2024_gpu_tables as on_gpus
 import numpy as np
 from brock2024_tables import named, tables
 from paper_tables import Figures, Report, good, markdown, of_part, plot_predictions, save_figures
@@ -114,6 +115,14 @@ def _accuracy(axes: Any, data: Report) -> None:
     plot_predictions(axes, data, ("spmm", "spgemm"))
 
 
+def _gpus_spmm(axes: Any, data: Report) -> None:
+    on_gpus.scaling(axes, data, "spmm")
+
+
+def _gpus_spgemm(axes: Any, data: Report) -> None:
+    on_gpus.scaling(axes, data, "spgemm")
+
+
 FIGURES: Figures = {
     "imbalance": ("Load of ranks that meet at the end, and at every stage (figure 1)", _imbalance),
     "roofline": ("Inter-node roofline of a GPU of Summit (figure 2)", _roofline),
@@ -121,6 +130,9 @@ FIGURES: Figures = {
     "spgemm": ("SpGEMM, strong scaling (figure 5)", _spgemm),
     "components": ("What the time is (Table 2)", _components),
     "accuracy": ("The model against what was measured", _accuracy),
+    "gpus_spmm": ("SpMM on the GPUs of one host, strong scaling", _gpus_spmm),
+    "gpus_spgemm": ("SpGEMM on the GPUs of one host, strong scaling", _gpus_spgemm),
+    "gpus_components": ("What the time on GPUs is (Table 2)", on_gpus.components),
 }
 _NEEDS = {"imbalance": ("figure_1",), "roofline": ("roofline",), "spmm": ("spmm",), "spgemm": ("spgemm",),
           "components": ("spmm", "spgemm"), "accuracy": ("spmm", "spgemm")}  # fmt: skip
@@ -128,7 +140,10 @@ _NEEDS = {"imbalance": ("figure_1",), "roofline": ("roofline",), "spmm": ("spmm"
 
 def shown(data: Report) -> list[str]:
     """The figures that the report has numbers for."""
-    return [name for name in FIGURES if any(of_part(data, part) for part in _NEEDS[name])]
+    found = [name for name in FIGURES if any(of_part(data, part) for part in _NEEDS.get(name, ()))]
+    cases = of_part(data, "gpus")
+    found += [f"gpus_{op}" for op in ("spmm", "spgemm") if any(c["op"] == op for c in cases)]
+    return [*found, "gpus_components"] if cases else found
 
 
 def save_all(data: Report, folder: Path, name: str = "brock2024") -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import brock2024_gpu_tables as on_gpus
 import brock2024_paper as paper
 from brock2024_tables import MEASURED, named, tables
 from paper_tables import Report, Target, good, of_part, target
@@ -79,6 +80,7 @@ def targets(data: Report) -> list[Target]:
         *(target(f"figure 1: {key.replace('_', ' ')} against the paper's, either way", 1.1,
                  [(c["case"], max(c[key] / f[key], f[key] / c[key])) for c in first], most=True)
           for key in ("end_to_end", "per_stage")),
+        *on_gpus.targets(data),
     ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import brock2024_gpu_tables as on_gpus
 import brock2024_paper as paper
 from paper_tables import Report, Table, good, number, of_part
 
@@ -143,4 +144,4 @@ def tables(data: Report) -> list[Table]:
     found = balance(data)
     for part in MEASURED:
         found += measured(data, part)
-    return [*found, *table_2(data), *oracle(data), *roofline(data)]
+    return [*found, *table_2(data), *oracle(data), *roofline(data), *on_gpus.tables(data)]

@@ -18,22 +18,16 @@ import penstock as ps
 def triangles(comm: ps.dist.Comm, graph: ps.csr_array) -> int:
     """On every rank. `graph`: undirected, without self loops, the same on all ranks."""
     lower = ps.dist.tiles(ps.tril(graph, -1), comm)
-    down, inner = lower.tiles
-    entries = lower.tile_nnz
-    mine = 0
-    for i in range(down):
-        for j in range(inner):
-            if lower.owner(i, j) != comm.rank or not entries[i, j]:
-                continue
-            mask = lower.get_tile(i, j)
-            for turn in range(inner):
-                k = (turn + i + j) % inner  # ranks ask different owners at the same time
-                if entries[i, k] and entries[k, j]:
-                    paths = ps.spgemm(lower.get_tile(i, k), lower.get_tile(k, j), mask=mask)
-                    mine += int(paths.sum())
+    paths = ps.dist.matmul(lower, lower, mask=lower)
+    down, across = paths.tiles
+    mine = sum(
+        int(paths.get_tile(i, j).sum())
+        for i in range(down)
+        for j in range(across)
+        if paths.owner(i, j) == comm.rank
+    )
     total = np.array([mine])
     comm.all_reduce(total)
-    lower.barrier()  # nobody lets go of tiles that others still fetch
     return int(total[0])
 
 

@@ -92,6 +92,91 @@ def test_every_part_has_rows_that_are_right(
     assert "asterisk" in text and "figures/brock2024_spmm.svg" in text and "| ldoor* |" in text
 
 
+def test_part_of_gpus(
+    bench: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With the CPU in the place of GPUs."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(bench._core, "device_count", lambda: 0)
+    out, plots = tmp_path / "b.json", tmp_path / "plots"
+    words = ("--quick", "--parts", "gpus", "--gpus", "1,2", "--gpu-matrices", "skewed22,laplacian", "--repeats", 1,
+             "--algorithms", "c,summa,a+locality", "--out", out, "--plots", plots)  # fmt: skip
+    status = run(bench, monkeypatch, *words)
+    said, data = capsys.readouterr().out, json.loads(out.read_text())
+    assert status == 0, said
+    assert data["gpus_on_host"] and not data["skipped"]
+    found = cases(data, "gpus")
+    assert [(c["op"], c["gpus"]) for c in found] == [
+        ("spmm", 1),
+        ("spmm", 2),
+        ("spgemm", 1),
+        ("spgemm", 2),
+    ]
+    for c in found:
+        assert set(c["results"]) == {"c", "summa"} | ({"a+locality"} if c["gpus"] > 1 else set())
+        assert c["transport"] == "peer" and c["fewest"] == 1 and c["over_fewest"] > 0
+        for who, r in c["results"].items():
+            assert r["status"] == "ok", f"{c['case']}, {who}: {r.get('reason')}"
+            assert r["of_roofline"] >= 0 and r["predicted_seconds"] > 0
+        assert c["results"]["summa"]["broadcasts"] == "threads"
+    for text in (
+        "Strong scaling, the CPU in the place of each GPU",
+        "not shuffled",
+        "SUMMA's time over ours",
+    ):
+        assert text in said
+    assert {p.name for p in plots.iterdir()} == {
+        f"brock2024_gpus_{n}.svg" for n in ("spmm", "spgemm", "components")
+    }
+
+
+def test_goals_of_gpus(bench: ModuleType) -> None:
+    from brock2024_gpu_tables import targets
+
+    row = {"status": "ok", "imbalance": 1.0, "of_reachable": 0.7}
+    results = {"summa": row | {"median": 3.0}, "c": row | {"median": 2.0},
+               "c+locality": row | {"median": 1.5, "imbalance": 0.3, "of_reachable": 0.9}}  # fmt: skip
+    case = {"part": "gpus", "case": "x", "gpus": 4, "op": "spmm", "nnz_imbalance": 3.0, "fewest": 1,
+            "over_fewest": 3.0, "results": results}  # fmt: skip
+    facts = {"gets": [[8, 1e-6], [4 << 20, 1.0]], "probed_peer": float(8 << 20)}
+    data = {"quick": False, "cases": [case], "gpus_measured": facts}
+    got = {t["what"]: t["got"] for t in targets(data) if t["got"] is not None}
+    assert got["SpMM, 4 GPUs and more: of the roofline with one GPU's local products"] == 0.9
+    assert got["SpMM on GPUs, imbalance above 2: the same"] == 2.0
+    assert got["GPUs: waiting that stealing leaves, imbalance above 2"] == 0.3
+    assert got["GPUs: gets of 4 MB and more, of the probed peer copy"] == 0.5
+    assert all(t["got"] is None for t in targets({**data, "gpus_on_host": True}))
+    eight = {**case, "gpus": 8, "op": "spgemm", "over_fewest": 6.0, "nnz_imbalance": 1.0}
+    got = {t["what"]: t["got"] for t in targets({**data, "cases": [case, eight]})}
+    assert got["SpGEMM: speed of 8 GPUs over one, the best case"] == 6.0
+    assert got["GPUs: time with stealing over without, balanced"] == 0.75
+
+
+def test_a_wrong_tile_is_caught(bench: ModuleType) -> None:
+    import brock2024_gpu_worker as worker
+    from brock2024_gpu_suite import dense
+
+    a = ps.generate.rmat(7, 4, dtype=np.float32, seed=3)
+    b = dense(a.shape[1], 4)
+    p = worker.Problem(a, b)
+    tile = np.ascontiguousarray((a @ b.whole)[32:96, 2:4])
+    assert worker.dense_error(p, tile, (32, 96), (2, 4)) <= 1
+    at = tuple(np.argwhere(tile > 0)[0])
+    tile[at] *= 1.001
+    assert worker.dense_error(p, tile, (32, 96), (2, 4)) > 1
+    p = worker.Problem(a, None)
+    whole = ps.spgemm(a, a).to_scipy().tocsr()
+    part = ps.csr_array(whole[64:128, 0:64])
+    assert worker.sparse_error(p, part, (64, 128), (0, 64)) <= 1
+    values = np.array(part.data)
+    values[np.argmax(values)] *= 1.01
+    wrong = ps.csr_array((values, part.indices, part.indptr), shape=part.shape)
+    assert worker.sparse_error(p, wrong, (64, 128), (0, 64)) > 1
+
+
 def test_goals_read_the_rows(bench: ModuleType) -> None:
     from brock2024_summary import targets
 

@@ -23,6 +23,7 @@ class Pausing final : public Transport {
   std::byte* arena() override { return inner_->arena(); }
   std::int64_t arena_bytes() const override { return inner_->arena_bytes(); }
   Comm& comm() override { return inner_->comm(); }
+  Where where() const override { return inner_->where(); }
   Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
     return pause(), inner_->get(to, from, bytes);
   }
@@ -54,10 +55,12 @@ class Pausing final : public Transport {
   std::mt19937_64 random_;
 };
 
-MakeTransport pausing(std::uint64_t seed) {
-  return [seed](std::shared_ptr<Comm> comm, std::int64_t bytes) -> std::shared_ptr<Transport> {
-    return std::make_shared<Pausing>(make_transport("local", std::move(comm), bytes), seed);
-  };
+MakeTransport pausing(std::uint64_t seed, bool on_device = false) {
+  const auto inner = on_device ? transport_of_kind("peer", Where{}) : transport_of_kind("local");
+  return
+      [=](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) -> std::shared_ptr<Transport> {
+        return std::make_shared<Pausing>(inner(std::move(comm), bytes, zeroed), seed);
+      };
 }
 
 /// Small integers: sums are exact in any order.
@@ -150,7 +153,8 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
                                         .pieces = 1 + static_cast<int>(seed % 2)};
             const auto errors = play(grid.ranks(), [&](Comm& comm) {
               TileTimes times;
-              const auto got = product_of(comm, x, sparse, kept == 3, grid, pausing(seed), options, times);
+              const auto make = pausing(seed, repeat == 1);  // each on a device, too: the CPU
+              const auto got = product_of(comm, x, sparse, kept == 3, grid, make, options, times);
               if (got != x.wanted) throw std::runtime_error("another product");
             });
             for (const auto& e : errors)
@@ -224,19 +228,20 @@ TEST(OneSided, AFailingRankStopsTheOthers) {
     EXPECT_TRUE(has(errors[r], "gone fishing")) << r << ": " << errors[r];
 }
 
-TEST(Tiles, FetchedOnceWhileHeldAndRenewed) {
+void fetch_and_renew(bool on_device) {
   const auto a = random_csr(12, 12, 60, 9);
   succeed(4, [&](Comm& mine) {
     const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
-    auto t =
-        tiles_of_whole<double>(comm, a, tile_map(12, 12, 4, 4, {2, 2}, TileValue::float64, true), pausing(1));
+    auto t = tiles_of_whole<double>(comm, a, tile_map(12, 12, 4, 4, {2, 2}, TileValue::float64, true),
+                                    pausing(1, on_device));
+    EXPECT_EQ(t.on_device(), on_device);
     const auto other = t.mine(0, 0) ? std::pair{0, 1} : std::pair{0, 0};
     const auto first = t.async_get_tile(other.first, other.second);
     const auto again = t.async_get_tile(other.first, other.second);
     EXPECT_GT(first.fetched(), 0);
     EXPECT_EQ(again.fetched(), 0);
     EXPECT_EQ(first.data(), again.data());
-    EXPECT_THROW(t.get_tile(3, 0), Error);
+    EXPECT_THROW(t.get_on_host(3, 0), Error);
     EXPECT_THROW(t.own_tile(other.first, other.second), Error);
     EXPECT_EQ(dense_of(whole_of<double>(t)), dense_of(a));
     t.transport()->barrier();
@@ -249,6 +254,22 @@ TEST(Tiles, FetchedOnceWhileHeldAndRenewed) {
     EXPECT_EQ(dense_of(whole_of<double>(t)), wanted);
     t.transport()->barrier();
   });
+}
+
+TEST(Tiles, FetchedOnceWhileHeldAndRenewed) { fetch_and_renew(false); }
+TEST(Tiles, OnADeviceToo) { fetch_and_renew(true); }
+
+TEST(Tiles, ProductsNeedOneDevice) {
+  const auto a = random_csr(12, 12, 60, 9);
+  const auto errors = play(2, [&](Comm& mine) {
+    const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
+    const auto map = tile_map(12, 12, 6, 6, {1, 2}, TileValue::float64, true);
+    auto s = tiles_of_whole<double>(comm, a, map, transport_of_kind("local"));
+    auto t = tiles_of_whole<double>(comm, a, map, transport_of_kind("peer", Where{}));
+    multiply_one_sided(s, t, {});
+  });
+  for (const auto& e : errors)
+    EXPECT_TRUE(has(e, "in host memory, those of B or the mask on the CPU as a device")) << e;
 }
 
 }  // namespace

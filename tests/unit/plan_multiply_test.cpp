@@ -69,6 +69,61 @@ TEST(PlanMultiply, EveryProductOnceOnEveryGrid) {
               }
 }
 
+TEST(PlanMultiply, CopiesOfCShareOutK) {
+  for (int rows = 1; rows <= 4; ++rows)
+    for (int cols = 1; cols <= 4; ++cols)
+      for (int replicas = 1; replicas <= 4; ++replicas)
+        for (const bool sparse : {false, true}) {
+          const ProcessGrid grid{rows, cols};
+          const auto a = map_of(5, 4, grid, true, false, 1), b = map_of(4, 6, grid, sparse, false, 2);
+          const auto c = product_map(a, b, TileValue::float64);
+          if (rows % replicas != 0 && cols % replicas != 0) {
+            EXPECT_THROW(plan_multiply(a, b, c, Stationary::c, {}, nullptr, replicas), Error);
+            continue;
+          }
+          const auto plan = plan_multiply(a, b, c, Stationary::c, {}, nullptr, replicas);
+          ASSERT_EQ(std::ssize(plan.products), 5 * 4 * 6);
+          std::set<std::tuple<int, int, int>> seen;
+          std::set<std::tuple<int, int, int>> copies;  // i, j, rank
+          for (std::size_t g = 0; g + 1 < plan.groups.size(); ++g) {
+            const auto& first = plan.products[static_cast<std::size_t>(plan.groups[g])];
+            EXPECT_EQ(first.sent > 0, first.owner != c.owner(first.i, first.j));
+            EXPECT_TRUE(copies.insert({first.i, first.j, first.owner}).second) << "a copy leaves twice";
+            for (auto n = plan.groups[g]; n < plan.groups[g + 1]; ++n) {
+              const auto& p = plan.products[static_cast<std::size_t>(n)];
+              EXPECT_TRUE(seen.insert({p.i, p.k, p.j}).second) << "twice";
+              EXPECT_EQ(std::tuple(p.i, p.j, p.owner), std::tuple(first.i, first.j, first.owner));
+              EXPECT_EQ(p.k % replicas, first.k % replicas) << "a rank works for two layers";
+              EXPECT_TRUE(n == plan.groups[g] || p.sent == 0);
+            }
+          }
+          EXPECT_EQ(std::ssize(copies), 5 * 6 * replicas);
+          for (int i = 0; i < 5; ++i)
+            for (int j = 0; j < 6; ++j)
+              EXPECT_TRUE(copies.contains({i, j, c.owner(i, j)})) << "no copy is the owner's";
+        }
+  const auto a = map_of(2, 2, {1, 2}, true, false, 1);
+  EXPECT_THROW(plan_multiply(a, a, product_map(a, a, TileValue::float64), Stationary::a, {}, nullptr, 2),
+               Error);
+  EXPECT_THROW(GridLayers({2, 2}, 0), Error);
+}
+
+TEST(PlanMultiply, CopiesFetchLess) {
+  const ProcessGrid grid{4, 4};
+  const auto a = map_of(16, 16, grid, true, false, 1), b = map_of(16, 16, grid, true, false, 2);
+  const auto c = product_map(a, b, TileValue::float64);
+  // A layer of 4 x 1 has all columns of C, and a fourth of A's and B's tiles: what a rank asks for, each tile once.
+  const auto asked = [&](int replicas) {
+    const auto plan = plan_multiply(a, b, c, Stationary::c, {}, nullptr, replicas);
+    std::set<std::pair<int, int>> as, bs;
+    for (const auto& p : plan.products)
+      if (p.owner == 5) as.insert({p.i, p.k}), bs.insert({p.k, p.j});
+    return as.size() + bs.size();
+  };
+  EXPECT_EQ(asked(1), 4u * 16 + 16 * 4);
+  EXPECT_EQ(asked(2), 4u * 8 + 8 * 8);
+}
+
 TEST(PlanMultiply, OwnersBeginAtDifferentTiles) {
   const ProcessGrid grid{3, 3};
   const auto a = map_of(3, 3, grid, true, false, 1), b = map_of(3, 3, grid, false, false, 2);

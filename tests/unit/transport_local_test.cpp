@@ -54,6 +54,23 @@ class Delays {
   std::minstd_rand random_;
 };
 
+TEST(LocalTransport, ArenasBeginWithTheZerosAskedFor) {
+  constexpr std::int64_t kBytes = 8 << 20;  // large enough to be taken over from one transport by the next
+  for (const std::int64_t zeroed : {std::int64_t{-1}, std::int64_t{4096}, 2 * kBytes})
+    for (const int n : {1, 2}) {
+      const auto errors = play(n, [&](Comm& c) {
+        const std::shared_ptr<Comm> comm(std::shared_ptr<void>(), &c);
+        std::memset(make_transport("local", comm, kBytes)->arena(), 1, kBytes);
+        c.barrier();
+        const auto t = make_transport("local", comm, kBytes, zeroed);
+        const auto end = zeroed == 4096 ? zeroed : kBytes;
+        EXPECT_EQ(std::count(t->arena(), t->arena() + end, std::byte{0}), end);
+        c.barrier();
+      });
+      for (const auto& e : errors) EXPECT_EQ(e, "");
+    }
+}
+
 TEST(LocalTransport, EveryByteArrives) {
   for (const int n : kRanks)
     succeed_transport(n, 1001, [n](Transport& t) {

@@ -178,8 +178,8 @@ def scale(
     algorithms: Annotated[
         str | None,
         typer.Option(
-            help="--op spmm, spgemm: some of a, b, c (what stays), a+random, a+locality, ... (stealing), summa. "
-            "[default: all]",
+            help="--op spmm, spgemm: some of a, b, c (what stays), a+random, a+locality, ... (stealing), summa, "
+            "c*2, c*4, c*8 (copies of C). [default: all but copies]",
             show_default=False,
         ),
     ] = None,

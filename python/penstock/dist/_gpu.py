@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._device_vectors import _dtype, _empty_like, _hand_over, exported
-from penstock._place import as_place
+from penstock._place import Place, as_place
 from penstock._place import device as device_place
 from penstock._products import _number, on_gpu, product_type
 from penstock._schedules import InCore, Streamed, as_schedule
@@ -56,6 +56,47 @@ def _offer(name: str) -> None:
         if library.is_file():
             _core.offer_library(name, str(library))
             return
+
+
+NO_DEVICE = -2  # what the core calls tiles in host memory; -1 is the CPU as a device
+
+
+def tile_device(device: Any, transport: str, rank: int, size: int) -> int:
+    """What the core calls the memory of this rank's tiles: a GPU's number, -1 or NO_DEVICE; checks `transport`."""
+    if device is None:
+        known, where = ("auto", "local", "mpi_rma"), "for tiles in host memory"
+    else:
+        known, where = ("auto", "peer", "nvshmem"), f"for tiles on device={device!r}"
+    if transport not in known:
+        raise ValueError(
+            f"transport={transport!r} is not one of {', '.join(known)}, which there are {where}"
+        )
+    if isinstance(device, (list, tuple)):
+        if len(device) != size:
+            raise ValueError(f"device={device!r}: one for each of the {size} ranks is needed")
+        device = device[rank]
+        if device is None:
+            raise ValueError("device: all ranks have tiles on a device, or none: a part is None")
+    if device is None:
+        return NO_DEVICE
+    if device == "cpu":
+        return -1
+    place = as_place(device) if isinstance(device, (str, Place)) else device_place(device)
+    if place.memory == "host":
+        return -1
+    if place.memory != "device":
+        raise ValueError(f"device={device!r}: the number of a GPU, ps.device(n), or 'cpu'")
+    if not _core.config()["cuda"]:
+        raise _core.NotCompiledError(
+            f"device={device!r}: this build has no CUDA; device='cpu' computes as on a device, without one"
+        )
+    if place.ordinal >= _core.device_count():
+        raise _core.PlacementError(
+            f"device={device!r}: this process sees {_core.device_count()} GPUs, numbered from 0"
+        )
+    if transport != "peer":
+        _offer("nvshmem")
+    return place.ordinal
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
+from penstock.dist._gpu import _offer
 from penstock.dist._tile_choice import choose
 from penstock.dist._tiles import tiles
 
@@ -24,6 +25,8 @@ def matmul(
     *,
     memory: int | None = None,
     seed: int = 0,
+    mask: tiles | None = None,
+    replicas: int = 1,
 ) -> tiles:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
@@ -46,16 +49,25 @@ def matmul(
         Products whose tiles are under way while one is computed; 0: none.
     semiring : str
         "plus_times" (float32 or float64, the same in A and B; A, or a sparse B, may be a pattern, and two patterns give
-        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8).
+        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8). On GPUs
+        there are "plus_times", and "or_and" of sparse patterns.
     memory : int, optional
-        Bytes that this rank may use for C; by default what is available.
+        Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int
         Of the order in which tiles are robbed.
+    mask : tiles, optional
+        Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
+        nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
+    replicas : int
+        Of stationary "c" (and "auto" is then "c"): so many layers of ranks each sum up a copy of C over their share of
+        the inner dimension and send it to its owner. For many ranks: each fetches about sqrt(replicas) times fewer
+        bytes, and sums travel instead. It divides a side of the grid.
 
     Returns
     -------
     tiles
-        On A's grid. Its `.plan()` and `.times` say how it was made.
+        On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
+        was made.
 
     Collective, all arguments but `memory` alike on all ranks. With stationary "c" or "summa" and no stealing the result
     has the same bits each time; otherwise sums are taken in the order in which they come.
@@ -66,6 +78,8 @@ def matmul(
     for name, matrix in (("A", A), ("B", B)):
         if not isinstance(matrix, tiles):
             raise TypeError(f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiles first")
+    if mask is not None and not isinstance(mask, tiles):
+        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiles first")
     if stationary != "auto" and stationary not in ALGORITHMS:
         raise ValueError(
             f"stationary={stationary!r} is unknown: choose one of auto, {', '.join(ALGORITHMS)}"
@@ -76,10 +90,16 @@ def matmul(
         )
     if stationary == "summa" and _STEAL[steal] != "none":
         raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
-    if stationary == "auto":
+    if replicas != 1 and stationary not in ("auto", "c"):
+        raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
+    if stationary == "auto" and (mask is not None or replicas != 1):
+        stationary = "c"
+    elif stationary == "auto":
         stationary = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch
         )
+    if stationary == "summa":
+        _offer("nccl")  # for GPUs
     core, made_by, times = _core.tiles_multiply(
         A._core,
         B._core,
@@ -89,15 +109,17 @@ def matmul(
         semiring,
         -1 if memory is None else memory,
         seed,
+        None if mask is None else mask._core,
+        replicas,
     )
     times["algorithm"], times["steal"] = stationary, _STEAL[steal]
     return tiles._of(core, made_by, times)
 
 
-def plan(A: Any, B: Any, stationary: str) -> Any:
+def plan(A: Any, B: Any, stationary: str, replicas: int = 1) -> Any:
     """The products of tiles of A B under a stationary matrix "a", "b" or "c", with owners, bytes and flops, without
     computing anything; entries count as spread evenly within tiles. A and B: tiles, or directories of tiles."""
-    return _core.tile_plan(_map(A), _map(B), stationary)
+    return _core.tile_plan(_map(A), _map(B), stationary, replicas)
 
 
 def _map(matrix: Any) -> Any:

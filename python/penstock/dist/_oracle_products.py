@@ -24,7 +24,13 @@ from penstock.dist._network import Network
 from penstock.dist._oracle import WORTH, Forecast, _network, _ranks, _time
 from penstock.dist._roofline import Roofline, roofline
 from penstock.dist._tile_counts import count_spgemm, count_spmm
-from penstock.dist._tile_price import ALGORITHMS, ProductPrediction, as_dict, price_product
+from penstock.dist._tile_price import (
+    ALGORITHMS,
+    REPLICATED,
+    ProductPrediction,
+    as_dict,
+    price_product,
+)
 
 __all__ = ["OPERATIONS", "ProductForecast", "local_efficiency", "predict_products"]
 
@@ -48,7 +54,7 @@ class ProductForecast(Forecast):
         p: Any = self.recommended()
         base, last = self.base(), self.ranks()[-1]
         out = [
-            f"Use {p.algorithm} ({ALGORITHMS[p.algorithm]}) on {_ranks_of(p)}: {_time(p.seconds)} a "
+            f"Use {p.algorithm} ({(ALGORITHMS | REPLICATED)[p.algorithm]}) on {_ranks_of(p)}: {_time(p.seconds)} a "
             f"product, {self.speedup(p):.3g} times {_ranks_of(base)}, "
             f"{self.efficiency(p):.0%} of ideal."
         ]
@@ -137,7 +143,8 @@ def predict_products(
     columns : int
         Of B, where it is dense.
     algorithms : iterable of str
-        What stays ("a", "b", "c"), "+random" or "+locality" for stealing, and "summa".
+        What stays ("a", "b", "c"), "+random" or "+locality" for stealing, "c*2", "c*4" or "c*8" for
+        copies of C where the grid has them, and "summa".
     tiles : int
         Times as many each way as the least common multiple of the grid's sides: the more, the finer work is shared.
     prefetch : int
@@ -160,8 +167,10 @@ def predict_products(
     if op not in OPERATIONS:
         raise ValueError(f"op {op!r} is not one of {', '.join(OPERATIONS)}")
     for name in names:
-        if name not in ALGORITHMS:
-            raise ValueError(f"algorithm {name!r} is not one of {', '.join(ALGORITHMS)}")
+        if name not in ALGORITHMS | REPLICATED:
+            raise ValueError(
+                f"algorithm {name!r} is not one of {', '.join(ALGORITHMS | REPLICATED)}"
+            )
     if not names:
         raise ValueError("algorithms: at least one")
     if tiles < 1:
@@ -182,7 +191,11 @@ def predict_products(
             left_out[f"{op}, {p} ranks"] = str(e)
             continue
         roofs.append(roofline(c, net, efficiency=efficiency))
-        rows += [price_product(c, net, n, prefetch=prefetch, efficiency=efficiency) for n in names]
+        for name in names:
+            try:
+                rows.append(price_product(c, net, name, prefetch=prefetch, efficiency=efficiency))
+            except ValueError as e:  # copies that the grid does not have
+                left_out[f"{name}, {p} ranks"] = str(e)
     if not rows:
         raise ValueError("nothing could be predicted: " + "; ".join(left_out.values()))
     dense = columns if op == "spmm" else 0

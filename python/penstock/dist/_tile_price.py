@@ -31,6 +31,10 @@ ALGORITHMS = {
     "a+locality": "A stays, idle ranks steal what they own a tile of",
     "b+locality": "B stays, idle ranks steal what they own a tile of",
 }
+REPLICATED = {
+    f"c*{n}": f"C stays, summed up in {n} copies by layers of ranks, which travel"
+    for n in (2, 4, 8)
+}  # where n divides a side of the grid
 _ADDED = 3.0  # times the bytes of a partial product that adding it to C moves: read both, write one
 _PLACED = 2.0  # times the bytes of a sparse tile of C that putting it in its owner's arena moves
 
@@ -123,18 +127,36 @@ class _Played:
         return self.compute + self.communicate + self.accumulate
 
 
+def layered(c: ProductCounts, copies: int, i: Any, k: Any, j: Any) -> Any:
+    """The rank of product (i, k, j) where C stays in so many copies, as GridLayers of the core."""
+    rows, cols = c.grid
+    if cols % copies and rows % copies:
+        raise ValueError(
+            f"c*{copies} on a grid of {rows} x {cols} ranks: {copies} divides neither of its sides"
+        )
+    row, col = np.asarray(i) % rows, np.asarray(j) % cols
+    layer = np.asarray(k) % copies
+    if cols % copies == 0:
+        return row * cols + col - col % copies + layer
+    return (row - row % copies + layer) * cols + col
+
+
 def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str) -> _Played:
     """A one-sided algorithm."""
     at = np.nonzero(c.done)
     i, k, j = at
     size = c.tiles
+    stays, _, copied = stays.partition("*")
+    copies = int(copied or 1)
     ao, bo, co = c.a_owner[i, k], c.b_owner[k, j], c.c_owner[i, j]
-    who = {"a": ao, "b": bo, "c": co}[stays]
+    who = {"a": ao, "b": bo, "c": co}[stays] if copies == 1 else layered(c, copies, i, k, j)
     tile, turn = {
         "c": (i * size[2] + j, (k - i - j) % size[1]),
         "a": (i * size[1] + k, (j - i - k) % size[2]),
         "b": (k * size[2] + j, (i - k - j) % size[0]),
     }[stays]
+    if copies > 1:
+        tile = tile * copies + k % copies
     order = np.argsort((who.astype(np.int64) * (tile.max(initial=0) + 1) + tile) * max(size) + turn)
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
@@ -145,10 +167,20 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     before = np.where(first, 0.0, np.roll(work, 1)) if prefetch else np.zeros_like(soon)
     waits = own + np.maximum(0.0, soon - before)
     part = np.broadcast_to(c.part, size)[i, k, j]
-    push, later, sent = m.get(part, co, who)  # the owner fetches it
-    added = _ADDED * part / m.memory * m.turns
+    leaves = part
+    if copies > 1 and who.size:  # a copy of a tile leaves once, with its first product
+        key = (i * size[2] + j) * copies + k % copies
+        begin = np.flatnonzero(
+            np.concatenate([[True], (key[1:] != key[:-1]) | (who[1:] != who[:-1])])
+        )
+        leaves = np.zeros(who.size)
+        leaves[begin] = np.minimum(np.add.reduceat(part, begin), c.c[i[begin], j[begin]])
+    push, later, sent = m.get(leaves, co, who)  # the owner fetches it
+    added = _ADDED * leaves / m.memory * m.turns
     if c.op == "spmm":
         added = np.where(co == who, 0.0, added)  # a dense product adds to its own C by itself
+    elif copies > 1:
+        added = _ADDED * np.where(co == who, part, part + leaves) / m.memory * m.turns
     elif c.op == "spgemm" and size[1] == 1:
         added = np.zeros_like(added)
     each = lambda where, v: np.bincount(where, v, minlength=c.ranks) * 1.0  # noqa: E731
@@ -265,14 +297,16 @@ def price_product(
     network : Network
         With `rank_flops`, products are bound by it, too.
     algorithm : str
-        A key of ALGORITHMS: what stays, and how idle ranks steal.
+        A key of ALGORITHMS or REPLICATED: what stays, in how many copies, and how idle ranks steal.
     prefetch : int
         0: gets and products in turn; else the next product's gets run meanwhile.
     efficiency : float
         Of local products: how much of the local roofline they reach.
     """
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
+    if algorithm not in ALGORITHMS | REPLICATED:
+        raise ValueError(
+            f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS | REPLICATED)}"
+        )
     if not efficiency > 0:
         raise ValueError(f"efficiency {efficiency}: more than 0")
     m = Machine(network, c.ranks, efficiency)
@@ -300,6 +334,10 @@ def price_product(
     where = {"a": (c.a_owner, 2), "b": (c.b_owner, 0)}.get(stays)
     mine = c.by_rank().sum(0) if where is None else np.bincount(
         where[0].ravel(), c.flops.sum(where[1]).ravel(), c.ranks)  # fmt: skip
+    if algorithm in REPLICATED:
+        owner = layered(c, int(algorithm[2:]), *np.indices(c.tiles))
+        mine = np.bincount(owner.ravel(), c.flops.ravel(), c.ranks)
+        buffers += float(c.c.max(initial=0.0))
     return ProductPrediction(
         algorithm, c.op, c.ranks, c.grid, c.tiles, seconds, compute + network.call_s, communicate, accumulate,
         imbalance, flops / seconds / 1e9 if seconds else 0.0, flops, int(played.fetched.max(initial=0.0)),

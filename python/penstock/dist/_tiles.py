@@ -8,9 +8,12 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array as whole_array
+from penstock._place import device as device_place
+from penstock._place import host
 from penstock._products import is_sparse
 from penstock._structure import as_matrix
 from penstock.dist._agree import agreed
+from penstock.dist._gpu import NO_DEVICE, tile_device
 from penstock.dist._load import _kind, generator_shape
 
 __all__ = ["tiles"]
@@ -34,10 +37,16 @@ class tiles:
         matrices on one grid fit together. Smaller ones balance better and travel worse.
     grid : (int, int), optional
         Of ranks; by default the most square one.
+    device : int, sequence of int, "cpu", optional
+        The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
+        each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or none.
+        What is fetched by `get_tile` and `collect` is in host memory.
     transport : str
-        "local" (ranks are threads), "mpi_rma", or "auto".
+        "local" (ranks are threads) or "mpi_rma"; with a device "peer" (GPUs that reach one another's memory) or "nvshmem"
+        (processes, a GPU each). "auto" is what there is.
 
-    Collective. ValueError and TypeError for arguments; MemoryError; CommError where another rank failed.
+    Collective. ValueError and TypeError for arguments; MemoryError; NotCompiledError without CUDA, PlacementError for a
+    GPU that is not there or out of reach; CommError where another rank failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
@@ -59,6 +68,7 @@ class tiles:
         tile_cols: int | None = None,
         grid: tuple[int, int] | None = None,
         *,
+        device: Any = None,
         transport: str = "auto",
     ) -> None:
         from penstock.dist._matrix import csr_array
@@ -70,13 +80,16 @@ class tiles:
                 )
             comm = source.comm
         kind, mine, how = agreed(
-            comm, lambda: _asked(source, comm, tile_rows, tile_cols, grid, transport)
+            comm, lambda: _asked(source, comm, tile_rows, tile_cols, grid, transport, device)
         )
-        facts = comm.collect((kind, mine, how))
+        *how, gpu = how
+        facts = comm.collect((kind, mine, (*how, gpu != NO_DEVICE)))
         if len({f[2] for f in facts}) != 1:
             raise ValueError(
-                f"tile_rows, tile_cols, grid or transport differ between ranks: {[f[2] for f in facts]}"
+                f"tile_rows, tile_cols, grid or transport differ between ranks, or some have a device: "
+                f"{[f[2] for f in facts]}"
             )
+        how.append(gpu)
         if len({f[:2] for f in facts}) != 1 and {f[0] for f in facts} != {"matrix", "nothing"}:
             raise ValueError(f"the ranks were given different matrices: {[f[:2] for f in facts]}")
         if {f[0] for f in facts} == {"matrix"}:
@@ -151,15 +164,22 @@ class tiles:
 
     @property
     def transport(self) -> str:
-        """What carries the tiles: "local" or "mpi_rma"."""
+        """What carries the tiles: "local" or "mpi_rma", on devices "peer" or "nvshmem"."""
         return self._core.transport
+
+    @property
+    def device(self) -> Any:
+        """Where this rank's tiles are and are multiplied: `ps.device(n)`, `ps.host` for the CPU as a device, or None."""
+        gpu = self._core.device
+        return None if gpu == NO_DEVICE else host if gpu < 0 else device_place(gpu)
 
     @property
     def times(self) -> dict[str, Any]:
         """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
         (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
         `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
-        `received_bytes`. `flops`: what this rank did. Names: `algorithm`, `steal`."""
+        `received_bytes`. `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
+        "pinned" where ranks share a GPU (through pinned host memory), else what the Comm is."""
         if self._times is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there are no times")
         return self._times
@@ -205,7 +225,8 @@ class tiles:
 
     def explain(self) -> str:
         """Shape, tiles, grid, and how full the tiles are, in a line."""
-        return f"{self._core.map!r}, {self.dtype}, by {self.transport}"
+        where = "" if self.device is None else f", on {self.device!r}"
+        return f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -232,14 +253,17 @@ def _asked(
     tile_cols: int | None,
     grid: tuple[int, int] | None,
     transport: str,
+    device: Any,
 ) -> tuple[str, Any, tuple[Any, ...]]:
-    """The kind of source, what must be the same on all ranks, and how the core is to cut."""
+    """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
+    each rank's own."""
     sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
     chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     kind = _source_kind(source)
     if kind == "dense":
         _dense(source)
-    return kind, _facts(source, kind), (*sizes, chosen, transport)
+    gpu = tile_device(device, transport, comm.rank, comm.size)
+    return kind, _facts(source, kind), (*sizes, chosen, transport, gpu)
 
 
 def _positive(n: int) -> int:

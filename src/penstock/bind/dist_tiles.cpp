@@ -47,29 +47,36 @@ decltype(auto) with_csr(const Matrix& a, F&& f) {
 
 using Shared = std::shared_ptr<TileMatrix>;
 
+/// `device`: a GPU, kCpuAsDevice, or kNoDevice for tiles in host memory.
+constexpr int kCpuAsDevice = -1, kNoDevice = -2;
+MakeTransport transport_on(const std::string& kind, int device) {
+  require(device >= kNoDevice, "tiles: there is no device " + std::to_string(device));
+  return device == kNoDevice ? transport_of_kind(kind) : transport_of_kind(kind, Where{device});
+}
+
 Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols,
-                Grid grid, const std::string& transport) {
+                Grid grid, const std::string& transport, int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
     auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(tiles_of_whole<V>(comm, csr, std::move(map), transport_of_kind(transport)));
+    return std::make_shared<TileMatrix>(tiles_of_whole<V>(comm, csr, std::move(map), transport_on(transport, device)));
   });
 }
 
 Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows, std::int64_t tile_cols,
-                Grid grid, const std::string& transport) {
+                Grid grid, const std::string& transport, int device) {
   const auto value = value_of(a);
   const nb::gil_scoped_release release;
   auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows, tile_cols,
                       {grid.first, grid.second}, value, false);
   return std::make_shared<TileMatrix>(
-      tiles_of_dense(comm, static_cast<const std::byte*>(a.data()), std::move(map), transport_of_kind(transport)));
+      tiles_of_dense(comm, static_cast<const std::byte*>(a.data()), std::move(map), transport_on(transport, device)));
 }
 
 /// Rows from first_row on, whole or cut: the entries that this rank made.
 Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row, std::int64_t rows,
-               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport) {
+               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     require(0 <= first_row && first_row + csr.rows <= rows, "rows of tiles are outside the matrix");
@@ -78,17 +85,17 @@ Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t 
     for (std::size_t c = 0; c < cols.size(); ++c) cols[c] = static_cast<GlobalIndex>(c);
     auto map = tile_map(rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
     return std::make_shared<TileMatrix>(
-        tiles_of_part<V>(comm, {csr.view()}, {ids}, {cols}, std::move(map), transport_of_kind(transport)));
+        tiles_of_part<V>(comm, {csr.view()}, {ids}, {cols}, std::move(map), transport_on(transport, device)));
   });
 }
 
 Shared of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
-               const std::string& transport) {
+               const std::string& transport, int device) {
   return visit(a, [&]<class V>(const DistProduct<V>& product) {
     const nb::gil_scoped_release release;
     const auto& d = product.matrix();
     auto map = tile_map(d.all_rows(), d.all_cols(), tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(tiles_of_dist<V>(d, std::move(map), transport_of_kind(transport)));
+    return std::make_shared<TileMatrix>(tiles_of_dist<V>(d, std::move(map), transport_on(transport, device)));
   });
 }
 
@@ -105,7 +112,7 @@ nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
   TileHere here;
   {
     const nb::gil_scoped_release release;
-    here = t.get_tile(i, j);
+    here = t.get_on_host(i, j);
   }
   const auto& at = here.tile();
   return with_value(t.map().value, [&]<class V>(V) -> nb::object {
@@ -216,9 +223,9 @@ nb::dict products_of(const Plan& p) {
   return d;
 }
 
-Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept) {
+Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept, int replicas) {
   auto c = product_map(a, b, b.sparse ? a.value : b.value);
-  auto plan = plan_multiply(a, b, c, stationary(kept));
+  auto plan = plan_multiply(a, b, c, stationary(kept), {}, nullptr, replicas);
   return {std::move(plan), std::move(c)};
 }
 
@@ -227,13 +234,15 @@ nb::dict times_of(const TileTimes& t) {
   d["seconds"] = t.seconds, d["prepare"] = t.prepare, d["compute"] = t.compute, d["communication"] = t.communication;
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
   d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received, d["flops"] = t.flops;
+  if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
 
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
-                   const std::string& semiring, std::int64_t memory, std::uint64_t seed) {
+                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
+  options.mask = mask, options.replicas = replicas;
   if (algorithm != "summa") options.kept = stationary(algorithm);
   std::shared_ptr<TileMatrix> c;
   Plan plan;
@@ -307,10 +316,13 @@ void dist_tiles(nb::module_& m) {
       })
       .def("text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
-  m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"));
+  m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
   nb::class_<TileMatrix>(m, "TileMatrix")
       .def_prop_ro("comm", [](const TileMatrix& t) { return t.comm(); })
       .def_prop_ro("map", [](const TileMatrix& t) { return t.map(); })
+      .def_prop_ro("device", [](const TileMatrix& t) {
+        return t.where().is_gpu() ? t.where().gpu : t.on_device() ? kCpuAsDevice : kNoDevice;
+      })
       .def_prop_ro("transport", [](const TileMatrix& t) { return t.transport()->name(); })
       .def("tile", tile, arg("i"), arg("j"))
       .def("whole", whole)
@@ -321,13 +333,13 @@ void dist_tiles(nb::module_& m) {
     const auto g = square_grid(ranks);
     return Grid{g.rows, g.cols};
   }, arg("ranks"));
-  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"));
-  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"));
+  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"), arg("tile_cols"),
-        arg("grid"), arg("transport"));
-  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"));
+        arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
-        arg("memory"), arg("seed"));
+        arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
 }
 
 }  // namespace penstock::bind

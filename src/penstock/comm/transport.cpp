@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -53,26 +54,35 @@ void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {
   });
 }
 
-std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes) {
-  require(bytes >= 0, [&] { return "an arena of " + std::to_string(bytes) + " bytes"; });
-  // Checks of offsets are made where a verb is called, by the size here: it must be that of every rank.
-  std::array<std::int64_t, 2> least_most{bytes, -bytes};
-  comm.all_reduce(least_most, Reduce::min);
-  require(least_most[0] == -least_most[1], [&] {
-    return "arenas of " + std::to_string(least_most[0]) + " to " + std::to_string(-least_most[1]) +
+void require_equal_arenas(std::int64_t least, std::int64_t most) {
+  require(least == most, [&] {
+    return "arenas of " + std::to_string(least) + " to " + std::to_string(most) +
            " bytes: they must be equal on all ranks";
   });
+}
+
+std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes) {
+  require(bytes >= 0, [&] { return "an arena of " + std::to_string(bytes) + " bytes"; });
+  std::array<std::int64_t, 2> least_most{bytes, -bytes};
+  comm.all_reduce(least_most, Reduce::min);
+  require_equal_arenas(least_most[0], -least_most[1]);
   return (bytes + kWord - 1) / kWord * kWord;
 }
 
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
-                                          std::int64_t arena_bytes) {
+                                          std::int64_t arena_bytes, std::int64_t zeroed) {
   require(comm != nullptr, "a transport needs a Comm");
   require(kind == "auto" || kind == "local" || kind == "mpi_rma",
           [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
-  const auto bytes = require_arena_bytes(*comm, arena_bytes);
+  require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
+  const auto bytes = (arena_bytes + kWord - 1) / kWord * kWord;
   const bool local = kind == "local" || (kind == "auto" && comm->one_process());
-  return local ? make_local_transport(std::move(comm), bytes) : make_mpi_transport(std::move(comm), bytes);
+  zeroed = zeroed < 0 ? bytes : std::min(zeroed, bytes);
+  if (local) return make_local_transport(std::move(comm), bytes, zeroed);
+  std::array<std::int64_t, 2> least_most{bytes, -bytes};
+  comm->all_reduce(least_most, Reduce::min);
+  require_equal_arenas(least_most[0], -least_most[1]);
+  return make_mpi_transport(std::move(comm), bytes, zeroed);
 }
 
 }  // namespace penstock

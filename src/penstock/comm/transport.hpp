@@ -29,7 +29,7 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual std::string name() const = 0;          // "local", "mpi_rma", "peer", "nvshmem"
-  virtual std::byte* arena() = 0;                // this rank's part, zero at first, 64-byte aligned
+  virtual std::byte* arena() = 0;                // this rank's part, 64-byte aligned
   virtual std::int64_t arena_bytes() const = 0;  // the same on all ranks
   virtual Comm& comm() = 0;
   /// Whose memory the arenas are: the CPU's, or that of this rank's GPU (dist/transport_gpu.hpp). Gets and puts of a GPU's
@@ -64,12 +64,13 @@ class Transport {
   virtual void barrier() = 0;
 };
 
-/// Collective, the same arguments on all ranks. `kind`: "local" (ranks are threads of one process), "mpi_rma" (MPI's
+/// Collective, the same arguments on all ranks. The first `zeroed` bytes of each arena begin as zeros (below 0: all of them);
+/// what the rest holds is left open, so that memory whose pages are there already may serve again. `kind`: "local" (ranks are threads of one process), "mpi_rma" (MPI's
 /// passive-target windows) or "auto" (whichever the ranks can). `arena_bytes` on each rank. Throws
 /// Error{invalid_argument} for other kinds and negative sizes, Error{not_accessible} where the ranks cannot do the kind.
 /// Under MPI, windows are freed by all ranks together: the memory of a transport that is gone goes when the next one is
 /// made, or at the end.
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
-                                          std::int64_t arena_bytes);
+                                          std::int64_t arena_bytes, std::int64_t zeroed = -1);
 
 }  // namespace penstock

@@ -13,11 +13,15 @@ std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int6
 /// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last that was.
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
 
+/// Throws Error{invalid_argument} where they differ: offsets are checked by the size here, which must be every rank's.
+void require_equal_arenas(std::int64_t least, std::int64_t most);
 /// Throws on all ranks unless arenas can have this size; returns it in whole words. Collective.
 std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes);
 
-// Collective.
-std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
-std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes);
+// Collective; 0 <= zeroed <= arena_bytes.
+std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes,
+                                                std::int64_t zeroed);
+std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t arena_bytes,
+                                              std::int64_t zeroed);
 
 }  // namespace penstock

@@ -1,5 +1,6 @@
 // Ranks that are threads of one process: whoever asks copies, and words are atomics in the owner's memory.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -7,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "penstock/comm/shared_by_all.hpp"
 #include "penstock/comm/transport_kinds.hpp"
-#include "penstock/core/array.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
 
 namespace penstock {
 namespace {
@@ -19,40 +19,36 @@ namespace {
 constexpr std::int64_t kBlock = 32 << 10;
 constexpr std::size_t kLocks = 64;
 
-struct Arenas {
-  explicit Arenas(int ranks)
-      : memory(static_cast<std::size_t>(ranks)), locks(static_cast<std::size_t>(ranks) * kLocks) {}
-  std::byte* at(RemotePtr p) const { return memory[static_cast<std::size_t>(p.rank)].data + p.offset; }
-  std::mutex& lock(RemotePtr p) {
-    return locks[static_cast<std::size_t>(p.rank) * kLocks +
-                 static_cast<std::size_t>(p.offset / kBlock) % kLocks];
-  }
+struct Arena {
+  explicit Arena(std::int64_t bytes) : memory(reuse<std::byte>(bytes)) {}
+  std::mutex& lock(std::int64_t offset) { return locks[static_cast<std::size_t>(offset / kBlock) % kLocks]; }
 
-  std::vector<Array<std::byte>> memory;  // by rank; each writes its own before the first barrier
-  std::vector<std::mutex> locks;
+  Array<std::byte> memory;
+  std::array<std::mutex, kLocks> locks;
 };
+using Arenas = std::vector<std::shared_ptr<Arena>>;  // of all ranks: they stay while one of them may ask
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<Comm> comm, std::shared_ptr<Arenas> arenas, std::int64_t bytes)
+  LocalTransport(std::shared_ptr<Comm> comm, Arenas arenas, std::int64_t bytes)
       : comm_(std::move(comm)), arenas_(std::move(arenas)), bytes_(bytes), rank_(comm_->rank()) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(arenas_->memory.size()); }
+  int size() const override { return static_cast<int>(arenas_.size()); }
   std::string name() const override { return "local"; }
-  std::byte* arena() override { return arenas_->at({rank_, 0}); }
+  std::byte* arena() override { return at({rank_, 0}); }
   std::int64_t arena_bytes() const override { return bytes_; }
   Comm& comm() override { return *comm_; }
 
   // No engine moves bytes between threads: the copy is made here and now.
   Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
     check(from, bytes, 1, "get");
-    if (bytes > 0) std::memcpy(to, arenas_->at(from), static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, at(from), static_cast<std::size_t>(bytes));
     return ++given_;
   }
   Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
     check(to, bytes, 1, "put");
-    if (bytes > 0) std::memcpy(arenas_->at(to), from, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(at(to), from, static_cast<std::size_t>(bytes));
     return ++given_;
   }
   void wait(Ticket ticket) override {
@@ -82,14 +78,16 @@ class LocalTransport final : public Transport {
   void barrier() override { comm_->barrier(); }
 
  private:
+  Arena& arena(int rank) const { return *arenas_[static_cast<std::size_t>(rank)]; }
+  std::byte* at(RemotePtr p) const { return arena(p.rank).memory.data + p.offset; }
   void heed() { comm_->wait({}); }  // throws where a rank has failed
   void check(RemotePtr at, std::int64_t bytes, std::int64_t alignment, const char* verb) {
     require_in_arena(*this, at, bytes, alignment, verb);
     heed();
   }
-  std::atomic_ref<std::int64_t> word(RemotePtr at, const char* verb) {
-    check(at, sizeof(std::int64_t), sizeof(std::int64_t), verb);
-    return std::atomic_ref(*reinterpret_cast<std::int64_t*>(arenas_->at(at)));
+  std::atomic_ref<std::int64_t> word(RemotePtr word, const char* verb) {
+    check(word, sizeof(std::int64_t), sizeof(std::int64_t), verb);
+    return std::atomic_ref(*reinterpret_cast<std::int64_t*>(at(word)));
   }
 
   template <class T>
@@ -99,15 +97,15 @@ class LocalTransport final : public Transport {
     heed();
     while (to.offset < end) {  // no block is crossed by a number: both start at multiples of its size
       const auto n = (std::min(end, (to.offset / kBlock + 1) * kBlock) - to.offset) / kEach;
-      const std::lock_guard guard(arenas_->lock(to));
-      auto* sums = reinterpret_cast<T*>(arenas_->at(to));
+      const std::lock_guard guard(arena(to.rank).lock(to.offset));
+      auto* sums = reinterpret_cast<T*>(at(to));
       for (std::int64_t i = 0; i < n; ++i) sums[i] += from[i];
       from += n, to.offset += n * kEach;
     }
   }
 
   std::shared_ptr<Comm> comm_;
-  std::shared_ptr<Arenas> arenas_;  // of all ranks: they stay while one of them may ask
+  Arenas arenas_;
   std::int64_t bytes_;
   int rank_;
   Ticket given_ = 0;
@@ -115,20 +113,30 @@ class LocalTransport final : public Transport {
 
 }  // namespace
 
-std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t bytes) {
+std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
+                                                std::int64_t zeroed) {
   if (!comm->one_process())
     throw Error(Errc::not_accessible,
                 "transport 'local' is for ranks that are threads of one process, and these speak "
                 "by " +
                     comm->name() + ": choose mpi_rma or auto");
-  std::shared_ptr<Arenas> arenas;
-  if (comm->size() == 1) arenas = std::make_shared<Arenas>(1);
-  else arenas = shared_by_all<Arenas>(*comm, [&] { return std::make_shared<Arenas>(comm->size()); });
-  auto& mine = arenas->memory[static_cast<std::size_t>(comm->rank())];
-  mine = allocate<std::byte>(bytes);
-  if (bytes > 0)
-    std::memset(mine.data, 0, static_cast<std::size_t>(bytes));  // by its owner: so it lies near it
-  comm->barrier();
+  struct Offer {
+    std::int64_t bytes;
+    const std::shared_ptr<Arena>* arena;
+  };
+  auto* mine = new std::shared_ptr<Arena>(std::make_shared<Arena>(bytes));
+  if (zeroed > 0)
+    std::memset((*mine)->memory.data, 0, static_cast<std::size_t>(zeroed));  // by its owner: it lies near it
+  const Offer offer{bytes, mine};
+  std::vector<Offer> all(static_cast<std::size_t>(comm->size()));
+  comm->all_gather(&offer, sizeof offer, all.data());
+  Arenas arenas;
+  for (const auto& o : all) arenas.push_back(*o.arena);
+  comm->barrier();  // an exception before leaks `mine`: another rank may still be copying it
+  delete mine;
+  const auto [least, most] = std::minmax_element(
+      all.begin(), all.end(), [](const Offer& x, const Offer& y) { return x.bytes < y.bytes; });
+  require_equal_arenas(least->bytes, most->bytes);
   return std::make_shared<LocalTransport>(std::move(comm), std::move(arenas), bytes);
 }
 

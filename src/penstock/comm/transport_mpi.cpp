@@ -27,7 +27,7 @@ constexpr unsigned kCallsBetweenLooks =
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(std::shared_ptr<Comm> comm, MpiComm& mine, std::int64_t bytes)
+  MpiTransport(std::shared_ptr<Comm> comm, MpiComm& mine, std::int64_t bytes, std::int64_t zeroed)
       : comm_(std::move(comm)),
         session_(mine.session()),
         bytes_(bytes),
@@ -40,7 +40,7 @@ class MpiTransport final : public Transport {
     const auto odd = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory) % kAlignment);
     const auto start = (kAlignment - odd) % kAlignment;
     memory_ = static_cast<std::byte*>(memory) + start;
-    std::memset(memory_, 0, static_cast<std::size_t>(bytes));
+    std::memset(memory_, 0, static_cast<std::size_t>(zeroed));
     check(mpi().window_sync(window_), "MPI_Win_sync");
     comm_->all_gather(&start, sizeof start, starts_.data());  // nobody asks before all have written
   }
@@ -217,12 +217,13 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t bytes) {
+std::shared_ptr<Transport> make_mpi_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
+                                              std::int64_t zeroed) {
   auto* mine = dynamic_cast<MpiComm*>(comm.get());
   if (!mine)
     throw Error(Errc::not_accessible, "transport 'mpi_rma' is for ranks of MPI, and these are " +
                                           comm->name() + ": choose local or auto");
-  return std::make_shared<MpiTransport>(std::move(comm), *mine, bytes);
+  return std::make_shared<MpiTransport>(std::move(comm), *mine, bytes, zeroed);
 }
 
 }  // namespace penstock

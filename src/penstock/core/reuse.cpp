@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSmallest = 4 << 20;  // below, malloc keeps pages itself
-constexpr std::size_t kMostBlocks = 8;
+constexpr std::size_t kMostBlocks = 32;      // several for each rank that is a thread
 
 struct Block {
   std::shared_ptr<void> memory;

@@ -23,9 +23,12 @@ struct TileMultiplyOptions {
   int prefetch = 1;          // products whose tiles are under way while one is computed
   std::int64_t memory = -1;  // bytes that a rank may use for C; below 0, what is available
   std::uint64_t seed = 0;    // of the order in which tiles are robbed
-  /// What others add to C travels in pieces of at most so many bytes, so many of a rank's at once.
-  std::int64_t piece_bytes = 4 << 20;
+  /// What others add to C travels in pieces of at most so many bytes (0: 4 MB, or 32 MB of a device's tiles), so many of a
+  /// rank's at once.
+  std::int64_t piece_bytes = 0;
   int pieces = 4;
+  int replicas = 1;            // copies of stationary C: GridLayers
+  TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
 /// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.
@@ -40,6 +43,7 @@ struct TileTimes {
   std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
   double flops = 0;                                  // that this rank did, by the plan
+  std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
 };
 
 struct TileResult {

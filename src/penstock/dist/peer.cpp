@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "penstock/dist/bounded_wait.hpp"
@@ -20,6 +22,16 @@ std::vector<Name> gather_names(Comm& comm, const std::string& mine) {
   std::vector<Name> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(own.data(), sizeof own, all.data());
   return all;
+}
+
+/// Asking the driver takes milliseconds.
+std::string bus_of(int gpu) {
+  static std::mutex lock;
+  static std::map<int, std::string> known;
+  const std::lock_guard guard(lock);
+  auto& bus = known[gpu];
+  if (bus.empty()) bus = gpu_info(gpu).bus;
+  return bus;
 }
 
 std::string machine_name() {
@@ -73,23 +85,32 @@ std::string members(Comm& comm, const std::string& mine) {
   return all;
 }
 
-std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
   std::string why, mine;
   if (!where.is_gpu()) {
     why = "its memory is the host's: give a device=";
   } else {
     try {
-      mine = machine_name() + " " + gpu_info(where.gpu).bus;
+      mine = bus_of(where.gpu) + " " + machine_name();  // what is cut off is the machine's
     } catch (const Error& e) {
       why = e.what();
     }
   }
   auto names = gather_names(comm, mine);
-  std::sort(names.begin(), names.end());
-  if (why.empty() && std::adjacent_find(names.begin(), names.end()) != names.end())
-    why = "two ranks share a GPU, and this strategy needs one for each: choose peer or index_pinned";
   require_everywhere(comm, why, what);
-  return members(comm, mine);
+  std::sort(names.begin(), names.end());
+  const bool shared = std::adjacent_find(names.begin(), names.end()) != names.end();
+  return {members(comm, mine), shared};
+}
+
+std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
+  auto owners = gpu_owners(comm, where, what);
+  require_everywhere(comm,
+                     owners.shared ? "two ranks share a GPU, and this strategy needs one for each: choose "
+                                     "peer or index_pinned"
+                                   : "",
+                     what);
+  return std::move(owners.members);
 }
 
 std::vector<std::int64_t> places_at_others(Comm& comm, const CommPlan& plan, bool ghosts) {

@@ -22,6 +22,14 @@ std::string why_unreachable(Comm& comm, Where where, std::span<const int> ranks,
 /// Whether all ranks run on one machine. Collective.
 bool on_one_machine(Comm& comm);
 
+/// Who has which GPU: a line of process and GPU for each rank, in their order; whether two ranks have the same one. Throws
+/// Error{not_accessible} on all ranks where one computes on no GPU, or has one that cannot be used. Collective.
+struct GpuOwners {
+  std::string members;
+  bool shared = false;
+};
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what);
+
 /// Throws Error{not_accessible} on all ranks unless each has a GPU for itself. Who has which: processes and GPUs, in the
 /// order of the ranks. Collective.
 std::string require_own_gpus(Comm& comm, Where where, std::string_view what);

@@ -42,6 +42,21 @@ Stationary stationary(std::string_view which) {
 
 std::string_view name(Stationary which) { return kNames[static_cast<std::size_t>(which)]; }
 
+GridLayers::GridLayers(ProcessGrid of, int layers) : grid(of), count(layers) {
+  columns = layers > 0 && grid.cols % layers == 0;
+  require(columns || (layers > 0 && grid.rows % layers == 0), [&] {
+    return "replicas=" + std::to_string(layers) + " on a grid of " + times(grid.rows, grid.cols) +
+           " ranks: give a divisor of one of its sides, or another grid";
+  });
+}
+
+int GridLayers::owner(std::int64_t i, std::int64_t j, int layer) const {
+  auto row = static_cast<int>(i % grid.rows), col = static_cast<int>(j % grid.cols);
+  auto& side = columns ? col : row;
+  side += layer - side % count;
+  return row * grid.cols + col;
+}
+
 std::int64_t MultiplyPlan::turns() const {
   std::int64_t most = 0;
   for (const auto& p : products) most = std::max<std::int64_t>(most, p.turn + 1);
@@ -74,66 +89,101 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
           "the tiles of C are not those of A B");
 }
 
+void require_mask(const TileMap& mask, const TileMap& c) {
+  require(c.sparse, "a mask is for products of sparse matrices: B is dense");
+  require(mask.sparse, "the mask's tiles are dense: cut it from a sparse matrix");
+  require(mask.rows == c.rows && mask.cols == c.cols, [&] {
+    return "the mask has shape " + times(mask.rows, mask.cols) + ", C has " + times(c.rows, c.cols);
+  });
+  require(mask.tile_rows == c.tile_rows && mask.tile_cols == c.tile_cols, [&] {
+    return "tiles of the mask are " + times(mask.tile_rows, mask.tile_cols) + ", those of C " +
+           times(c.tile_rows, c.tile_cols) + ": cut it like C (tile_rows=" + std::to_string(c.tile_rows) +
+           ", tile_cols=" + std::to_string(c.tile_cols) + ")";
+  });
+  require(mask.grid == c.grid, [&] {
+    return "the mask is on a grid of " + times(mask.grid.rows, mask.grid.cols) + " ranks, C on one of " +
+           times(c.grid.rows, c.grid.cols);
+  });
+}
+
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value) {
   return tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse);
 }
 
 MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
-                           std::span<const ProductCount> counts) {
+                           std::span<const ProductCount> counts, const TileMap* mask, int replicas) {
   require_fitting(a, b, c);
+  if (mask) require_mask(*mask, c);
+  require(replicas == 1 || kept == Stationary::c, "replicas are of stationary C");
+  const GridLayers layers(c.grid, replicas);
   MultiplyPlan plan;
-  plan.kept = kept, plan.ranks = c.grid.ranks();
+  plan.kept = kept, plan.replicas = replicas, plan.ranks = c.grid.ranks();
   plan.m = a.down(), plan.k = a.across(), plan.n = b.across();
   const auto m = plan.m, ks = plan.k, n = plan.n;
   require(counts.empty() || std::ssize(counts) == m * ks * n, "plan_multiply: one count for every product");
+  double part = 0;  // entries of a layer's copy of a tile
   std::vector<std::int32_t> turns(static_cast<std::size_t>(plan.ranks));
 
   const auto add = [&](std::int64_t i, std::int64_t k, std::int64_t j) {
     const auto& at = a.at(i, k);
     const auto& bt = b.at(k, j);
-    if (at.nnz == 0 || bt.nnz == 0) {
+    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0)) {
       ++plan.skipped;
       return;
     }
     TileProduct p{.i = static_cast<std::int32_t>(i),
                   .k = static_cast<std::int32_t>(k),
                   .j = static_cast<std::int32_t>(j)};
-    p.owner = kept == Stationary::a ? a.owner(i, k) : kept == Stationary::b ? b.owner(k, j) : c.owner(i, j);
+    p.owner = kept == Stationary::a   ? a.owner(i, k)
+              : kept == Stationary::b ? b.owner(k, j)
+                                      : layers.owner(i, j, layers.of(k));
     const auto& ct = c.at(i, j);
-    auto entries = static_cast<double>(ct.rows) * static_cast<double>(ct.cols);
+    const auto area = static_cast<double>(ct.rows) * static_cast<double>(ct.cols);
+    auto entries = area;
     if (b.sparse) {
       const auto count =
           counts.empty() ? expected(at, bt) : counts[static_cast<std::size_t>((i * ks + k) * n + j)];
-      entries = count.nnz;
+      entries = mask ? std::min(count.nnz, static_cast<double>(mask->at(i, j).nnz)) : count.nnz;
       p.flops = 2 * count.products;
     } else {
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
     if (b.owner(k, j) != p.owner) p.fetched += b.bytes(k, j);
-    if (c.owner(i, j) != p.owner)
+    if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
+    part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);
+    if (replicas == 1 && c.owner(i, j) != p.owner)
       p.sent = blob_bytes(c.sparse, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(entries)));
     p.turn = turns[static_cast<std::size_t>(p.owner)]++;
     plan.products.push_back(p);
   };
   const auto close = [&] {
     const auto end = std::ssize(plan.products);
-    if (end > plan.groups.back()) plan.groups.push_back(end);
+    if (end == plan.groups.back()) return;
+    auto& first = plan.products[static_cast<std::size_t>(plan.groups.back())];
+    const auto& ct = c.at(first.i, first.j);
+    if (replicas > 1 && c.owner(first.i, first.j) != first.owner)
+      first.sent = blob_bytes(c.sparse, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(part)));
+    part = 0;
+    plan.groups.push_back(end);
   };
 
   const auto outer = kept == Stationary::b ? ks : m, inner = kept == Stationary::a ? ks : n;
   const auto steps = kept == Stationary::a ? n : kept == Stationary::b ? m : ks;
   for (std::int64_t x = 0; x < outer; ++x)
     for (std::int64_t y = 0; y < inner; ++y) {
-      for (std::int64_t s = 0; s < steps; ++s) {
-        const auto z = (s + x + y) % steps;
-        switch (kept) {
-          case Stationary::a: add(x, y, z); break;
-          case Stationary::b: add(z, x, y); break;
-          case Stationary::c: add(x, z, y); break;
+      for (int layer = 0; layer < replicas; ++layer) {
+        for (std::int64_t s = 0; s < steps; ++s) {
+          const auto z = (s + x + y) % steps;
+          if (replicas > 1 && layers.of(z) != layer) continue;
+          switch (kept) {
+            case Stationary::a: add(x, y, z); break;
+            case Stationary::b: add(z, x, y); break;
+            case Stationary::c: add(x, z, y); break;
+          }
         }
+        close();
       }
-      close();
     }
   return plan;
 }
@@ -152,7 +202,8 @@ std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c) {
 }
 
 std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) {
-  std::string out = "stationary " + std::string(name(plan.kept)) + ": " +
+  std::string out = "stationary " + std::string(name(plan.kept)) +
+                    (plan.replicas > 1 ? " in " + std::to_string(plan.replicas) + " copies" : "") + ": " +
                     std::to_string(plan.products.size()) + " products of " + std::to_string(plan.m) + " x " +
                     std::to_string(plan.k) + " tiles by " + std::to_string(plan.k) + " x " +
                     std::to_string(plan.n) + ", " + std::to_string(plan.skipped) +

@@ -31,10 +31,28 @@ struct ProductCount {
   double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
 };
 
+/// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
+/// is l mod count, and does the products whose k is l mod count, whose tiles of A (of B) are its own. Each sums up its own
+/// copy of a tile; one of these is the tile's owner's, to whom the others go. Fewer ranks share a layer, so that each
+/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only C's
+/// copies are made, as tiles of A and B are fetched by whoever needs them wherever they are.
+struct GridLayers {
+  /// Throws Error{invalid_argument} where `count` divides neither side of the grid.
+  GridLayers(ProcessGrid grid, int count);
+  int of(std::int64_t k) const { return static_cast<int>(k % count); }
+  int owner(std::int64_t i, std::int64_t j, int layer) const;  // of the layer's copy of C(i, j)
+
+  ProcessGrid grid;
+  int count = 1;
+  bool columns = true;  // they are cut out of the grid's columns
+};
+
 struct MultiplyPlan {
   Stationary kept = Stationary::c;
-  std::int64_t m = 0, k = 0, n = 0;   // tiles
-  std::vector<TileProduct> products;  // by stationary tile; within one, in the order in which its owner works
+  int replicas = 1;
+  std::int64_t m = 0, k = 0, n = 0;  // tiles
+  std::vector<TileProduct>
+      products;  // by stationary tile (and layer); within one, in the order in which its owner works
   std::vector<std::int64_t> groups{
       0};                    // where each stationary tile's products begin, and the end; none is empty
   std::int64_t skipped = 0;  // products left out: a factor has no entries
@@ -53,12 +71,17 @@ struct PlanLoad {
 /// Every (i, k, j) with entries in both factors exactly once. The order begins at an offset, i + j for stationary C,
 /// i + k for A, k + j for B, so that owners ask different ranks for tiles, and their own first. `counts` (of m k n
 /// products, row by row over i, k, j; may be empty) comes from count_products(); without it entries are taken as spread
-/// evenly within tiles. Throws Error{invalid_argument} where the tiles do not fit together.
+/// evenly within tiles. With a mask, products of tiles of C where it has no entries are left out, and results have at
+/// most its entries. `replicas`: layers (GridLayers), of stationary C only; what a layer's copy of a tile sends stands with
+/// its first product. Throws Error{invalid_argument} where the tiles do not fit together.
 MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
-                           std::span<const ProductCount> counts = {});
+                           std::span<const ProductCount> counts = {}, const TileMap* mask = nullptr,
+                           int replicas = 1);
 
 /// Throws Error{invalid_argument} with the sizes unless C = A B can be computed tile by tile.
 void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c);
+/// The same of a mask, whose tiles are C's.
+void require_mask(const TileMap& mask, const TileMap& c);
 /// The directory of A B, on A's grid: sparse (without entries) where both are.
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value);
 

@@ -1,10 +1,85 @@
+#include <algorithm>
+
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/tile_broadcast.hpp"
+#include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
+namespace {
+
+constexpr std::int64_t kAligned = 256;
+std::int64_t padded(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
+
+/// The tiles of A in this rank's row of the grid, or of B in its column, at one stage after the other.
+class Stages {
+ public:
+  /// `down`: this is B. `ranks` in the row or column.
+  Stages(TileMatrix& from, bool down, int first, int step, int ranks)
+      : from_(from), down_(down), ranks_(ranks) {
+    const auto end = down ? from.map().across() : from.map().down();
+    for (std::int64_t n = first; n < end; n += step) lines_.push_back(n);
+    views_.resize(lines_.size());
+    const auto stages = down ? from.map().down() : from.map().across();
+    for (std::int64_t k = 0; k < stages; ++k) {
+      std::int64_t bytes = 0;
+      for (const auto n : lines_) {
+        const auto [i, j] = at(n, k);
+        if (!from.mine(i, j) && from.map().at(i, j).nnz > 0) bytes += padded(from.map().bytes(i, j));
+      }
+      most_ = std::max(most_, bytes);
+    }
+    const auto where = from.transport()->where();
+    if (most_ > 0) memory_ = allocate_bytes(most_, device_place(where));
+  }
+
+  /// Where stage k's tiles are, and will be.
+  std::span<const BroadcastTile> next(std::int64_t k, std::int64_t& fetched) {
+    tiles_.clear();
+    auto* place = static_cast<std::byte*>(memory_.get());
+    for (std::size_t s = 0; s < lines_.size(); ++s) {
+      const auto [i, j] = at(lines_[s], k);
+      views_[s] = {};
+      const auto& tile = from_.map().at(i, j);
+      if (tile.nnz == 0) continue;
+      const auto bytes = from_.map().bytes(i, j);
+      BroadcastTile sent{.bytes = bytes, .root = static_cast<int>(k % ranks_)};
+      if (from_.mine(i, j)) {
+        sent.data = from_.own_tile(i, j);
+      } else {
+        sent.data = place;
+        place += padded(bytes);
+        fetched += bytes;
+      }
+      views_[s] = {sent.data, tile};
+      tiles_.push_back(sent);
+    }
+    return tiles_;
+  }
+
+  const std::vector<std::int64_t>& lines() const { return lines_; }
+  const TileView& view(std::size_t s) const { return views_[s]; }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> at(std::int64_t line, std::int64_t k) const {
+    return down_ ? std::pair(k, line) : std::pair(line, k);
+  }
+
+  TileMatrix& from_;
+  bool down_;
+  int ranks_;
+  std::vector<std::int64_t> lines_;  // rows of A's tiles, columns of B's
+  std::vector<TileView> views_;      // without data: nothing is in it
+  std::vector<BroadcastTile> tiles_;
+  std::int64_t most_ = 0;
+  std::shared_ptr<void> memory_;  // of a stage's tiles that are not here
+};
+
+}  // namespace
 
 TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
   LapClock clock, whole;
   TileTimes times;
+  require(options.replicas == 1, "SUMMA has no copies of C: replicas=1");
   auto how = options;
   how.kept = Stationary::c;
   auto plan = prepare(a, b, how);
@@ -13,43 +88,27 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   const auto grid = am.grid;
   const auto comm = a.comm();
   const int row = comm->rank() / grid.cols, col = comm->rank() % grid.cols;
-  const auto along_row = comm->split(row, col), along_col = comm->split(col, row);
+  TileBroadcasts broadcasts(comm, comm->split(row, col), comm->split(col, row), a.transport()->where());
+  times.broadcasts = broadcasts.by();
+  Stages as(a, false, row, grid.rows, grid.cols), bs(b, true, col, grid.cols, grid.rows);
   TileSums sums(plan, a);
   times.prepare = clock.lap();
 
-  // The tile on all ranks of a row or column of the grid.
-  const auto spread = [&](Comm& ranks, TileMatrix& from, std::int64_t i, std::int64_t j, int root,
-                          std::shared_ptr<void>& memory) -> TileView {
-    const auto& tile = from.map().at(i, j);
-    const auto bytes = from.map().bytes(i, j);
-    if (ranks.rank() == root) {
-      auto* own = from.own_tile(i, j);
-      ranks.broadcast(own, bytes, root);
-      return {own, tile};
-    }
-    memory = allocate_bytes(bytes, {});
-    ranks.broadcast(memory.get(), bytes, root);
-    times.fetched += bytes;
-    return {static_cast<const std::byte*>(memory.get()), tile};
-  };
-
-  const auto m = am.down(), ks = am.across(), n = bm.across();
-  for (std::int64_t k = 0; k < ks; ++k) {
-    std::vector<std::shared_ptr<void>> memory(static_cast<std::size_t>(m + n));
-    std::vector<TileView> as(static_cast<std::size_t>(m)), bs(static_cast<std::size_t>(n));
-    for (std::int64_t i = row; i < m; i += grid.rows)
-      if (const auto s = static_cast<std::size_t>(i); am.at(i, k).nnz > 0)
-        as[s] = spread(*along_row, a, i, k, static_cast<int>(k % grid.cols), memory[s]);
-    for (std::int64_t j = col; j < n; j += grid.cols)
-      if (const auto s = static_cast<std::size_t>(j); bm.at(k, j).nnz > 0)
-        bs[s] = spread(*along_col, b, k, j, static_cast<int>(k % grid.rows),
-                       memory[static_cast<std::size_t>(m) + s]);
+  for (std::int64_t k = 0; k < am.across(); ++k) {
+    const auto along_row = as.next(k, times.fetched), along_col = bs.next(k, times.fetched);
+    broadcasts.run(along_row, along_col);
     times.communication += clock.lap();
-    for (std::int64_t i = row; i < m; i += grid.rows)
-      for (std::int64_t j = col; j < n; j += grid.cols) {
-        const auto &av = as[static_cast<std::size_t>(i)], &bv = bs[static_cast<std::size_t>(j)];
-        if (!av.data || !bv.data) continue;
-        sums.sum(i, j).multiply_add(av, bv);
+    for (std::size_t s = 0; s < as.lines().size(); ++s)
+      for (std::size_t t = 0; t < bs.lines().size(); ++t) {
+        if (!as.view(s).data || !bs.view(t).data) continue;
+        const auto i = as.lines()[s], j = bs.lines()[t];
+        if (options.mask) {
+          const auto mask = options.mask->async_get_tile(i, j);  // own
+          if (mask.tile().nnz == 0) continue;
+          sums.sum(i, j).multiply_add_on({mask.data(), mask.tile()}, as.view(s), bs.view(t));
+        } else {
+          sums.sum(i, j).multiply_add(as.view(s), bs.view(t));
+        }
         ++times.own;
       }
     times.compute += clock.lap();

@@ -1,15 +1,14 @@
 #include "penstock/dist/tile_mail.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/transport_gpu.hpp"
+#include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kHead = 16;  // of a place: tile, products
+constexpr std::int64_t kSlot = 24;  // of a queue: where a piece lies, its tile, its products
 constexpr std::int64_t kFree = 0, kTaken = 1;
 constexpr int kBytesBits = 34, kPlaceBits = 8;  // of a queue's word; the rest is the rank, plus one
 std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -26,11 +25,18 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   words_ = std::int64_t{comm_->size()} * options.pieces;
   tail_ = options.counters * 8;
   queue_ = tail_ + 8;
-  states_ = queue_ + words_ * 8;
+  states_ = queue_ + words_ * kSlot;
   places_ = padded(states_ + options.pieces * 8);
-  place_bytes_ = padded(kHead + options.piece_bytes);
+  place_bytes_ = padded(options.piece_bytes);
   const bool places = options.sends && comm_->size() > 1;
-  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_);
+  if (!places && options.counters == 0) return;
+  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_, places_);
+  require(!on_device(*transport_) || places_ <= kWordBytes, [&] {
+    return "claims of " + std::to_string(options.counters) + " products a rank, and a queue of " +
+           std::to_string(words_) + " pieces, take " + std::to_string(places_) +
+           " bytes: between devices there are " + std::to_string(kWordBytes) +
+           ": cut larger tiles, or do not steal";
+  });
 }
 
 int TileMail::free_place() {
@@ -49,38 +55,38 @@ void TileMail::send(int owner, std::int64_t number, std::int64_t products, TileS
   const auto me = comm_->rank();
   sum.pieces(options_.piece_bytes, [&](std::int64_t bytes, const TileSum::Write& write, bool last) {
     const auto place = free_place();
-    auto* to = transport_->arena() + place_at(place);
-    const std::int64_t head[2] = {number, last ? products : 0};
-    std::memcpy(to, head, kHead);
-    write(to + kHead);
+    write(transport_->arena() + place_at(place));
     transport_->store({me, state_at(place)}, kTaken);
-    const auto turn = transport_->fetch_add({owner, tail_}, 1);
-    const auto word = ((std::int64_t{me} + 1) << (kPlaceBits + kBytesBits)) |
-                      (std::int64_t{place} << kBytesBits) | (kHead + bytes);
-    transport_->store({owner, queue_ + turn % words_ * 8}, word);
+    const auto slot = queue_ + transport_->fetch_add({owner, tail_}, 1) % words_ * kSlot;
+    const auto word =
+        ((std::int64_t{me} + 1) << (kPlaceBits + kBytesBits)) | (std::int64_t{place} << kBytesBits) | bytes;
+    transport_->store({owner, slot + 8}, number);
+    transport_->store({owner, slot + 16}, last ? products : 0);
+    transport_->store({owner, slot}, word);
     sent_ += bytes;
   });
 }
 
 void TileMail::look() {
+  if (!transport_) return;
   const auto me = comm_->rank();
   LapClock clock;
   while (true) {
-    const RemotePtr at{me, queue_ + head_ % words_ * 8};
+    const RemotePtr at{me, queue_ + head_ % words_ * kSlot};
     const auto word = transport_->load(at);
     if (word == 0) return;
+    const auto number = transport_->load({me, at.offset + 8}),
+               products = transport_->load({me, at.offset + 16});
     transport_->store(at, 0);
     ++head_;
     const auto from = static_cast<int>((word >> (kPlaceBits + kBytesBits)) - 1);
     const auto place = static_cast<int>(word >> kBytesBits & ((1 << kPlaceBits) - 1));
     const auto bytes = word & ((std::int64_t{1} << kBytesBits) - 1);
-    if (incoming_.size < bytes) incoming_ = allocate<std::byte>(bytes);
+    if (incoming_.size < bytes) incoming_ = allocate<std::byte>(bytes, device_place(transport_->where()));
     transport_->wait(transport_->get(incoming_.data, {from, place_at(place)}, bytes));
     transport_->store({from, state_at(place)}, kFree);
-    std::int64_t head[2];
-    std::memcpy(head, incoming_.data, kHead);
-    take_(head[0], head[1], incoming_.data + kHead, bytes - kHead);
-    received_ += bytes - kHead;
+    take_(number, products, incoming_.data, bytes);
+    received_ += bytes;
     looking_ += clock.lap();
   }
 }

@@ -9,15 +9,16 @@ namespace penstock {
 /// Partial tiles on their way to who owns the tile: a queue on each rank, into which others write where a piece lies in
 /// their arena (Brock et al., section 3.1.2). The owner claims nothing and is never interrupted: it looks in when it
 /// likes. A sender has a few places for pieces and waits for a free one, looking into its own queue meanwhile, so that no
-/// ring of ranks can wait for itself. A queue has a word for every place there is, and a place is free again only after
-/// its word has been cleared: a word is never overwritten, so no update is lost or doubled, and none finds a queue full.
+/// ring of ranks can wait for itself. A queue has a slot for every place there is, and a place is free again only after
+/// its slot has been cleared: no slot is overwritten, so no update is lost or doubled, and none finds a queue full. What the
+/// host says of pieces are words of slots: pieces themselves may be in the memory of GPUs.
 class TileMail {
  public:
   struct Options {
     std::int64_t piece_bytes = 4 << 20;
     int pieces = 4;
     bool sends = true;          // whether any rank will: else there are no places
-    std::int64_t counters = 0;  // words of the arena for whoever claims work
+    std::int64_t counters = 0;  // words of the arena for whoever claims work; none and no sends: no arena
   };
   /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
   using Take =
@@ -30,6 +31,7 @@ class TileMail {
   void look();
   /// The claim of a counter of a rank: what was there, and one more is there now.
   std::int64_t claim(int rank, std::int64_t counter) { return transport_->fetch_add({rank, counter * 8}, 1); }
+  std::int64_t read(int rank, std::int64_t counter) { return transport_->load({rank, counter * 8}); }
 
   std::int64_t sent() const { return sent_; }          // bytes
   std::int64_t received() const { return received_; }  // bytes

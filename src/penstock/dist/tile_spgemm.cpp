@@ -28,6 +28,16 @@ struct Rows {
   }
 };
 
+template <class V>
+CsrView<One> pattern_of(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices,
+          .count = a.count};
+}
+
 template <class S, class P>
 Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto first = std::min(x.first, y.first), rows = std::max(x.last(), y.last()) - first;
@@ -80,7 +90,13 @@ class SparseSum final : public TileSum {
  public:
   explicit SparseSum(const TileAt& tile) : tile_(tile) {}
 
-  void multiply_add(const TileView& a, const TileView& b) override {
+  void multiply_add(const TileView& a, const TileView& b) override { add(a, b, nullptr); }
+  void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b) override {
+    const auto entries = csr_of<One>(mask.data, mask.tile);
+    add(a, b, &entries);
+  }
+
+  void add(const TileView& a, const TileView& b, const CsrView<One>* mask) {
     const auto left = csr_of<VA>(a.data, a.tile);
     CsrView<T> factor{.rows = left.rows,
                       .cols = left.cols,
@@ -88,7 +104,10 @@ class SparseSum final : public TileSum {
                       .indices = left.indices,
                       .count = left.count};
     if constexpr (std::same_as<VA, T>) factor.values = left.values;
-    push({0, spgemm<S, VB>(factor, csr_of<VB>(b.data, b.tile))});
+    const auto right = csr_of<VB>(b.data, b.tile);
+    // Whether B's rows ascend takes a pass over B: worth it where a product has at least as many entries of A.
+    const bool ascending = !mask && b.tile.nnz <= a.tile.nnz && ascending_rows(pattern_of(right));
+    push({0, spgemm<S, VB>(factor, right, {.mask = mask, .ascending = ascending})});
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
@@ -225,6 +244,10 @@ std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue 
   X("or_and", OrAnd, One, One)
 #undef X
   return nullptr;
+}
+
+void TileSum::multiply_add_on(const TileView&, const TileView&, const TileView&) {
+  throw Error(Errc::not_compiled, "products of these tiles cannot be masked: sparse ones in host memory can");
 }
 
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/tile_sum.hpp"
 #include "penstock/kernel/spmm.hpp"
 
@@ -19,7 +20,7 @@ class DenseSum final : public TileSum {
  public:
   DenseSum(const TileAt& tile, std::byte* place) : tile_(tile) {
     if (!place && tile.nnz > 0) {
-      own_ = allocate<T>(tile.nnz);
+      own_ = reuse<T>(tile.nnz);
       place = reinterpret_cast<std::byte*>(own_.data);
     }
     data_ = reinterpret_cast<T*>(place);

@@ -19,6 +19,8 @@ class TileSum {
  public:
   virtual ~TileSum() = default;
   virtual void multiply_add(const TileView& a, const TileView& b) = 0;
+  /// Only what lies on the entries of a sparse tile of C's shape.
+  virtual void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b);
 
   /// Cuts the sum into pieces of at most `most` bytes (at least 1024), one or more, and lets each be written.
   using Write = std::function<void(std::byte* to)>;

@@ -7,9 +7,13 @@
 
 #include "penstock/core/machine.hpp"
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/tile_gpu.hpp"
 
 namespace penstock {
 namespace {
+
+constexpr double kUnasked =
+    64 << 20;  // bytes that are taken without asking what is available: asking takes 40 us
 
 std::string megabytes(double bytes) {
   char out[32];
@@ -17,37 +21,69 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit.
+/// What is free for C on this rank's GPU, beside tiles on their way here.
+double free_on_gpu(const TileMatrix& a, const TileMatrix& b, int prefetch, std::int64_t sharers) {
+  auto free = static_cast<double>(gpu_info(a.where().gpu).free_bytes) / static_cast<double>(sharers);
+  for (const auto* t : {&a.map(), &b.map()}) {
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < t->down(); ++i)
+      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
+    if (a.comm()->size() > 1) free -= (prefetch + 2.0) * static_cast<double>(largest);
+  }
+  return std::max(free, 0.0);
+}
+double free_on_host(Comm& comm) {
+  const auto free = static_cast<double>(probe_topology().available_bytes);
+  return comm.one_process() ? free / comm.size() : free;
+}
+
+/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free.
 void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    std::int64_t memory) {
-  double entries = 0, products = 0, bytes = 0;
+                    const TileMultiplyOptions& options, const std::function<double()>& is_free) {
+  const auto* mask = options.mask ? &options.mask->map() : nullptr;
+  const auto memory = options.memory;
+  const GridLayers layers(c.grid, options.replicas);
+  double entries = 0, products = 0, bytes = 0, copy = 0;
+  // Entries of C(i, j) from layer `layer`, or from all.
+  const auto expect = [&](std::int64_t i, std::int64_t j, int layer) {
+    ProductCount sum;
+    const auto& t = c.at(i, j);
+    for (std::int64_t k = 0; k < ks; ++k) {
+      if (layer >= 0 && layers.of(k) != layer) continue;
+      const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
+      sum.nnz += count.nnz, sum.products += count.products;
+    }
+    sum.nnz = std::min(sum.nnz, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+    if (mask) sum.nnz = std::min(sum.nnz, static_cast<double>(mask->at(i, j).nnz));
+    return sum;
+  };
+  // Twice: what is merged, and what comes of it.
+  const auto sparse_bytes = [&](const TileAt& t, double n) {
+    return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+  };
   for (std::int64_t i = 0; i < c.down(); ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
-      if (c.owner(i, j) != comm.rank()) continue;
       const auto& t = c.at(i, j);
+      for (int l = 0; l < options.replicas && options.replicas > 1; ++l)
+        if (layers.owner(i, j, l) == comm.rank() && c.owner(i, j) != comm.rank())
+          copy = std::max(
+              copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz) : static_cast<double>(c.bytes(i, j)));
+      if (c.owner(i, j) != comm.rank()) continue;
       if (!c.sparse) {
         bytes += static_cast<double>(c.bytes(i, j));
         continue;
       }
-      double n = 0;
-      for (std::int64_t k = 0; k < ks; ++k) {
-        const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
-        n += count.nnz, products += count.products;
-      }
-      n = std::min(n, static_cast<double>(t.rows) * static_cast<double>(t.cols));
-      entries += n;
-      // Twice: what is merged, and what comes of it.
-      bytes += 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+      const auto sum = expect(i, j, -1);
+      entries += sum.nnz, products += sum.products;
+      bytes += sparse_bytes(t, sum.nnz);
     }
+  bytes += copy;
   double have = static_cast<double>(memory);
-  if (memory < 0) {
-    have = static_cast<double>(probe_topology().available_bytes);
-    if (comm.one_process()) have /= comm.size();
-  }
+  if (memory < 0) have = bytes * comm.size() <= kUnasked ? bytes : is_free();
   struct Need {
-    double lacks, bytes, have, entries, products;
+    double lacks, bytes, have, entries, products, copy;
   };
-  const Need mine{bytes - have, bytes, have, entries, products};
+  const Need mine{bytes - have, bytes, have, entries, products, copy};
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
   const auto worst =
@@ -58,6 +94,9 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   if (c.sparse)
     what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
             std::to_string(std::llround(worst->products)) + " products, while they are merged)";
+  if (worst->copy > 0)
+    what += ", " + megabytes(worst->copy) +
+            " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
   throw Error(Errc::out_of_memory,
               what + ", and has " + megabytes(worst->have) +
                   ": use more ranks, multiply by some columns of B at a time, or raise memory=");
@@ -75,22 +114,37 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   require(a.comm().get() == b.comm().get() || a.comm()->size() == b.comm()->size(),
           "A and B are on different ranks");
   TilePlan out;
-  out.local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  require_same_devices(a, b);
+  out.local = a.on_device() ? local_product_on(a.where(), options.semiring, a.map().value, b.map().value,
+                                               b.map().sparse)
+                            : local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
   out.c = product_map(a.map(), b.map(), out.local->result());
   require_fitting(a.map(), b.map(), out.c);
+  const TileMap* mask = options.mask ? &options.mask->map() : nullptr;
+  if (mask) {
+    require_mask(*mask, out.c);
+    require_same_devices(a, *options.mask);
+    if (a.on_device())
+      throw Error(Errc::not_compiled,
+                  "products of tiles on a device cannot be masked: cut the tiles without device=");
+  }
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(*a.comm(), out.c, counts, a.map().across(), options.memory);
-  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts);
+  const auto is_free = [&, sharers = ranks_on_gpu(a)] {
+    return a.where().is_gpu() ? free_on_gpu(a, b, options.prefetch, sharers) : free_on_host(*a.comm());
+  };
+  require_memory(*a.comm(), out.c, counts, a.map().across(), options, is_free);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
   return out;
 }
 
 TileSums::TileSums(const TilePlan& plan, const TileMatrix& a)
     : plan_(&plan), comm_(a.comm()), make_(a.make_transport()) {
   if (plan.c.sparse) return;
-  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, [&](auto i, auto j, std::byte* blob) {
+  const auto start = [&](auto i, auto j, std::byte* blob) {
     sums_[plan.c.number(i, j)] = plan.local->start(plan.c.at(i, j), blob);
-  });
+  };
+  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, start, TileMatrix::Filled::arena);
 }
 
 TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
@@ -104,18 +158,20 @@ TileMatrix TileSums::finish(double& accumulation, double& waiting) {
   auto map = plan_->c;
   for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
   accumulation += clock.lap();
-  comm_->barrier();
-  waiting += clock.lap();
   if (dense_) {
     dense_->transport()->barrier();
+    waiting += clock.lap();
     return std::move(*dense_);
   }
-  TileMatrix c(comm_, map, make_, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+  comm_->barrier();
+  waiting += clock.lap();
+  const auto take = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
     const auto at = sums_.find(map.number(i, j));
     if (at == sums_.end()) return;
     at->second->take(blob);
     sums_.erase(at);
-  });
+  };
+  TileMatrix c(comm_, map, make_, take, TileMatrix::Filled::arena);
   accumulation += clock.lap();
   return c;
 }

@@ -6,13 +6,27 @@
 #include <cstring>
 #include <numeric>
 
+#include "penstock/core/device.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/dist/bounded_wait.hpp"
+#include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kAligned = 64;
 std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+/// Of a sparse tile, what must be 0 before anybody writes it: all row offsets where there are no entries.
+std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.rows + 1) * 8 : 8; }
+
+constexpr std::int64_t kCopied = 256 << 10;  // bytes that a thread copies at a time
+void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
+  parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
+    std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
+                static_cast<std::size_t>(last - first));
+  });
+}
 
 std::string short_text(double x) {
   char text[32];
@@ -117,24 +131,31 @@ template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob) {
   const auto n = from.nnz();
   auto* indptr = reinterpret_cast<Offset*>(blob);
-  for (std::int64_t r = 0; r <= from.rows; ++r) indptr[r] = from.indptr[r] - from.indptr[0];
-  const auto first = from.indptr[0] - from.first_nnz;
+  const auto begin = from.indptr[0], first = begin - from.first_nnz;
+  parallel_ranges(from.rows + 1, kCopied / 8, [&](std::int64_t r, std::int64_t last) {
+    for (; r < last; ++r) indptr[r] = from.indptr[r] - begin;
+  });
   auto* at = blob + (from.rows + 1) * 8;
-  if (n > 0) std::memcpy(at, from.indices + first, static_cast<std::size_t>(n) * 4);
+  copy_all(at, from.indices + first, n * 4);
   if constexpr (!is_pattern<V>)
-    if (n > 0)
-      std::memcpy(at + padded(n * 4, 8), from.values + first, static_cast<std::size_t>(n) * sizeof(V));
+    copy_all(at + padded(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
 }
 
 MakeTransport transport_of_kind(std::string kind) {
-  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes) {
-    return make_transport(kind, std::move(comm), bytes);
+  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+    return make_transport(kind, std::move(comm), bytes, zeroed);
   };
 }
 
+bool on_device(const Transport& transport) {
+  return transport.where().is_gpu() || transport.name() == "peer";
+}
+
 TileHere::Landing::~Landing() {
+  constexpr std::size_t kKept = 4;
   try {
     transport->wait(ticket);
+    if (pool && pool->free.size() < kKept) pool->free.push_back(std::move(memory));
   } catch (...) {  // what failed has been told to whoever waited for the tile
   }
 }
@@ -145,17 +166,18 @@ const std::byte* TileHere::data() const {
   return static_cast<const std::byte*>(landing_->memory.get());
 }
 
-TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill)
+TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
+                       Filled filled)
     : comm_(std::move(comm)), map_(std::move(map)), make_(std::move(make)) {
   require(map_.grid.ranks() == comm_->size(), [&] {
     return "tiles: the grid of " + std::to_string(map_.grid.rows) + " x " + std::to_string(map_.grid.cols) +
            " is of " + std::to_string(map_.grid.ranks()) + " ranks, but there are " +
            std::to_string(comm_->size());
   });
-  lay_out(fill);
+  lay_out(fill, filled);
 }
 
-void TileMatrix::lay_out(const Fill& fill) {
+void TileMatrix::lay_out(const Fill& fill, Filled filled) {
   const auto me = comm_->rank(), ranks = comm_->size();
   const auto down = map_.down(), across = map_.across();
   if (map_.sparse) {
@@ -183,12 +205,41 @@ void TileMatrix::lay_out(const Fill& fill) {
       map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
       end += padded(map_.bytes(i, j), kAligned);
     }
-  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()));
-  held_.clear();
+  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
+  held_.clear(), held_on_host_.clear();
+  pool_ = nullptr;
+  std::int64_t largest = 0;
+  const OwnedStream stream(where());
   for (std::int64_t i = 0; i < down; ++i)
-    for (std::int64_t j = 0; j < across; ++j)
-      if (mine(i, j) && map_.bytes(i, j) > 0) fill(i, j, own_tile(i, j));
+    for (std::int64_t j = 0; j < across; ++j) {
+      const auto bytes = map_.bytes(i, j);
+      largest = std::max(largest, bytes);
+      if (!mine(i, j) || bytes == 0) continue;
+      if (on_device() && filled == Filled::host) {
+        const auto written = draft(i, j);
+        fill(i, j, written.data);
+        publish(i, j, written);
+      } else {
+        if (map_.sparse) fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), stream);
+        synchronize(stream);
+        fill(i, j, own_tile(i, j));
+      }
+    }
+  if (on_device())
+    pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, {}});
   transport_->barrier();
+}
+
+TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
+  if (!on_device()) return {own_tile(i, j), {}};
+  auto copy = allocate<std::byte>(map_.bytes(i, j));
+  if (map_.sparse) std::memset(copy.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
+  return {copy.data, copy};
+}
+
+void TileMatrix::publish(std::int64_t i, std::int64_t j, const Draft& draft) {
+  const RemotePtr to{comm_->rank(), map_.at(i, j).offset};
+  if (on_device()) transport_->wait(transport_->put(draft.data, to, map_.bytes(i, j)));
 }
 
 void TileMatrix::require_tile(std::int64_t i, std::int64_t j) const {
@@ -207,35 +258,51 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
   return transport_->arena() + map_.at(i, j).offset;
 }
 
-std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, std::int64_t bytes) {
+std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, std::int64_t bytes,
+                                                     bool to_host) {
   auto landing = std::make_shared<TileHere::Landing>();
-  landing->memory = allocate_bytes(bytes, {});
+  if (to_host || !pool_) {
+    landing->memory = allocate_bytes(bytes, {});
+  } else {
+    auto& free = pool_->free;
+    if (free.empty()) {
+      landing->memory = allocate_bytes(pool_->each, pool_->place);
+    } else {
+      landing->memory = std::move(free.back());
+      free.pop_back();
+    }
+    landing->pool = pool_;
+  }
   landing->transport = transport_;
   landing->ticket = transport_->get(landing->memory.get(), {map_.owner(i, j), map_.at(i, j).offset}, bytes);
   return landing;
 }
 
-TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
+TileHere TileMatrix::get(std::int64_t i, std::int64_t j, bool to_host) {
   require_tile(i, j);
   TileHere here;
   here.tile_ = map_.at(i, j);
   const auto bytes = map_.bytes(i, j);
   if (bytes == 0) return here;
-  if (mine(i, j)) {
+  if (mine(i, j) && !to_host) {
     here.own_ = own_tile(i, j);
     return here;
   }
-  auto& held = held_[map_.number(i, j)];
+  auto& held = (to_host ? held_on_host_ : held_)[map_.number(i, j)];
   here.landing_ = held.lock();
   if (here.landing_) return here;
-  here.landing_ = start(i, j, bytes);
+  here.landing_ = start(i, j, bytes, to_host);
   here.fetched_ = bytes;
   held = here.landing_;
   return here;
 }
 
-TileHere TileMatrix::get_tile(std::int64_t i, std::int64_t j) {
-  auto here = async_get_tile(i, j);
+TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) { return get(i, j, false); }
+
+TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) { return get(i, j, on_device()); }
+
+TileHere TileMatrix::get_on_host(std::int64_t i, std::int64_t j) {
+  auto here = async_get_on_host(i, j);
   here.data();
   return here;
 }
@@ -250,14 +317,14 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
     return here;
   }
   here.fetched_ = (here.tile_.rows + 1) * 8;
-  here.landing_ = start(i, j, here.fetched_);
+  here.landing_ = start(i, j, here.fetched_, false);
   return here;
 }
 
 void TileMatrix::replace_tile(std::int64_t i, std::int64_t j, const std::byte* data) {
   require_tile(i, j);
   require(!map_.sparse, "replace_tile is for dense tiles: renew_tiles gives sparse ones other entries");
-  held_.erase(map_.number(i, j));
+  held_.erase(map_.number(i, j)), held_on_host_.erase(map_.number(i, j));
   if (map_.bytes(i, j) == 0) return;
   transport_->wait(transport_->put(data, {map_.owner(i, j), map_.at(i, j).offset}, map_.bytes(i, j)));
 }
@@ -270,11 +337,17 @@ void TileMatrix::renew_tiles(const std::map<std::int64_t, Offset>& entries, cons
             [&, n = n] { return "renew_tiles: tile number " + std::to_string(n) + " is not this rank's"; });
     map_.tiles[static_cast<std::size_t>(n)].nnz = nnz;
   }
-  lay_out([&](std::int64_t i, std::int64_t j, std::byte* blob) {
-    if (entries.contains(map_.number(i, j))) return fill(i, j, blob);
-    std::memcpy(blob, before.transport_->arena() + before.map_.at(i, j).offset,
-                static_cast<std::size_t>(map_.bytes(i, j)));
-  });
+  const OwnedStream stream(where());
+  const auto renew = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    if (entries.contains(map_.number(i, j))) {
+      const auto written = draft(i, j);
+      fill(i, j, written.data);
+      return publish(i, j, written);
+    }
+    copy_async(blob, before.transport_->arena() + before.map_.at(i, j).offset, map_.bytes(i, j), stream);
+    synchronize(stream);
+  };
+  lay_out(renew, Filled::arena);
 }
 
 #define X(V)                                                      \

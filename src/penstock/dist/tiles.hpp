@@ -91,10 +91,18 @@ class TileHere {
 
  private:
   friend class TileMatrix;
+  /// Where gets of a device's tiles land, again and again: its memory is dear to ask for, and freeing it waits for all that
+  /// the device does. Every piece has room for the largest tile.
+  struct Pool {
+    Place place;
+    std::int64_t each = 0;
+    std::vector<std::shared_ptr<void>> free;
+  };
   /// Where a get lands; outlives it.
   struct Landing {
     std::shared_ptr<Transport> transport;
     std::shared_ptr<void> memory;
+    std::shared_ptr<Pool> pool;  // where the memory goes back; null: it is freed
     Transport::Ticket ticket = 0;
     ~Landing();
   };
@@ -104,32 +112,56 @@ class TileHere {
   std::shared_ptr<Landing> landing_;
 };
 
-using MakeTransport = std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes)>;
+/// `zeroed`: as make_transport().
+using MakeTransport =
+    std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes, std::int64_t zeroed)>;
 MakeTransport transport_of_kind(std::string kind);
+/// Arenas on a device (dist/transport_gpu.hpp): this rank's GPU, or the CPU as one.
+MakeTransport transport_of_kind(std::string kind, Where where);
+/// Whether a transport's arenas are a device's: a GPU's, or those of the CPU in its place, which is how the code for devices
+/// is tested without one.
+bool on_device(const Transport& transport);
 
 /// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
 /// and renewing them is collective.
 class TileMatrix {
  public:
-  /// Writes the blob of an own tile; the directory has its size.
+  /// Writes the blob of an own tile; the directory has its size. `blob` is host memory, which is brought up where tiles are
+  /// a device's; with Filled::arena the tile's place in the arena itself.
   using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
-  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. Arenas
-  /// begin with zeros. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot have its arena.
-  TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill);
+  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. A sparse
+  /// tile without entries is written already. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot
+  /// have its arena.
+  enum class Filled { host, arena };
+  TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
+             Filled filled = Filled::host);
 
   const TileMap& map() const { return map_; }
   const std::shared_ptr<Comm>& comm() const { return comm_; }
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   const MakeTransport& make_transport() const { return make_; }
   bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
+  bool on_device() const { return penstock::on_device(*transport_); }
+  Where where() const { return transport_->where(); }  // whose memory its tiles are
 
   /// Starts to fetch; TileHere::data() waits. A tile that is still held here since an earlier call is not fetched again.
+  /// It is where the tiles are: on the device, if they are on one.
   TileHere async_get_tile(std::int64_t i, std::int64_t j);
-  TileHere get_tile(std::int64_t i, std::int64_t j);
-  /// Row offsets alone, of a sparse tile.
+  /// The same in host memory.
+  TileHere async_get_on_host(std::int64_t i, std::int64_t j);
+  TileHere get_on_host(std::int64_t i, std::int64_t j);
+  /// Row offsets alone, of a sparse tile, where the tiles are.
   TileHere async_get_offsets(std::int64_t i, std::int64_t j);
-  /// The bytes of an own tile, to be written between barriers.
+  /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
+  /// An own tile while the host writes all of it: the tile itself, or, where it is a device's, memory of its size that
+  /// begins with the row offset 0 and that publish() brings there.
+  struct Draft {
+    std::byte* data = nullptr;
+    Array<std::byte> copy;
+  };
+  Draft draft(std::int64_t i, std::int64_t j);
+  void publish(std::int64_t i, std::int64_t j, const Draft& draft);
   /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
   /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
@@ -138,16 +170,18 @@ class TileMatrix {
 
  private:
   void require_tile(std::int64_t i, std::int64_t j) const;
-  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, std::int64_t bytes);
+  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, std::int64_t bytes, bool to_host);
+  TileHere get(std::int64_t i, std::int64_t j, bool to_host);
 
   std::shared_ptr<Comm> comm_;
   TileMap map_;
   MakeTransport make_;
   std::shared_ptr<Transport> transport_;
-  void lay_out(const Fill& fill);  // shares the entries of own tiles, makes the arena
+  void lay_out(const Fill& fill, Filled filled);  // shares the entries of own tiles, makes the arena
 
-  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>>
-      held_;  // fetched tiles that someone may still hold
+  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
+      held_on_host_;  // fetched tiles that someone may still hold
+  std::shared_ptr<TileHere::Pool> pool_;
 };
 
 /// Cuts the tiles of this rank out of a matrix that every rank has (or maps).

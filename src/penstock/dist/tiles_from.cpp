@@ -60,15 +60,18 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
       walk(whole, map, i, [&](std::int64_t j, std::int64_t, Offset) {
         if (mine(i, j)) ++map.tiles[static_cast<std::size_t>(map.number(i, j))].nnz;
       });
-  TileMatrix out(std::move(comm), map, std::move(make), [](auto, auto, auto*) {});
+  TileMatrix out(
+      std::move(comm), map, std::move(make), [](auto, auto, auto*) {}, TileMatrix::Filled::arena);
   for (std::int64_t i = 0; i < map.down(); ++i) {
     if (!row_is_mine(i)) continue;
     std::vector<std::pair<std::int64_t, Blob<V>>> blobs;
+    std::vector<std::pair<std::int64_t, TileMatrix::Draft>> drafts;
     std::vector<std::int64_t> slot(static_cast<std::size_t>(map.across()), -1);
     for (std::int64_t j = 0; j < map.across(); ++j)
       if (mine(i, j)) {
         slot[static_cast<std::size_t>(j)] = std::ssize(blobs);
-        blobs.push_back({0, Blob<V>(out.own_tile(i, j), out.map().at(i, j))});
+        drafts.push_back({j, out.draft(i, j)});
+        blobs.push_back({0, Blob<V>(drafts.back().second.data, out.map().at(i, j))});
       }
     const auto rows = std::min(map.tile_rows, map.rows - i * map.tile_rows);
     std::int64_t done = 0;  // rows whose end is written
@@ -86,6 +89,7 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
       ++n;
     });
     close(rows);
+    for (const auto& [j, written] : drafts) out.publish(i, j, written);
   }
   out.transport()->barrier();
   return out;
@@ -220,7 +224,7 @@ Csr<V> whole_of(TileMatrix& tiles) {
   indptr.data[0] = 0;
   for (std::int64_t i = 0; i < map.down(); ++i) {
     std::vector<TileHere> row;
-    for (std::int64_t j = 0; j < map.across(); ++j) row.push_back(tiles.async_get_tile(i, j));
+    for (std::int64_t j = 0; j < map.across(); ++j) row.push_back(tiles.async_get_on_host(i, j));
     std::vector<CsrView<V>> views;
     for (const auto& t : row) views.push_back(csr_of<V>(t.data(), t.tile()));
     for (std::int64_t r = 0; r < std::min(map.tile_rows, map.rows - i * map.tile_rows); ++r) {
@@ -243,7 +247,7 @@ void whole_of_dense(TileMatrix& tiles, std::byte* out) {
   const auto size = bytes_of(map.value), step = map.cols * size;
   for (std::int64_t i = 0; i < map.down(); ++i)
     for (std::int64_t j = 0; j < map.across(); ++j) {
-      const auto tile = tiles.get_tile(i, j);
+      const auto tile = tiles.get_on_host(i, j);
       auto* to = out + i * map.tile_rows * step + j * map.tile_cols * size;
       for (std::int64_t r = 0; r < tile.tile().rows; ++r)
         std::memcpy(to + r * step, tile.data() + r * tile.tile().cols * size,

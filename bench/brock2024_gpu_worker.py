@@ -1,0 +1,162 @@
+"""What each rank of the part `gpus` of bench/brock2024.py does: a product by every algorithm, in turns, on its GPU;
+each rank checks one of its tiles of every C."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from brock2024_gpu_suite import Dense
+from brock2024_worker import COUNTED, PARTS
+from penstock.dist._tile_choice import count_maps
+from penstock.dist._tile_counts import ProductCounts, csr_bytes
+
+import penstock as ps
+
+_ALLOWED = 1e-4  # of a sum of float32
+_SAMPLE = 1 << 16  # rows of a dense tile that are looked at
+Span = tuple[int, int]
+
+
+@dataclass
+class Problem:
+    """What is multiplied, and what its products are checked with."""
+
+    a: Any
+    b: Dense | None  # None: A times itself
+    down: np.ndarray | None = None  # A b.down
+    wide: Any = None  # A in float64, of a sparse B, and its absolute values
+    size: Any = None
+
+    def __post_init__(self) -> None:
+        if self.b is not None:
+            self.down = _wide(self.a) @ self.b.down
+            return
+        self.wide = a = _wide(self.a)
+        self.size = ps.csr_array((np.abs(a.data), a.indices, a.indptr), shape=a.shape)
+
+
+@dataclass
+class Work:
+    """What all ranks share."""
+
+    problem: Problem
+    devices: Any
+    algorithms: list[str]
+    turns: int
+    seconds: float  # of all turns, at most; each algorithm has one at least
+
+
+def _wide(a: Any) -> Any:
+    return a if a.dtype == np.float64 else a.astype(np.float64)
+
+
+def dense_error(p: Problem, tile: np.ndarray, rows: Span, cols: Span) -> float:
+    """In multiples of what is allowed. All factors are positive."""
+    at = np.unique(np.linspace(0, len(tile) - 1, min(len(tile), _SAMPLE)).astype(np.int64))
+    expected = p.down[rows[0] : rows[1]][at, None] * p.b.across[None, cols[0] : cols[1]]
+    off = np.abs(tile[at] - expected)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(off == 0, 0.0, off / expected)
+    return float(np.max(share, initial=0.0) / _ALLOWED)
+
+
+def sparse_error(p: Problem, tile: Any, rows: Span, cols: Span) -> float:
+    """By products with a vector of signs, of the tile and of all of A."""
+    x = np.where(np.arange(cols[1] - cols[0]) % 3, 1.0, -1.0)
+    padded = np.zeros(p.a.shape[1])
+    padded[cols[0] : cols[1]] = x
+    expected, bound = (m @ (m @ v) for m, v in ((p.wide, padded), (p.size, np.abs(padded))))
+    here = slice(*rows)
+    off = np.abs(tile @ x.astype(tile.dtype) - expected[here])
+    return float(np.max(off / (bound[here] + 1e-30), initial=0.0) / _ALLOWED)
+
+
+def _spans(c: Any, i: int, j: int) -> tuple[Span, Span]:
+    (rows, cols), (high, wide) = c.shape, c.tile_shape
+    return (i * high, min(rows, (i + 1) * high)), (j * wide, min(cols, (j + 1) * wide))
+
+
+def _error(p: Problem, comm: Any, c: Any, number: int) -> float:
+    """Of one of this rank's tiles, another for each `number`; the worst of all ranks."""
+    down, across = c.tiles
+    mine = [(i, j) for i in range(down) for j in range(across) if c.owner(i, j) == comm.rank]
+    worst = 0.0
+    if mine:
+        at = mine[number % len(mine)]
+        check = sparse_error if p.b is None else dense_error
+        worst = check(p, c.get_tile(*at), *_spans(c, *at))
+    found = np.array([worst if np.isfinite(worst) else 1e9])
+    comm.all_reduce(found, "max")
+    return float(found[0])
+
+
+def counted(a: Any, b: Any, c: Any) -> ProductCounts:
+    """From the tiles themselves; of SpGEMM with the plan's counted flops and the real entries of C."""
+    counts = count_maps(a._core.map, b._core.map)
+    if not b.sparse:
+        return counts
+    p, flops = c.plan().products, np.zeros(counts.tiles)
+    flops[p["i"], p["k"], p["j"]] = p["flops"]
+    word = a.dtype.itemsize
+    high = np.diff(np.append(np.arange(0, a.shape[0], a.tile_shape[0]), a.shape[0]))
+    local = (4 + word) * flops + 3 * np.minimum(counts.part, (4 + word) * flops / 2)
+    return replace(counts, flops=flops, local=local, c=csr_bytes(c.tile_nnz, high, word),
+                   compression=float(flops.sum() / 2 / max(c.nnz, 1)))  # fmt: skip
+
+
+def run(comm: Any, work: Work) -> dict[str, Any] | None:
+    """On rank 0: `results`, algorithm -> seconds of each turn and where they went; `counts`; `tiles`."""
+    begin = time.perf_counter()
+    a, b = work.problem.a, work.problem.b
+    left = ps.dist.tiles(a, comm, device=work.devices)
+    right = left if b is None else ps.dist.tiles(b.whole, comm, device=work.devices)
+    made = time.perf_counter() - begin
+    seconds: dict[str, list[float]] = {name: [] for name in work.algorithms}
+    parts: dict[str, list[list[float]]] = {name: [] for name in work.algorithms}
+    found: dict[str, Any] = {name: {} for name in work.algorithms}
+    counts, turn, begin = None, 0, time.perf_counter()
+    while comm.share(
+        turn <= work.turns and (turn < 2 or time.perf_counter() - begin < work.seconds), 0
+    ):
+        for number, name in enumerate(work.algorithms):
+            stays, _, stealing = name.partition("+")
+            comm.barrier()
+            start = time.perf_counter()
+            c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
+            comm.barrier()
+            spent = time.perf_counter() - start
+            if turn:
+                seconds[name].append(spent)
+                parts[name].append([float(c.times[p]) for p in (*PARTS, *COUNTED)])
+            else:  # warms up, and is checked
+                counts = counts or counted(left, right, c)
+                found[name]["error"] = _error(work.problem, comm, c, number)
+                if "broadcasts" in c.times:
+                    found[name]["broadcasts"] = c.times["broadcasts"]
+            del c
+        turn += 1
+    for name in work.algorithms:
+        every = comm.gather(np.median(np.array(parts[name]), axis=0), 0)
+        if comm.rank == 0:
+            mean, total = np.mean(every, axis=0).tolist(), np.sum(every, axis=0).tolist()
+            found[name] |= {"seconds": seconds[name], **dict(zip(PARTS, mean[: len(PARTS)], strict=True)),
+                            **dict(zip(COUNTED, total[len(PARTS) :], strict=True))}  # fmt: skip
+    if comm.rank:
+        return None
+    about = {"grid": list(left.grid), "tiles": [*left.tiles, right.tiles[1]], "transport": left.transport,
+             "making_seconds": made}  # fmt: skip
+    return {"results": found, "counts": counts, "about": about}
+
+
+def gets(comm: Any, devices: Any, sizes: list[int], seconds: float) -> list[list[float]] | None:
+    """[bytes, seconds] of gets by rank 0 out of rank 1's arena."""
+    from penstock import _core
+
+    gpu = -1 if devices == "cpu" else devices[comm.rank]
+    transport = _core.make_device_transport(comm, max(sizes), "peer", gpu)
+    times = _core.get_times(transport, 0, 1, sizes, seconds / len(sizes))
+    transport.barrier()
+    return [list(p) for p in zip(sizes, times, strict=True)] if comm.rank == 0 else None

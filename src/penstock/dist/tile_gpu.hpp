@@ -1,0 +1,29 @@
+#pragma once
+#include <memory>
+#include <string_view>
+
+#include "penstock/dist/tile_sum.hpp"
+
+// Products of tiles that lie in the memory of a GPU: blobs, sums and pieces are all there. A call returns when its work on the
+// GPU is done, so that clocks of the host are true; copies of other tiles go on meanwhile on the transport's stream.
+namespace penstock {
+
+/// Dense B: plus_times of float32 or float64, A of the same type or a pattern; null: there is none. The CPU is a device, too.
+std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
+                                             Where where);
+/// Sparse B: the same where B, too, may be a pattern, and or_and of two patterns; null: there is none.
+std::unique_ptr<LocalProduct> local_spgemm_gpu(std::string_view semiring, TileValue a, TileValue b,
+                                               Where where);
+
+/// local_spmm_gpu or local_spgemm_gpu. Throws Error{not_compiled} for what there is not.
+std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view semiring, TileValue a,
+                                               TileValue b, bool b_sparse);
+
+/// Throws Error{invalid_argument} on all ranks unless A and B are on one device, on each rank its own, or both in host
+/// memory. Collective.
+void require_same_devices(const TileMatrix& a, const TileMatrix& b);
+
+/// How many ranks of this process have their tiles on this rank's GPU; 1 where they are on no GPU. Collective.
+std::int64_t ranks_on_gpu(const TileMatrix& tiles);
+
+}  // namespace penstock

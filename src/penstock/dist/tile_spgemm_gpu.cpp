@@ -1,0 +1,226 @@
+// C(i, j) += A(i, k) B(k, j) on a device, all sparse. As on the CPU (tile_spgemm.cpp) each product and each piece is a
+// matrix of its own, and one is added to another of about its own size only. All of it is in the pool of one stream.
+#include <algorithm>
+#include <vector>
+
+#include "penstock/dist/tile_gpu.hpp"
+#include "penstock/kernel/spgemm_gpu.hpp"
+#include "penstock/kernel/sweep.hpp"
+
+namespace penstock {
+namespace {
+
+/// Of a piece: first row, rows, entries; from here on a blob, which so begins as the arena's do.
+constexpr std::int64_t kHead = 64;
+
+/// A tile's entries as factors of S, whose ones need no values.
+template <Semiring S, class V>
+CsrView<typename S::value_type> factor(const TileView& tile) {
+  const auto view = csr_of<V>(tile.data, tile.tile);
+  CsrView<typename S::value_type> out{.rows = view.rows,
+                                      .cols = view.cols,
+                                      .indptr = view.indptr,
+                                      .indices = view.indices,
+                                      .count = view.count};
+  if constexpr (std::same_as<V, typename S::value_type>) out.values = view.values;
+  return out;
+}
+
+template <Semiring S, class VA, class VB>
+class SparseSumGpu final : public TileSum {
+  using P = ProductValue<S>;
+  struct Rows {
+    Csr<P> entries;
+    std::int64_t first = 0;
+    std::int64_t size() const { return entries.nnz() + entries.rows; }
+    CsrRows<P> view() const { return {entries.view(), first}; }
+  };
+
+ public:
+  SparseSumGpu(const TileAt& tile, std::shared_ptr<OwnedStream> stream)
+      : tile_(tile), stream_(std::move(stream)) {}
+  ~SparseSumGpu() override { drain(here()); }
+  SparseSumGpu(const SparseSumGpu&) = delete;
+  SparseSumGpu& operator=(const SparseSumGpu&) = delete;
+
+  void multiply_add(const TileView& a, const TileView& b) override {
+    push({spgemm_on<S>(factor<S, VA>(a), factor<S, VB>(b), here(), {.pooled = true}), 0});
+  }
+
+  void pieces(std::int64_t most, const Piece& piece) override {
+    collapse();
+    const auto& sum = sums_.front().entries;
+    const auto nnz = sum.nnz(), rows = sum.rows;
+    if (nnz == 0)
+      return piece(
+          kHead, [&](std::byte* to) { write_head(to, 0, 0, 0); }, true);
+    if (bytes_of(rows, nnz) <= most) {
+      const auto write = [&](std::byte* to) {
+        write_entries(to, rows, 0, nnz);
+        copy_async(to + kHead, sum.indptr.data, sum.indptr.bytes(), here());
+        write_head(to, 0, rows, nnz);
+      };
+      return piece(bytes_of(rows, nnz), write, true);
+    }
+    const auto indptr = allocate<Offset>(rows + 1);
+    copy_async(indptr.data, sum.indptr.data, indptr.bytes(), here());
+    synchronize(here());
+    cut(indptr.data, most, piece);
+  }
+
+  void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    std::int64_t head[3];
+    copy_async(head, piece, sizeof head, here());
+    synchronize(here());
+    if (head[2] == 0) return;
+    const auto memory = allocate_scratch(bytes - kHead, here());
+    const auto* blob = static_cast<const std::byte*>(memory.get());
+    copy_async(memory.get(), piece + kHead, bytes - kHead, here());
+    synchronize(here());  // the piece's memory is the caller's
+    const auto view = csr_of<P>(blob, {.rows = head[1], .cols = tile_.cols, .nnz = head[2]});
+    const auto place = device_place(here().where);
+    Csr<P> entries{head[1],
+                   tile_.cols,
+                   {view.indptr, head[1] + 1, place, memory},
+                   {view.indices, head[2], place, memory},
+                   {}};
+    if constexpr (!is_pattern<P>) entries.values = {view.values, head[2], place, memory};
+    push({std::move(entries), head[0]});
+  }
+
+  Offset finish() override {
+    collapse();
+    return sums_.front().entries.nnz();
+  }
+
+  void take(std::byte* blob) override {
+    collapse();
+    if (sums_.front().entries.rows != tile_.rows) {  // a sum of pieces only, which are not of all rows
+      push(no_entries(tile_.rows));
+      collapse();
+    }
+    const auto& sum = sums_.front().entries;
+    const auto to = csr_of<P>(blob, {.rows = tile_.rows, .cols = tile_.cols, .nnz = sum.nnz()});
+    copy_async(blob, sum.indptr.data, sum.indptr.bytes(), here());
+    copy_async(const_cast<Index*>(to.indices), sum.indices.data, sum.indices.bytes(), here());
+    if constexpr (!is_pattern<P>)
+      copy_async(const_cast<P*>(to.values), sum.values.data, sum.values.bytes(), here());
+    synchronize(here());
+    sums_.clear();
+  }
+
+ private:
+  Stream here() const { return *stream_; }
+  static std::int64_t bytes_of(std::int64_t rows, Offset n) {
+    return kHead + blob_bytes(true, tile_value<P>(), rows, 0, n);
+  }
+
+  void push(Rows sum) {
+    sums_.push_back(std::move(sum));
+    while (sums_.size() > 1 && sums_[sums_.size() - 2].size() < 2 * sums_.back().size()) merge_last();
+  }
+  void merge_last() {
+    const auto last = std::move(sums_.back());
+    sums_.pop_back();
+    auto& before = sums_.back();
+    const auto first = std::min(before.first, last.first);
+    before = {add_on<S>(before.view(), last.view(), here(), {.pooled = true}), first};
+  }
+  void collapse() {
+    while (sums_.size() > 1) merge_last();
+    if (sums_.empty()) sums_.push_back(no_entries(0));
+  }
+  Rows no_entries(std::int64_t rows) const {
+    const auto bytes = (rows + 1) * static_cast<std::int64_t>(sizeof(Offset));
+    const auto memory = allocate_scratch(bytes, here());
+    fill_async(memory.get(), 0, bytes, here());
+    return {{rows,
+             tile_.cols,
+             {static_cast<const Offset*>(memory.get()), rows + 1, device_place(here().where), memory},
+             {},
+             {}},
+            0};
+  }
+
+  /// Pieces of at most `most` bytes: as many rows as fit, or a part of a long one. `indptr`: the sum's, on the host.
+  void cut(const Offset* indptr, std::int64_t most, const Piece& piece) {
+    const auto nnz = sums_.front().entries.nnz(), rows = sums_.front().entries.rows;
+    std::int64_t row = 0;
+    for (Offset e = 0; e < nnz;) {
+      while (indptr[row + 1] <= e) ++row;
+      std::int64_t count = 0;
+      Offset n = 0;
+      for (; row + count < rows; ++count) {
+        const auto more = indptr[row + count + 1] - std::max(e, indptr[row + count]);
+        if (bytes_of(count + 1, n + more) > most) break;
+        n += more;
+      }
+      if (count == 0) {
+        count = 1;
+        n = (most - kHead - 16 - 8) / (4 + value_bytes<P>);
+      }
+      const auto write = [&](std::byte* to) {
+        std::vector<Offset> own(static_cast<std::size_t>(count) + 1);
+        for (std::int64_t r = 0; r <= count; ++r)
+          own[static_cast<std::size_t>(r)] = std::clamp(indptr[row + r], e, e + n) - e;
+        write_entries(to, count, e, n);
+        copy_async(to + kHead, own.data(), (count + 1) * 8, here());
+        write_head(to, row, count, n);
+      };
+      piece(bytes_of(count, n), write, e + n == nnz);
+      e += n;
+    }
+  }
+
+  /// Waits: what it copies ends with the call, and the piece is sent next.
+  void write_head(std::byte* to, std::int64_t row, std::int64_t count, Offset n) const {
+    const std::int64_t head[3] = {sums_.front().first + row, count, n};
+    copy_async(to, head, sizeof head, here());
+    synchronize(here());
+  }
+  void write_entries(std::byte* to, std::int64_t count, Offset e, Offset n) const {
+    const auto& sum = sums_.front().entries;
+    const auto at = csr_of<P>(to + kHead, {.rows = count, .cols = tile_.cols, .nnz = n});
+    copy_async(const_cast<Index*>(at.indices), sum.indices.data + e, n * 4, here());
+    if constexpr (!is_pattern<P>)
+      copy_async(const_cast<P*>(at.values), sum.values.data + e, n * value_bytes<P>, here());
+  }
+
+  TileAt tile_;
+  std::shared_ptr<OwnedStream> stream_;  // before the sums, whose memory is in its pool
+  std::vector<Rows> sums_;               // each at least twice as large as the next
+};
+
+template <Semiring S, class VA, class VB>
+class SpgemmGpu final : public LocalProduct {
+ public:
+  explicit SpgemmGpu(Where where) : stream_(std::make_shared<OwnedStream>(where)) {}
+  TileValue result() const override { return tile_value<ProductValue<S>>(); }
+  std::unique_ptr<TileSum> start(const TileAt& tile, std::byte*) const override {
+    return std::make_unique<SparseSumGpu<S, VA, VB>>(tile, stream_);
+  }
+
+ private:
+  std::shared_ptr<OwnedStream> stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<LocalProduct> local_spgemm_gpu(std::string_view semiring, TileValue a, TileValue b,
+                                               Where where) {
+#define X(NAME, S, VA, VB)                                                \
+  if (semiring == NAME && a == tile_value<VA>() && b == tile_value<VB>()) \
+    return std::make_unique<SpgemmGpu<S, VA, VB>>(where);
+  X("plus_times", PlusTimes<double>, One, One)
+  X("plus_times", PlusTimes<double>, double, double)
+  X("plus_times", PlusTimes<double>, One, double)
+  X("plus_times", PlusTimes<double>, double, One)
+  X("plus_times", PlusTimes<float>, float, float)
+  X("plus_times", PlusTimes<float>, One, float)
+  X("plus_times", PlusTimes<float>, float, One)
+  X("or_and", OrAnd, One, One)
+#undef X
+  return nullptr;
+}
+
+}  // namespace penstock

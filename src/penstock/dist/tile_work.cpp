@@ -1,0 +1,133 @@
+#include "penstock/dist/tile_work.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "penstock/core/machine.hpp"
+
+namespace penstock {
+namespace {
+
+// Of a rank that has not computed or fetched anything yet. What it has measured replaces them.
+constexpr double kFlops = 1e9, kBytes = 4e9;  // a second
+constexpr double kPasses = 3;  // over a sum that is sent: written to its place, fetched by its owner, added
+
+}  // namespace
+
+TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
+                   TileMail& mail, Steal how, std::uint64_t seed)
+    : plan_(plan),
+      a_(a),
+      b_(b),
+      c_(c),
+      mail_(mail),
+      how_(a.comm()->size() > 1 ? how : Steal::none),
+      me_(a.comm()->rank()),
+      loads_(static_cast<std::size_t>(plan.ranks)) {
+  for (const auto& p : plan.products) ++loads_[static_cast<std::size_t>(p.owner)];
+  if (how_ == Steal::random) {
+    for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g)
+      (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
+    std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
+    std::shuffle(any_.begin(), any_.end(), random);
+    return;
+  }
+  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan.ranks));
+  for (std::int64_t n = 0; n < std::ssize(plan.products); ++n) {
+    const auto& p = product(n);
+    if (p.owner == me_) own_.push_back(n);
+    else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+      near[static_cast<std::size_t>(p.owner)].push_back(n);
+  }
+  for (int step = 1; step < plan.ranks;
+       ++step) {  // of victims with equally much left, ranks try different ones
+    const auto r = (me_ + step) % plan.ranks;
+    if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
+      victims_.push_back({r, std::move(found)});
+  }
+}
+
+std::int64_t TileWork::next(const TileTimes& so_far) {
+  if (const auto n = next_own(); n != kNone) return n;
+  if (how_ == Steal::none || cpus_are_busy()) return kNone;
+  return how_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
+}
+
+std::int64_t TileWork::begun(std::int64_t n) {
+  mail_.claim(product(n).owner, 0);
+  return n;
+}
+
+std::int64_t TileWork::left(int rank) { return loads_[static_cast<std::size_t>(rank)] - mail_.read(rank, 0); }
+
+std::int64_t TileWork::next_own() {
+  for (; at_ < own_.size(); ++at_) {
+    const auto n = own_[at_];
+    if (how_ == Steal::random) {
+      const auto turn = group(n) + claim(product(group(n)));
+      if (turn < group(n + 1)) return begun(turn);
+      continue;
+    }
+    if (how_ == Steal::locality && claim(product(n)) != 0) continue;
+    ++at_;
+    return how_ == Steal::none ? n : begun(n);
+  }
+  return kNone;
+}
+
+bool TileWork::cpus_are_busy() {
+  const auto& comm = *a_.comm();
+  static const int cpus = probe_topology().cpus;
+  if (!comm.one_process() || comm.size() <= cpus) return false;
+  int busy = 0;
+  for (int r = 0; r < comm.size() && busy < cpus; ++r) busy += left(r) > 0;
+  return busy >= cpus;
+}
+
+/// Its owner comes to it after `left - 1` others of about its size: by then it must be here.
+bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t) const {
+  if (left < 2) return false;
+  const auto flops = t.compute > 0 && t.flops > 0 ? t.flops / t.compute : kFlops;
+  const auto bytes =
+      t.communication > 0 && t.fetched > 0 ? static_cast<double>(t.fetched) / t.communication : kBytes;
+  double moved = 0;
+  if (!a_.mine(p.i, p.k)) moved += static_cast<double>(a_.map().bytes(p.i, p.k));
+  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(b_.map().bytes(p.k, p.j));
+  if (c_.owner(p.i, p.j) != me_) {
+    const auto& at = c_.at(p.i, p.j);
+    // Sparse: a result has at most an entry for each product.
+    const auto entries = c_.sparse ? static_cast<Offset>(p.flops / 2) : at.nnz;
+    moved += kPasses * static_cast<double>(blob_bytes(c_.sparse, c_.value, at.rows, at.cols, entries));
+  }
+  return static_cast<double>(left - 1) * p.flops / flops > moved / bytes;
+}
+
+std::int64_t TileWork::rob_near(const TileTimes& so_far) {
+  while (true) {
+    Victim* best = nullptr;
+    std::int64_t most = 0;
+    for (auto& v : victims_) {
+      if (v.near.empty()) continue;
+      const auto l = left(v.rank);
+      if (l < 2) v.near.clear();  // it only becomes less
+      else if (l > most) best = &v, most = l;
+    }
+    if (!best) return kNone;
+    const auto n = best->near.back();
+    best->near.pop_back();
+    if (worth(product(n), most, so_far) && claim(product(n)) == 0) return begun(n);
+  }
+}
+
+std::int64_t TileWork::rob_any(const TileTimes& so_far) {
+  for (; !any_.empty(); any_.pop_back()) {
+    const auto g = any_.back();
+    const auto& last = product(group(g + 1) - 1);
+    if (!worth(last, left(last.owner), so_far)) continue;
+    const auto turn = group(g) + claim(product(group(g)));
+    if (turn < group(g + 1)) return begun(turn);
+  }
+  return kNone;
+}
+
+}  // namespace penstock

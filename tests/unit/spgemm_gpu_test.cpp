@@ -1,0 +1,331 @@
+// What SpGEMM on a GPU does to a row, run by threads of the CPU in place of a warp or a block; its classes of rows; sums.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "penstock/kernel/spgemm_add.hpp"
+#include "penstock/kernel/spgemm_gpu_kernels.hpp"
+#include "penstock/kernel/spgemm_group.hpp"
+#include "support.hpp"
+
+namespace penstock {
+namespace {
+
+namespace group = spgemm_group;
+using S = PlusTimes<double>;
+
+/// A Group of threads that meet at a barrier.
+struct Threads {
+  explicit Threads(int n) : meet(n), sums(static_cast<std::size_t>(n)) {}
+  std::barrier<> meet;
+  std::vector<int> sums;
+};
+struct ThreadGroup {
+  Threads* all;
+  int number;
+  int rank() const { return number; }
+  int size() const { return static_cast<int>(all->sums.size()); }
+  void sync() const { all->meet.arrive_and_wait(); }
+  int scan(int mine, int* total) const {
+    all->sums[static_cast<std::size_t>(number)] = mine;
+    sync();
+    int before = 0;
+    *total = 0;
+    for (int r = 0; r < size(); ++r) {
+      if (r < number) before += all->sums[static_cast<std::size_t>(r)];
+      *total += all->sums[static_cast<std::size_t>(r)];
+    }
+    sync();
+    return before;
+  }
+  int sum(int mine) const {
+    int total = 0;
+    scan(mine, &total);
+    return total;
+  }
+  template <class T>
+  T load(const T* p) const {
+    return std::atomic_ref<T>(*const_cast<T*>(p)).load(std::memory_order_relaxed);
+  }
+  int atomic_add(int* p, int n) const { return std::atomic_ref<int>(*p).fetch_add(n); }
+  Index compare_swap(Index* p, Index expected, Index wanted) const {
+    std::atomic_ref<Index>(*p).compare_exchange_strong(expected, wanted);
+    return expected;
+  }
+  void atomic_or(group::Word* p, group::Word bits) const { std::atomic_ref<group::Word>(*p).fetch_or(bits); }
+  template <class, class T>
+  void add(T* p, T v) const {
+    std::atomic_ref<T> to(*p);
+    for (T old = to.load(); !to.compare_exchange_weak(old, old + v);) continue;
+  }
+  int ones(group::Word w) const { return __builtin_popcountll(w); }
+  int lowest(group::Word w) const { return __builtin_ctzll(w); }
+};
+
+/// Integer values, so that sums have the same bits in any order; rows out of order, with duplicates.
+Csr<double> random_matrix(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
+  std::vector<Offset> indptr{0};
+  for (const int n : lengths) indptr.push_back(indptr.back() + n);
+  return test::matrix_of<double>(cols, indptr, seed);
+}
+
+constexpr int kSlots = 11;  // 2048
+constexpr std::int64_t kColumns = 701;
+
+class SpgemmRows : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    std::mt19937 draw(3);
+    std::vector<int> la{0, 1, 2, 3, 40, 300, 5, 5, 7}, lb(59);
+    for (auto& n : lb) n = static_cast<int>(draw() % 12);
+    lb[0] = lb[1] = 0, lb[7] = 900, lb[8] = 400;  // longer than what a few lanes take
+    a = random_matrix(59, la, 1), b = random_matrix(kColumns, lb, 2);
+    expected = spgemm<S, double>(a.view(), b.view());
+  }
+  /// f(group, row) on GetParam() threads; what they share outlives them.
+  template <class F>
+  void on_threads(const F& f) {
+    Threads all(GetParam());
+    std::vector<std::thread> threads;
+    for (int t = 0; t < GetParam(); ++t)
+      threads.emplace_back([&, t] {
+        const ThreadGroup g{&all, t};
+        for (std::int64_t r = 0; r < a.rows; ++r) f(g, r);
+      });
+    for (auto& t : threads) t.join();
+  }
+  Offset products(std::int64_t r) const {
+    Offset n = 0;
+    for (auto e = a.indptr.data[r]; e < a.indptr.data[r + 1]; ++e)
+      n += b.indptr.data[a.indices.data[e] + 1] - b.indptr.data[a.indices.data[e]];
+    return n;
+  }
+  void check(const std::vector<Index>& columns, const std::vector<double>& values) const {
+    for (std::size_t e = 0; e < columns.size(); ++e) {
+      EXPECT_EQ(columns[e], expected.indices.data[e]) << "entry " << e;
+      EXPECT_EQ(values[e], expected.values.data[e]) << "entry " << e;
+    }
+  }
+  Csr<double> a, b, expected;
+};
+
+TEST_P(SpgemmRows, BitmapInWindows) {
+  const group::Factors<double> f{a.view(), b.view()};
+  for (const std::int64_t window : {64, 192, 704}) {
+    std::vector<group::Word> words(static_cast<std::size_t>(window / 64));
+    std::vector<std::uint32_t> before(words.size());
+    std::vector<Index> columns(static_cast<std::size_t>(expected.nnz()), -7);
+    std::vector<double> values(columns.size(), -7);
+    std::vector<Offset> counts(static_cast<std::size_t>(a.rows));
+    group::LongRows longs;
+    on_threads([&](const ThreadGroup& g, std::int64_t r) {
+      const group::Bitmap map{words.data(), before.data(), window};
+      const auto n = group::count_bitmap(g, f, f.begin(r), f.begin(r + 1), longs, map);
+      if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
+      const auto at = expected.indptr.data[r];
+      group::write_bitmap<S>(g, f, f.begin(r), f.begin(r + 1), longs, map, columns.data() + at,
+                             values.data() + at);
+    });
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      EXPECT_EQ(counts[static_cast<std::size_t>(r)], expected.indptr.data[r + 1] - expected.indptr.data[r]);
+    check(columns, values);
+  }
+}
+
+TEST_P(SpgemmRows, HashTable) {
+  const group::Factors<double> f{a.view(), b.view()};
+  std::vector<Index> keys(1 << kSlots), columns(static_cast<std::size_t>(expected.nnz()), -7);
+  std::vector<double> sums(keys.size()), values(columns.size(), -7);
+  std::vector<group::Key> order(keys.size() / 2);
+  std::vector<Offset> counts(static_cast<std::size_t>(a.rows));
+  group::LongRows longs;
+  on_threads([&](const ThreadGroup& g, std::int64_t r) {
+    if (f.begin(r) == f.begin(r + 1)) return;
+    const group::Table table{keys.data(), kSlots};
+    const auto n = group::count_hash(g, f, f.begin(r), f.begin(r + 1), longs, table);
+    if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
+    g.sync();
+    const auto at = expected.indptr.data[r];
+    group::write_hash<S>(g, f, f.begin(r), f.begin(r + 1), longs, table, sums.data(), order.data(),
+                         columns.data() + at, values.data() + at);
+    g.sync();
+  });
+  for (std::int64_t r = 0; r < a.rows; ++r)
+    EXPECT_EQ(counts[static_cast<std::size_t>(r)], expected.indptr.data[r + 1] - expected.indptr.data[r]);
+  check(columns, values);
+}
+INSTANTIATE_TEST_SUITE_P(Groups, SpgemmRows, ::testing::Values(32, 64));
+
+TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
+  std::vector<int> la{0, 1, 64, 3, 9, 40, 100}, lb(97);
+  for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = r % 3 == 0 ? static_cast<int>(r % 7) : 0;
+  const auto a = random_matrix(97, la, 5), b = random_matrix(23, lb, 6);
+  const auto expected = spgemm<S, double>(a.view(), b.view());
+  const group::Factors<double> f{a.view(), b.view()};
+  group::TinySpace<double> space;
+  std::vector<Index> columns(static_cast<std::size_t>(expected.nnz()), -7);
+  std::vector<double> values(columns.size(), -7);
+  std::vector<int> counts(la.size());
+  Threads all(32);
+  int done = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 32; ++t)
+    threads.emplace_back([&, t] {
+      const ThreadGroup g{&all, t};
+      for (std::int64_t r = 0; r < a.rows; ++r) {
+        Offset products = 0;
+        for (auto e = f.begin(r); e < f.begin(r + 1); ++e) products += f.b_size(a.indices.data[e]);
+        if (products > group::kTiny) continue;
+        const int n = group::count_tiny(g, f, f.begin(r), f.begin(r + 1), space);
+        if (t == 0) counts[static_cast<std::size_t>(r)] = n, ++done;
+        g.sync();
+        const auto at = expected.indptr.data[r];
+        group::write_tiny<S>(g, f, f.begin(r), f.begin(r + 1), space, columns.data() + at,
+                             values.data() + at);
+        g.sync();
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_GE(done, 5);
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    const auto at = expected.indptr.data[r], n = expected.indptr.data[r + 1] - at;
+    if (columns[static_cast<std::size_t>(at)] == -7 && n > 0) continue;  // too many products
+    EXPECT_EQ(counts[static_cast<std::size_t>(r)], n) << "row " << r;
+    for (auto e = at; e < at + n; ++e) {
+      EXPECT_EQ(columns[static_cast<std::size_t>(e)], expected.indices.data[e]) << "row " << r;
+      EXPECT_EQ(values[static_cast<std::size_t>(e)], expected.values.data[e]) << "row " << r;
+    }
+  }
+}
+
+TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
+  EXPECT_EQ(gpu::bin_of(1), 0);
+  EXPECT_EQ(gpu::bin_of(64), 6);
+  EXPECT_EQ(gpu::bin_of(65), 7);
+  EXPECT_EQ(gpu::bin_of(Offset(1) << 40), gpu::kBins - 1);
+  using enum SpgemmGpuMethod;
+  for (const auto method : {automatic, hash, bitmap})
+    for (const bool writing : {false, true})
+      for (const std::int64_t cols : {1, 5000, 70'000, 5'000'000}) {
+        const auto window = gpu::bitmap_window(cols, 1 << 20, 0);
+        for (int b = 0; b < gpu::kBins; ++b) {
+          gpu::RowBins bins;
+          bins.rows[static_cast<std::size_t>(b)] = 3;
+          const auto classes = gpu::row_classes(bins, method, writing, cols, window);
+          ASSERT_EQ(classes.size(), 1u);
+          EXPECT_EQ(classes[0].count, 3);
+          if (classes[0].method == gpu::RowMethod::tiny) {
+            EXPECT_LE(b, 6);
+          }
+          if (classes[0].method == gpu::RowMethod::hash) {
+            EXPECT_GE(classes[0].log_slots, b + 1) << "at most half of the slots are taken";
+            EXPECT_LE(group::hash_bytes<double>(classes[0].log_slots), 200'000 * (writing ? 1 : 2));
+          }
+        }
+        gpu::RowBins all;
+        all.rows.fill(2);
+        std::int64_t next = 0;
+        for (const auto& c : gpu::row_classes(all, method, writing, cols, window)) {
+          EXPECT_EQ(c.begin, next);
+          next += c.count;
+        }
+        EXPECT_EQ(next, 2 * gpu::kBins);
+      }
+}
+
+TEST(SpgemmGpu, WindowsAreEquallyWide) {
+  EXPECT_EQ(gpu::bitmap_window(0, 1000, 0), 64);
+  EXPECT_EQ(gpu::bitmap_window(100, 1000, 0), 128);
+  EXPECT_EQ(gpu::bitmap_window(961, 1000, 0), 512);  // 960 at most
+  EXPECT_EQ(gpu::bitmap_window(5000, 1000, 65), 128);
+  EXPECT_EQ(gpu::bitmap_window(5000, 1000, 5000), 960);
+}
+
+TEST(SpgemmGpu, FewEntriesOfManyProductsAreNotTiny) {
+  const Offset products[] = {10, 64, 65, 500}, indptr[] = {0, 3, 7, 8, 300};
+  const gpu::RowSizes counting{products}, writing{products, indptr};
+  EXPECT_EQ(gpu::size_of(counting, 2), 65);
+  EXPECT_EQ(gpu::size_of(writing, 0), 10);
+  EXPECT_EQ(gpu::size_of(writing, 1), 64);
+  EXPECT_EQ(gpu::size_of(writing, 2), 65);
+  EXPECT_EQ(gpu::size_of(writing, 3), 292);
+}
+
+/// Rows that ascend strictly.
+Csr<double> ascending(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
+  const auto a = random_matrix(cols, lengths, seed);
+  const auto eye = random_matrix(cols, std::vector<int>(static_cast<std::size_t>(cols), 1), seed + 1);
+  for (std::int64_t c = 0; c < cols; ++c) const_cast<Index*>(eye.indices.data)[c] = static_cast<Index>(c);
+  return spgemm<S, double>(a.view(), eye.view());
+}
+
+TEST(SpgemmGpu, SumsOfRows) {
+  std::mt19937 draw(7);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> lx(draw() % 40), ly(draw() % 40);
+    for (auto* l : {&lx, &ly})
+      for (auto& n : *l) n = draw() % 3 == 0 ? 0 : static_cast<int>(draw() % 60);
+    const auto x = ascending(50, lx, 10 + static_cast<unsigned>(round)),
+               y = ascending(50, ly, 90 + static_cast<unsigned>(round));
+    const std::int64_t fx = draw() % 50, fy = draw() % 50;
+    const auto sum = add_on<S>({x.view(), fx}, {y.view(), fy}, Stream{});
+    const auto first = std::min(fx, fy);
+    ASSERT_EQ(sum.rows, std::max(fx + x.rows, fy + y.rows) - first);
+    ASSERT_EQ(sum.indptr.data[0], 0);
+    ASSERT_EQ(sum.indptr.data[sum.rows], sum.nnz());
+    for (std::int64_t r = 0; r < sum.rows; ++r) {
+      std::vector<double> row(50), seen(50);
+      const auto add = [&](const Csr<double>& m, std::int64_t from) {
+        const auto q = first + r - from;
+        if (q < 0 || q >= m.rows) return;
+        for (auto e = m.indptr.data[q]; e < m.indptr.data[q + 1]; ++e) {
+          row[static_cast<std::size_t>(m.indices.data[e])] += m.values.data[e];
+          seen[static_cast<std::size_t>(m.indices.data[e])] = 1;
+        }
+      };
+      add(x, fx), add(y, fy);
+      auto e = sum.indptr.data[r];
+      for (std::size_t c = 0; c < 50; ++c)
+        if (seen[c] != 0) {
+          ASSERT_LT(e, sum.indptr.data[r + 1]);
+          EXPECT_EQ(sum.indices.data[e], static_cast<Index>(c));
+          EXPECT_EQ(sum.values.data[e++], row[c]);
+        }
+      EXPECT_EQ(e, sum.indptr.data[r + 1]) << "round " << round << ", row " << r;
+    }
+  }
+}
+
+TEST(SpgemmGpu, RefusesWithTheNumbers) {
+  const auto x = ascending(50, {20, 20}, 1);
+  try {
+    add_on<S>({x.view(), 0}, {x.view(), 0}, Stream{}, {.memory = 10});
+    FAIL() << "10 bytes were enough";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::out_of_memory);
+    EXPECT_NE(std::string(e.what()).find(std::to_string(12 * x.nnz()) + " bytes"), std::string::npos)
+        << e.what();
+  }
+  EXPECT_THROW(spgemm_on<S>(x.view(), x.view(), Stream{}), Error);  // 50 columns, 2 rows
+}
+
+TEST(SpgemmGpu, CountsProductsOnTheCpuToo) {
+  const auto a = random_matrix(30, {0, 4, 200}, 1), b = random_matrix(20, std::vector<int>(30, 3), 2);
+  const CsrView<One> pa{
+      .rows = 3, .cols = 30, .indptr = a.indptr.data, .indices = a.indices.data, .count = 204},
+      pb{.rows = 30, .cols = 20, .indptr = b.indptr.data, .indices = b.indices.data, .count = 90};
+  Offset per_row[3];
+  const auto counts = spgemm_products(pa, pb, per_row, Stream{});
+  EXPECT_EQ(counts.products, 612);
+  EXPECT_EQ(counts.bound, 32);
+  EXPECT_EQ(per_row[0], 0);
+  EXPECT_EQ(per_row[2], 600);
+}
+
+}  // namespace
+}  // namespace penstock
