@@ -467,7 +467,7 @@ def test_several_gpus(
                 "device": 0 if count == 1 else list(range(count)),
                 "placement": "pinned",
             }
-    order = [how["device"] for how in gpu.asked[3:9]]  # after the first call of each
+    order = [how["device"] for how in gpu.asked[6:12]]  # after the first two calls of each
     assert order == [0, [0, 1], [0, 1, 2, 3]] * 2, "turns"
     assert "Several GPUs, edges in pinned memory" in said
 
