@@ -61,6 +61,24 @@ void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args.
   launch_layers(kernel, blocks, 1, stream, args...);
 }
 
+/// As launch(), of a kernel that begins with follow(): its blocks come while the last ones of the kernel before it leave,
+/// which saves 1 to 2 us of a product that takes 10.
+template <class... Params, class... Args>
+void launch_following(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(kThreads);
+  config.stream = static_cast<cudaStream_t>(stream.handle);
+  config.attrs = &early, config.numAttrs = 1;
+  cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+}
+
+/// Waits until all that the stream had before this kernel is done and seen; before that it may touch no memory.
+__device__ inline void follow() { cudaGridDependencySynchronize(); }
+
 inline constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }
 
 }  // namespace penstock::gpu

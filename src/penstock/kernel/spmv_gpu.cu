@@ -28,13 +28,14 @@ constexpr int kSerialTiles = 16;  // up to so many cells of a row are added by o
 /// How much one block takes, T being what it keeps in shared memory. That memory comes out of the first-level
 /// cache, where every gather from x under way holds a line: on an H200 (4e6 rows of 21 scattered columns, float64)
 /// 8 blocks a multiprocessor took 0.877 ms with 8 items a thread (60 KB of cache left) and 0.766 ms with 7 (92 KB).
-/// Fewer are slower on stencils (6: 0.486 ms, 7: 0.474), and float32, with half the shared memory, is best at 8.
-template <class T>
+/// Fewer are slower on stencils (6: 0.486 ms, 7: 0.474). float32, with half the shared memory, is best at 8, and at 12
+/// where tiles are whole rows (a stencil of 256^3: 0.344 ms, and 0.327 with 12; 0.340 with 12 loads in flight, not 6).
+template <class T, bool whole_rows>
 struct TileShape {
-  static constexpr int kItems = sizeof(T) > 4 ? 7 : 8;     // of a thread
-  static constexpr int kBatch = kItems == 8 ? 4 : kItems;  // loads in flight per thread and array
-  static constexpr int kSpan = kItems * kThreads;          // what a block reads, from a line's start
-  static constexpr int kTile = kSpan - kLine;              // merged items of a tile
+  static constexpr int kItems = sizeof(T) > 4 ? 7 : whole_rows ? 12 : 8;  // of a thread
+  static constexpr int kBatch = sizeof(T) > 4 ? 7 : kItems / 2;  // loads in flight per thread and array
+  static constexpr int kSpan = kItems * kThreads;                // what a block reads, from a line's start
+  static constexpr int kTile = kSpan - kLine;                    // merged items of a tile
 };
 
 /// The longest row. A maximum does not depend on the order in which it is taken.
@@ -61,10 +62,12 @@ __global__ void __launch_bounds__(kThreads)
                    const std::int64_t* __restrict__ first_rows, std::int64_t rows_per_tile,
                    typename S::value_type* __restrict__ heads, typename S::value_type* __restrict__ tails) {
   using T = typename S::value_type;
-  constexpr int kBatch = TileShape<T>::kBatch, kSpan = TileShape<T>::kSpan, kTile = TileShape<T>::kTile;
+  using Shape = TileShape<T, whole_rows>;
+  constexpr int kBatch = Shape::kBatch, kSpan = Shape::kSpan, kTile = Shape::kTile;
   __shared__ T products[kTile];
   __shared__ std::uint16_t
       ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
+  follow();
   const std::int64_t tile = blockIdx.x;
   std::int64_t row0;
   Offset k0;        // the tile's first nonzero, as indptr counts
@@ -168,7 +171,8 @@ __global__ void __launch_bounds__(kThreads)
               const std::int64_t* __restrict__ first_rows, const typename S::value_type* __restrict__ heads,
               const typename S::value_type* __restrict__ tails, std::int64_t tiles) {
   using T = typename S::value_type;
-  constexpr int kTile = TileShape<T>::kTile;
+  constexpr int kTile = TileShape<T, false>::kTile;
+  follow();
   const auto tile = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   std::int64_t row = 0, from = 0, parts = 0;  // tails[from .. from + parts) precede this tile's head
   if (tile < tiles) {
@@ -195,8 +199,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <bool whole_rows>
 constexpr std::int64_t tile_items(std::int64_t entry_bytes) {
-  return entry_bytes > 4 ? TileShape<double>::kTile : TileShape<float>::kTile;
+  return entry_bytes > 4 ? TileShape<double, whole_rows>::kTile : TileShape<float, whole_rows>::kTile;
 }
 
 /// Where a product's tiles begin and the parts of its cut rows go.
@@ -213,12 +218,13 @@ void run(const CsrView<W>& a, const typename D::value_type* x, typename D::value
   require(t.count <= 0x7fffffff, "spmv on a GPU: " + std::to_string(a.rows + a.count) +
                                      " rows and nonzeros are too many for one launch: use Streamed");
   if (t.rows_per_tile > 0)
-    return launch(multiply_tiles<D, W, true>, t.count, stream, a, x, y, scale, nullptr, t.rows_per_tile,
-                  nullptr, nullptr);
-  launch(multiply_tiles<D, W, false>, t.count, stream, a, x, y, scale, t.first_rows, 0, t.heads, t.tails);
+    return launch_following(multiply_tiles<D, W, true>, t.count, stream, a, x, y, scale, nullptr,
+                            t.rows_per_tile, nullptr, nullptr);
+  launch_following(multiply_tiles<D, W, false>, t.count, stream, a, x, y, scale, t.first_rows, 0, t.heads,
+                   t.tails);
   if (t.count > 1)
-    launch(join_rows<D>, blocks_for(t.count), stream, a.indptr, y, scale, t.first_rows, t.heads, t.tails,
-           t.count);
+    launch_following(join_rows<D>, blocks_for(t.count), stream, a.indptr, y, scale, t.first_rows, t.heads,
+                     t.tails, t.count);
 }
 
 template <class V>
@@ -242,7 +248,7 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   if (a.rows == 0) return;
   require(a.count >= 0,
           "spmv on a GPU: the view does not state its count of nonzeros, and the host cannot read it");
-  constexpr int kTile = TileShape<T>::kTile;
+  constexpr int kTile = TileShape<T, false>::kTile;
   const auto tiles = (a.rows + a.count + kTile - 1) / kTile;
   const UseDevice use(stream.where);
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
@@ -290,12 +296,12 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
   copy_async(&longest, found.data, sizeof longest, stream);
   synchronize(stream);
   plan.longest = static_cast<Offset>(longest);
-  const auto tile = tile_items(entry_bytes);
-  plan.rows_per_tile = rows_of_tile(a.rows, a.count, plan.longest, tile);
+  plan.rows_per_tile = rows_of_tile(a.rows, a.count, plan.longest, tile_items<true>(entry_bytes));
   if (plan.rows_per_tile > 0) {
     plan.tiles = (a.rows + plan.rows_per_tile - 1) / plan.rows_per_tile;
     return plan;
   }
+  const auto tile = tile_items<false>(entry_bytes);
   plan.tiles = (a.rows + a.count + tile - 1) / tile;
   const auto first_rows = allocate<std::int64_t>(plan.tiles + 1, here);
   plan.first_rows = first_rows;
