@@ -257,6 +257,24 @@ def test_sum_with_nothing():
     assert c.nnz == 0 and c.shape == (5, 9)
 
 
+def test_matrices_on_a_gpu_stay_there():
+    import penstock as ps
+
+    a, b = (
+        ps.csr_array((m.values, m.indices, m.indptr), shape=(m.rows, m.cols))
+        for m in case("tiny_rows")
+    )
+    c = a.to(ps.device(0)) @ b.to(ps.device(0))
+    assert c.place == "device"
+    on_cpu = a @ b
+    np.testing.assert_array_equal(c.to(ps.host).indices, on_cpu.indices)
+    np.testing.assert_array_equal(c.to(ps.host).data, on_cpu.data)
+    with pytest.raises(_core.PlacementError, match="host"):
+        a.to(ps.device(0)) @ b
+    with pytest.raises(_core.PlacementError, match="host"):
+        ps.spgemm(a.to(ps.device(0)), b.to(ps.device(0)), mask=on_cpu)
+
+
 def test_timing():
     a, b = case("power_law")
     seconds = _core.time_spgemm_gpu(a.on_device(), b.on_device(), repeats=2)
