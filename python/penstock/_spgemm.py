@@ -99,8 +99,20 @@ class _Factors:
     def entry_bytes(self) -> int:
         return 4 + (0 if self.dtype == np.bool_ else self.dtype.itemsize)
 
+    @property
+    def gpu(self) -> int | None:
+        """The GPU that holds both A and B and can multiply them."""
+        if self.a.place != "device" or self.b.place != "device" or self.mask is not None:
+            return None
+        gpu = _core.ordinal(self.a._core)
+        return gpu if gpu == _core.ordinal(self.b._core) else None
+
     def rows(self, first: int, last: int, memory: int, accumulator: str) -> csr_array:
         whole = (first, last) == (0, self.shape[0])
+        gpu = self.gpu
+        if gpu is not None and whole and accumulator == "auto":
+            factors = (self.a._core, self.b._core, self.semiring, str(self.dtype), gpu)
+            return csr_array._wrap(_core.spgemm_gpu(*factors, memory=memory))
         a = self.a if whole else self.a[first:last]
         mask = self.mask if whole or self.mask is None else self.mask[first:last]
         core = _core.spgemm(
@@ -155,6 +167,10 @@ def spgemm(
     csr_array of shape (m, n), columns strictly ascending in every row. An entry stands where any products meet, also
     where their sum is 0 (SciPy drops these). Sums run in the order of A's rows: the same bits for any number of
     threads.
+
+    A and B on one GPU (`A.to(ps.device(0))`) are multiplied there, and C stays: plus_times of float32, float64 and
+    patterns, and or_and, without mask, out and accumulator. Its entries are counted first. In rows of more than 64
+    products sums run in any order: last bits may differ from one run to the next.
 
     Raises MemoryError before the work where C would not fit, with the estimated size; see `spgemm_estimate`,
     `spgemm_blocks` and `out`. Peak memory is C and some MB a thread: rows are computed once, without a symbolic pass,

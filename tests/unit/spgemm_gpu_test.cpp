@@ -48,16 +48,14 @@ struct ThreadGroup {
     scan(mine, &total);
     return total;
   }
-  template <class T>
-  T load(const T* p) const {
-    return std::atomic_ref<T>(*const_cast<T*>(p)).load(std::memory_order_relaxed);
-  }
   int atomic_add(int* p, int n) const { return std::atomic_ref<int>(*p).fetch_add(n); }
   Index compare_swap(Index* p, Index expected, Index wanted) const {
     std::atomic_ref<Index>(*p).compare_exchange_strong(expected, wanted);
     return expected;
   }
-  void atomic_or(group::Word* p, group::Word bits) const { std::atomic_ref<group::Word>(*p).fetch_or(bits); }
+  void set_bit(group::Word* p, int bit) const {
+    std::atomic_ref<group::Word>(*p).fetch_or(group::Word(1) << bit);
+  }
   template <class, class T>
   void add(T* p, T v) const {
     std::atomic_ref<T> to(*p);

@@ -22,6 +22,7 @@ void generate_gpu(nb::module_&);
 void text(nb::module_&);
 void multiply(nb::module_&);
 void spgemm(nb::module_&);
+void spgemm_gpu(nb::module_&);
 void multiply_columns(nb::module_&);
 void place(nb::module_&);
 void graph_counts(nb::module_&);

@@ -13,21 +13,6 @@ namespace {
 
 using Dense = nb::ndarray<nb::ro, nb::numpy, nb::c_contig, nb::device::cpu>;
 
-/// Opens cuSPARSE from where the system looks, else from where pip put it.
-void open_library() {
-  if (cusparse::is_loaded()) return;
-  std::string failure;
-  try {
-    return cusparse::load();
-  } catch (const Error& e) {
-    if (e.code() != Errc::not_accessible) throw;
-    failure = e.what();
-  }
-  const nb::object path = nb::module_::import_("penstock._cusparse").attr("find")();
-  if (path.is_none()) throw Error(Errc::not_accessible, failure);
-  cusparse::load(nb::cast<std::string>(path));
-}
-
 [[noreturn]] void refuse_types(const std::string& semiring) {
   throw Error(Errc::invalid_argument,
               semiring != "plus_times"
@@ -141,7 +126,7 @@ bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int
 }
 
 nb::tuple time_cusparse_gpu(const Matrix& a, const Dense& x, const std::string& algorithm, int repeats, int gpu) {
-  open_library();
+  open_cusparse();
   nb::tuple result;
   if (try_time<float>(a, x, algorithm, repeats, gpu, result) ||
       try_time<double>(a, x, algorithm, repeats, gpu, result) ||
@@ -153,12 +138,26 @@ nb::tuple time_cusparse_gpu(const Matrix& a, const Dense& x, const std::string& 
 
 }  // namespace
 
+void open_cusparse() {
+  if (cusparse::is_loaded()) return;
+  std::string failure;
+  try {
+    return cusparse::load();
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_accessible) throw;
+    failure = e.what();
+  }
+  const nb::object path = nb::module_::import_("penstock._cusparse").attr("find")();
+  if (path.is_none()) throw Error(Errc::not_accessible, failure);
+  cusparse::load(nb::cast<std::string>(path));
+}
+
 nb::object product_cusparse(const Matrix& a, const nb::object& x, const nb::object& y,
                             const std::optional<AnySchedule>& asked, const std::string& semiring,
                             const nb::object& alpha, const nb::object& beta, bool traced) {
   if (semiring != "plus_times") refuse_types(semiring);
   const auto where = gpu_of(a, asked);
-  open_library();
+  open_cusparse();
   Trace trace;
   if (try_product<float>(a, x, y, where, alpha, beta, trace) || try_product<double>(a, x, y, where, alpha, beta, trace) ||
       try_product<Complex64>(a, x, y, where, alpha, beta, trace) ||
@@ -169,7 +168,7 @@ nb::object product_cusparse(const Matrix& a, const nb::object& x, const nb::obje
 
 void cusparse_products(nb::module_& m) {
   m.def("cusparse_version", [] {
-    open_library();
+    open_cusparse();
     return cusparse::version();
   }, "The version of cuSPARSE (12603 for 12.6.3), which is opened when first asked for.");
   m.def("time_cusparse_gpu", time_cusparse_gpu, nb::arg("a"), nb::arg("x"), nb::arg("algorithm") = "default",

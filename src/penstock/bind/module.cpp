@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   penstock::bind::text(m);
   penstock::bind::multiply(m);
   penstock::bind::spgemm(m);
+  penstock::bind::spgemm_gpu(m);
   penstock::bind::multiply_columns(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);

@@ -9,45 +9,11 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/cusparse_library.hpp"
 #include "penstock/kernel/spmm_gpu.hpp"
 
 namespace penstock::cusparse {
 namespace {
-
-// What of cusparse.h and library_types.h is used here, as the documentation of cuSPARSE 12 states it.
-using Status = int;
-using Handle = void*;
-using Matrix = void*;
-using Dense = void*;
-constexpr int kOperationNone = 0, kIndex32 = 2, kBaseZero = 0, kOrderRow = 2;
-template <class T>
-constexpr int kType = std::same_as<T, float>       ? 0   // CUDA_R_32F
-                      : std::same_as<T, double>    ? 1   // CUDA_R_64F
-                      : std::same_as<T, Complex64> ? 4   // CUDA_C_32F
-                                                   : 5;  // CUDA_C_64F
-
-using VectorCall = Status(Handle, int, const void*, Matrix, Dense, const void*, Dense, int, int, void*);
-using ColumnsCall = Status(Handle, int, int, const void*, Matrix, Dense, const void*, Dense, int, int, void*);
-
-struct Library {
-  void* opened = nullptr;
-  Status (*create)(Handle*) = nullptr;
-  Status (*destroy)(Handle) = nullptr;
-  Status (*get_version)(Handle, int*) = nullptr;
-  Status (*set_stream)(Handle, void*) = nullptr;
-  const char* (*error_string)(Status) = nullptr;
-  Status (*create_csr)(Matrix*, std::int64_t, std::int64_t, std::int64_t, void*, void*, void*, int, int, int,
-                       int) = nullptr;
-  Status (*destroy_matrix)(Matrix) = nullptr;
-  Status (*create_vector)(Dense*, std::int64_t, void*, int) = nullptr;
-  Status (*destroy_vector)(Dense) = nullptr;
-  Status (*set_vector)(Dense, void*) = nullptr;
-  Status (*create_columns)(Dense*, std::int64_t, std::int64_t, std::int64_t, void*, int, int) = nullptr;
-  Status (*destroy_columns)(Dense) = nullptr;
-  Status (*set_columns)(Dense, void*) = nullptr;
-  VectorCall *spmv = nullptr, *spmv_size = nullptr, *spmv_prepare = nullptr;   // _size: the last is a size_t*
-  ColumnsCall *spmm = nullptr, *spmm_size = nullptr, *spmm_prepare = nullptr;  // _prepare may be absent
-};
 
 std::mutex loading;
 Library library_memory;
@@ -97,8 +63,18 @@ Library open(const std::string& path) {
   find(l, l.spmm, "cusparseSpMM");
   find(l, l.spmm_size, "cusparseSpMM_bufferSize");
   find(l, l.spmm_prepare, "cusparseSpMM_preprocess", false);
+  find(l, l.create_spgemm, "cusparseSpGEMM_createDescr");
+  find(l, l.destroy_spgemm, "cusparseSpGEMM_destroyDescr");
+  find(l, l.estimate_work, "cusparseSpGEMM_workEstimation");
+  find(l, l.estimate_memory, "cusparseSpGEMM_estimateMemory", false);  // from CUDA 12.0 on
+  find(l, l.compute_spgemm, "cusparseSpGEMM_compute");
+  find(l, l.copy_spgemm, "cusparseSpGEMM_copy");
+  find(l, l.matrix_size, "cusparseSpMatGetSize");
+  find(l, l.set_csr, "cusparseCsrSetPointers");
   return l;
 }
+
+}  // namespace
 
 const Library& library() {
   if (const auto* l = loaded.load()) return *l;
@@ -109,14 +85,12 @@ const Library& library() {
 void check(Status status, const char* what) {
   if (status == 0) return;
   const auto text = std::string("cuSPARSE: ") + what + " gives " + library().error_string(status);
-  // 2: no memory, 10: no such combination of types and algorithm
-  throw Error(status == 2    ? Errc::out_of_memory
-              : status == 10 ? Errc::invalid_argument
-                             : Errc::cuda,
+  // 2: no memory, 10: no such combination of types and algorithm, 11: too little memory of some kind
+  throw Error(status == 2 || status == 11 ? Errc::out_of_memory
+              : status == 10              ? Errc::invalid_argument
+                                          : Errc::cuda,
               text + (status == 10 ? ": choose another algorithm, or leave the kernel at auto" : ""));
 }
-
-}  // namespace
 
 void load(const std::string& path) {
   if constexpr (!have_cuda)

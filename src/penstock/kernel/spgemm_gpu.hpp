@@ -8,7 +8,7 @@ namespace penstock {
 
 /// How the products of a row are added up on a GPU. `automatic` chooses by the row's size and the columns of B: rows of
 /// at most 64 products are compared all with all by a warp, up to 4096 entries go to a hash table in shared memory,
-/// longer rows to a bitmap of columns. `hash` and `bitmap` are for tests and benchmarks; a hash table takes at most
+/// longer ones to a bitmap of columns, and so do rows of more than 256 where B has few columns. `hash` and `bitmap` are for tests and benchmarks; a hash table takes at most
 /// 4096 entries, what is longer goes to the bitmap all the same.
 enum class SpgemmGpuMethod { automatic, hash, bitmap };
 
@@ -18,7 +18,7 @@ struct SpgemmGpuOptions {
   std::int64_t memory = -1;
   bool pooled = false;  // C comes from the stream's pool: quicker, but the stream must outlive C
   SpgemmGpuMethod method = SpgemmGpuMethod::automatic;
-  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 16 bytes of scratch memory each
+  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 12 bytes of scratch memory each
   std::int64_t window = 0;  // columns of a bitmap; 0: as many as shared memory holds (1.1 million on an H200)
 };
 
@@ -31,9 +31,9 @@ struct CsrRows {
 
 /// C = A B on `stream.where`, complete when it returns. `values` null: every entry is one, in A and in B; over or_and only
 /// the patterns count. `count` must be stated. Rows need not be sorted and may hold duplicates, which add up; columns of C
-/// ascend. An entry of C stands where any products meet, also where they cancel. Rows of at most 64 products have the
-/// CPU's bits; in longer ones sums run in any order, and may differ in the last bits from one run to the next. On the CPU,
-/// `spgemm` (kernel/spgemm.hpp). Throws Error{not_compiled} for a GPU in a build without CUDA.
+/// ascend. An entry of C stands where any products meet, also where they cancel. On a GPU rows of at most 64 products have
+/// the same bits in every run; in longer ones sums run in any order, and last bits may differ. On the CPU, `spgemm`
+/// (kernel/spgemm.hpp). Throws Error{not_compiled} for a GPU in a build without CUDA.
 template <Semiring S>
 Csr<ProductValue<S>> spgemm_on(const CsrView<typename S::value_type>& a,
                                const CsrView<typename S::value_type>& b, Stream stream,

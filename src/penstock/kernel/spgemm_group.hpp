@@ -177,8 +177,7 @@ struct Table {
   constexpr int insert(const Group& g, Index column, bool& added) const {
     auto at = static_cast<int>((static_cast<std::uint32_t>(column) * 2654435769u) >> (32 - log_slots));
     for (;; at = (at + 1) & (slots() - 1)) {
-      Index found = g.load(&keys[at]);
-      if (found == kFree) found = g.compare_swap(&keys[at], kFree, column);
+      const Index found = g.compare_swap(&keys[at], kFree, column);
       added = found == kFree;
       if (added || found == column) return at;
     }
@@ -274,8 +273,7 @@ constexpr void mark(const Group& g, const Factors<V>& f, Offset begin, Offset en
   walk(g, f, begin, end, longs, [&](Offset, Offset j) {
     const auto c = static_cast<std::uint64_t>(f.b.indices[j] - low);
     if (c >= static_cast<std::uint64_t>(span)) return;
-    const Word bit = Word(1) << (c % kWordBits);
-    if (!(g.load(&map.words[c / kWordBits]) & bit)) g.atomic_or(&map.words[c / kWordBits], bit);
+    g.set_bit(&map.words[c / kWordBits], static_cast<int>(c % kWordBits));
   });
 }
 

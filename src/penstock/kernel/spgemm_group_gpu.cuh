@@ -57,16 +57,12 @@ struct DeviceGroup {
     scan(mine, &total);
     return total;
   }
-  template <class T>
-  __device__ T load(const T* p) const {
-    return *static_cast<const volatile T*>(p);
-  }
   __device__ int atomic_add(int* p, int n) const { return atomicAdd(p, n); }
   __device__ Index compare_swap(Index* p, Index expected, Index wanted) const {
     return atomicCAS(p, expected, wanted);
   }
-  __device__ void atomic_or(group::Word* p, group::Word bits) const {
-    atomicOr(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(bits));
+  __device__ void set_bit(group::Word* p, int bit) const {  // half a word: those are native in shared memory
+    atomicOr(reinterpret_cast<unsigned*>(p) + bit / 32, 1u << bit % 32);
   }
   template <class S, class T>
   __device__ void add(T* p, T v) const {
