@@ -132,6 +132,9 @@ class TileMatrix {
   TileHere async_get_offsets(std::int64_t i, std::int64_t j);
   /// The bytes of an own tile, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
+  /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
+  /// that owners stay. Not collective.
+  TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
   /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
   /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
