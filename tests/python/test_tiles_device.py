@@ -96,6 +96,8 @@ def test_copies_of_c_add_up_and_masks_are_refused():
         c = ps.dist.matmul(at, at, "c", replicas=2)
         with pytest.raises(_core.NotCompiledError, match="cannot be masked"):
             ps.dist.matmul(at, at, "c", mask=at)
+        with pytest.raises(ValueError, match="without device="):
+            ps.dist.matmul(at, at, "c", out="nowhere.penstock")
         return c.collect() @ np.eye(64)
 
     for found in run(work, 4):
