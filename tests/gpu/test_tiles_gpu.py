@@ -82,6 +82,18 @@ def test_spgemm_by_every_algorithm(devices, dtype):
     check_sparse(multiply(A, B, devices, (300, 250, 225)), ps.spgemm(A, B))
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_copies_of_c_add_up(sparse):
+    A = random_matrix(803, 803, 6, 21)
+    B = random_matrix(803, 803, 6, 22) if sparse else dense_matrix(803, 20, 22)
+    kinds = [("c", False)]
+    found = multiply(A, B, [0, 0, 0, 0], (200, 200, 200 if sparse else 5), kinds, replicas=2)
+    if sparse:
+        check_sparse(found, ps.spgemm(A, B), kinds)
+    else:
+        check_dense(found, A @ B, kinds)
+
+
 @pytest.mark.parametrize("devices", [[0, 0], [0, 1]], ids=str)
 @pytest.mark.parametrize("columns", [1, 2, 3, 32, 130])
 def test_spmm_of_any_width_and_patterns(devices, columns):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.dist import _matmul, _tile_choice, _tile_price
 
-A = ps.generate.rmat(7, 8, seed=3, dtype=np.float64)
+R = ps.generate.rmat(7, 8, seed=3, dtype=np.float64)
+A = ps.csr_array((np.ceil(10 * R.data), R.indices, R.indptr), shape=R.shape)  # sums are exact
 
 
 def whole_numbers(rows, cols, density, seed, dtype=np.float64):
@@ -159,3 +160,69 @@ def test_copies_are_refused_in_words():
         comm.barrier()
 
     run(work, 2)
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
+    few = whole_numbers(128, 128, 0.2, 5)
+    whole, masked = ps.spgemm(A, A), ps.spgemm(A, A, mask=few)
+
+    def work(comm):
+        grid = (2, 2) if comm.size == 4 else None
+        t, on = ps.dist.tiles(A, comm, 10, 10, grid), ps.dist.tiles(few, comm, 10, 10, grid)
+        memory = 60000 if comm.size == 1 else 30000  # of several chunks: as a whole it is refused
+        with pytest.raises(MemoryError, match=r"write C to a store \(out=\)"):
+            ps.dist.matmul(t, t, "c", memory=memory)
+        for stationary, steal in (("c", False), ("a", True), ("summa", False)):
+            name = tmp_path / f"{stationary}.penstock"
+            c = ps.dist.matmul(t, t, stationary, steal, memory=memory, out=name)
+            same(c, whole)
+        c = ps.dist.matmul(t, t, memory=20000, mask=on, out=tmp_path / "masked.penstock")
+        same(c, masked)
+        again = ps.dist.tiles(tmp_path / "c.penstock", comm)
+        same(again.collect(), whole)
+
+    run(work, ranks)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "a.penstock",
+        "c.penstock",
+        "masked.penstock",
+        "summa.penstock",
+    ]
+
+
+def test_files_that_cannot_be(tmp_path, monkeypatch):
+    def work(comm, path, error, words, memory=60000, b=None):
+        t = ps.dist.tiles(A, comm, 10, 10)
+        b = t if b is None else ps.dist.tiles(b, comm, 10)
+        with pytest.raises(error, match=words):
+            ps.dist.matmul(t, b, "c", memory=memory, out=path)
+        comm.barrier()
+
+    (tmp_path / "full").write_text("not a store")
+    run(work, 2, tmp_path / "none" / "c", OSError, "does not exist")
+    run(work, 2, tmp_path / "full", Exception, "full")
+    run(
+        work,
+        2,
+        tmp_path / "c",
+        MemoryError,
+        "rows of tiles of C from row 0 on.*smaller tile_rows",
+        100,
+    )
+    run(work, 2, tmp_path / "c", ValueError, "B is dense", 60000, np.ones((128, 2)))
+    assert [p.name for p in tmp_path.iterdir()] == ["full"]
+
+    from penstock._io import _append
+
+    add, calls = _append._Growing.add, []
+
+    def fail(self, array):
+        calls.append(1)
+        if len(calls) > 9:
+            raise OSError(28, "No space left on device")
+        add(self, array)
+
+    monkeypatch.setattr(_append._Growing, "add", fail)
+    run(work, 2, tmp_path / "c", OSError, "No space left on device")
+    assert [p.name for p in tmp_path.iterdir()] == ["full"]

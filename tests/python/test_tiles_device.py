@@ -88,3 +88,17 @@ def test_semirings_without_a_product_on_devices():
 
     with pytest.raises(_core.NotCompiledError, match="without device="):
         run(work, 2)
+
+
+def test_copies_of_c_add_up_and_masks_are_refused():
+    def work(comm):
+        at = ps.dist.tiles(A, comm, 16, 16, device="cpu")
+        c = ps.dist.matmul(at, at, "c", replicas=2)
+        with pytest.raises(_core.NotCompiledError, match="cannot be masked"):
+            ps.dist.matmul(at, at, "c", mask=at)
+        with pytest.raises(ValueError, match="without device="):
+            ps.dist.matmul(at, at, "c", out="nowhere.penstock")
+        return c.collect() @ np.eye(64)
+
+    for found in run(work, 4):
+        np.testing.assert_array_equal(found, A @ A @ np.eye(64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from penstock import _core
@@ -27,7 +28,8 @@ def matmul(
     seed: int = 0,
     mask: tiles | None = None,
     replicas: int = 1,
-) -> tiles:
+    out: str | os.PathLike[str] | None = None,
+) -> Any:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
 
@@ -62,10 +64,14 @@ def matmul(
         Of stationary "c" (and "auto" is then "c"): so many layers of ranks each sum up a copy of C over their share of
         the inner dimension and send it to its owner. For many ranks: each fetches about sqrt(replicas) times fewer
         bytes, and sums travel instead. It divides a side of the grid.
+    out : path of a native store, optional
+        Of a product of sparse matrices: C is computed by as many rows of tiles at a time as fit `memory`, and rank 0,
+        which needs memory for one row of tiles besides, appends them. The store appears when it is complete. All ranks
+        must reach the path.
 
     Returns
     -------
-    tiles
+    tiles, or with `out` the opened store (a csr_array)
         On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
         was made.
 
@@ -100,6 +106,18 @@ def matmul(
         )
     if stationary == "summa":
         _offer("nccl")  # for GPUs
+    if out is not None:
+        from penstock.dist._matmul_out import multiply_into
+
+        how = (
+            stationary,
+            _STEAL[steal],
+            prefetch,
+            semiring,
+            -1 if memory is None else memory,
+            seed,
+        )
+        return multiply_into(out, A, B, how, mask, replicas)
     core, made_by, times = _core.tiles_multiply(
         A._core,
         B._core,

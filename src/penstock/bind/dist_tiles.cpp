@@ -257,6 +257,28 @@ nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algori
   return nb::make_tuple(c, plan, times_of(times));
 }
 
+std::string dtype_of(TileValue value) {
+  return with_value(value, []<class V>(V) -> std::string {
+    if constexpr (std::same_as<V, std::uint8_t>) return "uint8";
+    else return dtype_name<V>();
+  });
+}
+
+std::string dtype_of_product(const TileMatrix& a, const TileMatrix& b, const std::string& semiring) {
+  return dtype_of(local_product(semiring, a.map().value, b.map().value, b.map().sparse)->result());
+}
+
+nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiring, TileMatrix* mask, int replicas) {
+  std::vector<double> needs;
+  {
+    const nb::gil_scoped_release release;
+    needs = row_needs(a, b, {.semiring = semiring, .replicas = replicas, .mask = mask});
+  }
+  auto out = allocate<double>(std::ssize(needs));
+  std::copy(needs.begin(), needs.end(), out.data);
+  return as_numpy<double>(out);
+}
+
 /// Cheap, and without ranks: from shapes and, where it is sparse, the entries of each tile.
 TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
                const std::string& dtype, const nb::object& nnz) {
@@ -280,12 +302,7 @@ void dist_tiles(nb::module_& m) {
       .def_prop_ro("tiles", [](const TileMap& t) { return nb::make_tuple(t.down(), t.across()); })
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
-      .def_prop_ro("dtype", [](const TileMap& t) {
-        return with_value(t.value, []<class V>(V) -> std::string {
-          if constexpr (std::same_as<V, std::uint8_t>) return "uint8";
-          else return dtype_name<V>();
-        });
-      })
+      .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
       .def_prop_ro("nnz", [](const TileMap& t) {
         auto out = allocate<Offset>(std::ssize(t.tiles));
         for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
@@ -328,6 +345,7 @@ void dist_tiles(nb::module_& m) {
       .def("whole", whole)
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
       .def("renew_tiles", renew_tiles, arg("tiles"))
+      .def("rows_of_tiles", &TileMatrix::rows_of_tiles, arg("first"), arg("last"))
       .def("barrier", [](TileMatrix& t) { t.transport()->barrier(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def("square_grid", [](int ranks) {
     const auto g = square_grid(ranks);
@@ -338,6 +356,8 @@ void dist_tiles(nb::module_& m) {
   m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"), arg("tile_cols"),
         arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(), arg("replicas"));
+  m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
         arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
 }

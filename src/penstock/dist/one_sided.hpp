@@ -68,6 +68,9 @@ struct TilePlan {
 };
 TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
+/// Bytes that this rank needs for C, for each grid.rows rows of tiles. Collective.
+std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+
 /// C's tiles on this rank while they are added up.
 class TileSums {
  public:

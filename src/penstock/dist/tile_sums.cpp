@@ -37,13 +37,16 @@ double free_on_host(Comm& comm) {
   return comm.one_process() ? free / comm.size() : free;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free.
-void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    const TileMultiplyOptions& options, const std::function<double()>& is_free) {
+struct Need {
+  double lacks = 0, bytes = 0, have = 0, entries = 0, products = 0, copy = 0;
+};
+
+/// What a rank needs for its part of tile rows [first, last) of C.
+Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
+             const TileMultiplyOptions& options, std::int64_t first, std::int64_t last) {
   const auto* mask = options.mask ? &options.mask->map() : nullptr;
-  const auto memory = options.memory;
   const GridLayers layers(c.grid, options.replicas);
-  double entries = 0, products = 0, bytes = 0, copy = 0;
+  Need need;
   // Entries of C(i, j) from layer `layer`, or from all.
   const auto expect = [&](std::int64_t i, std::int64_t j, int layer) {
     ProductCount sum;
@@ -61,29 +64,33 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
   const auto sparse_bytes = [&](const TileAt& t, double n) {
     return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
   };
-  for (std::int64_t i = 0; i < c.down(); ++i)
+  for (std::int64_t i = first; i < last; ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
       const auto& t = c.at(i, j);
       for (int l = 0; l < options.replicas && options.replicas > 1; ++l)
-        if (layers.owner(i, j, l) == comm.rank() && c.owner(i, j) != comm.rank())
-          copy = std::max(
-              copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz) : static_cast<double>(c.bytes(i, j)));
-      if (c.owner(i, j) != comm.rank()) continue;
+        if (layers.owner(i, j, l) == rank && c.owner(i, j) != rank)
+          need.copy = std::max(need.copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz)
+                                                   : static_cast<double>(c.bytes(i, j)));
+      if (c.owner(i, j) != rank) continue;
       if (!c.sparse) {
-        bytes += static_cast<double>(c.bytes(i, j));
+        need.bytes += static_cast<double>(c.bytes(i, j));
         continue;
       }
       const auto sum = expect(i, j, -1);
-      entries += sum.nnz, products += sum.products;
-      bytes += sparse_bytes(t, sum.nnz);
+      need.entries += sum.nnz, need.products += sum.products;
+      need.bytes += sparse_bytes(t, sum.nnz);
     }
-  bytes += copy;
-  double have = static_cast<double>(memory);
-  if (memory < 0) have = bytes * comm.size() <= kUnasked ? bytes : is_free();
-  struct Need {
-    double lacks, bytes, have, entries, products, copy;
-  };
-  const Need mine{bytes - have, bytes, have, entries, products, copy};
+  need.bytes += need.copy;
+  return need;
+}
+
+/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free.
+void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
+                    const TileMultiplyOptions& options, const std::function<double()>& is_free) {
+  auto mine = need_of(comm.rank(), c, counts, ks, options, 0, c.down());
+  mine.have = static_cast<double>(options.memory);
+  if (options.memory < 0) mine.have = mine.bytes * comm.size() <= kUnasked ? mine.bytes : is_free();
+  mine.lacks = mine.bytes - mine.have;
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
   const auto worst =
@@ -98,8 +105,9 @@ void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> 
     what += ", " + megabytes(worst->copy) +
             " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
   throw Error(Errc::out_of_memory,
-              what + ", and has " + megabytes(worst->have) +
-                  ": use more ranks, multiply by some columns of B at a time, or raise memory=");
+              what + ", and has " + megabytes(worst->have) + ": use more ranks, " +
+                  (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
+                  ", or raise memory=");
 }
 
 }  // namespace
@@ -135,6 +143,21 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   };
   require_memory(*a.comm(), out.c, counts, a.map().across(), options, is_free);
   out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
+  return out;
+}
+
+std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  const auto local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  const auto c = product_map(a.map(), b.map(), local->result());
+  require_fitting(a.map(), b.map(), c);
+  if (options.mask) require_mask(options.mask->map(), c);
+  std::vector<ProductCount> counts;
+  if (b.map().sparse) counts = count_products(a, b);
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < c.down(); i += c.grid.rows)
+    out.push_back(need_of(a.comm()->rank(), c, counts, a.map().across(), options, i,
+                          std::min<std::int64_t>(c.down(), i + c.grid.rows))
+                      .bytes);
   return out;
 }
 

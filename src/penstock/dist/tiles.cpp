@@ -321,6 +321,22 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
   return here;
 }
 
+TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) const {
+  require(0 <= first && first <= last && last <= map_.down() && first % map_.grid.rows == 0, [&] {
+    return "rows " + std::to_string(first) + " to " + std::to_string(last) + " of " +
+           std::to_string(map_.down()) + " rows of tiles: the first is a multiple of " +
+           std::to_string(map_.grid.rows);
+  });
+  auto out = *this;
+  auto& map = out.map_;
+  map.rows = std::min(map.rows, last * map.tile_rows) - first * map.tile_rows;
+  map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
+  const auto across = map_.across();
+  map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
+  out.held_.clear(), out.held_on_host_.clear();
+  return out;
+}
+
 void TileMatrix::replace_tile(std::int64_t i, std::int64_t j, const std::byte* data) {
   require_tile(i, j);
   require(!map_.sparse, "replace_tile is for dense tiles: renew_tiles gives sparse ones other entries");

@@ -162,6 +162,9 @@ class TileMatrix {
   };
   Draft draft(std::int64_t i, std::int64_t j);
   void publish(std::int64_t i, std::int64_t j, const Draft& draft);
+  /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
+  /// that owners stay. Not collective.
+  TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
   /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
   /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
