@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock import _core
 
 GENERATORS = {
     "rmat": functools.partial(ps.generate.rmat, 7, 8, seed=3),
@@ -123,6 +124,21 @@ def test_no_rank_makes_the_whole_of_a_generated_matrix():
     a = source()
     for held in run(lambda c: ps.dist.csr_array(source, c).nbytes, 8):
         assert held < 0.2 * a.nbytes
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_ranks_share_out_the_edges_of_an_rmat_graph(ranks, monkeypatch):
+    """Nobody draws them all: what makes whole graphs only looks at the options. In two rounds, with few rows that have
+    most entries, and with rows that `bins` send to several ranks."""
+    draw, kept = _core.generate_rmat, []
+    source = functools.partial(ps.generate.rmat, 14, seed=5, scramble=False, dtype=np.float32)
+    a = source()
+    monkeypatch.setattr(_core, "generate_rmat", lambda *how: kept.append(draw(*how)) or kept[-1])
+    for partition in ("balanced", "bins"):
+        same_as_whole(
+            a, ranks, partition, lambda c, p: ps.dist.csr_array(source, c, p, halo="isend")
+        )
+    assert [m.shape[0] for m in kept] == [0] * 2 * ranks
 
 
 def test_balanced_of_lengths_that_ranks_know_apart():
