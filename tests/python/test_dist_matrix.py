@@ -159,7 +159,7 @@ def test_metrics_are_those_of_the_partition(a, ranks, name):
     for m in run(lambda comm: ps.dist.csr_array(a, comm, p).metrics(), ranks):
         for field in ("mad", "imbalance", "halo_volume", "partial_volume", "messages"):
             assert getattr(m, field) == pytest.approx(getattr(wanted, field)), field
-        for field in ("nnz", "rows", "halo", "exchange"):
+        for field in ("nnz", "rows", "halo", "exchange", "ghost_rows", "ghosts_most"):
             assert np.array_equal(getattr(m, field), getattr(wanted, field)), field
         assert (m.bytes > 0).all()
 
