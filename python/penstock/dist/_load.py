@@ -162,7 +162,7 @@ def _from_store(path: Any, comm: Any, how: Options) -> Any:
             p = _core.dist_partition(comm, mine, 0)
         else:  # from the row offsets alone, of which a few pages are read
             p = _core.partition(a._core, how.partition, comm.size)
-    _core.forget_mapped_offsets(a._core)
+    _core.forget_mapped(a._core)  # opening it looked at all columns, the partition at all offsets
     if p.row_cuts.size and p.grid[1] == 1:
         return _core.dist_of_whole(comm, a._core, p, *how.core())  # a range of the map
     cuts = _core.partition(a._core, "balanced", comm.size).row_cuts
