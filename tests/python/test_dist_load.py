@@ -114,8 +114,8 @@ print((status("VmHWM") - before) / held)
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="peaks are Linux's")
 def test_loading_a_store_takes_little_beside_the_shares(tmp_path):
-    """The peak of both ranks, libraries loaded on the way included, over their shares: 1.3 and 1.8. It was 1.7 and 4.3 when
-    pages of the file stayed and rounds took 64 MB."""
+    """The peak of both ranks, libraries loaded on the way included, over their shares: 1.3 and 1.8. It was 1.7 and 4.3
+    when pages of the file stayed and rounds took 64 MB."""
     for name, rows in (("a", 150_000), ("b", 3000)):
         a = ps.generate.uniform(rows, rows, 24, seed=4, dtype=np.float64)
         a.save(tmp_path / f"{name}.penstock")

@@ -129,6 +129,6 @@ def count(A: Any, layout: str, ranks: int) -> Counts:
 
 
 def again_bytes(rows: np.ndarray, apart: Any, entry: int) -> np.ndarray:
-    """Of the pass that adds entries of the halo to y: a row's offset and number, and its y, read and written; where rows
-    are summed up apart, so are the sums."""
+    """Of the pass that adds entries of the halo to y: a row's offset and number, and its y, read and written; where
+    rows are summed up apart, so are the sums."""
     return rows * (8 + 4 + 2 * entry * (1 + np.asarray(apart)))
