@@ -67,13 +67,15 @@ def memory(args: Any, report: Report) -> None:
             for kind, file in paths.items():
                 if kind == "store" or scale == small:
                     ps.save(Path(folder) / file, a)
-            for kind in ("store", "generator", "file"):
+            for kind in ("store", "store_bins", "generator", "file"):
                 if kind == "file" and scale != small:
                     continue
-                source = {"rmat": scale} if kind == "generator" else str(Path(folder) / paths[kind])
+                name = kind.removesuffix("_bins")
+                source = {"rmat": scale} if kind == "generator" else str(Path(folder) / paths[name])
+                how = {"partition": "bins"} if kind != name else {}
                 crew = our_ranks("mpi", args.ranks)
                 try:
-                    found = crew.ask(do="memory", source=source)
+                    found = crew.ask(do="memory", source=source, how=how)
                 finally:
                     crew.close()
                 ratio = [p / n for p, n in zip(found["peak"], found["share"], strict=True)]

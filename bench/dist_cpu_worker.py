@@ -94,7 +94,7 @@ class Rank:
         gc.collect()
         Path("/proc/self/clear_refs").write_text("5")  # the peak is what is used now
         before = status("VmRSS")
-        D = ps.dist.csr_array(source_of(c["source"]), self.comm)
+        D = ps.dist.csr_array(source_of(c["source"]), self.comm, **c["how"])
         loaded = status("VmHWM") - before
         D.dot(np.ones(D.local_shape[1]))
         mine = [status("VmHWM") - before, loaded, status("VmRSS") - before]

@@ -17,6 +17,7 @@ import page_kogge2018_paper as paper
 import page_kogge2018_worker as worker
 from page_kogge2018_runs import Run, about
 from penstock.dist._layouts import count
+from penstock.dist._oracle import irregular_of
 from penstock.dist._price import price
 
 import penstock as ps
@@ -102,9 +103,8 @@ def _irregular(run: Run, a: Any) -> float:
     turns = max(5, run.args.repeats)
     done = ps.dist.run(worker.work, 1, a, turns, ["ours"], _PROBE_SECONDS)[0]
     net = ps.dist.Network.of(done["network"])
-    model = price(count(a, "balanced", 1), net).compute - net.call_s
-    spent = float(np.median(done["results"]["ours"]["seconds"])) - net.call_s
-    return max(0.2, spent / model)
+    spent = float(np.median(done["results"]["ours"]["seconds"]))
+    return irregular_of(spent, count(a, "balanced", 1), net)
 
 
 def ranks(run: Run, source: Any, a: Any) -> None:

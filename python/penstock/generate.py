@@ -90,7 +90,9 @@ def rmat(
         bool(undirected), bool(self_loops), bool(scramble), _dtype(dtype), _seed(seed),
     )  # fmt: skip
     if device is None:
-        made = _core.generate_rmat(*how, _keep)
+        among = isinstance(_keep, tuple)  # a rank's part, its Comm, the partition: all ranks draw
+        make = _core.generate_rmat_among if among else _core.generate_rmat
+        made = make(*_keep[1:], *how, _keep[0]) if among else make(*how, _keep)
     else:
         made, _ = _core.generate_rmat_gpu(*how, **_on(device))
     return _wrap(made, symmetric=bool(undirected) if _keep is None else None)

@@ -65,6 +65,9 @@ class Metrics:
     sums: (
         np.ndarray
     )  # int64, shape (pairs,): how many of the values of a row of `exchange` are partial sums
+    held: np.ndarray  # int64: rows of the local matrix: those owned, and parts of others
+    ghost_rows: np.ndarray  # int64: those with entries in columns that others own
+    ghosts_most: np.ndarray  # int64: the most such entries of a row
 
     def exchange_matrix(self, cells: int = 1024) -> np.ndarray:
         """Values sent, receivers down and senders across: dense, float64, at most `cells` parts or runs of parts a

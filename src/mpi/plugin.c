@@ -334,6 +334,10 @@ static int neighbor_create(Handle comm, const PenstockMpiMessage* sends, int n_s
   return code;
 }
 
+static int neighbor_move(void* plan, int i, const void* data) {
+  return MPI_Get_address(data, &((Plan*)plan)->sends.addresses[i]);
+}
+
 static int neighbor_start(void* plan, void* request) {
   const Plan* p = plan;
   return MPI_Ineighbor_alltoallw(MPI_BOTTOM, p->sends.counts, p->sends.addresses, p->sends.types, MPI_BOTTOM,
@@ -418,6 +422,7 @@ const PenstockMpi* penstock_mpi(void) {
       .all_reduce = all_reduce,
       .reduce = reduce,
       .neighbor_create = neighbor_create,
+      .neighbor_move = neighbor_move,
       .neighbor_start = neighbor_start,
       .neighbor_free = neighbor_free,
       .entry_type = entry_type,

@@ -89,6 +89,28 @@ def test_one_object_multiplies_again_and_again():
     assert sent == received > 0
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_planes_are_sent_from_an_x_that_moves(ranks):
+    """A stencil's neighbours want entries that lie side by side, a scattered column more wants some that do not."""
+    L = ps.generate.laplacian((6, 5, 4)).to_scipy().tolil()
+    L[0, 60:120:7] = 2.0
+    L, kept = ps.csr_array(L.tocsr()), [np.arange(120.0) ** p for p in (0.5, 1.5)]
+
+    def work(comm, halo):
+        d = ps.dist.csr_array(L, comm, "contiguous", halo=halo)
+        x = [d.share(v) for v in kept]
+        own = d.share(kept[0] + kept[1])
+        y = [d @ x[i] for i in (0, 1, 1, 0)]  # back to where it was described before
+        return [d.collect(v) for v in (*y, d @ own, d @ np.stack([x[0], own], 1))]
+
+    first = run(work, ranks, "isend")[0]
+    for y, x in zip(first, [*(kept[i] for i in (0, 1, 1, 0)), kept[0] + kept[1]], strict=False):
+        close(y, L @ x, L)
+    for halo in HALOS:
+        for got in run(work, ranks, halo):
+            assert all(np.array_equal(a, b) for a, b in zip(got, first, strict=True)), halo
+
+
 @pytest.mark.parametrize("partition", ["balanced", "bins", "grid"])
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 @pytest.mark.parametrize("semiring", ["min_plus", "or_and"])
@@ -137,7 +159,7 @@ def test_metrics_are_those_of_the_partition(a, ranks, name):
     for m in run(lambda comm: ps.dist.csr_array(a, comm, p).metrics(), ranks):
         for field in ("mad", "imbalance", "halo_volume", "partial_volume", "messages"):
             assert getattr(m, field) == pytest.approx(getattr(wanted, field)), field
-        for field in ("nnz", "rows", "halo", "exchange"):
+        for field in ("nnz", "rows", "halo", "exchange", "ghost_rows", "ghosts_most"):
             assert np.array_equal(getattr(m, field), getattr(wanted, field)), field
         assert (m.bytes > 0).all()
 

@@ -224,6 +224,7 @@ class Packed final : public Exchange {
     inner_->start();
   }
   void finish() override { inner_->finish(); }
+  void rebase(const std::byte*) override {}
 
  private:
   const std::vector<double>& x_;
@@ -249,6 +250,27 @@ TEST(ThreadsComm, ExchangesOfScatteredEntries) {
         if (talks(c.rank(), r)) sends.push_back({r, indices.data(), entries(c.rank(), r)});
       return c.indexed(reinterpret_cast<const std::byte*>(x.data()), 8, sends, std::move(receives));
     });
+}
+
+TEST(ThreadsComm, ExchangesOutOfWhatMoves) {
+  for (const int n : {2, 3})
+    for (const Way way : {&Comm::persistent, &Comm::neighborhood, &Comm::put})
+      succeed(n, [&](Comm& c) {
+        const int to = (c.rank() + 1) % n, from = (c.rank() + n - 1) % n;
+        Bytes in(100), fixed(to == from ? 0 : 40, std::byte{7}), other(fixed.size());
+        std::vector<Message> sends{{to, nullptr, 100, 20}}, receives{{from, in.data(), 100}};
+        if (n > 2) sends.push_back({from, fixed.data(), 40}), receives.push_back({to, other.data(), 40});
+        const auto exchange = (c.*way)(std::move(sends), std::move(receives));
+        for (int round = 0; round < 4; ++round) {
+          const auto base = bytes_of(c.rank(), round, 120);
+          exchange->rebase(base.data());
+          exchange->start();
+          exchange->finish();
+          const auto theirs = bytes_of(from, round, 120);
+          EXPECT_TRUE(std::equal(in.begin(), in.end(), theirs.begin() + 20)) << "round " << round;
+          EXPECT_EQ(other, fixed);
+        }
+      });
 }
 
 TEST(ThreadsComm, IndexedEntriesOfAnySize) {

@@ -12,6 +12,10 @@ from penstock._structure import as_matrix
 
 __all__ = ["LAYOUTS", "Counts", "Layout", "count"]
 
+SHORT = (
+    8  # entries in the halo up to which rows are summed up in place (kShortRow of dist_product.cpp)
+)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -56,6 +60,12 @@ class Counts:
     mad: float
     imbalance: float
     entry_bytes: int  # of a value of x and y
+    walked: (
+        np.ndarray
+    )  # rows whose sums the rank begins: of its local matrix, and again those that it sums up apart
+    again_bytes: (
+        np.ndarray
+    )  # what the second pass over rows with entries of the halo reads and writes besides
 
     def phases(self) -> tuple[np.ndarray, np.ndarray]:
         """Bytes of each pair: of x, and of sums."""
@@ -110,7 +120,15 @@ def count(A: Any, layout: str, ranks: int) -> Counts:
         )
         read = read.copy()
         read[0] += entry * A.shape[0]
+    apart = m.ghosts_most > SHORT
     return Counts(
         layout, ranks, A.shape, m.nnz, m.rows, read, pairs, x, sums,
         np.bincount(p.col_owners, minlength=ranks), p.grid, m.mad, m.imbalance, entry,
+        m.held + apart * m.ghost_rows, again_bytes(m.ghost_rows, apart, entry),
     )  # fmt: skip
+
+
+def again_bytes(rows: np.ndarray, apart: Any, entry: int) -> np.ndarray:
+    """Of the pass that adds entries of the halo to y: a row's offset and number, and its y, read and written; where
+    rows are summed up apart, so are the sums."""
+    return rows * (8 + 4 + 2 * entry * (1 + np.asarray(apart)))

@@ -162,6 +162,7 @@ def _from_store(path: Any, comm: Any, how: Options) -> Any:
             p = _core.dist_partition(comm, mine, 0)
         else:  # from the row offsets alone, of which a few pages are read
             p = _core.partition(a._core, how.partition, comm.size)
+    _core.forget_mapped(a._core)  # opening it looked at all columns, the partition at all offsets
     if p.row_cuts.size and p.grid[1] == 1:
         return _core.dist_of_whole(comm, a._core, p, *how.core())  # a range of the map
     cuts = _core.partition(a._core, "balanced", comm.size).row_cuts
@@ -196,14 +197,21 @@ def generator_shape(source: functools.partial) -> tuple[int, int]:
 def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     rows, cols = generator_shape(source)
 
-    def part(first: int, last: int, first_col: int = 0, last_col: int = cols) -> whole_array:
-        return source(_keep=_core.kept_range(first, last - first, first_col, last_col))
+    def make(keep: Any, p: Any) -> whole_array:
+        """What is kept here: R-MAT's edges are shared out among the ranks, who send them where `p` wants them."""
+        drawn_by_all = source.func is generate.rmat and comm.size > 1
+        return source(_keep=(keep, comm, p) if drawn_by_all else keep)
+
+    def part(
+        p: Any, first: int, last: int, first_col: int = 0, last_col: int = cols
+    ) -> whole_array:
+        return make(_core.kept_range(first, last - first, first_col, last_col), p)
 
     def lengths() -> tuple[int, np.ndarray]:
         """The first row and the row offsets of an equal share of the rows, made and thrown away."""
-        cuts = _core.partition_of_shape("contiguous", rows, cols, comm.size).row_cuts
-        first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
-        return first, np.array(part(first, last).indptr)
+        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
+        first, last = (int(equal.row_cuts[comm.rank + i]) for i in (0, 1))
+        return first, np.array(part(equal, first, last).indptr)
 
     p = _given(how, rows, cols, comm.size)
     if p is None and how.partition in ("contiguous", "grid"):
@@ -226,10 +234,10 @@ def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
         i, j = divmod(comm.rank, p.grid[1])
         columns = (int(p.col_cuts[j]), int(p.col_cuts[j + 1])) if p.grid[1] > 1 else (0, cols)
         first = int(p.row_cuts[i])
-        mine = part(first, int(p.row_cuts[i + 1]), *columns)
+        mine = part(p, first, int(p.row_cuts[i + 1]), *columns)
         return _core.dist_of_share(comm, mine._core, None, first, False, p, *how.core())
     row, _, _, part_of = p.pieces
     ids = np.union1d(np.flatnonzero(p.owners == comm.rank), row[part_of == comm.rank])
     ids = ids.astype(np.int64, copy=False)
-    mine = source(_keep=_core.kept_rows(ids, rows))
+    mine = make(_core.kept_rows(ids, rows), p)
     return _core.dist_of_share(comm, mine._core, ids, 0, bool(row.size), p, *how.core())

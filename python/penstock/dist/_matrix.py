@@ -303,8 +303,12 @@ class csr_array:
         ghosts, foreign = int(plan["receive_offsets"][-1]), int(sums["receive_offsets"][-1])
         size = self.dtype.itemsize if self.dtype != np.bool_ else 8
         memory = self.nbytes + (rows + cols + ghosts + foreign) * size
-        mine = np.array([self.local_nnz, rows, ghosts, memory, foreign], np.int64)
-        nnz, rows_all, halo, memory_all, partial = self.comm.all_gather(mine).T.copy()
+        mine = np.array(
+            [self.local_nnz, rows, ghosts, memory, foreign, *self._core.passes], np.int64
+        )
+        nnz, rows_all, halo, memory_all, partial, held, ghost_rows, most = self.comm.all_gather(
+            mine
+        ).T.copy()
         pairs: dict[tuple[int, int], tuple[int, int]] = {}  # of x and of sums
         messages = 0
         for p, ranks, offsets in ((plan, "receive", 1), (sums, "receive", -1)):
@@ -320,7 +324,9 @@ class csr_array:
             for pair, (x, n) in some.items():
                 before = total.get(pair, (0, 0))
                 total[pair] = (before[0] + x, before[1] + n)
-        both = sorted(((f, t, x + n, n) for (f, t), (x, n) in total.items()), key=lambda e: e[1::-1])
+        both = sorted(
+            ((f, t, x + n, n) for (f, t), (x, n) in total.items()), key=lambda e: e[1::-1]
+        )
         exchange = np.array(both, np.int64).reshape(-1, 4)
         mean = self.nnz / self.comm.size
         return Metrics(
@@ -335,6 +341,9 @@ class csr_array:
             bytes=memory_all,
             exchange=exchange[:, :3],
             sums=exchange[:, 3],
+            held=held,
+            ghost_rows=ghost_rows,
+            ghosts_most=most,
         )
 
     def explain(self) -> str:

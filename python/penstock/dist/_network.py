@@ -54,6 +54,7 @@ class Network:
     call_s: float = 2e-6  # of a product besides: calls and timers
     nodes_per_switch: int = 0  # 0: all nodes hang on one
     hop_s: float = 0.0  # more latency between nodes of two switches
+    row_s: float = 0.0  # of each row of a product on one rank, besides its bytes
     rank_flops: float = 0.0  # of one rank, a second; 0: memory alone bounds its products
 
     def __post_init__(self) -> None:

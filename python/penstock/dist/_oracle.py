@@ -175,8 +175,8 @@ def _ranks(ranks: Iterable[int]) -> list[int]:
 
 
 def irregularity(A: Any, network: Network, seconds: float = 0.3) -> float:
-    """The time of `A @ x` on this machine over what `network`, measured here, says of reading its arrays once: at least
-    0.2. Times a few products."""
+    """The time of `A @ x` on this machine, without that of beginning rows, over what `network`, measured here, says of
+    reading its arrays once: at least 0.2. Times a few products."""
     A = as_matrix(A, "irregularity")
     kind = np.float64 if A.dtype == bool else A.dtype
     x, best = np.ones(A.shape[1], kind), float("inf")
@@ -187,8 +187,13 @@ def irregularity(A: Any, network: Network, seconds: float = 0.3) -> float:
         best = min(best, time.perf_counter() - start)
         if turn >= 3 and time.perf_counter() - begin > seconds:
             break
-    model = price(count(A, "contiguous", 1), network).compute - network.call_s
-    return max(0.2, (best - network.call_s) / model) if model > 0 else 1.0
+    return irregular_of(best, count(A, "contiguous", 1), network)
+
+
+def irregular_of(seconds: float, c: Counts, network: Network) -> float:
+    """The `irregular` with which a product on one rank is priced at so many seconds; at least 0.2."""
+    least, regular = (price(c, network, irregular=f).compute for f in (0.0, 1.0))
+    return max(0.2, (seconds - least) / (regular - least)) if regular > least else 1.0
 
 
 def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Prediction:

@@ -17,9 +17,9 @@ from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
 
-_PACKED = (
-    2.5  # bytes that packing moves for each byte sent: the index, the value read, the value written
-)
+# Bytes moved for each byte sent: by packing (the index, the value read, the value written), and by adding up sums (the
+# index, the sum, and y, read and written).
+_PACKED, _ADDED = 2.5, 3.5
 HALOS = ("messages", "sync")
 
 
@@ -73,11 +73,17 @@ class _Nodes:
 def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
     """Seconds that each rank's own work takes."""
     w, read = n.network, c.read_bytes.astype(float)
-    together = n.total(read)
-    cached = np.clip(2.0 - together / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-    one = read * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
-    both = together * (cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached))
-    return irregular * np.maximum(n.shared(one), both)
+    cached = np.clip(2.0 - n.total(read) / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
+
+    def moved(size: np.ndarray) -> np.ndarray:
+        one = size * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
+        both = n.total(size) * (
+            cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached)
+        )
+        return np.maximum(n.shared(one), both)
+
+    rows = n.shared(c.walked * w.row_s)
+    return irregular * moved(read) + moved(c.again_bytes.astype(float)) + rows
 
 
 @dataclass
@@ -104,7 +110,7 @@ def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Ph
         switch = n.node // w.nodes_per_switch
         start = start + w.hop_s * (switch[sender] != switch[receiver])
     each = lambda at, values: np.bincount(at, values, minlength=ranks)  # noqa: E731
-    packed = each(receiver if sums else sender, size) * _PACKED
+    packed = each(receiver, size) * _ADDED if sums else each(sender, size) * _PACKED
     copied = np.where(near, w.inside.copied_by_ranks, far_link.copied_by_ranks)
     travel = size / pick("bytes_per_s")
     cpu = each(sender, busy) + each(receiver, busy) + packed / w.rank_read
@@ -196,7 +202,8 @@ def price(
     halo : str
         "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
     irregular : float
-        The product's time on one rank over that of reading its arrays once in order: what gathering x costs besides.
+        The product's time on one rank, without `row_s` of its rows, over that of reading its arrays once in order: what
+        gathering x costs besides.
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")

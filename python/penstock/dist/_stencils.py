@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from penstock.dist._layouts import Counts
+from penstock.dist._layouts import Counts, again_bytes
 
 __all__ = ["stencil_counts"]
 
@@ -38,6 +38,7 @@ def _made(layout: str, points: int, nnz: np.ndarray, pairs: np.ndarray, x: np.nd
         layout, ranks, (points * ranks, points * ranks), nnz, mine,
         12 * nnz + 8 * (points + 1) + 8 * (2 * points + halo), pairs, x, np.zeros_like(x), mine, (ranks, 1),
         float(np.abs(nnz - mean).mean() / total), float(nnz.max() / mean), 8,
+        mine, again_bytes(np.minimum(halo, points), False, 8),
     )  # fmt: skip
 
 

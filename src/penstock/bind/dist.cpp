@@ -117,6 +117,13 @@ void dist(nb::module_& m) {
     const nb::gil_scoped_release release;
     return broadcast(comm, p, root);
   }, arg("comm"), arg("partition").none(), arg("root"));
+  m.def("forget_mapped", [](const Matrix& a) {
+    const auto forget = [](const auto& array) {
+      if (array.place.memory == Memory::mapped)
+        forget_bytes(const_cast<void*>(static_cast<const void*>(array.data)), array.bytes());
+    };
+    std::visit([&](const auto& csr) { forget(csr.indptr), forget(csr.indices), forget(csr.values); }, a.any);
+  }, arg("a"), "Gives back the memory of arrays that were read from a file, which has them still.");
   m.def("dist_balanced", balanced, arg("comm"), arg("first_row"), arg("offsets"), arg("rows"), arg("cols"));
   m.def("partition_of_lengths", of_lengths, arg("kind"), arg("offsets"), arg("cols"), arg("parts"));
   m.def("partition_of_shape", [](const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t parts) {

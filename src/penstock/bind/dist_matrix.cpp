@@ -2,6 +2,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "penstock/bind/dist.hpp"
@@ -85,6 +86,19 @@ nb::dict times(const DistMatrix& a) {
   });
 }
 
+/// Rows with entries, or owned; those with ghosts; the most ghosts of a row.
+nb::tuple passes(const DistMatrix& a) {
+  return visit(a, [](const auto& p) {
+    const auto& halo = p.matrix().halo;
+    std::int64_t rows = 0, most = 0;
+    for (std::int64_t r = 0; r < halo.rows; ++r) {
+      const auto ghosts = halo.indptr.data[r + 1] - halo.indptr.data[r];
+      rows += ghosts > 0, most = std::max<std::int64_t>(most, ghosts);
+    }
+    return nb::make_tuple(halo.rows, rows, most);
+  });
+}
+
 double time_exchanges(const DistMatrix& a, const nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig>& x,
                       int times) {
   require(times > 0, "time_exchanges: times = " + std::to_string(times) + "; give at least 1");
@@ -104,6 +118,7 @@ void dist_matrix(nb::module_& m) {
   using nb::arg;
   nb::class_<DistMatrix>(m, "DistMatrix")
       .def_prop_ro("comm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().comm; }); })
+      .def_prop_ro("passes", passes)
       .def_prop_ro("dtype", [](const DistMatrix& a) {
         return visit(a, []<class V>(const DistProduct<V>&) { return dtype_name<V>(); });
       })

@@ -1,4 +1,5 @@
 // The generators. Each takes plain numbers and the name of a value type, and returns a matrix.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -7,6 +8,7 @@
 #include "penstock/io/direct.hpp"
 #include "penstock/io/generate_bter.hpp"
 #include "penstock/io/generate_rmat.hpp"
+#include "penstock/io/generate_rmat_among.hpp"
 #include "penstock/io/generate_road.hpp"
 #include "penstock/io/generate_stencil.hpp"
 #include "penstock/io/generate_uniform.hpp"
@@ -34,6 +36,16 @@ Matrix rmat(int scale, double edge_factor, double a, double b, double c, bool un
     });
   return of_type(dtype,
                  [&]<class V> { return with_uniform_values<V>(generate_rmat(options), seed, undirected); });
+}
+
+/// The same of the rows that a rank of `comm` has by `p`: all ranks draw, each a part of the edges.
+Matrix rmat_among(const std::shared_ptr<Comm>& comm, const Partition& p, int scale, double edge_factor, double a, double b,
+                  double c, bool undirected, bool self_loops, bool scramble, const std::string& dtype,
+                  std::uint64_t seed, const KeptRows& keep) {
+  const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
+  return of_type(dtype, [&]<class V> {
+    return with_uniform_values<V>(generate_rmat_among(*comm, options, p, keep), seed, undirected, keep);
+  });
 }
 
 Matrix bter(const std::vector<std::int64_t>& degrees, const std::vector<double>& clustering, bool scramble,
@@ -94,6 +106,8 @@ void generate(nb::module_& m) {
         arg("numbers"), arg("rows"));
   m.def("generate_rmat", rmat, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"),
         arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
+  m.def("generate_rmat_among", rmat_among, arg("comm"), arg("partition"), arg("scale"), arg("edge_factor"), arg("a"),
+        arg("b"), arg("c"), arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep"));
   m.def("generate_bter", bter, arg("degrees"), arg("clustering"), arg("scramble"), arg("dtype"), arg("seed"));
   m.def("ideal_degrees", ideal_degrees, arg("vertices"), arg("average"), arg("max_degree"),
         nb::call_guard<nb::gil_scoped_release>());

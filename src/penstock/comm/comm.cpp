@@ -1,5 +1,6 @@
 #include "penstock/comm/comm.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -16,6 +17,11 @@ double default_timeout() {
   require(*end == '\0' && seconds > 0 && std::isfinite(seconds),
           "PENSTOCK_COMM_TIMEOUT=" + std::string(text) + " is not a positive number of seconds");
   return seconds;
+}
+
+bool in_a_row(std::span<const std::int32_t> indices) {
+  const auto apart = [](std::int32_t a, std::int32_t b) { return b - std::int64_t{1} != a; };
+  return std::adjacent_find(indices.begin(), indices.end(), apart) == indices.end();
 }
 
 }  // namespace penstock

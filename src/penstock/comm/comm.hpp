@@ -18,11 +18,14 @@ enum class Reduce { sum, min, max };
 /// Seconds that a rank waits for others before it gives up: PENSTOCK_COMM_TIMEOUT, or 300. Throws Error{invalid_argument}.
 double default_timeout();
 
-/// A message of an exchange that is carried out again and again, always with the same memory.
+/// A message of an exchange that is carried out again and again, always with the same memory, or at the same place of
+/// what rebase() gives.
 struct Message {
   int rank = 0;  // whom it goes to or comes from
   std::byte* data = nullptr;
   std::int64_t bytes = 0;
+  std::int64_t from_base = -1;  // of an exchange's send: so many bytes behind the base; -1: at `data`
+  const std::byte* source(const std::byte* base) const { return from_base < 0 ? data : base + from_base; }
 };
 
 /// A message whose entries lie scattered: `count` entries of `entry_bytes` at base + indices[i] * entry_bytes.
@@ -32,6 +35,9 @@ struct IndexedMessage {
   std::int64_t count = 0;
 };
 
+/// Whether indices[i] = indices[0] + i for all i: then nothing need be gathered.
+bool in_a_row(std::span<const std::int32_t> indices);
+
 /// Messages described once and sent many times. start() posts them all, finish() returns when what comes here has
 /// arrived and what goes may be overwritten. Every rank starts and finishes the same exchanges in the same order.
 class Exchange {
@@ -39,10 +45,9 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual void start() = 0;
   virtual void finish() = 0;
-  /// The scattered entries of indexed() lie at another base from now on. Local; between finish() and start().
-  virtual void rebase(const std::byte*) {
-    throw Error(Errc::invalid_argument, "this exchange has no base: only those of Comm::indexed() have");
-  }
+  /// The scattered entries of indexed(), and messages that say from_base, lie at another base from now on. Local; between
+  /// finish() and start(), and before the first start() where a message says from_base.
+  virtual void rebase(const std::byte* base) = 0;
 };
 
 /// A message under way; wait() before its memory is touched, or let the Comm end.

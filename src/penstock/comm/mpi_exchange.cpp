@@ -17,11 +17,25 @@ std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
   return all;
 }
 
-/// Persistent requests; what messages they are, their maker says.
+/// Persistent requests; those of sends behind a base come last, and are described anew where it has changed.
 class MpiPersistent final : public Exchange {
  public:
-  MpiPersistent(std::shared_ptr<MpiSession> session, int n)
-      : session_(std::move(session)), requests_(mpi(), n) {}
+  MpiPersistent(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, std::vector<Message> sends,
+                const std::vector<Message>& receives)
+      : session_(std::move(session)),
+        comm_(comm),
+        sends_(std::move(sends)),
+        requests_(mpi(), static_cast<int>(sends_.size() + receives.size())) {
+    int n = 0;
+    for (const auto& m : receives)
+      session_->check(mpi().receive_init(m.data, m.bytes, m.rank, kExchangeTag, comm_, requests_.at(n++)),
+                      "MPI_Recv_init");
+    const auto moving =
+        std::ranges::stable_partition(sends_, [](const Message& m) { return m.from_base < 0; });
+    for (const auto& m : std::span(sends_.begin(), moving.begin())) describe(m, n++);
+    first_ = n;
+    sends_.erase(sends_.begin(), moving.begin());
+  }
   ~MpiPersistent() override {
     if (!session_->library().running()) return;
     mpi().free_all(requests_.data(), requests_.size());
@@ -29,7 +43,13 @@ class MpiPersistent final : public Exchange {
   MpiPersistent(const MpiPersistent&) = delete;
   MpiPersistent& operator=(const MpiPersistent&) = delete;
 
-  void* next() { return requests_.at(made_++); }
+  void rebase(const std::byte* base) override {
+    if (sends_.empty() || base == base_) return;
+    session_->check(mpi().free_all(requests_.at(first_), static_cast<int>(sends_.size())),
+                    "MPI_Request_free");
+    base_ = base;
+    for (int n = first_; const auto& m : sends_) describe(m, n++);
+  }
   void start() override {
     session_->ready();
     session_->check(mpi().start_all(requests_.data(), requests_.size()), "MPI_Startall");
@@ -38,9 +58,16 @@ class MpiPersistent final : public Exchange {
 
  private:
   const PenstockMpi& mpi() const { return session_->verbs(); }
+  void describe(const Message& m, int n) {
+    session_->check(mpi().send_init(m.source(base_), m.bytes, m.rank, kExchangeTag, comm_, requests_.at(n)),
+                    "MPI_Send_init");
+  }
   std::shared_ptr<MpiSession> session_;
+  PenstockMpiHandle comm_;
+  std::vector<Message> sends_;  // behind the base
+  const std::byte* base_ = nullptr;
+  int first_ = 0;  // request of the first of them
   MpiRequests requests_;
-  int made_ = 0;
 };
 
 /// Receives as persistent requests, and sends of scattered entries: these are bound to a base anew where it has changed.
@@ -56,7 +83,8 @@ class MpiIndexed final : public Exchange {
   ~MpiIndexed() override {
     if (!session_->library().running()) return;
     mpi().free_all(requests_.data(), requests_.size());
-    for (const auto& t : targets_) mpi().free_type(t.type);
+    for (const auto& t : targets_)
+      if (t.type) mpi().free_type(*t.type);
     if (entry_) mpi().free_type(*entry_);
   }
   MpiIndexed(const MpiIndexed&) = delete;
@@ -72,11 +100,15 @@ class MpiIndexed final : public Exchange {
                                              requests_.at(described_++)),
                     "MPI_Recv_init");
   }
-  void add_send(const IndexedMessage& m) {
+  void add_send(const IndexedMessage& m, std::int64_t entry_bytes) {
+    const auto count = static_cast<int>(m.count);
+    if (in_a_row({m.indices, static_cast<std::size_t>(m.count)})) {
+      targets_.push_back({m.rank, {}, count, m.indices[0] * entry_bytes});
+      return;
+    }
     PenstockMpiHandle made = 0;
-    session_->check(mpi().indexed_type(*entry_, m.indices, static_cast<int>(m.count), &made),
-                    "MPI_Type_create_indexed_block");
-    targets_.push_back({m.rank, made});
+    session_->check(mpi().indexed_type(*entry_, m.indices, count, &made), "MPI_Type_create_indexed_block");
+    targets_.push_back({m.rank, made, 1, 0});
   }
 
   void rebase(const std::byte* base) override { base_ = base; }
@@ -90,18 +122,23 @@ class MpiIndexed final : public Exchange {
  private:
   struct Target {
     int rank;
-    PenstockMpiHandle type;
+    std::optional<PenstockMpiHandle> type;  // of scattered entries; none: they lie side by side
+    int count;
+    std::int64_t offset;
   };
   const PenstockMpi& mpi() const { return session_->verbs(); }
   void bind() {
     const int n = static_cast<int>(targets_.size());
     session_->check(mpi().free_all(requests_.at(receives_), n), "MPI_Request_free");
-    for (int i = 0; i < n; ++i)
-      session_->check(mpi().typed_send_init(base_, 1, targets_[i].type, targets_[i].rank, kExchangeTag, comm_,
-                                            requests_.at(receives_ + i)),
-                      "MPI_Send_init");
+    for (int i = 0; i < n; ++i) bind(targets_[static_cast<std::size_t>(i)], requests_.at(receives_ + i));
     bound_to_ = base_;
     bound_ = true;
+  }
+  void bind(const Target& t, void* request) {
+    const auto type = t.type.value_or(*entry_);
+    session_->check(
+        mpi().typed_send_init(base_ + t.offset, t.count, type, t.rank, kExchangeTag, comm_, request),
+        "MPI_Send_init");
   }
 
   std::shared_ptr<MpiSession> session_;
@@ -116,13 +153,22 @@ class MpiIndexed final : public Exchange {
 
 class MpiNeighborhood final : public Exchange {
  public:
-  MpiNeighborhood(std::shared_ptr<MpiSession> session, void* plan)
-      : session_(std::move(session)), plan_(plan), request_(session_->verbs(), 1) {}
+  MpiNeighborhood(std::shared_ptr<MpiSession> session, void* plan, std::vector<Message> sends)
+      : session_(std::move(session)), plan_(plan), sends_(std::move(sends)), request_(session_->verbs(), 1) {}
   ~MpiNeighborhood() override {
     if (session_->library().running()) session_->verbs().neighbor_free(plan_);
   }
   MpiNeighborhood(const MpiNeighborhood&) = delete;
   MpiNeighborhood& operator=(const MpiNeighborhood&) = delete;
+  void rebase(const std::byte* base) override {
+    if (base == base_) return;
+    base_ = base;
+    for (int i = 0; const auto& m : sends_) {
+      if (m.from_base >= 0)
+        session_->check(session_->verbs().neighbor_move(plan_, i, m.source(base)), "MPI_Get_address");
+      ++i;
+    }
+  }
   void start() override {
     session_->ready();
     session_->check(session_->verbs().neighbor_start(plan_, request_.data()), "MPI_Ineighbor_alltoallw");
@@ -132,6 +178,8 @@ class MpiNeighborhood final : public Exchange {
  private:
   std::shared_ptr<MpiSession> session_;
   void* plan_;
+  std::vector<Message> sends_;
+  const std::byte* base_ = nullptr;
   MpiRequests request_;
 };
 
@@ -140,25 +188,19 @@ class MpiNeighborhood final : public Exchange {
 std::unique_ptr<Exchange> MpiComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "persistent");
   receives = tidy_messages(std::move(receives), size_, "persistent");
-  auto made = std::make_unique<MpiPersistent>(session_, static_cast<int>(sends.size() + receives.size()));
-  for (const auto& m : receives)
-    session_->check(mpi().receive_init(m.data, m.bytes, m.rank, kExchangeTag, inside_, made->next()),
-                    "MPI_Recv_init");
-  for (const auto& m : sends)
-    session_->check(mpi().send_init(m.data, m.bytes, m.rank, kExchangeTag, inside_, made->next()),
-                    "MPI_Send_init");
-  return made;
+  return std::make_unique<MpiPersistent>(session_, inside_, std::move(sends), receives);
 }
 
 std::unique_ptr<Exchange> MpiComm::neighborhood(std::vector<Message> sends, std::vector<Message> receives) {
-  const auto out = for_c(tidy_messages(std::move(sends), size_, "neighborhood"));
+  sends = tidy_messages(std::move(sends), size_, "neighborhood");
+  const auto out = for_c(sends);
   const auto in = for_c(tidy_messages(std::move(receives), size_, "neighborhood"));
   barrier();  // the graph is made by a call that cannot be left
   void* plan = nullptr;
   session_->check(mpi().neighbor_create(inside_, out.data(), static_cast<int>(out.size()), in.data(),
                                         static_cast<int>(in.size()), &plan),
                   "MPI_Dist_graph_create_adjacent");
-  return std::make_unique<MpiNeighborhood>(session_, plan);
+  return std::make_unique<MpiNeighborhood>(session_, plan, std::move(sends));
 }
 
 std::unique_ptr<Exchange> MpiComm::indexed(const std::byte* base, std::int64_t entry_bytes,
@@ -181,7 +223,7 @@ std::unique_ptr<Exchange> MpiComm::indexed(const std::byte* base, std::int64_t e
                 std::to_string(entry_bytes) + " bytes");
     made->add_receive(m, static_cast<int>(m.bytes / entry_bytes));
   }
-  for (const auto& m : sends) made->add_send(m);
+  for (const auto& m : sends) made->add_send(m, entry_bytes);
   return made;
 }
 

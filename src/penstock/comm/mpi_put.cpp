@@ -45,7 +45,7 @@ class MpiPut final : public Exchange {
     session_->wait(tokens_.data(), static_cast<int>(sends_.size()), "an exchange by MPI_Put");
     session_->check(mpi().window_start(window, targets_), "MPI_Win_start");
     for (std::size_t i = 0; i < sends_.size(); ++i)
-      session_->check(mpi().put(sends_[i].data, sends_[i].bytes, sends_[i].rank, offsets[i], window),
+      session_->check(mpi().put(sends_[i].source(base_), sends_[i].bytes, sends_[i].rank, offsets[i], window),
                       "MPI_Put");
   }
   void finish() override {
@@ -60,6 +60,8 @@ class MpiPut final : public Exchange {
       from += m.bytes;
     }
   }
+
+  void rebase(const std::byte* base) override { base_ = base; }
 
   PenstockMpiHandle window = 0;
   std::vector<std::int64_t> offsets;  // of each send in its receiver's window
@@ -79,6 +81,7 @@ class MpiPut final : public Exchange {
   std::shared_ptr<MpiSession> session_;
   PenstockMpiHandle comm_;
   std::vector<Message> sends_, receives_;
+  const std::byte* base_ = nullptr;
   MpiRequests tokens_;
   PenstockMpiHandle sources_ = 0, targets_ = 0;
 };

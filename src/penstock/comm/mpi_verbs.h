@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PENSTOCK_MPI_VERSION 2
+#define PENSTOCK_MPI_VERSION 3
 #define PENSTOCK_MPI_SYMBOL "penstock_mpi"
 
 /* An MPI_Comm, MPI_Group, MPI_Win or MPI_Datatype: an int or a pointer, as that MPI has it. */
@@ -84,6 +84,7 @@ typedef struct PenstockMpi {
   /* A neighbourhood collective on a graph communicator; the plan belongs to the caller until neighbor_free(). */
   int (*neighbor_create)(PenstockMpiHandle comm, const PenstockMpiMessage* sends, int n_sends,
                          const PenstockMpiMessage* receives, int n_receives, void** plan);
+  int (*neighbor_move)(void* plan, int i, const void* data); /* the i-th send lies there from now on */
   int (*neighbor_start)(void* plan, void* request);
   int (*neighbor_free)(void* plan);
 

@@ -7,15 +7,14 @@
 namespace penstock::thread_comm {
 namespace {
 
-/// One message between two ranks, for as many rounds as there are. `arrived` counts both sides: two a round, because a
-/// side begins the next round only after `done` has reached this one.
+/// One message between two ranks, for as many rounds as there are. A side begins the next round only after `done` has
+/// reached this one.
 struct alignas(64) Link {
   Source source;
   int from = 0;
   std::byte* target = nullptr;
   std::int64_t entry_bytes = 0;
-  std::atomic<std::int64_t> sender_at = 0, receiver_at = 0, arrived = 0,
-                            done = 0;  // rounds, but for `arrived`
+  std::atomic<std::int64_t> sender_at = 0, receiver_at = 0, claimed = 0, done = 0;  // rounds
 
   template <std::int64_t B>
   void gather() const {
@@ -36,8 +35,9 @@ struct alignas(64) Link {
 
 using Links = std::vector<std::shared_ptr<Link>>;
 
-/// Who copies: the side that comes second (persistent, indexed), the sender once the receiver's window is open (put), or
-/// the receiver once the sender's data are there (neighborhood).
+/// Who copies: the sender once the receiver's window is open (put), the receiver once the sender's data are there
+/// (neighborhood), or the receiver unless the sender has nothing else to do before (persistent, indexed): ranks that
+/// exchange with each other copy at the same time, one message each.
 class ThreadExchange final : public Exchange {
  public:
   ThreadExchange(std::shared_ptr<Member> me, Verb verb, Links sends, Links receives)
@@ -61,8 +61,9 @@ class ThreadExchange final : public Exchange {
       for (const auto& link : sends_) announce(link->sender_at, link->source.to);
       for (const auto& link : receives_) pending_.push_back(link.get());
     } else {
-      for (const auto& link : receives_) arrive(*link, link->from);
-      for (const auto& link : sends_) arrive(*link, link->source.to);
+      for (const auto& link : receives_) announce(link->receiver_at, link->from);
+      for (const auto& link : sends_) announce(link->sender_at, link->source.to);
+      for (const auto& link : receives_) pending_.push_back(link.get());
     }
     copy_pending();
   }
@@ -70,6 +71,11 @@ class ThreadExchange final : public Exchange {
   void finish() override {
     require(under_way_, "this exchange has not been started: start() it first");
     auto& bell = me_->seat(me_->rank).bell;
+    if (either()) {
+      copy_pending();
+      for (const auto& link : sends_)
+        if (can_copy(*link)) carry(*link, peer(*link));
+    }
     while (!pending_.empty()) {
       me_->wait(
           bell,
@@ -93,21 +99,23 @@ class ThreadExchange final : public Exchange {
   }
 
   void rebase(const std::byte* base) override {
-    require(verb_ == Verb::indexed, "this exchange has no base: only those of indexed() have");
     require(!under_way_, "this exchange is under way: finish() it before rebase()");
-    for (const auto& link : sends_) link->source.base = base;  // read after this side has arrived
+    for (const auto& link : sends_) {  // read after this side has arrived
+      auto& s = link->source;
+      if (s.from_base >= 0) s.base = base + s.from_base;
+    }
   }
 
  private:
+  bool either() const { return verb_ == Verb::persistent || verb_ == Verb::indexed; }
   int peer(const Link& link) const { return link.from == me_->rank ? link.source.to : link.from; }
   void announce(std::atomic<std::int64_t>& at, int to) {
     at.store(round_, std::memory_order_release);
     me_->seat(to).bell.ring();
   }
-  void arrive(Link& link, int other) {
-    if (link.arrived.fetch_add(1, std::memory_order_acq_rel) % 2 == 1) carry(link, other);
-  }
   void carry(Link& link, int other) {
+    auto before = round_ - 1;  // of a message that either side may copy, one does
+    if (either() && !link.claimed.compare_exchange_strong(before, round_, std::memory_order_relaxed)) return;
     {
       const auto held = me_->copy();
       link.carry();
@@ -115,7 +123,9 @@ class ThreadExchange final : public Exchange {
     announce(link.done, other);
   }
   bool can_copy(const Link& link) const {
-    return (verb_ == Verb::put ? link.receiver_at : link.sender_at).load(std::memory_order_acquire) >= round_;
+    const auto here = [&](const auto& at) { return at.load(std::memory_order_acquire) >= round_; };
+    if (either()) return here(link.sender_at) && here(link.receiver_at);
+    return here(verb_ == Verb::put ? link.receiver_at : link.sender_at);
   }
   void copy_pending() {
     std::size_t kept = 0;

@@ -14,6 +14,7 @@ struct Source {
   const std::int32_t* indices = nullptr;  // null: bytes in a row
   std::int64_t count = 0;                 // of indices
   std::int64_t bytes = 0;
+  std::int64_t from_base = -1;  // where it moves with the base of the exchange; -1: it stays
 };
 
 /// Connects all senders with all receivers, once. Collective.

@@ -285,7 +285,7 @@ void ThreadComm::finish_sum() {
 std::unique_ptr<Exchange> ThreadComm::connect_all(Verb verb, const std::vector<Message>& sends,
                                                   const std::vector<Message>& receives) {
   std::vector<Source> sources;
-  for (const auto& s : sends) sources.push_back({s.rank, s.data, nullptr, 0, s.bytes});
+  for (const auto& s : sends) sources.push_back({s.rank, s.data, nullptr, 0, s.bytes, s.from_base});
   return connect(me_, verb, 1, sources, receives);
 }
 std::unique_ptr<Exchange> ThreadComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
@@ -305,7 +305,10 @@ std::unique_ptr<Exchange> ThreadComm::indexed(const std::byte* base, std::int64_
   std::vector<Source> sources;
   for (const auto& s : sends) {
     require(s.indices || s.count == 0, "indexed: " + std::to_string(s.count) + " entries without indices");
-    sources.push_back({s.rank, base, s.indices, s.count, s.count * entry_bytes});
+    const bool row = in_a_row({s.indices, static_cast<std::size_t>(s.count)});
+    const auto first = row && s.count ? s.indices[0] * entry_bytes : 0;
+    sources.push_back({s.rank, base ? base + first : nullptr, row ? nullptr : s.indices, s.count,
+                       s.count * entry_bytes, first});
   }
   return connect(me_, Verb::indexed, entry_bytes, sources, receives);
 }

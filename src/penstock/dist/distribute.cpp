@@ -7,7 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/dist/dist_csr.hpp"
+#include "penstock/dist/share.hpp"
 
 namespace penstock {
 namespace {
@@ -90,10 +90,11 @@ class Ghosts {
 /// Where each row of the share goes: an owned row to its place, a foreign one behind them, in the order of `foreign`, which
 /// is made here. -1: a foreign row without entries.
 template <class V>
-std::vector<std::int64_t> places(const Share<V>& share, const Ownership& rows, int me,
-                                 std::vector<GlobalIndex>& foreign) {
+std::vector<Index> places(const Share<V>& share, const Ownership& rows, int me,
+                          std::vector<GlobalIndex>& foreign) {
   const auto owned = rows.count(me);
-  std::vector<std::int64_t> to(static_cast<std::size_t>(share.entries.rows), -1), others;
+  std::vector<Index> to(static_cast<std::size_t>(share.entries.rows), -1);
+  std::vector<std::int64_t> others;
   std::vector<bool> taken(static_cast<std::size_t>(owned));
   const auto twice = [](GlobalIndex id) {
     return "distribute: row " + std::to_string(id) + " is twice in a share";
@@ -110,14 +111,14 @@ std::vector<std::int64_t> places(const Share<V>& share, const Ownership& rows, i
     const auto place = rows.local(id);
     if (taken[static_cast<std::size_t>(place)]) throw Error(Errc::invalid_argument, twice(id));
     taken[static_cast<std::size_t>(place)] = true;
-    to[static_cast<std::size_t>(r)] = place;
+    to[static_cast<std::size_t>(r)] = static_cast<Index>(place);
   }
   std::ranges::sort(others, {},
                     [&](std::int64_t r) { return std::pair(rows.owner(share.row_id(r)), share.row_id(r)); });
   for (const auto r : others) {
     const auto id = share.row_id(r);
     if (!foreign.empty() && foreign.back() == id) throw Error(Errc::invalid_argument, twice(id));
-    to[static_cast<std::size_t>(r)] = owned + std::ssize(foreign);
+    to[static_cast<std::size_t>(r)] = static_cast<Index>(owned + std::ssize(foreign));
     foreign.push_back(id);
   }
   return to;
@@ -126,8 +127,8 @@ std::vector<std::int64_t> places(const Share<V>& share, const Ownership& rows, i
 /// The two blocks, of `rows` rows: entries in owned columns and entries in ghosts. Walks the share in its own order, so
 /// that what was read can go.
 template <class V>
-void split(const Share<V>& share, std::int64_t rows, const std::vector<std::int64_t>& to,
-           const Ghosts& ghosts, Csr<V>& local, Csr<V>& halo) {
+void split(const Share<V>& share, std::int64_t rows, const std::vector<Index>& to, const Ghosts& ghosts,
+           Csr<V>& local, Csr<V>& halo) {
   const auto& a = share.entries;
   auto local_ptr = allocate<Offset>(rows + 1), halo_ptr = allocate<Offset>(rows + 1);
   std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
@@ -149,7 +150,7 @@ void split(const Share<V>& share, std::int64_t rows, const std::vector<std::int6
         for (auto k = first; k < last; ++k) mine += ghosts.mine(a.indices.data[k]);
         local_ptr.data[row + 1] = mine, halo_ptr.data[row + 1] = last - first - mine;
       },
-      [](Offset, Offset) {});
+      [&](Offset first, Offset last) { forget_mapped(a, first, last); });
   std::partial_sum(local_ptr.data, local_ptr.data + rows + 1, local_ptr.data);
   std::partial_sum(halo_ptr.data, halo_ptr.data + rows + 1, halo_ptr.data);
 
@@ -199,11 +200,16 @@ DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownershi
           "distribute: " + std::to_string(share.row_ids.size) + " row numbers for " + std::to_string(a.rows) +
               " rows");
   validate(a, true);
+  forget_mapped(a, 0, a.nnz());
   const int me = comm->rank();
+  require(rows->count(me) + a.rows <= std::numeric_limits<Index>::max(),
+          "distribute: " + std::to_string(rows->count(me)) + " rows here and " + std::to_string(a.rows) +
+              " in the share, more than 2^31 - 1 together: use more ranks");
   std::vector<GlobalIndex> foreign;
   const auto to = places(share, *rows, me, foreign);
   Ghosts ghosts(*cols, me);
   ghosts.collect(a);
+  forget_mapped(a, 0, a.nnz());
 
   DistCsr<V> d;
   d.comm = comm, d.row_owners = rows, d.col_owners = cols;

@@ -25,14 +25,23 @@ class Isend : public Exchange {
 
   void start() override {
     under_way_.clear();
-    for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, kTag));
-    for (const auto& m : sends_) under_way_.push_back(comm_->send(m.data, m.bytes, m.rank, kTag));
+    if (!comm_->one_process()) receive();
+    for (const auto& m : sends_) under_way_.push_back(comm_->send(m.source(base_), m.bytes, m.rank, kTag));
   }
-  void finish() override { comm_->wait(under_way_); }
+  void finish() override {
+    if (comm_->one_process()) receive();
+    comm_->wait(under_way_);
+  }
+  void rebase(const std::byte* base) override { base_ = base; }
 
  private:
+  /// Of two threads the one that comes second copies: those that receive last copy their own messages, at the same time.
+  void receive() {
+    for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, kTag));
+  }
   std::shared_ptr<Comm> comm_;
   std::vector<Message> sends_, receives_;
+  const std::byte* base_ = nullptr;
   std::vector<Request> under_way_;
 };
 

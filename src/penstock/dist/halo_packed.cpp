@@ -17,32 +17,60 @@ void pack_words(std::span<const Index> indices, const void* from, void* to) {
   for (const auto i : indices) *out++ = in[i];
 }
 
+/// Entries of x for one rank that lie side by side are sent from there, others from a buffer.
 class PackedHalo : public Halo {
  public:
   PackedHalo(const HaloContext& c, MakeExchange make)
       : plan_(c.plan),
         entry_bytes_(c.entry_bytes),
-        buffer_(allocate<std::byte>(c.plan->sent() * c.entry_bytes)),
-        ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)),
-        exchange_(make(c.comm, messages(plan_->send_ranks, plan_->send_offsets, buffer_.data, entry_bytes_),
-                       messages(plan_->receive_ranks, plan_->receive_offsets, ghosts_.data, entry_bytes_))) {}
+        ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)) {
+    auto sends = sort_out();
+    exchange_ = make(c.comm, std::move(sends),
+                     messages(plan_->receive_ranks, plan_->receive_offsets, ghosts_.data, entry_bytes_));
+  }
 
   void begin(const void* x, Stream) override {
     const ScopedTimer timer(&times_.pack);
-    pack(plan_->send_indices.span(), x, buffer_.data, entry_bytes_);
+    for (const auto& [indices, to] : packs_) pack(indices, x, to, entry_bytes_);
+    exchange_->rebase(static_cast<const std::byte*>(x));
     exchange_->start();
   }
   void end(Stream) override {
     const ScopedTimer timer(&times_.wait);
     exchange_->finish();
-    times_.sent_bytes += buffer_.size, times_.received_bytes += ghosts_.size;
+    times_.sent_bytes += plan_->sent() * entry_bytes_, times_.received_bytes += ghosts_.size;
     times_.messages += std::ssize(plan_->send_ranks), ++times_.exchanges;
   }
   const void* ghosts() const override { return ghosts_.data; }
 
  private:
+  struct Pack {
+    std::span<const Index> indices;
+    std::byte* to;
+  };
+  std::vector<Message> sort_out() {
+    std::vector<Message> sends;
+    std::int64_t packed = 0;
+    const auto& offsets = plan_->send_offsets;
+    for (std::size_t i = 0; i < plan_->send_ranks.size(); ++i) {
+      const auto indices = plan_->send_indices.span().subspan(
+          static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
+      Message m{plan_->send_ranks[i], nullptr, std::ssize(indices) * entry_bytes_};
+      if (in_a_row(indices)) m.from_base = indices[0] * entry_bytes_;
+      else packs_.push_back({indices, nullptr}), packed += m.bytes;
+      sends.push_back(m);
+    }
+    buffer_ = allocate<std::byte>(packed);
+    auto* to = buffer_.data;
+    auto next = packs_.begin();
+    for (auto& m : sends)
+      if (m.from_base < 0) m.data = next++->to = to, to += m.bytes;
+    return sends;
+  }
+
   std::shared_ptr<const CommPlan> plan_;
   std::int64_t entry_bytes_;
+  std::vector<Pack> packs_;
   Array<std::byte> buffer_, ghosts_;
   std::unique_ptr<Exchange> exchange_;  // ends before its buffers
 };

@@ -9,7 +9,7 @@
 // What the strategies on the CPU share: most differ only in how messages travel whose entries lie side by side.
 namespace penstock::halo {
 
-/// Messages between fixed buffers. Collective.
+/// Messages between fixed buffers, or out of what rebase() gives. Collective.
 using MakeExchange = std::unique_ptr<Exchange> (*)(std::shared_ptr<Comm>, std::vector<Message> sends,
                                                    std::vector<Message> receives);
 
@@ -23,7 +23,7 @@ std::unique_ptr<Exchange> reduction(const HaloContext&, const std::byte* ghosts,
 std::unique_ptr<Halo> indexed(const HaloContext&);
 std::unique_ptr<Halo> sync(const HaloContext&);
 
-/// Gathers entries into one buffer, by rank, and lets `make`'s exchange carry it.
+/// Gathers entries into one buffer, by rank, and lets `make`'s exchange carry it; what lies side by side is not gathered.
 std::unique_ptr<Halo> packed(const HaloContext&, MakeExchange make);
 /// The exchange that values go back by; isend for the strategies that do not pack.
 MakeExchange way_back(std::string_view strategy);

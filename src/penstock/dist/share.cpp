@@ -27,6 +27,18 @@ bool mapped(const Csr<V>& a) {
 }  // namespace
 
 template <class V>
+void forget_mapped(const Csr<V>& a, Offset first, Offset last) {
+  if (!mapped(a)) return;
+  const auto forget = [&](const auto& array) {
+    const auto* data = array.data + first;
+    forget_bytes(const_cast<void*>(static_cast<const void*>(data)),
+                 (last - first) * static_cast<std::int64_t>(sizeof(*data)));
+  };
+  forget(a.indices);
+  if constexpr (!is_pattern<V>) forget(a.values);
+}
+
+template <class V>
 RowRange<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
   const auto begin = a.indptr.data[first], count = a.indptr.data[last] - begin;
   RowRange<V> out;
@@ -143,6 +155,7 @@ Owners owners_of(const Partition& p, int ranks, bool rows_at_root) {
 }
 
 #define X(V)                                                               \
+  template void forget_mapped(const Csr<V>&, Offset, Offset);              \
   template RowRange<V> rows_of(const Csr<V>&, std::int64_t, std::int64_t); \
   template Share<V> share_of(const RowRange<V>&, const Partition&, Index); \
   template Share<V> cut_share(const Share<V>&, const Partition&, Index);

@@ -16,6 +16,10 @@ struct RowRange {
 template <class V>
 RowRange<V> rows_of(const Csr<V>& whole, std::int64_t first, std::int64_t last);
 
+/// Gives back the memory of entries [first, last) that were read from a file, which has them still.
+template <class V>
+void forget_mapped(const Csr<V>& a, Offset first, Offset last);
+
 /// What `part` has of these rows. Shares the arrays where that is a range of whole rows, copies otherwise. Reads a mapped
 /// file where the part's rows are, and nowhere else.
 template <class V>
@@ -26,9 +30,10 @@ template <class V>
 Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part);
 
 /// Each rank reads some rows (all together every row once) and gets its share: row by row to whom it belongs, in rounds
-/// of at most `round_bytes` a rank, so that nobody holds a second copy of what it reads. Collective.
+/// of at most `round_bytes` a rank (0: a 32nd of what it reads, 1 to 64 MB), so that nobody holds a second copy of what it
+/// reads, nor keeps what it has read from a file. Collective.
 template <class V>
-Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::int64_t round_bytes = 64 << 20);
+Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::int64_t round_bytes = 0);
 
 enum class Scatter { direct, masters };
 

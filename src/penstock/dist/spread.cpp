@@ -82,6 +82,7 @@ void round_of(Comm& comm, const RowRuns& runs, const RowRange<V>& rows, std::int
         std::copy(a.values.data + k, a.values.data + end, values.of(d) + entry[d]);
       entry[d] += end - k;
     });
+  forget_mapped(a, a.indptr.data[first], a.indptr.data[last]);
   carry(comm, lengths, lengths_in);
   carry(comm, indices, indices_in);
   if constexpr (!is_pattern<V>) carry(comm, values, values_in);
@@ -103,10 +104,13 @@ Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::in
   const RowRuns runs(p);
   const auto& a = rows.entries;
   const auto total = exchanged(comm, count(runs, rows, 0, a.rows, comm.size()));
+  forget_mapped(a, 0, a.nnz());  // a grid's counts look at columns
   ShareBuilder<V> out(a.cols, std::reduce(total.runs.begin(), total.runs.end()),
                       std::reduce(total.entries.begin(), total.entries.end()));
   // Rounds end where the bytes before are a multiple of round_bytes: a longer row is a round of its own.
-  const auto per_round = std::max<Offset>(1, round_bytes / (std::int64_t{sizeof(Index)} + value_bytes<V>));
+  constexpr auto entry_bytes = std::int64_t{sizeof(Index)} + value_bytes<V>;
+  if (round_bytes == 0) round_bytes = std::clamp<std::int64_t>(a.nnz() * entry_bytes / 32, 1 << 20, 64 << 20);
+  const auto per_round = std::max<Offset>(1, round_bytes / entry_bytes);
   std::int64_t rounds = (a.nnz() + per_round - 1) / per_round;
   comm.all_reduce(std::span(&rounds, 1), Reduce::max);
   std::int64_t first = 0;

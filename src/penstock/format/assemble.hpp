@@ -81,10 +81,10 @@ struct BucketMap {
 BucketMap make_buckets(std::int64_t rows, int shift, const std::vector<Offset>& counts);
 int granule_shift(std::int64_t rows);
 
+/// Adds the source's entries to those in each granule of 2^shift rows.
 template <class V, class Source>
-BucketMap count_entries(std::int64_t rows, const Source& source) {
-  const int shift = granule_shift(rows);
-  const auto granules = static_cast<std::size_t>(rows == 0 ? 0 : ((rows - 1) >> shift) + 1);
+void count_entries(int shift, const Source& source, std::vector<Offset>& sum) {
+  const auto granules = sum.size();
   Lent<std::vector<Offset>> counters;
   parallel_ranges(source.units(), kChunk, [&](std::int64_t first, std::int64_t last) {
     counters.with([&](std::vector<Offset>& counts) {
@@ -93,10 +93,8 @@ BucketMap count_entries(std::int64_t rows, const Source& source) {
       source.visit(first, last, [&](std::int64_t row, std::int64_t, V) { ++count[row >> shift]; });
     });
   });
-  std::vector<Offset> sum(granules);
   for (const auto& counts : counters.all())
     for (std::size_t g = 0; g < granules; ++g) sum[g] += (*counts)[g];
-  return make_buckets(rows, shift, sum);
 }
 
 template <class V>
@@ -113,11 +111,10 @@ struct Stage {
   std::vector<Offset> next;  // per bucket: a count, then the place of its next entry
 };
 
+/// `cursors`: where the next entry of each bucket goes.
 template <class V, class Source>
-void fill_buckets(const Source& source, const BucketMap& map, std::uint16_t* local, Index* cols, V* values) {
-  std::vector<std::atomic<Offset>> cursors(map.buckets.size());
-  for (std::size_t b = 0; b < cursors.size(); ++b)
-    cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
+void fill_buckets(const Source& source, const BucketMap& map, std::vector<std::atomic<Offset>>& cursors,
+                  std::uint16_t* local, Index* cols, V* values) {
   Lent<Stage<V>> stages;
   parallel_ranges(source.units(), kChunk, [&](std::int64_t first, std::int64_t last) {
     stages.with([&](Stage<V>& stage) {
@@ -163,18 +160,27 @@ Array<T> trimmed(const Array<T>& a, std::int64_t count) {
 
 }  // namespace detail
 
-/// The matrix of `source`'s entries: rows sorted by column, equal entries summed (all kept without `merge`,
-/// ordered by the bits of their values), explicit zeros kept. `cols` is at most 2^31 - 1.
-template <class V, EntrySource<V> Source>
-Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool merge = true) {
-  const auto map = detail::count_entries<V>(rows, source);
+/// The matrix of the entries of all sources that walk(take) hands to take(source), one after the other, the same ones when
+/// it is called again: rows sorted by column, equal entries summed (all kept without `merge`, ordered by the bits of
+/// their values), explicit zeros kept. `cols` is at most 2^31 - 1.
+template <class V, class Walk>
+Csr<V> assemble_walked(std::int64_t rows, std::int64_t cols, Walk&& walk, bool merge = true) {
+  const int shift = detail::granule_shift(rows);
+  std::vector<Offset> granules(static_cast<std::size_t>(rows == 0 ? 0 : ((rows - 1) >> shift) + 1));
+  walk([&](const auto& source) { detail::count_entries<V>(shift, source, granules); });
+  const auto map = detail::make_buckets(rows, shift, granules);
   auto indptr = allocate<Offset>(rows + 1);
   auto indices = allocate<Index>(map.entries);
   auto values = allocate<V>(is_pattern<V> ? 0 : map.entries);
   std::vector<Offset> begin(map.buckets.size() + 1);
   {
     const auto local = allocate<std::uint16_t>(map.entries);
-    detail::fill_buckets<V>(source, map, local.data, indices.data, values.data);
+    std::vector<std::atomic<Offset>> cursors(map.buckets.size());
+    for (std::size_t b = 0; b < cursors.size(); ++b)
+      cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
+    walk([&](const auto& source) {
+      detail::fill_buckets<V>(source, map, cursors, local.data, indices.data, values.data);
+    });
     detail::Lent<BucketSorter<V>> sorters;
     const auto bits = [](std::int64_t n) {
       return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1) - 1)));
@@ -207,6 +213,13 @@ Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool
   Csr<V> a{rows, cols, indptr, detail::trimmed(indices, begin.back()), {}};
   if constexpr (!is_pattern<V>) a.values = detail::trimmed(values, begin.back());
   return a;
+}
+
+/// The same of one source.
+template <class V, EntrySource<V> Source>
+Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool merge = true) {
+  return assemble_walked<V>(
+      rows, cols, [&](auto&& take) { take(source); }, merge);
 }
 
 }  // namespace penstock

@@ -56,14 +56,19 @@ struct Scratch {
   std::vector<std::size_t> words;                  // those of `seen` that are not 0
   std::vector<std::int64_t> halo, partial, count;  // grid_cols x stride; the same; grid_cols
   std::vector<std::int64_t> pairs;                 // indices of halo and partial that are not 0
-  std::vector<std::int64_t> last_row;              // of each grid column: the last row with an entry in it
+  // Of each grid column: the last row with an entry in it, or with a ghost, and the ghosts of that row so far.
+  std::vector<std::int64_t> last_row, ghost_row, ghosts, ghost_rows, ghosts_most;
 
   explicit Scratch(const Partition& p)
       : seen(at(p.cols / 64 + 1)),
         halo(at(p.grid_cols * stride_of(p))),
         partial(halo.size()),
         count(at(p.grid_cols)),
-        last_row(at(p.grid_cols), -1) {}
+        last_row(at(p.grid_cols), -1),
+        ghost_row(last_row),
+        ghosts(last_row.size()),
+        ghost_rows(last_row.size()),
+        ghosts_most(last_row.size()) {}
 };
 
 class Measure {
@@ -72,9 +77,7 @@ class Measure {
     exchanges_.resize(at(p.grid_rows));
     pieces_.resize(p.pieces.empty() ? 0 : at(p.parts));
     for (const auto& piece : p.pieces) pieces_[at(piece.part)].push_back(&piece);
-    held_.resize(at(p.parts));
   }
-  std::int64_t held(std::int64_t part) const { return held_[at(part)]; }
 
   void group(std::int64_t g) {
     auto s = take();
@@ -91,8 +94,10 @@ class Measure {
     }
     for (std::int64_t j = 0; j < p_.grid_cols; ++j) {
       const auto part = at(g * p_.grid_cols + j);
-      held_[part] = rows;
+      m_.held[part] = rows;
       m_.nnz[part] = std::exchange(s->count[at(j)], 0);
+      m_.ghost_rows[part] = std::exchange(s->ghost_rows[at(j)], 0);
+      m_.ghosts_most[part] = std::exchange(s->ghosts_most[at(j)], 0);
     }
     finish(g, *s);
     give(std::move(s));
@@ -132,13 +137,17 @@ class Measure {
       ++s.count[at(j)];
       if (std::exchange(s.last_row[at(j)], row) != row && p_.row_owners.data[row] != part)
         add(s.partial, j, p_.row_owners.data[row] / p_.grid_cols, s);
+      const auto owner = p_.col_owners.data[c];
+      if (owner != part) {
+        if (std::exchange(s.ghost_row[at(j)], row) != row) ++s.ghost_rows[at(j)], s.ghosts[at(j)] = 0;
+        s.ghosts_most[at(j)] = std::max(s.ghosts_most[at(j)], ++s.ghosts[at(j)]);
+      }
       auto& word = s.seen[at(c / 64)];
       const auto bit = std::uint64_t{1} << (c % 64);
       if (word & bit) continue;
       if (!word) s.words.push_back(at(c / 64));
       word |= bit;
-      if (const auto owner = p_.col_owners.data[c]; owner != part)
-        add(s.halo, j, in_first_row() ? owner : owner / p_.grid_cols, s);
+      if (owner != part) add(s.halo, j, in_first_row() ? owner : owner / p_.grid_cols, s);
     }
   }
   bool in_first_row() const { return p_.rows != p_.cols; }  // where the owners of columns are in a grid
@@ -160,7 +169,7 @@ class Measure {
     }
     for (const auto w : s.words) s.seen[w] = 0;
     s.words.clear(), s.pairs.clear();
-    std::ranges::fill(s.last_row, -1);
+    std::ranges::fill(s.last_row, -1), std::ranges::fill(s.ghost_row, -1);
   }
 
   const Csr<One>& a_;
@@ -169,7 +178,6 @@ class Measure {
   Groups groups_;
   std::vector<std::vector<const RowPiece*>> pieces_;
   std::vector<std::vector<Exchange>> exchanges_;
-  std::vector<std::int64_t> held_;  // rows of each part's local matrix
   std::mutex lock_;
   std::vector<std::unique_ptr<Scratch>> spare_;
 };
@@ -180,7 +188,8 @@ PartitionMetrics metrics(const Csr<One>& a, const Partition& p, std::int64_t val
                          std::int64_t vector_bytes) {
   partition::require_same(a, p);
   PartitionMetrics m;
-  for (auto* list : {&m.nnz, &m.rows, &m.halo, &m.bytes}) list->assign(at(p.parts), 0);
+  for (auto* list : {&m.nnz, &m.rows, &m.halo, &m.bytes, &m.held, &m.ghost_rows, &m.ghosts_most})
+    list->assign(at(p.parts), 0);
   Measure measure(a, p, m);
   parallel_for(p.grid_rows, [&](std::int64_t g) { measure.group(g); });
   measure.collect();
@@ -199,7 +208,7 @@ PartitionMetrics metrics(const Csr<One>& a, const Partition& p, std::int64_t val
     const auto n = at(i);
     off += std::abs(static_cast<double>(m.nnz[n]) - mean);
     const auto vectors = x[n] + m.halo[n] + m.rows[n] + sums[n];
-    m.bytes[n] = m.nnz[n] * (4 + value_bytes) + (measure.held(i) + 1) * 8 + vectors * vector_bytes;
+    m.bytes[n] = m.nnz[n] * (4 + value_bytes) + (m.held[n] + 1) * 8 + vectors * vector_bytes;
   }
   if (p.nnz > 0) {
     m.mad = off / static_cast<double>(p.parts) / static_cast<double>(p.nnz);
