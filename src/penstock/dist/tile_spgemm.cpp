@@ -99,15 +99,19 @@ class SparseSum final : public TileSum {
     const auto left = csr_of<VA>(a.data, a.tile);
     const auto right = csr_of<VB>(b.data, b.tile);
     if (left.rows + left.nnz() + right.rows + right.nnz() > kBatch) {
-      flush();
+      settle();
       return add(left, right, nullptr);
     }
     batch_.add(left, right);
-    if (batch_.size() > kBatch) flush();
+    if (batch_.size() > kBatch) settle();
   }
   void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b) override {
     const auto entries = csr_of<One>(mask.data, mask.tile);
     add(csr_of<VA>(a.data, a.tile), csr_of<VB>(b.data, b.tile), &entries);
+  }
+
+  void settle() override {
+    if (!batch_.empty()) batch_.take([&](const auto& a, const auto& b) { add(a, b, nullptr); });
   }
 
   void add(const CsrView<VA>& left, const CsrView<VB>& right, const CsrView<One>* mask) {
@@ -202,11 +206,8 @@ class SparseSum final : public TileSum {
     sums_.pop_back();
     sums_.back() = merge<S>(sums_.back(), last);
   }
-  void flush() {
-    if (!batch_.empty()) batch_.take([&](const auto& a, const auto& b) { add(a, b, nullptr); });
-  }
   void collapse() {
-    flush();
+    settle();
     while (sums_.size() > 1) merge_last();
     if (!sums_.empty()) return;
     const auto zero = allocate<Offset>(1);
