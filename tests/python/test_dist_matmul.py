@@ -162,6 +162,18 @@ def test_copies_are_refused_in_words():
     run(work, 2)
 
 
+def test_large_tiles_are_merged_with_small_ones():
+    a = ps.generate.uniform(9000, nnz_per_row=16, dtype=np.bool_, seed=1)
+    counts = ps.spgemm(a, a)
+
+    def work(comm):
+        t = [ps.dist.tiles(a, comm, *cut) for cut in ((9000, 6000), (6000, 9000), (2000, 2000))]
+        same(ps.dist.matmul(t[0], t[1]).collect(), counts)  # 200,000 rows and entries, then 110,000
+        same(ps.dist.matmul(t[2], t[2], "a").collect(), counts)
+
+    run(work, 2)
+
+
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
     few = whole_numbers(128, 128, 0.2, 5)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace penstock {
@@ -20,7 +21,7 @@ struct Block {
   Place place = {};
 };
 
-/// Lives until the process ends: blocks may come back while other objects are destroyed. Whoever finds it locked goes without,
+/// Lives until the process ends: blocks may come back while other objects are destroyed. Whoever finds it locked for long goes without,
 /// so that a child forked at a bad moment never waits.
 struct Cache {
   std::mutex lock;
@@ -31,6 +32,13 @@ struct Cache {
 Cache& cache() {
   static auto* one = new Cache;
   return *one;
+}
+
+/// Ranks that are threads free their blocks at one time: each holds the lock for less than a microsecond.
+std::unique_lock<std::mutex> lock_soon() {
+  std::unique_lock guard(cache().lock, std::defer_lock);
+  for (int i = 0; i < 200 && !guard.try_lock(); ++i) std::this_thread::yield();
+  return guard;
 }
 
 std::int64_t most_bytes() {
@@ -44,7 +52,7 @@ void keep(Block block) noexcept {
     madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
   std::vector<Block> gone;  // freed after the lock is
   try {
-    const std::unique_lock guard(cache().lock, std::try_to_lock);
+    const auto guard = lock_soon();
     if (!guard) return;
     auto& c = cache();
     while (!c.blocks.empty() && (c.bytes + block.bytes > most_bytes() || c.blocks.size() >= kMostBlocks)) {
@@ -59,7 +67,7 @@ void keep(Block block) noexcept {
 
 /// The newest kept block that holds `bytes` and wastes less than a quarter.
 Block take(std::int64_t bytes, Place place) {
-  const std::unique_lock guard(cache().lock, std::try_to_lock);
+  const auto guard = lock_soon();
   if (!guard) return {};
   auto& c = cache();
   for (auto i = c.blocks.size(); i-- > 0;)

@@ -78,9 +78,11 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
 
   Partial partial;
   const auto flush = [&] {
-    if (partial.sum)
-      mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products,
-                *partial.sum);
+    if (!partial.sum) return;
+    times.accumulation += clock.lap();
+    partial.sum->settle();
+    times.compute += clock.lap();
+    mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products, *partial.sum);
     partial = {};
   };
   const auto sum_of = [&](const TileProduct& p) -> TileSum& {
@@ -94,6 +96,9 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
     return *partial.sum;
   };
 
+  const bool at_once = steals || options.kept == Stationary::c;
+  TileSum* last = nullptr;
+  bool mine_last = false;  // else it may be gone
   std::deque<Fetched> under_way;
   Fetched done;  // kept until the next are asked for: they may share a tile
   bool more = true;
@@ -117,6 +122,9 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
     times.communication += clock.lap();
     auto& sum = sum_of(p);
     times.accumulation += clock.lap();
+    // What is begun is done before the next tile of C: thieves go by it, and copies are few.
+    if (at_once && last && last != &sum && mine_last) last->settle();
+    last = &sum, mine_last = c.owner(p.i, p.j) == me;
     if (options.mask) sum.multiply_add_on(mask, av, bv);
     else sum.multiply_add(av, bv);
     times.compute += clock.lap();
@@ -125,6 +133,8 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
     mail.look();
     times.accumulation += clock.lap();
   }
+  sums.settle();
+  times.compute += clock.lap();
   flush();
   times.accumulation += clock.lap();
   const auto looked = mail.looking();

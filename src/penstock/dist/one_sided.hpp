@@ -77,6 +77,7 @@ class TileSums {
   TileSums(const TilePlan& plan, const TileMatrix& a);
   /// Of an own tile.
   TileSum& sum(std::int64_t i, std::int64_t j);
+  void settle();  // of all tiles
   /// Collective: all tiles in place, seen by all. Adds the seconds of work and those of waiting for other ranks.
   TileMatrix finish(double& accumulation, double& waiting);
 

@@ -113,6 +113,8 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
       }
     times.compute += clock.lap();
   }
+  sums.settle();
+  times.compute += clock.lap();
   for (const auto& p : plan.plan.products)
     if (p.owner == comm->rank()) times.flops += p.flops;
   auto c = sums.finish(times.accumulation, times.imbalance);

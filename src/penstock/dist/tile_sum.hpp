@@ -22,6 +22,9 @@ class TileSum {
   /// Only what lies on the entries of a sparse tile of C's shape.
   virtual void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b);
 
+  /// Computes what was put off to be computed together with products that follow.
+  virtual void settle() {}
+
   /// Cuts the sum into pieces of at most `most` bytes (at least 1024), one or more, and lets each be written.
   using Write = std::function<void(std::byte* to)>;
   using Piece = std::function<void(std::int64_t bytes, const Write& write, bool last)>;

@@ -176,6 +176,10 @@ TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
   return *sum;
 }
 
+void TileSums::settle() {
+  for (auto& [number, sum] : sums_) sum->settle();
+}
+
 TileMatrix TileSums::finish(double& accumulation, double& waiting) {
   LapClock clock;
   auto map = plan_->c;
