@@ -176,7 +176,7 @@ def test_what_a_search_asks_is_made_as_it_pays():
     a = named("rmat_16")
     expected = {s: ps.csgraph.bfs(a, s, device="cpu") for s in (0, 7)}
     w = ps.csr_array((np.ones(a.nnz, np.float32), a.indices, a.indptr), shape=a.shape)
-    with ps.options(device_memory=8 * (a.shape[0] + 1) + 60 * a.shape[0] + a.nnz):
+    with ps.options(device_memory=8 * (a.shape[0] + 1) + 60 * a.shape[0] + a.nnz + (16 << 20)):
         facts = []
         for source in (0, 7, 0):
             levels, event = searched(w, source, placement="pinned", counted=True)

@@ -75,7 +75,8 @@ class Mpi:
             :4
         ]:  # lib, lib64, lib/x86_64-linux-gnu, lib/.../openmpi/lib
             for name in names:
-                path = parent.parent / "bin" / name
+                # /bin may be a link to /usr/bin, and Open MPI takes the path that it is started by for its prefix
+                path = (parent.parent / "bin").resolve() / name
                 if os.access(path, os.X_OK):
                     return str(path)
         return next((found for name in names if (found := shutil.which(name))), None)
