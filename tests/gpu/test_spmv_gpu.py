@@ -268,8 +268,8 @@ def test_planned_products(shape, vector):
     x = case.vector(vector)
     placed = _core.to_place(case.matrix, "device")
     expected, tolerance = case.product(x, "plus_times")
-    for planned in (True, False):
-        _, y = _core.time_spmv_gpu(placed, x, repeats=1, planned=planned)
+    for how in ({}, {"tiles": True}, {"planned": False}):
+        _, y = _core.time_spmv_gpu(placed, x, repeats=2, **how)
         agrees(y, expected, tolerance)
 
 
@@ -283,7 +283,29 @@ def test_tiles_of_whole_rows(length, vector):
     indices = rng.integers(0, cols, indptr[-1], dtype=np.int32)
     matrix = _core.Matrix.from_arrays(rows, cols, indptr, indices, None)
     x = rng.integers(0, 9, cols).astype(vector)  # sums are exact
-    _, y = _core.time_spmv_gpu(_core.to_place(matrix, "device"), x, repeats=1)
+    placed = _core.to_place(matrix, "device")
+    y, z = (_core.time_spmv_gpu(placed, x, repeats=1, tiles=tiles)[1] for tiles in (True, False))
     sums = np.concatenate([[0], np.cumsum(x[indices])])
     expected = (sums[indptr[1:]] - sums[indptr[:-1]]).astype(vector)
+    assert (y == expected).all(), f"row {np.flatnonzero(y != expected)[0]} differs"
+    assert (z == expected).all(), f"row {np.flatnonzero(z != expected)[0]} differs without tiles"
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "float64"])
+def test_long_rows_of_small_matrices(dtype):
+    """Rows of few entries, a thread or more each; some of hundreds and thousands, a block each; and empty ones."""
+    rng = np.random.default_rng(9)
+    rows, cols = 20_011, 5003
+    lengths = rng.integers(0, 12, rows)
+    lengths[rng.integers(0, rows, 60)] = rng.integers(60, 4097, 60)
+    lengths[[0, -1]] = 4096
+    lengths[100:400] = 0
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, cols, indptr[-1], dtype=np.int32)
+    values = None if dtype is None else rng.integers(-3, 4, indptr[-1]).astype(dtype)
+    matrix = _core.Matrix.from_arrays(rows, cols, indptr, indices, values)
+    x = rng.integers(0, 9, cols).astype(dtype or "float64")  # sums are exact
+    _, y = _core.time_spmv_gpu(_core.to_place(matrix, "device"), x, repeats=2)
+    sums = np.concatenate([[0], np.cumsum(x[indices] * (1 if values is None else values))])
+    expected = sums[indptr[1:]] - sums[indptr[:-1]]
     assert (y == expected).all(), f"row {np.flatnonzero(y != expected)[0]} differs"

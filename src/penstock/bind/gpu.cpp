@@ -14,7 +14,7 @@ using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::
 
 template <class S, class V>
 bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu, bool planned,
-              nb::tuple& result) {
+              bool tiles, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.any);
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -28,7 +28,7 @@ bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, in
     const auto device_x = allocate<T>(a->cols, here), device_y = allocate<T>(a->rows, here);
     const OwnedStream stream(Where{gpu});
     copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    const auto plan = planned ? plan_spmv(a->view(), sizeof(T), stream) : SpmvGpuPlan{};
+    const auto plan = planned ? plan_spmv(a->view(), sizeof(T), stream, tiles) : SpmvGpuPlan{};
     seconds = time_runs(stream, repeats, [&] {
       if (planned) spmv<S, V>(a->view(), device_x.data, device_y.data, {}, stream, plan);
       else spmv<S, V>(a->view(), device_x.data, device_y.data, {}, stream);
@@ -41,10 +41,10 @@ bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, in
 }
 
 nb::tuple time_spmv_gpu(const Matrix& a, const AnyVector& x, const std::string& semiring, int repeats, int gpu,
-                        bool planned) {
+                        bool planned, bool tiles) {
   nb::tuple result;
 #define X(S, V) \
-  if (try_time<S, V>(a, x, semiring, repeats, gpu, planned, result)) return result;
+  if (try_time<S, V>(a, x, semiring, repeats, gpu, planned, tiles, result)) return result;
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types");
@@ -73,9 +73,10 @@ void gpu(nb::module_& m) {
     return d;
   }, nb::arg("gpu"), "What a GPU and its driver say of themselves; sizes in bytes.");
   m.def("time_spmv_gpu", time_spmv_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
-        nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("planned") = true,
+        nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("planned") = true, nb::arg("tiles") = false,
         "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it. `planned`: "
-        "with the row starts found before, as a matrix that is multiplied again and again has them.");
+        "with the row starts found before, as a matrix that is multiplied again and again has them; `tiles`: by tiles, even "
+        "where the matrix is small.");
   m.def("time_copy_gpu", time_copy_gpu, nb::arg("bytes"), nb::arg("to"), nb::arg("source"), nb::arg("repeats") = 7,
         nb::arg("gpu") = 0, "Seconds of each copy between \"host\", \"pinned\" and \"device\" memory.");
 }

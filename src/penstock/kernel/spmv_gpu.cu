@@ -7,7 +7,8 @@
 // tiles' `head` and `tail` cells, and a last pass adds them in order. There are no atomics and the cut depends on the
 // shape alone, so the result is the same bits in every run.
 //
-// Where no row is long a plan lets a tile be a fixed number of whole rows instead: nothing is searched, cut or joined.
+// Where no row is long a plan lets a tile be a fixed number of whole rows instead: nothing is searched, cut or joined. Small
+// matrices go without tiles (kernel/spmv_rows_gpu.cuh).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "penstock/kernel/complex_gpu.cuh"
 #include "penstock/kernel/merge_path_gpu.cuh"
 #include "penstock/kernel/spmv_gpu.hpp"
+#include "penstock/kernel/spmv_rows_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
@@ -276,13 +278,34 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
               std::to_string(sizeof(T)));
   const UseDevice use(stream.where);
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  if (plan.lanes > 0) {
+    const auto rows_of_block = kThreads / plan.lanes;
+    const auto blocks = plan.long_rows.size + (a.rows + rows_of_block - 1) / rows_of_block;
+    return launch_following(multiply_rows<D, on_device<V>>, blocks, stream, device_view(a), for_kernel(x),
+                            for_kernel(y), how, plan.lanes, plan.long_rows.data, Index(plan.long_rows.size));
+  }
   auto* heads = reinterpret_cast<T*>(plan.cells.data);
   run<D>(device_view(a), for_kernel(x), for_kernel(y), how,
          {plan.tiles, plan.rows_per_tile, plan.first_rows.data, heads, heads + plan.tiles}, stream);
 }
 
+/// Which rows are longer than `limit`.
 template <class V>
-SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stream) {
+Array<const Index> long_rows(const CsrView<V>& a, Offset limit, Offset longest, Stream stream) {
+  if (longest <= limit) return {};
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  const auto list = allocate<Index>(std::min<std::int64_t>(a.rows, a.count / limit), here);
+  const auto counter = allocate<Index>(1, here);
+  Index count = 0;
+  copy_async(counter.data, &count, sizeof count, stream);
+  launch(list_long_rows, blocks_for(a.rows), stream, a.indptr, a.rows, limit, list.data, counter.data);
+  copy_async(&count, counter.data, sizeof count, stream);
+  synchronize(stream);
+  return list.slice(0, count);
+}
+
+template <class V>
+SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stream, bool tiles) {
   SpmvGpuPlan plan{.entry_bytes = entry_bytes};
   if (a.rows == 0) return plan;
   require(a.count >= 0 && entry_bytes > 0, "plan_spmv: the view states its count of nonzeros");
@@ -296,6 +319,13 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
   copy_async(&longest, found.data, sizeof longest, stream);
   synchronize(stream);
   plan.longest = static_cast<Offset>(longest);
+  if (!tiles)
+    plan.lanes = lanes_of_rows(a.rows, a.count, plan.longest, is_pattern<V> ? 0 : std::int64_t(sizeof(V)));
+  if (plan.lanes > 0) {
+    plan.tiles = (a.rows + kThreads / plan.lanes - 1) / (kThreads / plan.lanes);
+    plan.long_rows = long_rows(a, kRowSteps * plan.lanes, plan.longest, stream);
+    return plan;
+  }
   plan.rows_per_tile = rows_of_tile(a.rows, a.count, plan.longest, tile_items<true>(entry_bytes));
   if (plan.rows_per_tile > 0) {
     plan.tiles = (a.rows + plan.rows_per_tile - 1) / plan.rows_per_tile;
@@ -318,7 +348,7 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
                            const SpmvGpuPlan&);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
-#define X(V) template SpmvGpuPlan plan_spmv(const CsrView<V>&, std::int64_t, Stream);
+#define X(V) template SpmvGpuPlan plan_spmv(const CsrView<V>&, std::int64_t, Stream, bool);
 X(One)
 X(float)
 X(double)
