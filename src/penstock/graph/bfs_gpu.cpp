@@ -208,7 +208,7 @@ class BfsRun {
                       stream());
     }
     gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
-    if (up) gpu::step_up(in_view_, s_, options_.count, stream());
+    if (up) gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), options_.count, stream());
     gpu::next_frontier(out_view_, s_, depth, stream());
     const auto& now = look();
     const auto kind = !up ? BfsStepKind::top_down : now.down ? BfsStepKind::mixed : BfsStepKind::bottom_up;

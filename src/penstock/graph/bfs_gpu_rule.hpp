@@ -7,6 +7,13 @@ namespace penstock {
 
 /// A request for 32 bytes of many lists in ascending order: 640 million a second where long reads run at 50 GB/s (H200).
 inline constexpr double kSectorCost = 78;
+/// How far apart the addresses of probes under way may lie: beyond, the translation of host addresses takes over (H200,
+/// millions of requests a second within 256 MB, 1 GB, 4 GB: 640, 111, 48).
+inline constexpr std::int64_t kReach = 256 << 20;
+/// The part of all lists, in ascending order, that may be probed at once.
+constexpr float reach_of(std::int64_t edges, bool in_core) {
+  return in_core || edges * 4 <= kReach ? 1.0f : float(kReach) / (4.0f * float(edges));
+}
 /// A list's first and last lines hold entries of its neighbours.
 inline constexpr double kListCost = 64;
 /// Entries of cached lists, in device memory, for one over the link: 3 TB/s and 50 GB/s, less what their gathers share.

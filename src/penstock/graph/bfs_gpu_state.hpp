@@ -76,8 +76,9 @@ struct UpChoice {
 void ask_samples(const ListView& in, const BfsState& s, Stream stream);
 /// counts->down: whether what remains is left to a top-down step.
 void choose_way(const BfsState& s, const UpChoice& choice, Stream stream);
-/// Unless counts->down: reads the lists of open_list as far as the first entry that is in the frontier.
-void step_up(const ListView& in, const BfsState& s, bool count, Stream stream);
+/// Unless counts->down: reads the lists of open_list as far as the first entry that is in the frontier. `reach`: see
+/// reach_of().
+void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream);
 
 /// Levels after `depth`, from list[0, frontier), until there are none or the frontier is no longer small: leaves
 /// counts->{depth, frontier, reached}, and, where it is not empty, what next_frontier() needs.

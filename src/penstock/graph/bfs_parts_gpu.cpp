@@ -242,7 +242,7 @@ class Member {
       gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
       collect_visited();
     } else {
-      gpu::step_up(in_view_, s_, options_.count, stream());
+      gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), options_.count, stream());
     }
     gpu::next_frontier(out_view_, s_, depth, stream());
     tell_frontier();

@@ -81,15 +81,19 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
       down_cost(c.frontier, c.long_edges) < up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
 }
 
+/// Lists are probed in ascending order, and as many at once as lie within the `reach` (kReach) of the address translation:
+/// more probes under way would take longer.
 template <bool Count>
-__global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s) {
+__global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s, float reach) {
   if (s.counts->down) return;
   const Index open = s.counts->open;
   const int lane = int(threadIdx.x) % kProbe;
   const unsigned group = ((1u << kProbe) - 1) << (threadIdx.x & 31) / kProbe * kProbe;
-  const auto groups = std::int64_t(gridDim.x) * (kThreads / kProbe);
-  for (auto i = std::int64_t(blockIdx.x) * (kThreads / kProbe) + threadIdx.x / kProbe; i < open;
-       i += groups) {
+  constexpr int kGroups = kThreads / kProbe;
+  const auto blocks = min(std::int64_t(gridDim.x), std::int64_t(reach * float(open)) / kGroups + 1);
+  if (blockIdx.x >= blocks) return;
+  const auto groups = blocks * kGroups;
+  for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open; i += groups) {
     const Index v = s.open_list[i];
     List list = list_of(in, v);
     const Offset size = list.size();
@@ -146,10 +150,10 @@ void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
   cuda::check(cudaLaunchKernelEx(&one, decide, s.counts, choice));
 }
 
-void step_up(const ListView& in, const BfsState& s, bool count, Stream stream) {
+void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream) {
   const UseDevice use(stream.where);
   const auto blocks = few(blocks_for(s.vertices * kProbe));
-  launch(count ? probe_lists<true> : probe_lists<false>, blocks, stream, in, s);
+  launch(count ? probe_lists<true> : probe_lists<false>, blocks, stream, in, s, reach);
   launch(count ? probe_segments<true> : probe_segments<false>, blocks, stream, in, s);
 }
 
