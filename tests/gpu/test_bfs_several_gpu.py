@@ -99,7 +99,8 @@ def test_samples_are_those_of_one_gpu():
     """Degrees of neighbours that another GPU has count as well: as many vertices stay open as on one GPU."""
     a, left_open = _beyond_samples()
     with ps.trace() as events:
-        ps.csgraph.bfs(a, 0, device=0, placement="pinned")
+        for _ in range(2):  # the second search of a graph has the best sample made
+            ps.csgraph.bfs(a, 0, device=0, placement="pinned")
     one = {step["first_level"]: step["open"] for step in events[-1]["steps"] if step["open"]}
     assert one == {2: left_open}, (left_open, events[-1]["steps"])
     _, event = searched(a, 0, [0, 0, 0], placement="pinned")

@@ -47,6 +47,7 @@ bool adds_atomically(Where who, const void* p) {
 }
 
 GpuHandle share_memory(const void* allocation) {
+  const UseDevice use(Where{place_of(allocation).ordinal});
   GpuHandle out;
   cudaIpcMemHandle_t handle;
   check(cudaIpcGetMemHandle(&handle, const_cast<void*>(allocation)));
@@ -77,6 +78,7 @@ Event make_shared_event(Where where) {
 }
 
 GpuHandle share_event(Event event) {
+  const UseDevice use(event.where);  // the driver looks the event up in the current GPU's context
   GpuHandle out;
   cudaIpcEventHandle_t handle;
   check(cudaIpcGetEventHandle(&handle, static_cast<cudaEvent_t>(event.handle)));

@@ -85,24 +85,49 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
 /// Lanes of a probe, and the bytes that they read at once: the smallest request that the link knows.
 inline constexpr int kProbe = 8;
 
-/// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
-/// 32-byte sector at a time and stop after the first that has one, or when done(), which all of them call after a sector.
-/// `group` are they.
-template <bool Count, class F, class D>
-__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
+/// One step of a probe: `sectors` of them at once, from `base` on. An entry for which hit(id), else -1.
+template <bool Count, int sectors, class F>
+__device__ Index probe_step(const List& list, Offset base, unsigned group, LinkCounts* counts, F&& hit) {
   const int lane = int(threadIdx.x) % kProbe;
-  const Offset skew =
-      Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
-  for (Offset base = list.begin - skew; base < list.end; base += kProbe) {
-    const Offset i = base + lane;
+  Index id[sectors];
+#pragma unroll
+  for (int s = 0; s < sectors; ++s) {
+    const Offset i = base + s * kProbe + lane;
     const bool mine = i >= list.begin && i < list.end;
     if constexpr (Count) {
       const unsigned live = __ballot_sync(group, mine && !list.cached);
       if (mine && !list.cached) count_request(counts, live, list.ids + i);
     }
-    const Index id = mine ? read_once(list.ids + i) : -1;
-    const unsigned hits = __ballot_sync(group, mine && hit(id));
-    if (hits) return __shfl_sync(group, id, __ffs(int(hits)) - 1);
+    id[s] = mine ? read_once(list.ids + i) : -1;
+  }
+  Index found = -1;
+#pragma unroll
+  for (int s = 0; s < sectors; ++s)
+    if (id[s] >= 0 && hit(id[s])) found = id[s];
+  const unsigned hits = __ballot_sync(group, found >= 0);
+  return hits ? __shfl_sync(group, found, __ffs(int(hits)) - 1) : -1;
+}
+
+/// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
+/// 32-byte sector, another, and then kWide at a time, and stop after the first step that has one, or when done(), which all
+/// of them call after a step. Most lists tell in the first sectors; a long one that does not is a chain of waits for the
+/// link, which the wide steps shorten. `group` are they.
+template <bool Count, class F, class D>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
+  constexpr int kNarrow = 2, kWide = 8;
+  const Offset skew =
+      Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
+  Offset base = list.begin - skew;
+  for (int step = 0; base < list.end; ++step) {
+    Index found;
+    if (step < kNarrow) {
+      found = probe_step<Count, 1>(list, base, group, counts, hit);
+      base += kProbe;
+    } else {
+      found = probe_step<Count, kWide>(list, base, group, counts, hit);
+      base += kWide * kProbe;
+    }
+    if (found >= 0) return found;
     if (done()) return -1;
   }
   return -1;
