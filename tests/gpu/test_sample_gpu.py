@@ -73,6 +73,8 @@ def test_only_the_size_and_kind_that_is_wanted_is_used():
     first, eight = (_core.sample_neighbours(a._core, *how) for how in ((4, "first"), (8, KINDS[0])))
     for sample in (first, eight):
         g = _core.gpu_graph(a._core, 0, "pinned", 0, sample)
+        _core.bfs_gpu(g, g, 0)  # the first search takes any
+        assert g.facts()["sample_given"] == (sample is first), sample[:2]
         _core.bfs_gpu(g, g, 0)
         assert not g.facts()["sample_given"], sample[:2]
         same(g.sample(), _core.sample_neighbours(a._core, 4), sample[:2])
@@ -92,6 +94,9 @@ def test_through_a_store(tmp_path):
     path = tmp_path / "a.penstock"
     hub = int(np.argmax(np.diff(a.indptr)))
     expected = ps.csgraph.bfs(a, hub, device=0, placement="pinned")
+    a.save(tmp_path / "b.penstock")
+    assert ps.open(tmp_path / "b.penstock")._derived.get("neighbour_sample") is None
+    ps.csgraph.bfs(a, hub, device=0, placement="pinned")  # the second search makes the best one
     a.save(path)
     for gpus in (0, [0, 0]):
         b = ps.open(path, validate=True)
