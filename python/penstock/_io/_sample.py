@@ -24,8 +24,8 @@ Sample = tuple[int, str, np.ndarray]
 
 
 def known_sample(a: csr_array) -> Sample | None:
-    """The one that a matrix was opened or saved with, or the best that a GPU made of it for a traversal: any other costs
-    less to make than to keep."""
+    """The one that a matrix was opened or saved with, or the best one that a GPU made of it for a traversal: any other
+    costs less to make than to keep."""
     sample = a._derived.get("neighbour_sample")
     for name in ("gpu_graph", "gpu_parts"):
         if sample is None and name in a._derived:
