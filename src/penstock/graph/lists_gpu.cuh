@@ -109,12 +109,12 @@ __device__ Index probe_step(const List& list, Offset base, unsigned group, LinkC
 }
 
 /// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
-/// 32-byte sector, another, and then kWide at a time, and stop after the first step that has one, or when done(), which all
+/// 32-byte sector at a time, after kNarrow of them kWide at a time, and stop after the first step that has one, or when done(), which all
 /// of them call after a step. Most lists tell in the first sectors; a long one that does not is a chain of waits for the
 /// link, which the wide steps shorten. `group` are they.
 template <bool Count, class F, class D>
 __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
-  constexpr int kNarrow = 2, kWide = 8;
+  constexpr int kNarrow = 4, kWide = 8;
   const Offset skew =
       Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
   Offset base = list.begin - skew;

@@ -323,7 +323,7 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
     plan.lanes = lanes_of_rows(a.rows, a.count, plan.longest, is_pattern<V> ? 0 : std::int64_t(sizeof(V)));
   if (plan.lanes > 0) {
     plan.tiles = (a.rows + kThreads / plan.lanes - 1) / (kThreads / plan.lanes);
-    plan.long_rows = long_rows(a, kRowSteps * plan.lanes, plan.longest, stream);
+    plan.long_rows = long_rows(a, row_limit(plan.lanes), plan.longest, stream);
     return plan;
   }
   plan.rows_per_tile = rows_of_tile(a.rows, a.count, plan.longest, tile_items<true>(entry_bytes));
