@@ -45,6 +45,7 @@ class Pausing final : public Transport {
   void store(RemotePtr at, std::int64_t v) override { inner_->store(at, v), pause(); }
   void accumulate(RemotePtr to, const double* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
   void accumulate(RemotePtr to, const float* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
+  void clear(std::int64_t bytes) override { inner_->clear(bytes); }
   void barrier() override { inner_->barrier(); }
 
  private:

@@ -59,7 +59,6 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   const auto piece_bytes = options.piece_bytes > 0 ? options.piece_bytes
                            : a.on_device()         ? kDevicePiece
                                                    : kHostPiece;
-  // Arenas are filled with zeros: no larger than what will be sent.
   const bool steals = options.steal != Steal::none && comm->size() > 1;
   bool sends = steals;
   std::int64_t largest = 0;
@@ -72,7 +71,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
                  .pieces = options.pieces,
                  .sends = sends,
                  .counters = steals ? TileWork::counters(plan) : 0},
-                take);
+                take, a.mailbox());
   TileWork work(plan, a, b, c, mail, options.steal, options.seed);
   times.prepare = clock.lap();
 
@@ -148,6 +147,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   times.accumulation += mail.looking() - looked;
   times.imbalance = clock.lap() - (mail.looking() - looked);
   auto result = sums.finish(times.accumulation, times.imbalance);
+  mail.leave();
   times.sent = mail.sent(), times.received = mail.received();
   times.seconds = whole.lap();
   return {std::move(result), std::move(prepared.plan), times};

@@ -23,7 +23,4 @@ std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view sem
 /// memory. Collective.
 void require_same_devices(const TileMatrix& a, const TileMatrix& b);
 
-/// How many ranks of this process have their tiles on this rank's GPU; 1 where they are on no GPU. Collective.
-std::int64_t ranks_on_gpu(const TileMatrix& tiles);
-
 }  // namespace penstock

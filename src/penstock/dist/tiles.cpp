@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/kernel/sweep.hpp"
 
@@ -209,7 +211,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
   held_.clear(), held_on_host_.clear();
   pool_ = nullptr;
   std::int64_t largest = 0;
-  const OwnedStream stream(where());
+  std::optional<OwnedStream> stream;
   for (std::int64_t i = 0; i < down; ++i)
     for (std::int64_t j = 0; j < across; ++j) {
       const auto bytes = map_.bytes(i, j);
@@ -220,8 +222,11 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
         fill(i, j, written.data);
         publish(i, j, written);
       } else {
-        if (map_.sparse) fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), stream);
-        synchronize(stream);
+        if (map_.sparse) {
+          if (!stream) stream.emplace(where());
+          fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), *stream);
+          synchronize(Stream(*stream));
+        }
         fill(i, j, own_tile(i, j));
       }
     }
@@ -266,7 +271,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
   } else {
     auto& free = pool_->free;
     if (free.empty()) {
-      landing->memory = allocate_bytes(pool_->each, pool_->place);
+      landing->memory = reuse_bytes(pool_->each, pool_->place);
     } else {
       landing->memory = std::move(free.back());
       free.pop_back();

@@ -22,7 +22,7 @@ struct ProcessGrid {
   }
   bool operator==(const ProcessGrid&) const = default;
 };
-/// The most square one: rows <= cols.
+/// The most square one: rows >= cols.
 ProcessGrid square_grid(int ranks);
 
 enum class TileValue { pattern, byte, float32, float64 };
@@ -122,6 +122,15 @@ MakeTransport transport_of_kind(std::string kind, Where where);
 /// is tested without one.
 bool on_device(const Transport& transport);
 
+/// What a product of tiles leaves with its left factor for the next one: the transport of claims and of partial tiles
+/// (dist/tile_mail.hpp), whose words are zeros.
+struct TileMailbox {
+  std::shared_ptr<Transport> transport;
+  std::int64_t words = 0;  // bytes for words; behind them, places for pieces
+  std::int64_t place_bytes = 0;
+  int places = 0;
+};
+
 /// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
 /// and renewing them is collective.
 class TileMatrix {
@@ -140,6 +149,7 @@ class TileMatrix {
   const std::shared_ptr<Comm>& comm() const { return comm_; }
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   const MakeTransport& make_transport() const { return make_; }
+  const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
@@ -185,6 +195,7 @@ class TileMatrix {
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
       held_on_host_;  // fetched tiles that someone may still hold
   std::shared_ptr<TileHere::Pool> pool_;
+  std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };
 
 /// Cuts the tiles of this rank out of a matrix that every rank has (or maps).
