@@ -22,7 +22,8 @@ struct ProcessGrid {
   }
   bool operator==(const ProcessGrid&) const = default;
 };
-/// The most square one: rows >= cols.
+/// The most square one, rows >= cols: where it is not square, rows of A and C are cut more often than columns of a dense
+/// B, whose rows should stay long.
 ProcessGrid square_grid(int ranks);
 
 enum class TileValue { pattern, byte, float32, float64 };
@@ -66,7 +67,8 @@ struct TileMap {
 };
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
-/// has the same number of them and any two matrices on one grid fit together. Throws Error{invalid_argument} for shapes
+/// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
+/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes
 /// and tiles that cannot be.
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                  ProcessGrid grid, TileValue value, bool sparse);
