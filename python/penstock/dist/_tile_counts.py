@@ -148,8 +148,8 @@ def _check(ranks: int, m: int, k: int, n: int) -> None:
 def _grids(
     ranks: int, grid: tuple[int, int] | None, m: int, k: int, n: int, tiles: int, dense: bool
 ) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray]:
-    """The grid, and the cuts of rows, inner, and columns: lcm of the grid's sides, times `tiles`, each way; columns of a
-    dense B into as many as the grid has."""
+    """The grid, and the cuts of rows, inner, and columns: lcm of the grid's sides, times `tiles`, each way; columns of
+    a dense B into as many as the grid has."""
     if ranks < 1:
         raise ValueError(f"{ranks} ranks: at least 1")
     grid = grid or process_grid(ranks)
@@ -164,8 +164,8 @@ def _grids(
 def count_spmm(
     A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
 ) -> ProductCounts:
-    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as `ps.dist.tiles` cuts by
-    default: the least common multiple of the grid's sides, and of B's columns the grid's columns."""
+    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as `ps.dist.tiles` cuts
+    by default: the least common multiple of the grid's sides, and of B's columns the grid's columns."""
     A = as_matrix(A, "count_spmm")
     if columns < 1:
         raise ValueError(f"{columns} columns: at least 1")
