@@ -8,6 +8,9 @@
 // GPU is done, so that clocks of the host are true; copies of other tiles go on meanwhile on the transport's stream.
 namespace penstock {
 
+/// Tiles of sparse factors that a rank holds on its GPU to multiply them together with those that follow, at most.
+inline constexpr std::int64_t kJoinedBytes = std::int64_t{2} << 30;
+
 /// Dense B: plus_times of float32 or float64, A of the same type or a pattern; null: there is none. The CPU is a device, too.
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                              Where where);

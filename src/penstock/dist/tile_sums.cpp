@@ -21,16 +21,20 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// What tiles on their way here take of a GPU's memory.
+/// What tiles on their way here take of a GPU's memory, and those that wait to be multiplied with others.
 double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
-  double bytes = 0;
+  if (a.comm()->size() == 1) return 0;
+  double bytes = 0, all = 0;
   for (const auto* t : {&a.map(), &b.map()}) {
     std::int64_t largest = 0;
     for (std::int64_t i = 0; i < t->down(); ++i)
-      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
-    if (a.comm()->size() > 1) bytes += (prefetch + 2.0) * static_cast<double>(largest);
+      for (std::int64_t j = 0; j < t->across(); ++j) {
+        largest = std::max(largest, t->bytes(i, j));
+        all += static_cast<double>(t->bytes(i, j));
+      }
+    bytes += (prefetch + 2.0) * static_cast<double>(largest);
   }
-  return bytes;
+  return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
 }
 double free_on_host(Comm& comm) {
   const auto free = static_cast<double>(probe_topology().available_bytes);

@@ -90,6 +90,8 @@ class TileHere {
   /// Waits for it. 64-byte aligned; null for a tile of no bytes.
   const std::byte* data() const;
   std::int64_t fetched() const { return fetched_; }  // bytes that travel for it
+  /// What its bytes live with; null for an own tile, which lives with the matrix.
+  std::shared_ptr<const void> landing() const { return landing_; }
 
  private:
   friend class TileMatrix;
