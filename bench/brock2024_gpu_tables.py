@@ -47,12 +47,13 @@ def tables(data: Report) -> list[Table]:
     if facts.get("gets"):
         peer = facts.get("probed_peer")
         rows = [
-            [size(n), number(s, ".3g", 1e6), number(n / s, ".4g", 1e-9), number(n / s / peer if peer else None, ".2f")]
-            for n, s in facts["gets"]
+            [size(n), number(s, ".3g", 1e6), number(n / s, ".4g", 1e-9),
+             number(n / many[-1] if many else None, ".4g", 1e-9),
+             number(n / (many or [s])[-1] / peer if peer else None, ".2f")]
+            for n, s, *many in facts["gets"]
         ]  # fmt: skip
-        found.append(
-            ("Gets out of another GPU", ["", "us", "GB/s", "of the probed peer copy"], rows)
-        )
+        header = ["", "us", "GB/s", "4 under way: GB/s", "of the probed peer copy"]
+        found.append(("Gets out of another GPU", header, rows))
     return found
 
 
@@ -63,10 +64,10 @@ def _summa_over(c: dict[str, Any]) -> float | None:
 
 
 def of_peer(data: Report) -> list[tuple[str, float]]:
-    """Rates of gets of 4 MB and more over the probed peer copy's."""
+    """Rates of gets of 4 MB and more, of which four are under way, over the probed peer copy's."""
     facts = data.get("gpus_measured", {})
     peer = facts.get("probed_peer")
-    rows = [(size, s) for size, s in facts.get("gets") or [] if size >= 4 << 20]
+    rows = [(row[0], row[-1]) for row in facts.get("gets") or [] if row[0] >= 4 << 20]
     return [(f"gets of {size >> 20} MiB", size / s / peer) for size, s in rows] if peer else []
 
 

@@ -152,11 +152,11 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
 
 
 def gets(comm: Any, devices: Any, sizes: list[int], seconds: float) -> list[list[float]] | None:
-    """[bytes, seconds] of gets by rank 0 out of rank 1's arena."""
+    """[bytes, seconds alone, seconds each of 4 under way] of gets by rank 0 out of rank 1's arena."""
     from penstock import _core
 
     gpu = -1 if devices == "cpu" else devices[comm.rank]
     transport = _core.make_device_transport(comm, max(sizes), "peer", gpu)
-    times = _core.get_times(transport, 0, 1, sizes, seconds / len(sizes))
+    times = [_core.get_times(transport, 0, 1, sizes, seconds / len(sizes) / 2, n) for n in (1, 4)]
     transport.barrier()
-    return [list(p) for p in zip(sizes, times, strict=True)] if comm.rank == 0 else None
+    return [list(p) for p in zip(sizes, *times, strict=True)] if comm.rank == 0 else None

@@ -62,7 +62,7 @@ def test_every_instance(semiring, values, vector, k):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("k", [2, 32, 128])
+@pytest.mark.parametrize("k", [2, 32, 64, 128])
 @pytest.mark.parametrize("vector", ["float32", "float64"])
 def test_awkward_shapes(shape, k, vector):
     case = Case(shape, vector)
@@ -140,7 +140,7 @@ def test_streamed_and_zero_copy(shape, place, how):
         check(case, x, y, alpha=2.0, beta=-0.5, old=old, some=[0, 5])
 
 
-@pytest.mark.parametrize("k", [7, 32, 128])
+@pytest.mark.parametrize("k", [7, 32, 64, 128])
 def test_the_same_bits_in_every_run_and_for_every_panel(k):
     case = Case("power_law", "float32")
     placed = _core.to_place(case.matrix, "device")

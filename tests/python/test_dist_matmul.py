@@ -70,7 +70,7 @@ def test_masks_bound_the_memory_and_are_refused_in_words():
         refused = [
             (ps.dist.tiles(few[:100], comm), ValueError, "shape 100 x 128, C has 128 x 128"),
             (ps.dist.tiles(few, comm, 10), ValueError, "tile_rows=64"),
-            (ps.dist.tiles(few, comm, 64, 64, (2, 1)), ValueError, "grid of 2 x 1 ranks"),
+            (ps.dist.tiles(few, comm, 64, 64, (1, 2)), ValueError, "grid of 1 x 2 ranks"),
             (ps.dist.tiles(np.ones((128, 128)), comm), ValueError, "mask's tiles are dense"),
             (few, TypeError, "cut it with ps.dist.tiles"),
         ]
@@ -146,7 +146,7 @@ def test_copies_are_refused_in_words():
     def work(comm):
         t = ps.dist.tiles(A, comm)
         for kwargs, error, words in (
-            ({"replicas": 3}, ValueError, "replicas=3 on a grid of 1 x 2 ranks"),
+            ({"replicas": 3}, ValueError, "replicas=3 on a grid of 2 x 1 ranks"),
             ({"replicas": 0}, ValueError, "replicas=0"),
             ({"replicas": 2, "stationary": "a"}, ValueError, "copies of C"),
             (
@@ -180,7 +180,7 @@ def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
     whole, masked = ps.spgemm(A, A), ps.spgemm(A, A, mask=few)
 
     def work(comm):
-        grid = (2, 2) if comm.size == 4 else None
+        grid = {3: (1, 3), 4: (2, 2)}.get(comm.size)  # a chunk has as many rows of tiles as the grid
         t, on = ps.dist.tiles(A, comm, 10, 10, grid), ps.dist.tiles(few, comm, 10, 10, grid)
         memory = 60000 if comm.size == 1 else 30000  # of several chunks: as a whole it is refused
         with pytest.raises(MemoryError, match=r"write C to a store \(out=\)"):

@@ -54,7 +54,7 @@ def test_counts_are_those_of_tiles(ranks: int) -> None:
             products = (tile.astype(float) @ b[t, s]).sum()
             assert c.flops[i, k, j] == 2 * products, f"tile product {i}, {k}, {j} on {ranks} ranks"
             assert c.part[i, k, j] <= 12 * products + 8 * (tile.shape[0] + 1)
-        for j, s in enumerate(blocks(11, parts)):
+        for j, s in enumerate(blocks(11, c.grid[1])):
             assert d.flops[i, k, j] == 2 * tile.sum() * (s.stop - s.start)
             assert d.b[k, j] == 8 * tile.shape[1] * (s.stop - s.start)
     owners = np.bincount(c.a_owner.ravel(), minlength=ranks)
@@ -69,7 +69,7 @@ def test_wrong_counts_are_refused() -> None:
         (lambda: _tile_counts.count_spmm(A, 4, 0), ValueError, "0 ranks"),
         (lambda: _tile_counts.count_spmm(A, 4, 4, grid=(1, 3)), ValueError, "not of 4 ranks"),
         (lambda: _tile_counts.count_spgemm(A, A, 4), ValueError, "70 columns"),
-        (lambda: _tile_counts.count_spmm(ps.generate.uniform(2000, seed=1), 2000, 1009), MemoryError, "exceed"),
+        (lambda: _tile_counts.count_spmm(ps.generate.uniform(900, seed=1), 900, 97, tiles=99), MemoryError, "exceed"),
     ):  # fmt: skip
         with pytest.raises(error, match=text):
             call()
@@ -256,10 +256,10 @@ def test_forecasts() -> None:
     assert f.words()[0].startswith("Use ")
     plain = f.as_dict()
     assert json.dumps(plain, allow_nan=False) and len(plain["predictions"]) == 9
-    left = ps.dist.predict_products(A, [1, 2053], net(), algorithms=["c"])
+    left = ps.dist.predict_products(A, [1, 2053], net(), op="spgemm", algorithms=["c"])
     assert "2053" in next(iter(left.left_out)) and left.ranks() == [1]
     for bad, text in (({"op": "spmv"}, "spmv"), ({"algorithms": ["z"]}, "z"), ({"algorithms": []}, "at least one"),
-                      ({"tiles": 0}, "tiles 0"), ({"ranks": [2053]}, "nothing")):  # fmt: skip
+                      ({"tiles": 0}, "tiles 0"), ({"ranks": [2053], "op": "spgemm"}, "nothing")):  # fmt: skip
         with pytest.raises(ValueError, match=text):
             ps.dist.predict_products(A, **{"ranks": [1], "network": net(), **bad})
 
@@ -310,9 +310,10 @@ class Map:
         self, A: Any, shape: tuple[int, int], parts: int, grid: tuple[int, int], dtype: str
     ) -> None:
         self.shape, self.grid, self.dtype, self.sparse = shape, grid, dtype, A is not None
-        self.tile_shape = tuple(-(-n // parts) for n in shape)
+        cut = parts, (grid[1] if A is None else parts)
+        self.tile_shape = tuple(-(-n // p) for n, p in zip(shape, cut, strict=True))
         self.tiles = tuple(-(-n // s) for n, s in zip(shape, self.tile_shape, strict=True))
-        edges = [_tile_counts.cuts(n, parts) for n in shape]
+        edges = [_tile_counts.cuts(n, p) for n, p in zip(shape, cut, strict=True)]
         self.nnz = None if A is None else _tile_counts.tile_nnz(A, *edges).ravel()
 
 
@@ -335,8 +336,10 @@ def test_a_directory_is_enough_to_choose(ranks: int) -> None:
     assert ps.dist.run(lambda comm: _tile_choice.choose(comm, a, b), 1) == ["c"]
     with pytest.raises(ValueError, match="cut alike"):
         _tile_choice.count_maps(a, Map(None, (600, 50), parts + 1, c.grid, "float64"))
+    dense = Map(None, (50, 600), parts, (parts, parts), "float64")
+    dense.grid = c.grid
     with pytest.raises(ValueError, match="dense"):
-        _tile_choice.count_maps(Map(None, (50, 600), parts, c.grid, "float64"), a)
+        _tile_choice.count_maps(dense, a)
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 6])

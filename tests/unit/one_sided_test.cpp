@@ -45,6 +45,7 @@ class Pausing final : public Transport {
   void store(RemotePtr at, std::int64_t v) override { inner_->store(at, v), pause(); }
   void accumulate(RemotePtr to, const double* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
   void accumulate(RemotePtr to, const float* f, std::int64_t n) override { inner_->accumulate(to, f, n); }
+  void clear(std::int64_t bytes) override { inner_->clear(bytes); }
   void barrier() override { inner_->barrier(); }
 
  private:
@@ -162,6 +163,55 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
                                << ", stationary " << kept << ", steal " << steal
                                << (sparse ? ", sparse" : ", dense");
           }
+}
+
+TEST(OneSided, TheNextProductTakesTheMailOver) {
+  // Products that claim and send, one after another with the same A: words of each must find zeros.
+  for (const bool device : {false, true})
+    for (const bool sparse : {false, true}) {
+      auto x = case_of(7);
+      std::atomic<int> made = 0;
+      const auto inner = pausing(11, device);
+      const MakeTransport make = [&](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+        made += comm->rank() == 0;
+        return inner(std::move(comm), bytes, zeroed);
+      };
+      const auto errors = play(4, [&](Comm& mine) {
+        const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
+        const ProcessGrid grid{2, 2};
+        const auto map = [&](const Csr<double>& m, std::int64_t rows, std::int64_t cols) {
+          return tile_map(m.rows, m.cols, rows, cols, grid, TileValue::float64, true);
+        };
+        auto a = tiles_of_whole<double>(comm, x.a, map(x.a, x.tile_m, x.tile_k), make);
+        const auto dense = dense_of(x.b);
+        auto b_map = tile_map(x.b.rows, x.b.cols, x.tile_k, x.tile_n, grid, TileValue::float64, sparse);
+        auto b = sparse ? tiles_of_whole<double>(comm, x.b, b_map, make)
+                        : tiles_of_dense(comm, reinterpret_cast<const std::byte*>(dense.data()), b_map, make);
+        comm->barrier();
+        const int before = made;
+        comm->barrier();
+        constexpr int kProducts = 9;
+        for (int turn = 0; turn < kProducts; ++turn) {
+          TileMultiplyOptions options{.kept = static_cast<Stationary>(turn % 3),
+                                      .steal = turn < 3 ? Steal::locality : static_cast<Steal>(turn % 3),
+                                      .seed = static_cast<std::uint64_t>(turn),
+                                      .piece_bytes = turn == 1 ? 1024 : 4096,
+                                      .pieces = turn == 2 ? 1 : 2};
+          auto result = multiply_one_sided(a, b, options);
+          std::vector<double> out(x.wanted.size());
+          if (sparse) out = dense_of(whole_of<double>(result.c));
+          else whole_of_dense(result.c, reinterpret_cast<std::byte*>(out.data()));
+          comm->barrier();
+          if (out != x.wanted) throw std::runtime_error("another product at turn " + std::to_string(turn));
+        }
+        comm->barrier();
+        // A transport for each C, and for mail: none again but where the first did not suffice.
+        if (made - before > kProducts + 2) throw std::runtime_error(std::to_string(made - before) + " made");
+        if (!a.mailbox()->transport) throw std::runtime_error("no mail is left with A");
+      });
+      for (const auto& e : errors)
+        ASSERT_EQ(e, "") << (device ? "device" : "host") << (sparse ? ", sparse" : "");
+    }
 }
 
 TEST(OneSided, IdleRanksSteal) {

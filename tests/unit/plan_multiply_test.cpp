@@ -186,11 +186,14 @@ TEST(PlanMultiply, RefusesWhatDoesNotFit) {
   EXPECT_THROW(tile_map(-1, 2, 1, 1, {1, 1}, TileValue::float64, true), Error);
   EXPECT_THROW(tile_map(1, 2, 1, 1, {0, 1}, TileValue::float64, true), Error);
   EXPECT_THROW(tile_map(1 << 20, 1 << 20, 1, 1, {1, 1}, TileValue::float64, true), Error);
-  EXPECT_EQ(square_grid(12), (ProcessGrid{3, 4}));
-  EXPECT_EQ(square_grid(7), (ProcessGrid{1, 7}));
+  EXPECT_EQ(square_grid(12), (ProcessGrid{4, 3}));
+  EXPECT_EQ(square_grid(7), (ProcessGrid{7, 1}));
   const auto chosen = tile_map(100, 90, 0, 0, {2, 3}, TileValue::float64, true);
   EXPECT_EQ(chosen.down(), 6);
   EXPECT_EQ(chosen.across(), 6);
+  const auto dense = tile_map(100, 90, 0, 0, {3, 2}, TileValue::float64, false);
+  EXPECT_EQ(dense.down(), 6);
+  EXPECT_EQ(dense.across(), 2) << "rows stay long";
 }
 
 }  // namespace

@@ -102,6 +102,10 @@ TEST(Reuse, AFreedBlockComesBackAndASmallerOneIsNotWasted) {
   EXPECT_EQ(again.get(), at);
   again.reset();
   EXPECT_NE(reuse_bytes(kBytes / 4).get(), at);
+  EXPECT_GE(kept_bytes({}), kBytes);
+  EXPECT_TRUE(free_kept({}));
+  EXPECT_EQ(kept_bytes({}), 0);
+  EXPECT_FALSE(free_kept({}));
 }
 
 }  // namespace

@@ -74,6 +74,27 @@ TEST(DeviceTransport, EveryByteArrives) {
     });
 }
 
+TEST(DeviceTransport, OnlyWhatIsAskedForBeginsAsZeros) {
+  succeed(2, [](Comm& c) {
+    constexpr std::int64_t kBytes = 8 << 20;  // kept and used again
+    for (int turn = 0; turn < 3; ++turn) {
+      const auto t = make_device_transport("peer", borrowed(c), kBytes, {}, 4096);
+      EXPECT_TRUE(std::all_of(t->arena(), t->arena() + 4096, [](std::byte b) { return b == std::byte{0}; }));
+      EXPECT_EQ(t->load({1 - c.rank(), 4088}), 0);
+      t->barrier();
+      std::memset(t->arena(), 1, kBytes);
+      t->store({1 - c.rank(), 8}, 5);
+      t->barrier();
+      t->clear(1024);
+      t->barrier();
+      EXPECT_EQ(t->load({1 - c.rank(), 8}), 0);
+      EXPECT_EQ(t->arena()[1023], std::byte{0});
+      EXPECT_EQ(t->arena()[1024], std::byte{1});
+      t->barrier();
+    }
+  });
+}
+
 TEST(DeviceTransport, WordsAreBesideTheArena) {
   constexpr int kClaims = 500;
   for (const int n : kFew) {

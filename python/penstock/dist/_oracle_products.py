@@ -133,7 +133,7 @@ def predict_products(
     A : csr_array
         Read twice for each number of ranks; SpGEMM costs about a product of A with itself.
     ranks : iterable of int
-        Each becomes the most square grid.
+        Each becomes the most square grid, no wider than high.
     network : Network or str
         A name in `penstock.dist.networks`, or what `calibrate` measured.
     op : str
@@ -146,7 +146,8 @@ def predict_products(
         What stays ("a", "b", "c"), "+random" or "+locality" for stealing, "c*2", "c*4" or "c*8" for
         copies of C where the grid has them, and "summa".
     tiles : int
-        Times as many each way as the least common multiple of the grid's sides: the more, the finer work is shared.
+        Times as many each way as the least common multiple of the grid's sides (columns of a dense B: as the grid has
+        columns): the more, the finer work is shared.
     prefetch : int
         0: gets and products in turn.
     efficiency : float

@@ -95,13 +95,13 @@ def _imbalance(values: np.ndarray) -> float:
 
 
 def process_grid(ranks: int) -> tuple[int, int]:
-    """The most square grid, no higher than wide.
+    """The most square grid, no wider than high.
 
     >>> process_grid(12), process_grid(7)
-    ((3, 4), (1, 7))
+    ((4, 3), (7, 1))
     """
-    rows = next(r for r in range(math.isqrt(ranks), 0, -1) if ranks % r == 0)
-    return rows, ranks // rows
+    cols = next(c for c in range(math.isqrt(ranks), 0, -1) if ranks % c == 0)
+    return ranks // cols, cols
 
 
 def dealt(rows: int, cols: int, grid: tuple[int, int]) -> np.ndarray:
@@ -146,16 +146,17 @@ def _check(ranks: int, m: int, k: int, n: int) -> None:
 
 
 def _grids(
-    ranks: int, grid: tuple[int, int] | None, m: int, k: int, n: int, tiles: int
+    ranks: int, grid: tuple[int, int] | None, m: int, k: int, n: int, tiles: int, dense: bool
 ) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray]:
-    """The grid, and the cuts of rows, inner, and columns: lcm of the grid's sides, times `tiles`, each way."""
+    """The grid, and the cuts of rows, inner, and columns: lcm of the grid's sides, times `tiles`, each way; columns of
+    a dense B into as many as the grid has."""
     if ranks < 1:
         raise ValueError(f"{ranks} ranks: at least 1")
     grid = grid or process_grid(ranks)
     if grid[0] * grid[1] != ranks:
         raise ValueError(f"grid {grid[0]} x {grid[1]} is not of {ranks} ranks")
     each = math.lcm(*grid) * tiles  # as `tiles` cuts them: every rank has the same number, all matrices fit
-    found = (cuts(m, each), cuts(k, each), cuts(n, each))
+    found = (cuts(m, each), cuts(k, each), cuts(n, grid[1] * tiles if dense else each))
     _check(ranks, *(f.size - 1 for f in found))
     return grid, *found
 
@@ -163,12 +164,12 @@ def _grids(
 def count_spmm(
     A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
 ) -> ProductCounts:
-    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as
-    many each way as the least common multiple of the grid's sides."""
+    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as `ps.dist.tiles` cuts
+    by default: the least common multiple of the grid's sides, and of B's columns the grid's columns."""
     A = as_matrix(A, "count_spmm")
     if columns < 1:
         raise ValueError(f"{columns} columns: at least 1")
-    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, columns, tiles)
+    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, columns, tiles, True)
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
@@ -245,7 +246,7 @@ def count_spgemm(
     A, B = as_matrix(A, "count_spgemm"), as_matrix(B, "count_spgemm")
     if A.shape[1] != B.shape[0]:
         raise ValueError(f"A has {A.shape[1]} columns and B {B.shape[0]} rows: these must be equal")
-    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, B.shape[1], tiles)
+    grid, rows, inner, cols = _grids(ranks, grid, *A.shape, B.shape[1], tiles, False)
     found = compression or spgemm_estimate(A, B).compression
     a_nnz, b_nnz = tile_nnz(A, rows, inner), tile_nnz(B, inner, cols)
     products = spgemm(_spread(A, rows, inner), _gathered(B, cols)).toarray()

@@ -34,9 +34,10 @@ class tiles:
         Not needed with a `ps.dist.csr_array`.
     tile_rows, tile_cols : int, optional
         Of a tile; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many, and any two
-        matrices on one grid fit together. Smaller ones balance better and travel worse.
+        matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones balance
+        better and travel worse.
     grid : (int, int), optional
-        Of ranks; by default the most square one.
+        Of ranks; by default the most square one, no wider than high.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
         each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or none.

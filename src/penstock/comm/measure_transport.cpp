@@ -13,7 +13,8 @@ namespace penstock {
 namespace {
 
 constexpr int kClaims = 256, kRounds = 9, kMostSamples = 400;
-constexpr double kSample = 2e-6;  // at least: the clock itself takes 25 ns
+constexpr std::int64_t kQueued = 256 << 20;  // bytes
+constexpr double kSample = 2e-6;             // at least: the clock itself takes 25 ns
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -49,14 +50,20 @@ std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::i
       const double begin = now();
       for (int k = 0; k < gets; ++k) {
         auto* to = data.data;
-        for (auto& ticket : tickets) ticket = t.get(to, {b, 0}, sizes[i]), to += sizes[i];
-        for (const auto ticket : tickets) t.wait(ticket);
+        for (auto& ticket : tickets) {  // the next begins as soon as the oldest is done
+          if (k > 0) t.wait(ticket);
+          ticket = t.get(to, {b, 0}, sizes[i]), to += sizes[i];
+        }
       }
+      for (const auto ticket : tickets) t.wait(ticket);
       return (now() - begin) / gets / under_way;
     };
     sample(1);  // pages come into being
     const double once = std::max(sample(1), 1e-9);
-    const int gets = std::clamp(static_cast<int>(kSample / once / under_way), 1, 64);
+    // Several under way: so many that the first and the last, which nothing hides, do not count.
+    const int least =
+        under_way > 1 ? static_cast<int>(std::clamp<std::int64_t>(kQueued / sizes[i] / under_way, 1, 16)) : 1;
+    const int gets = std::clamp(static_cast<int>(kSample / once / under_way), least, 64);
     const int samples = std::clamp(static_cast<int>(seconds / (once * gets * under_way)), 3, kMostSamples);
     std::vector<double> times;
     for (int k = 0; k < samples; ++k) times.push_back(sample(gets));

@@ -60,13 +60,16 @@ class Transport {
   virtual void accumulate(RemotePtr to, const double* from, std::int64_t count) = 0;
   virtual void accumulate(RemotePtr to, const float* from, std::int64_t count) = 0;
 
+  /// Makes the first `bytes` of this rank's arena zeros, as bytes and as words, while no rank uses them; the others see that
+  /// once they have met by any collective call.
+  virtual void clear(std::int64_t bytes) = 0;
   /// Collective: completes all that any rank issued, and shows it to all.
   virtual void barrier() = 0;
 };
 
-/// Collective, the same arguments on all ranks. The first `zeroed` bytes of each arena begin as zeros (below 0: all of them);
-/// what the rest holds is left open, so that memory whose pages are there already may serve again. `kind`: "local" (ranks are threads of one process), "mpi_rma" (MPI's
-/// passive-target windows) or "auto" (whichever the ranks can). `arena_bytes` on each rank. Throws
+/// Collective, the same arguments on all ranks. The first `zeroed` bytes of each arena begin as zeros (below 0: all of
+/// them); what the rest holds is left open, so that memory whose pages are there already may serve again. `kind`: "local"
+/// (ranks are threads of one process), "mpi_rma" (MPI's passive-target windows) or "auto" (whichever the ranks can). `arena_bytes` on each rank. Throws
 /// Error{invalid_argument} for other kinds and negative sizes, Error{not_accessible} where the ranks cannot do the kind.
 /// Under MPI, windows are freed by all ranks together: the memory of a transport that is gone goes when the next one is
 /// made, or at the end.

@@ -75,6 +75,10 @@ class LocalTransport final : public Transport {
   void accumulate(RemotePtr to, const double* from, std::int64_t count) override { add(to, from, count); }
   void accumulate(RemotePtr to, const float* from, std::int64_t count) override { add(to, from, count); }
 
+  void clear(std::int64_t bytes) override {
+    check({rank_, 0}, bytes, 1, "clear");
+    std::memset(at({rank_, 0}), 0, static_cast<std::size_t>(bytes));
+  }
   void barrier() override { comm_->barrier(); }
 
  private:

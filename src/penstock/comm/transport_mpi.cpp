@@ -119,6 +119,12 @@ class MpiTransport final : public Transport {
     add(to, from, count, PENSTOCK_MPI_FLOAT);
   }
 
+  void clear(std::int64_t bytes) override {
+    require_in_arena(*this, {rank_, 0}, bytes, 1, "clear");
+    check(mpi().window_sync(window_), "MPI_Win_sync");  // so that no earlier write comes after
+    std::memset(memory_, 0, static_cast<std::size_t>(bytes));
+    check(mpi().window_sync(window_), "MPI_Win_sync");
+  }
   void barrier() override {
     session_.look();
     while (!under_way_.empty()) {

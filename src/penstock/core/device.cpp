@@ -28,6 +28,10 @@ GpuInfo gpu_info([[maybe_unused]] int gpu) {
   if constexpr (have_cuda) return cuda::gpu_info(gpu);
   else no_cuda("GPU " + std::to_string(gpu));
 }
+DeviceMemory device_memory([[maybe_unused]] Where gpu) {
+  if constexpr (have_cuda) return cuda::device_memory(gpu.gpu);
+  else no_cuda("GPU " + std::to_string(gpu.gpu));
+}
 std::string gpu_identity([[maybe_unused]] int gpu) {
   if constexpr (have_cuda) return cuda::gpu_identity(gpu);
   else no_cuda("GPU " + std::to_string(gpu));

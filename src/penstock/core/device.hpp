@@ -31,6 +31,13 @@ struct GpuInfo {
 };
 GpuInfo gpu_info(int gpu);
 
+/// Memory of a GPU, much cheaper to ask for than gpu_info: `free` is what can be had, with what this library keeps there for
+/// later and gives up on demand.
+struct DeviceMemory {
+  std::int64_t free = 0, total = 0;
+};
+DeviceMemory device_memory(Where gpu);
+
 /// Name and bus of a GPU, "NVIDIA H200 0000:19:00.0", without starting a context on it as gpu_info does:
 /// milliseconds, and none of its memory.
 std::string gpu_identity(int gpu);

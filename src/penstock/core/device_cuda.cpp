@@ -2,6 +2,7 @@
 // it does not: records, waits, copies and frees find the GPU by their stream, event or address.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <mutex>
@@ -10,12 +11,14 @@
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
 
 namespace penstock::cuda {
 namespace {
 
 constexpr int kMaxGpus = 64;
-// Scratch memory that a GPU keeps for the next call; what a burst took above it goes back at the next synchronisation.
+// Scratch memory that a GPU keeps for the next call: a sixteenth of its memory, and this at least; what a burst took above
+// it goes back at the next synchronisation, to be mapped again by the next burst. All goes where an allocation fails.
 constexpr std::uint64_t kScratchKept = 256 << 20;
 
 cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
@@ -37,7 +40,7 @@ void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string
                                        describe(place) + ": " + std::string(remedy));
 }
 
-/// This library's own pool on a GPU: the process's default one may be tuned by another library.
+/// This library's own pool on a GPU, which is current: the process's default one may be tuned by another library.
 cudaMemPool_t scratch_pool(int gpu) {
   static std::mutex lock;
   static std::array<cudaMemPool_t, kMaxGpus> pools{};  // never destroyed: they end with the process's context
@@ -49,10 +52,28 @@ cudaMemPool_t scratch_pool(int gpu) {
         cudaMemAllocationTypePinned;  // the only kind there is: device memory that does not move
     props.location = {cudaMemLocationTypeDevice, gpu};
     check(cudaMemPoolCreate(&pool, &props));
-    std::uint64_t kept = kScratchKept;
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    std::uint64_t kept = std::max<std::uint64_t>(kScratchKept, total / 16);
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
   }
   return pool;
+}
+
+/// Gives up what is kept of a GPU's memory. Whether there may be more now.
+bool give_up_kept(int gpu) {
+  free_kept({Memory::device, static_cast<std::int16_t>(gpu)});
+  if (cudaMemPoolTrimTo(scratch_pool(gpu), 0) != cudaSuccess) return cudaGetLastError(), false;
+  return true;
+}
+
+/// attempt() again where it lacks memory that is kept for later.
+template <class F>
+cudaError_t with_kept(int gpu, F&& attempt) {
+  const auto state = attempt();
+  if (state != cudaErrorMemoryAllocation) return state;
+  cudaGetLastError();
+  return give_up_kept(gpu) ? attempt() : state;
 }
 
 }  // namespace
@@ -78,8 +99,7 @@ GpuInfo gpu_info(int gpu) {
   const UseDevice use(Where{gpu});
   cudaDeviceProp prop{};
   check(cudaGetDeviceProperties(&prop, gpu));
-  std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total));
+  const auto memory = device_memory(gpu);
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof bus, gpu));
   int driver = 0, runtime = 0;
@@ -90,10 +110,22 @@ GpuInfo gpu_info(int gpu) {
           .bus = bus,
           .driver = version(driver),
           .runtime = version(runtime),
-          .memory_bytes = static_cast<std::int64_t>(total),
-          .free_bytes = static_cast<std::int64_t>(free),
+          .memory_bytes = memory.total,
+          .free_bytes = memory.free,
           .cache_bytes = prop.l2CacheSize,
           .multiprocessors = prop.multiProcessorCount};
+}
+
+DeviceMemory device_memory(int gpu) {
+  const UseDevice use(Where{gpu});
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  std::uint64_t reserved = 0, used = 0;
+  check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrReservedMemCurrent, &reserved));
+  check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrUsedMemCurrent, &used));
+  const auto kept = kept_bytes({Memory::device, static_cast<std::int16_t>(gpu)});
+  return {static_cast<std::int64_t>(free + (reserved > used ? reserved - used : 0)) + kept,
+          static_cast<std::int64_t>(total)};
 }
 
 std::string gpu_identity(int gpu) {  // no UseDevice: making a GPU current starts a context on it
@@ -206,7 +238,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   const Where gpu{place.ordinal};
   const UseDevice use(gpu);
   if (place.memory == Memory::device) {
-    check_allocation(cudaMalloc(&p, bytes), bytes, place,
+    check_allocation(with_kept(gpu.gpu, [&] { return cudaMalloc(&p, bytes); }), bytes, place,
                      "keep the matrix in host memory and use Streamed, or smaller blocks");
     return {p, [](void* q) { cudaFree(q); }};
   }
@@ -223,7 +255,10 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
   const UseDevice use(s.where);
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
-  check_allocation(cudaMallocFromPoolAsync(&p, bytes, scratch_pool(s.where.gpu), native(s)), bytes,
+  const auto attempt = [&, pool = scratch_pool(s.where.gpu)] {
+    return cudaMallocFromPoolAsync(&p, bytes, pool, native(s));
+  };
+  check_allocation(with_kept(s.where.gpu, attempt), bytes,
                    {Memory::device, static_cast<std::int16_t>(s.where.gpu)},
                    "stream the matrix in smaller blocks");
   return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};

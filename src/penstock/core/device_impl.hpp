@@ -12,6 +12,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes);
 namespace penstock::cuda {
 int device_count();
 GpuInfo gpu_info(int gpu);
+DeviceMemory device_memory(int gpu);
 std::string gpu_identity(int gpu);
 bool enable_peer(int who, int whose);
 Place place_of(const void* p);

@@ -1,19 +1,26 @@
 // Why: a fresh page costs a fault and its zeroing. A result of 256 MB took 0.55 s to fault in where its product took 0.98 s
-// (R-MAT 18 times 128 columns of float64, one thread of a virtual machine with 4 KiB pages).
+// (R-MAT 18 times 128 columns of float64, one thread of a virtual machine with 4 KiB pages). Device memory is mapped while it
+// is asked for and waits for all of the GPU's work while it is freed: milliseconds for the gigabytes of a product.
 #include "penstock/core/reuse.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "penstock/core/device.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kSmallest = 4 << 20;  // below, malloc keeps pages itself
 constexpr std::size_t kMostBlocks = 32;      // several for each rank that is a thread
+constexpr std::size_t kMostGpus = 64;
 
 struct Block {
   std::shared_ptr<void> memory;
@@ -21,41 +28,50 @@ struct Block {
   Place place = {};
 };
 
-/// Lives until the process ends: blocks may come back while other objects are destroyed. Whoever finds it locked for long goes without,
-/// so that a child forked at a bad moment never waits.
+/// Of the host, or of a GPU. Lives until the process ends: blocks may come back while other objects are destroyed. Whoever
+/// finds it locked for long goes without, so that a child forked at a bad moment never waits.
 struct Cache {
   std::mutex lock;
   std::vector<Block> blocks;  // oldest first
   std::int64_t bytes = 0;
+  std::atomic<std::int64_t> most = 0;  // 0: not asked yet
 };
 
-Cache& cache() {
-  static auto* one = new Cache;
-  return *one;
+/// Null: what is there is not kept.
+Cache* cache_of(Place place) {
+  static auto* host = new Cache;
+  static auto* gpus = new std::array<Cache, kMostGpus>;
+  if (place.memory != Memory::device) return host;
+  const auto gpu = static_cast<std::size_t>(place.ordinal);
+  return gpu < kMostGpus ? &(*gpus)[gpu] : nullptr;
 }
 
 /// Ranks that are threads free their blocks at one time: each holds the lock for less than a microsecond.
-std::unique_lock<std::mutex> lock_soon() {
-  std::unique_lock guard(cache().lock, std::defer_lock);
+std::unique_lock<std::mutex> lock_soon(Cache& cache) {
+  std::unique_lock guard(cache.lock, std::defer_lock);
   for (int i = 0; i < 200 && !guard.try_lock(); ++i) std::this_thread::yield();
   return guard;
 }
 
-std::int64_t most_bytes() {
-  static const auto bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 8;
-  return bytes;
+/// An eighth of the memory there.
+std::int64_t most_bytes(Place place) {
+  static const auto host = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 8;
+  return place.memory == Memory::device ? device_memory(Where{place.ordinal}).total / 8 : host;
 }
 
 void keep(Block block) noexcept {
-  if (block.bytes > most_bytes()) return;
+  auto* const cache = cache_of(block.place);
+  if (!cache) return;
   if (block.place.memory == Memory::host)
     madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
   std::vector<Block> gone;  // freed after the lock is
   try {
-    const auto guard = lock_soon();
+    auto& c = *cache;
+    if (c.most == 0) c.most = most_bytes(block.place);  // without the lock, which it may take
+    if (block.bytes > c.most) return;
+    const auto guard = lock_soon(c);
     if (!guard) return;
-    auto& c = cache();
-    while (!c.blocks.empty() && (c.bytes + block.bytes > most_bytes() || c.blocks.size() >= kMostBlocks)) {
+    while (!c.blocks.empty() && (c.bytes + block.bytes > c.most || c.blocks.size() >= kMostBlocks)) {
       c.bytes -= c.blocks.front().bytes;
       gone.push_back(std::move(c.blocks.front()));
       c.blocks.erase(c.blocks.begin());
@@ -67,9 +83,11 @@ void keep(Block block) noexcept {
 
 /// The newest kept block that holds `bytes` and wastes less than a quarter.
 Block take(std::int64_t bytes, Place place) {
-  const auto guard = lock_soon();
+  auto* const cache = cache_of(place);
+  if (!cache) return {};
+  const auto guard = lock_soon(*cache);
   if (!guard) return {};
-  auto& c = cache();
+  auto& c = *cache;
   for (auto i = c.blocks.size(); i-- > 0;)
     if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes && c.blocks[i].bytes / 5 * 4 <= bytes) {
       auto found = std::move(c.blocks[i]);
@@ -90,6 +108,24 @@ std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place) {
   if (!block.memory) block = {allocate_bytes(size, place), size, place};
   void* p = block.memory.get();
   return {p, [block = std::move(block)](void*) mutable { keep(std::move(block)); }};
+}
+
+std::int64_t kept_bytes(Place place) {
+  auto* const cache = cache_of(place);
+  if (!cache) return 0;
+  const auto guard = lock_soon(*cache);
+  return guard ? cache->bytes : 0;
+}
+
+bool free_kept(Place place) noexcept {
+  auto* const cache = cache_of(place);
+  if (!cache) return false;
+  std::vector<Block> gone;
+  const auto guard = lock_soon(*cache);
+  if (!guard) return false;
+  gone.swap(cache->blocks);
+  cache->bytes = 0;
+  return !gone.empty();
 }
 
 }  // namespace penstock

@@ -1,84 +1,58 @@
-// What a product of sparse tiles will take, before it is computed.
+// What a product of sparse tiles will take, before it is computed: where the tiles are, and read once, at the end.
 #include <algorithm>
-#include <cmath>
-#include <deque>
+#include <vector>
 
-#include "penstock/core/parallel.hpp"
 #include "penstock/dist/plan_multiply.hpp"
-#include "penstock/kernel/spgemm_gpu.hpp"
+#include "penstock/kernel/spgemm_expected.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 4 << 10;  // rows of a task
-
-/// 1 - exp(-x): the share of columns that x products a column hit. A series where it has ten digits: most rows.
-double hit(double x) { return x < 1e-3 ? x * (1 - x / 2 * (1 - x / 3)) : -std::expm1(-x); }
+/// Row offsets of other ranks' tiles that the GPU may still read, until it is waited for.
+constexpr std::size_t kHeld = 4;
 
 }  // namespace
 
 std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b) {
   const auto &am = a.map(), &bm = b.map();
   const auto ks = am.across(), n = bm.across();
-  std::vector<double> sums(static_cast<std::size_t>(2 * am.down() * ks * n));
-  const OwnedStream stream(a.where());
-  Array<Offset> on_device, per_row;  // of a device's tiles: counted there, read here
-  const auto count = [&](std::int64_t i, std::int64_t k, std::int64_t j, const TileHere& offsets) {
-    const auto tile = a.async_get_tile(i, k);
-    const auto left = csr_of<One>(tile.data(), tile.tile());
-    const auto* begin = reinterpret_cast<const Offset*>(offsets.data());
-    const auto cols = static_cast<double>(offsets.tile().cols);
-    if (a.on_device()) {
-      if (on_device.size < left.rows) {
-        on_device = allocate<Offset>(left.rows, device_place(a.where()));
-        per_row = allocate<Offset>(left.rows);
-      }
-      spgemm_products(left, csr_of<One>(offsets.data(), offsets.tile()), on_device.data, stream);
-      copy_async(per_row.data, on_device.data, left.rows * std::int64_t{sizeof(Offset)}, stream);
-      synchronize(stream);
-    }
-    const auto products_of = [&](std::int64_t r) {
-      if (per_row.data) return per_row.data[r];
-      Offset products = 0;
-      for (auto e = left.indptr[r]; e < left.indptr[r + 1]; ++e)
-        products += begin[left.indices[e] + 1] - begin[left.indices[e]];
-      return products;
-    };
-    std::vector<ProductCount> parts(static_cast<std::size_t>((left.rows + kGrain - 1) / kGrain));
-    parallel_for(std::ssize(parts), [&](std::int64_t part) {
-      ProductCount total;
-      for (auto r = part * kGrain; r < std::min(left.rows, (part + 1) * kGrain); ++r) {
-        const auto products = products_of(r);
-        const auto p = static_cast<double>(products);
-        total.products += p;
-        total.nnz += products < 2 ? p : std::max(1.0, cols * hit(p / cols));
-      }
-      parts[static_cast<std::size_t>(part)] = total;
-    });
-    auto* out = sums.data() + 2 * ((i * ks + k) * n + j);
-    for (const auto& part : parts) out[0] += part.products, out[1] += part.nnz;
-  };
   struct Job {
     std::int64_t i, k, j;
-    TileHere offsets;
+    TileHere offsets = {};
   };
-  std::deque<Job> jobs;  // one is fetched while another is counted
-  const auto next = [&](std::size_t left) {
-    for (; jobs.size() > left; jobs.pop_front())
-      count(jobs.front().i, jobs.front().k, jobs.front().j, jobs.front().offsets);
-  };
+  std::vector<Job> jobs;
   for (std::int64_t i = 0; i < am.down(); ++i)
     for (std::int64_t k = 0; k < ks; ++k) {
       if (!a.mine(i, k) || am.at(i, k).nnz == 0) continue;
-      for (std::int64_t s = 0; s < n; ++s) {
-        const auto j = (i + k + s) % n;
-        if (bm.at(k, j).nnz == 0) continue;
-        jobs.push_back({i, k, j, b.async_get_offsets(k, j)});
-        next(1);
-      }
+      for (std::int64_t s = 0; s < n; ++s)
+        if (const auto j = (i + k + s) % n; bm.at(k, j).nnz > 0) jobs.push_back({i, k, j});
     }
-  next(0);
+  const OwnedStream stream(a.where());
+  std::vector<double> here(2 * jobs.size());
+  const auto bytes = static_cast<std::int64_t>(here.size() * sizeof(double));
+  const auto there = allocate_scratch(bytes, stream);
+  std::vector<TileHere> held;
+  for (std::size_t q = 0; q < jobs.size(); ++q) {
+    for (auto next = q; next < std::min(q + 2, jobs.size());
+         ++next)  // one is fetched while another is counted
+      if (auto& job = jobs[next]; next > q || q == 0) job.offsets = b.async_get_offsets(job.k, job.j);
+    auto& [i, k, j, offsets] = jobs[q];
+    const auto tile = a.async_get_tile(i, k);  // own
+    spgemm_expected(csr_of<One>(tile.data(), tile.tile()), csr_of<One>(offsets.data(), offsets.tile()),
+                    static_cast<double*>(there.get()) + 2 * q, stream);
+    if (offsets.fetched() > 0) held.push_back(std::move(offsets));
+    if (held.size() < kHeld) continue;
+    synchronize(Stream(stream));
+    held.clear();
+  }
+  copy_async(here.data(), there.get(), bytes, stream);
+  synchronize(Stream(stream));
+  std::vector<double> sums(static_cast<std::size_t>(2 * am.down() * ks * n));
+  for (std::size_t q = 0; q < jobs.size(); ++q) {
+    const auto at = static_cast<std::size_t>(2 * ((jobs[q].i * ks + jobs[q].k) * n + jobs[q].j));
+    sums[at] = here[2 * q], sums[at + 1] = here[2 * q + 1];
+  }
   a.comm()->all_reduce(std::span<double>(sums), Reduce::sum);
   std::vector<ProductCount> out(sums.size() / 2);
   for (std::size_t p = 0; p < out.size(); ++p) out[p] = {sums[2 * p], sums[2 * p + 1]};

@@ -13,25 +13,23 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSmall = 64 << 10;       // at 390 GB/s a copy of this takes less than its start
+constexpr std::int64_t kPart = 4 << 20;         // of a copy that is cut: at least
 constexpr std::int64_t kAddedBytes = 16 << 20;  // of numbers in host memory, at once on the GPU
 
 }  // namespace
 
 DeviceTransport::DeviceTransport(std::string name, std::shared_ptr<Comm> comm, DeviceArenas arenas,
-                                 std::int64_t bytes, Where where)
+                                 std::int64_t bytes, std::int64_t zeroed, Where where, std::size_t large)
     : name_(std::move(name)),
       comm_(std::move(comm)),
       arenas_(std::move(arenas)),
       bytes_(bytes),
       where_(where),
-      words_(make_transport("auto", comm_, std::min(bytes, kWordBytes))),
-      small_(where, true),
-      large_(where) {}
+      words_(make_transport("auto", comm_, std::min(bytes, kWordBytes), std::min(zeroed, kWordBytes))),
+      streams_(take_copy_streams(where)),
+      large_(std::min(large, streams_->large.size())) {}
 
-DeviceTransport::~DeviceTransport() {
-  drain(small_);
-  drain(large_);
-}
+DeviceTransport::~DeviceTransport() { streams_->drain_all(); }  // before arenas go
 
 std::byte* DeviceTransport::address(RemotePtr p) const {
   auto* const first = arenas_.at[static_cast<std::size_t>(p.rank)];
@@ -45,39 +43,58 @@ void DeviceTransport::queue_put(const void* from, RemotePtr to, std::int64_t byt
   copy_async(address(to), from, bytes, stream);
 }
 
-Stream DeviceTransport::stream_for(std::int64_t bytes) const {
-  return bytes <= kSmall ? Stream(small_) : Stream(large_);
+Stream DeviceTransport::stream_for(std::int64_t bytes) {
+  if (bytes <= kSmall) return streams_->small;
+  turn_ = (turn_ + 1) % large_;
+  return *streams_->large[turn_];
 }
 
-Transport::Ticket DeviceTransport::ticket_of(Stream stream) {
-  if (!where_.is_gpu()) return ++given_;  // the CPU's copies are done when they are queued
-  if (free_.empty()) {
-    events_.push_back(std::make_unique<OwnedEvent>(where_));
-    free_.push_back(events_.size() - 1);
+void DeviceTransport::note(UnderWay& copies, Stream stream) {
+  if (!where_.is_gpu()) return;  // the CPU's copies are done when they are queued
+  const auto event = streams_->take_event();
+  record(*streams_->events[event], stream);
+  copies.events[static_cast<std::size_t>(copies.count++)] = event;
+}
+
+/// queue(first byte, bytes, stream) of one or several parts.
+template <class Queue>
+Transport::Ticket DeviceTransport::cut(std::int64_t bytes, const Queue& queue) {
+  if (bytes == 0) return ++given_;
+  const auto most = static_cast<std::int64_t>(std::min(large_, UnderWay{}.events.size()));
+  const auto parts = where_.is_gpu() ? std::clamp<std::int64_t>(bytes / kPart, 1, most) : 1;
+  const auto each = ((bytes + parts - 1) / parts + 4095) / 4096 * 4096;
+  UnderWay copies;
+  for (std::int64_t first = 0; first < bytes; first += parts == 1 ? bytes : each) {
+    const auto n = parts == 1 ? bytes : std::min(each, bytes - first);
+    const auto stream = stream_for(n);
+    queue(first, n, stream);
+    note(copies, stream);
   }
-  const auto event = free_.back();
-  record(*events_[event], stream);
-  free_.pop_back();
-  under_way_.emplace(++given_, event);
+  ++given_;
+  if (copies.count > 0) under_way_.emplace(given_, copies);
   return given_;
 }
 
 Transport::Ticket DeviceTransport::get(void* to, RemotePtr from, std::int64_t bytes) {
   require_in_arena(*this, from, bytes, 1, "get");
   heed();
-  if (bytes == 0) return ++given_;
-  const auto stream = stream_for(bytes);
-  queue_get(to, from, bytes, stream);
-  return ticket_of(stream);
+  return cut(bytes, [&](std::int64_t first, std::int64_t n, Stream stream) {
+    queue_get(static_cast<std::byte*>(to) + first, {from.rank, from.offset + first}, n, stream);
+  });
 }
 
 Transport::Ticket DeviceTransport::put(const void* from, RemotePtr to, std::int64_t bytes) {
   require_in_arena(*this, to, bytes, 1, "put");
   heed();
-  if (bytes == 0) return ++given_;
-  const auto stream = stream_for(bytes);
-  queue_put(from, to, bytes, stream);
-  return ticket_of(stream);
+  return cut(bytes, [&](std::int64_t first, std::int64_t n, Stream stream) {
+    queue_put(static_cast<const std::byte*>(from) + first, {to.rank, to.offset + first}, n, stream);
+  });
+}
+
+void DeviceTransport::release(std::unordered_map<Ticket, UnderWay>::iterator done) {
+  for (int i = 0; i < done->second.count; ++i)
+    streams_->free.push_back(done->second.events[static_cast<std::size_t>(i)]);
+  under_way_.erase(done);
 }
 
 void DeviceTransport::wait(Ticket ticket) {
@@ -85,9 +102,9 @@ void DeviceTransport::wait(Ticket ticket) {
   heed();
   const auto found = under_way_.find(ticket);
   if (found == under_way_.end()) return;
-  synchronize(Event(*events_[found->second]));  // copies wait for no other rank
-  free_.push_back(found->second);
-  under_way_.erase(found);
+  for (int i = 0; i < found->second.count; ++i)  // copies wait for no other rank
+    synchronize(Event(*streams_->events[found->second.events[static_cast<std::size_t>(i)]]));
+  release(found);
 }
 
 bool DeviceTransport::test(Ticket ticket) {
@@ -95,9 +112,9 @@ bool DeviceTransport::test(Ticket ticket) {
   heed();
   const auto found = under_way_.find(ticket);
   if (found == under_way_.end()) return true;
-  if (!is_done(*events_[found->second])) return false;
-  free_.push_back(found->second);
-  under_way_.erase(found);
+  for (int i = 0; i < found->second.count; ++i)
+    if (!is_done(*streams_->events[found->second.events[static_cast<std::size_t>(i)]])) return false;
+  release(found);
   return true;
 }
 
@@ -147,9 +164,17 @@ void DeviceTransport::add(RemotePtr to, const T* from, std::int64_t count) {
 template void DeviceTransport::add(RemotePtr, const float*, std::int64_t);
 template void DeviceTransport::add(RemotePtr, const double*, std::int64_t);
 
+void DeviceTransport::clear(std::int64_t bytes) {
+  require_in_arena(*this, {rank(), 0}, bytes, 1, "clear");
+  const Stream stream = streams_->small;
+  fill_async(arena(), 0, bytes, stream);
+  synchronize(stream);
+  words_->clear(std::min(bytes, words_->arena_bytes()));
+}
+
 void DeviceTransport::barrier() {
-  synchronize(Stream(small_));
-  synchronize(Stream(large_));
+  synchronize(Stream(streams_->small));
+  for (const auto& stream : streams_->large) synchronize(Stream(*stream));
   words_->barrier();
 }
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -7,6 +9,7 @@
 #include "penstock/comm/transport.hpp"
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
+#include "penstock/dist/copy_streams.hpp"
 
 // What the kinds of transport between GPUs share (dist/transport_gpu.hpp). Nobody but transports includes this.
 namespace penstock {
@@ -17,13 +20,14 @@ struct DeviceArenas {
   std::shared_ptr<void> memory;  // keeps what this rank uses of them
 };
 
-/// Copies by address, and words in an inner transport of host memory. A large copy must not hold up a small one: each has
-/// a stream of its own.
+/// Copies by address, and words in an inner transport of host memory. Large copies take turns on several streams, and the
+/// largest are cut; small ones have a stream of their own (dist/copy_streams.hpp).
 class DeviceTransport : public Transport {
  public:
-  /// Collective. Arenas are zero, on all ranks.
+  /// Collective. The first `zeroed` bytes of arenas are zero, on all ranks. `large`: how many streams large copies have,
+  /// at most.
   DeviceTransport(std::string name, std::shared_ptr<Comm> comm, DeviceArenas arenas, std::int64_t bytes,
-                  Where where);
+                  std::int64_t zeroed, Where where, std::size_t large = 4);
   ~DeviceTransport() override;
   DeviceTransport(const DeviceTransport&) = delete;
   DeviceTransport& operator=(const DeviceTransport&) = delete;
@@ -49,6 +53,7 @@ class DeviceTransport : public Transport {
   void accumulate(RemotePtr to, const double* from, std::int64_t count) final { add(to, from, count); }
   void accumulate(RemotePtr to, const float* from, std::int64_t count) final { add(to, from, count); }
 
+  void clear(std::int64_t bytes) final;
   void barrier() final;
 
  protected:
@@ -57,12 +62,20 @@ class DeviceTransport : public Transport {
   virtual void queue_put(const void* from, RemotePtr to, std::int64_t bytes, Stream stream);
   /// Null where no address reaches that arena.
   std::byte* address(RemotePtr p) const;
-  bool is_small(Stream stream) const { return stream.handle == Stream(small_).handle; }
+  bool is_small(Stream stream) const { return stream.handle == Stream(streams_->small).handle; }
 
  private:
   void heed() { comm_->wait({}); }  // throws where a rank has failed
-  Stream stream_for(std::int64_t bytes) const;
-  Ticket ticket_of(Stream stream);
+  /// Copies that one ticket stands for: their events.
+  struct UnderWay {
+    std::array<std::size_t, 4> events{};
+    int count = 0;
+  };
+  Stream stream_for(std::int64_t bytes);
+  template <class Queue>
+  Ticket cut(std::int64_t bytes, const Queue& queue);
+  void note(UnderWay& copies, Stream stream);
+  void release(std::unordered_map<Ticket, UnderWay>::iterator done);
   RemotePtr word(RemotePtr at, const char* verb) const;
   template <class T>
   void add(RemotePtr to, const T* from, std::int64_t count);
@@ -73,17 +86,17 @@ class DeviceTransport : public Transport {
   std::int64_t bytes_;
   Where where_;
   std::shared_ptr<Transport> words_;
-  OwnedStream small_, large_;
-  std::vector<std::unique_ptr<OwnedEvent>> events_;
-  std::vector<std::size_t> free_;                      // events
-  std::unordered_map<Ticket, std::size_t> under_way_;  // their events
+  std::shared_ptr<CopyStreams> streams_;
+  std::size_t large_, turn_ = 0;  // streams of large copies in use, and the next one's number
+  std::unordered_map<Ticket, UnderWay> under_way_;
   Ticket given_ = 0;
 };
 
-// Collective; `bytes` are whole words.
-std::shared_ptr<Transport> make_peer_transport(std::shared_ptr<Comm> comm, std::int64_t bytes, Where where);
+// Collective; `bytes` are whole words, 0 <= zeroed <= bytes.
+std::shared_ptr<Transport> make_peer_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
+                                               std::int64_t zeroed, Where where);
 std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
-                                                  Where where);
+                                                  std::int64_t zeroed, Where where);
 
 /// What an error of a transport begins with.
 std::string transport_text(std::string_view kind);

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "penstock/dist/bounded_wait.hpp"
+#include "penstock/dist/tile_gpu.hpp"
 #include "penstock/dist/tile_work.hpp"
 
 namespace penstock {
@@ -13,12 +14,31 @@ namespace {
 constexpr std::array<std::string_view, 3> kSteals{"none", "random", "locality"};
 // Of a piece. Between GPUs a get of 1 MB took 6.2 us (170 GB/s) and one of 16 MB 50 us (337 GB/s), to which come a copy, a
 // kernel and three waits of some 10 us each.
+constexpr std::int64_t kMostAhead = 16;
 constexpr std::int64_t kHostPiece = 4 << 20, kDevicePiece = 32 << 20;
 
 struct Fetched {
   std::int64_t product = TileWork::kNone;
   TileHere a, b, mask;
 };
+
+std::shared_ptr<const void> kept(const TileHere& here, const TileMatrix& from) {
+  if (auto landing = here.landing()) return landing;
+  return from.transport();
+}
+
+/// Products whose tiles are under way. Where those of one tile of C are computed together, meanwhile all of the next one's
+/// should come, as far as memory allows.
+int products_ahead(const LocalProduct& local, const MultiplyPlan& plan, const TileMatrix& a,
+                   const TileMatrix& b, const TileMultiplyOptions& options, bool steals) {
+  if (!local.joins() || steals || options.kept != Stationary::c || options.prefetch == 0)
+    return options.prefetch;
+  std::int64_t largest = 1;
+  for (const auto& p : plan.products)
+    largest = std::max(largest, a.map().bytes(p.i, p.k) + b.map().bytes(p.k, p.j));
+  return static_cast<int>(
+      std::max<std::int64_t>(options.prefetch, std::min({plan.k, kJoinedBytes / largest, kMostAhead})));
+}
 
 /// A sum for another rank, while products of one tile follow one another.
 struct Partial {
@@ -59,7 +79,6 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   const auto piece_bytes = options.piece_bytes > 0 ? options.piece_bytes
                            : a.on_device()         ? kDevicePiece
                                                    : kHostPiece;
-  // Arenas are filled with zeros: no larger than what will be sent.
   const bool steals = options.steal != Steal::none && comm->size() > 1;
   bool sends = steals;
   std::int64_t largest = 0;
@@ -72,7 +91,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
                  .pieces = options.pieces,
                  .sends = sends,
                  .counters = steals ? TileWork::counters(plan) : 0},
-                take);
+                take, a.mailbox());
   TileWork work(plan, a, b, c, mail, options.steal, options.seed);
   times.prepare = clock.lap();
 
@@ -99,11 +118,12 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   const bool at_once = steals || options.kept == Stationary::c;
   TileSum* last = nullptr;
   bool mine_last = false;  // else it may be gone
+  const auto ahead = products_ahead(*prepared.local, plan, a, b, options, steals);
   std::deque<Fetched> under_way;
   Fetched done;  // kept until the next are asked for: they may share a tile
   bool more = true;
   while (true) {
-    while (more && std::ssize(under_way) <= options.prefetch) {
+    while (more && std::ssize(under_way) <= ahead) {
       const auto n = work.next(times);
       more = n != TileWork::kNone;
       if (!more) break;
@@ -117,7 +137,8 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
     done = std::move(under_way.front());
     under_way.pop_front();
     const auto& p = plan.products[static_cast<std::size_t>(done.product)];
-    const TileView av{done.a.data(), done.a.tile()}, bv{done.b.data(), done.b.tile()},
+    const TileView av{done.a.data(), done.a.tile(), kept(done.a, a)},
+        bv{done.b.data(), done.b.tile(), kept(done.b, b)},
         mask{options.mask ? done.mask.data() : nullptr, done.mask.tile()};
     times.communication += clock.lap();
     auto& sum = sum_of(p);
@@ -148,6 +169,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
   times.accumulation += mail.looking() - looked;
   times.imbalance = clock.lap() - (mail.looking() - looked);
   auto result = sums.finish(times.accumulation, times.imbalance);
+  mail.leave();
   times.sent = mail.sent(), times.received = mail.received();
   times.seconds = whole.lap();
   return {std::move(result), std::move(prepared.plan), times};

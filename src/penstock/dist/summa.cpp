@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/one_sided.hpp"
 #include "penstock/dist/tile_broadcast.hpp"
 #include "penstock/kernel/sweep.hpp"
@@ -29,16 +30,17 @@ class Stages {
       most_ = std::max(most_, bytes);
     }
     const auto where = from.transport()->where();
-    if (most_ > 0) memory_ = allocate_bytes(most_, device_place(where));
+    place_ = device_place(where);
   }
 
   /// Where stage k's tiles are, and will be.
   std::span<const BroadcastTile> next(std::int64_t k, std::int64_t& fetched) {
     tiles_.clear();
+    std::fill(views_.begin(), views_.end(), TileView{});
+    if (most_ > 0 && memory_.use_count() != 1) memory_ = reuse_bytes(most_, place_);  // else sums have it yet
     auto* place = static_cast<std::byte*>(memory_.get());
     for (std::size_t s = 0; s < lines_.size(); ++s) {
       const auto [i, j] = at(lines_[s], k);
-      views_[s] = {};
       const auto& tile = from_.map().at(i, j);
       if (tile.nnz == 0) continue;
       const auto bytes = from_.map().bytes(i, j);
@@ -50,7 +52,8 @@ class Stages {
         place += padded(bytes);
         fetched += bytes;
       }
-      views_[s] = {sent.data, tile};
+      const bool own = from_.mine(i, j);
+      views_[s] = {sent.data, tile, own ? std::shared_ptr<const void>(from_.transport()) : memory_};
       tiles_.push_back(sent);
     }
     return tiles_;
@@ -71,6 +74,7 @@ class Stages {
   std::vector<TileView> views_;      // without data: nothing is in it
   std::vector<BroadcastTile> tiles_;
   std::int64_t most_ = 0;
+  Place place_;
   std::shared_ptr<void> memory_;  // of a stage's tiles that are not here
 };
 

@@ -1,9 +1,6 @@
 // What products of tiles on devices need beside their arithmetic.
 #include "penstock/dist/tile_gpu.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/transport_gpu.hpp"
 
@@ -18,9 +15,10 @@ std::string place_text(const TileMatrix& t) {
 }  // namespace
 
 MakeTransport transport_of_kind(std::string kind, Where where) {
-  return [kind = std::move(kind), where](std::shared_ptr<Comm> comm, std::int64_t bytes, auto...) {
-    return make_device_transport(kind, std::move(comm), bytes, where);
-  };
+  return
+      [kind = std::move(kind), where](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+        return make_device_transport(kind, std::move(comm), bytes, where, zeroed);
+      };
 }
 
 std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view semiring, TileValue a,
@@ -43,15 +41,6 @@ void require_same_devices(const TileMatrix& a, const TileMatrix& b) {
     why = "tiles of A are " + place_text(a) + ", those of B or the mask " + place_text(b) +
           ": give both the same device=";
   if (a.on_device() || b.on_device()) require_everywhere(*a.comm(), why, "a product of tiles");
-}
-
-std::int64_t ranks_on_gpu(const TileMatrix& tiles) {
-  auto& comm = *tiles.comm();
-  if (!tiles.where().is_gpu() || !comm.one_process()) return 1;
-  const std::int64_t mine = tiles.where().gpu;
-  std::vector<std::int64_t> gpus(static_cast<std::size_t>(comm.size()));
-  comm.all_gather(&mine, sizeof mine, gpus.data());
-  return std::count(gpus.begin(), gpus.end(), mine);
 }
 
 }  // namespace penstock

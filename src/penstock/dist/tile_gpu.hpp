@@ -8,6 +8,9 @@
 // GPU is done, so that clocks of the host are true; copies of other tiles go on meanwhile on the transport's stream.
 namespace penstock {
 
+/// Tiles of sparse factors that a rank holds on its GPU to multiply them together with those that follow, at most.
+inline constexpr std::int64_t kJoinedBytes = std::int64_t{2} << 30;
+
 /// Dense B: plus_times of float32 or float64, A of the same type or a pattern; null: there is none. The CPU is a device, too.
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                              Where where);
@@ -22,8 +25,5 @@ std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view sem
 /// Throws Error{invalid_argument} on all ranks unless A and B are on one device, on each rank its own, or both in host
 /// memory. Collective.
 void require_same_devices(const TileMatrix& a, const TileMatrix& b);
-
-/// How many ranks of this process have their tiles on this rank's GPU; 1 where they are on no GPU. Collective.
-std::int64_t ranks_on_gpu(const TileMatrix& tiles);
 
 }  // namespace penstock

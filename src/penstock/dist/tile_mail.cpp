@@ -1,5 +1,9 @@
 #include "penstock/dist/tile_mail.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/one_sided.hpp"
 #include "penstock/dist/transport_gpu.hpp"
@@ -11,12 +15,14 @@ namespace {
 constexpr std::int64_t kSlot = 24;  // of a queue: where a piece lies, its tile, its products
 constexpr std::int64_t kFree = 0, kTaken = 1;
 constexpr int kBytesBits = 34, kPlaceBits = 8;  // of a queue's word; the rest is the rank, plus one
+constexpr std::int64_t kLeastWords = 16 << 10;  // bytes: products of other plans may be larger
 std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take)
-    : comm_(std::move(comm)), options_(options), take_(std::move(take)) {
+TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take,
+                   std::shared_ptr<TileMailbox> box)
+    : comm_(std::move(comm)), options_(options), take_(std::move(take)), box_(std::move(box)) {
   require(options.piece_bytes >= 1024 && options.piece_bytes < (std::int64_t{1} << 33),
           "pieces of tiles have 1024 to 2^33 bytes, not " + std::to_string(options.piece_bytes));
   require(options.pieces >= 1 && options.pieces < (1 << kPlaceBits),
@@ -30,13 +36,27 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   place_bytes_ = padded(options.piece_bytes);
   const bool places = options.sends && comm_->size() > 1;
   if (!places && options.counters == 0) return;
-  transport_ = make(comm_, places ? places_ + options.pieces * place_bytes_ : places_, places_);
+  const int wanted = places ? options.pieces : 0;
+  if (!box_->transport || box_->words < places_ || box_->places < wanted ||
+      (places && box_->place_bytes < place_bytes_)) {
+    *box_ = {};  // its memory first
+    const auto words = std::max(places_, kLeastWords);
+    *box_ = {make(comm_, words + wanted * place_bytes_, words), words, place_bytes_, wanted};
+  }
+  transport_ = std::exchange(box_->transport, nullptr);  // what fails leaves nothing
   require(!on_device(*transport_) || places_ <= kWordBytes, [&] {
     return "claims of " + std::to_string(options.counters) + " products a rank, and a queue of " +
            std::to_string(words_) + " pieces, take " + std::to_string(places_) +
            " bytes: between devices there are " + std::to_string(kWordBytes) +
            ": cut larger tiles, or do not steal";
   });
+  used_ = places_, places_ = box_->words;
+}
+
+void TileMail::leave() {
+  if (!transport_) return;
+  transport_->clear(used_);
+  box_->transport = std::move(transport_);
 }
 
 int TileMail::free_place() {
@@ -82,7 +102,12 @@ void TileMail::look() {
     const auto from = static_cast<int>((word >> (kPlaceBits + kBytesBits)) - 1);
     const auto place = static_cast<int>(word >> kBytesBits & ((1 << kPlaceBits) - 1));
     const auto bytes = word & ((std::int64_t{1} << kBytesBits) - 1);
-    if (incoming_.size < bytes) incoming_ = allocate<std::byte>(bytes, device_place(transport_->where()));
+    if (incoming_.size < bytes) {
+      const auto place = device_place(transport_->where());
+      incoming_ = {};
+      const auto memory = reuse_bytes(bytes, place);
+      incoming_ = {static_cast<std::byte*>(memory.get()), bytes, place, memory};
+    }
     transport_->wait(transport_->get(incoming_.data, {from, place_at(place)}, bytes));
     transport_->store({from, state_at(place)}, kFree);
     take_(number, products, incoming_.data, bytes);

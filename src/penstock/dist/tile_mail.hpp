@@ -23,7 +23,13 @@ class TileMail {
   /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
   using Take =
       std::function<void(std::int64_t number, std::int64_t products, const std::byte*, std::int64_t bytes)>;
-  TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take);
+  /// `box`: what an earlier product left, on all ranks the same, or nothing; its transport is taken where it suffices, else
+  /// given up. Collective where a transport is made.
+  TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take,
+           std::shared_ptr<TileMailbox> box);
+  /// Leaves the transport in the box, after a meeting of all ranks at which everything sent had been taken in. Before it is
+  /// used again all meet once more.
+  void leave();
 
   /// Sends a sum of `products` products of tile `number` to its owner.
   void send(int owner, std::int64_t number, std::int64_t products, TileSum& sum);
@@ -45,7 +51,9 @@ class TileMail {
   std::shared_ptr<Comm> comm_;
   Options options_;
   Take take_;
-  std::int64_t tail_ = 0, words_ = 0, queue_ = 0, states_ = 0, places_ = 0, place_bytes_ = 0;  // of the arena
+  std::int64_t tail_ = 0, words_ = 0, queue_ = 0, states_ = 0, places_ = 0, place_bytes_ = 0,
+               used_ = 0;  // of the arena
+  std::shared_ptr<TileMailbox> box_;
   std::shared_ptr<Transport> transport_;
   std::int64_t head_ = 0;
   Array<std::byte> incoming_;

@@ -1,9 +1,12 @@
 // C(i, j) += A(i, k) B(k, j) on a device, all sparse. As on the CPU (tile_spgemm.cpp) each product and each piece is a
-// matrix of its own, and one is added to another of about its own size only. All of it is in the pool of one stream.
+// matrix of its own, and one is added to another of about its own size only; but products that follow one another in a tile
+// are put together before they are computed. All of it is in the pool of one stream.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "penstock/dist/tile_gpu.hpp"
+#include "penstock/kernel/join_tiles.hpp"
 #include "penstock/kernel/spgemm_gpu.hpp"
 #include "penstock/kernel/sweep.hpp"
 
@@ -12,6 +15,13 @@ namespace {
 
 /// Of a piece: first row, rows, entries; from here on a blob, which so begins as the arena's do.
 constexpr std::int64_t kHead = 64;
+
+/// What the sums of one product share.
+struct Workshop {
+  explicit Workshop(Where where) : stream(where) {}
+  OwnedStream stream;
+  std::int64_t held = 0;  // bytes of tiles that wait for others
+};
 
 /// A tile's entries as factors of S, whose ones need no values.
 template <Semiring S, class V>
@@ -37,14 +47,26 @@ class SparseSumGpu final : public TileSum {
   };
 
  public:
-  SparseSumGpu(const TileAt& tile, std::shared_ptr<OwnedStream> stream)
-      : tile_(tile), stream_(std::move(stream)) {}
-  ~SparseSumGpu() override { drain(here()); }
+  SparseSumGpu(const TileAt& tile, std::shared_ptr<Workshop> shop) : tile_(tile), shop_(std::move(shop)) {}
+  ~SparseSumGpu() override {
+    drain(here());
+    forget();
+  }
   SparseSumGpu(const SparseSumGpu&) = delete;
   SparseSumGpu& operator=(const SparseSumGpu&) = delete;
 
   void multiply_add(const TileView& a, const TileView& b) override {
-    push({spgemm_on<S>(factor<S, VA>(a), factor<S, VB>(b), here(), {.pooled = true}), 0});
+    inner_ += a.tile.cols;
+    held_.push_back({a, b});
+    bytes_ += bytes_of(a) + bytes_of(b), shop_->held += bytes_of(a) + bytes_of(b);
+    if (!a.kept || !b.kept || shop_->held > kJoinedBytes || std::ssize(held_) == kMostJoined) settle();
+  }
+
+  void settle() override {
+    if (held_.empty()) return;
+    if (held_.size() == 1 || inner_ > 2147483647 || !multiply_joined())
+      for (const auto& [a, b] : held_) multiply(factor<S, VA>(a), factor<S, VB>(b));
+    forget();
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
@@ -110,7 +132,66 @@ class SparseSumGpu final : public TileSum {
   }
 
  private:
-  Stream here() const { return *stream_; }
+  using T = typename S::value_type;
+  struct Pair {
+    TileView a, b;
+  };
+
+  Stream here() const { return shop_->stream; }
+  static std::int64_t bytes_of(const TileView& t) {
+    return blob_bytes(true, tile_value<P>(), t.tile.rows, 0, t.tile.nnz);
+  }
+  void forget() {
+    held_.clear();
+    shop_->held -= std::exchange(bytes_, 0), inner_ = 0;
+  }
+
+  void multiply(const CsrView<T>& a, const CsrView<T>& b) {
+    push({spgemm_on<S>(a, b, here(), {.pooled = true}), 0});  // complete when it returns
+  }
+  /// [A(i, k1) A(i, k2) ...] times B(k1, j) above B(k2, j) ...: one product, whose sums need no merging. Copies of tiles cost
+  /// a fraction of that. False where there is no memory for them.
+  bool multiply_joined() {
+    std::shared_ptr<void> memory;
+    CsrView<T> a, b;
+    try {
+      a = joined<VA>(&Pair::a, true, memory);
+      std::shared_ptr<void> more;
+      b = joined<VB>(&Pair::b, false, more);
+      memory = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(memory, more);
+    } catch (const Error& e) {
+      if (e.code() != Errc::out_of_memory) throw;
+      synchronize(here());
+      return false;
+    }
+    multiply(a, b);
+    return true;
+  }
+  template <class V>
+  CsrView<T> joined(TileView Pair::*which, bool beside, std::shared_ptr<void>& memory) const {
+    constexpr bool has_values = std::same_as<V, T>;  // else they are ones
+    constexpr int kValue = has_values ? static_cast<int>(sizeof(T)) : 0;
+    std::vector<JoinPart> parts;
+    CsrView<T> out;
+    for (const auto& pair : held_) {
+      const auto tile = factor<S, V>(pair.*which);
+      parts.push_back({tile.rows, tile.cols, tile.count, tile.indptr, tile.indices, tile.values});
+      out.rows = beside ? tile.rows : out.rows + tile.rows;
+      out.cols = beside ? out.cols + tile.cols : tile.cols;
+      out.count = std::max<Offset>(out.count, 0) + tile.count;
+    }
+    const auto offsets = (out.rows + 1) * 8, columns = (out.count * 4 + 63) / 64 * 64,
+               values = (offsets + 63) / 64 * 64 + columns;
+    memory = allocate_scratch(values + out.count * kValue, here());
+    auto* at = static_cast<std::byte*>(memory.get());
+    Joined to{reinterpret_cast<Offset*>(at), reinterpret_cast<Index*>(at + values - columns),
+              kValue > 0 ? at + values : nullptr};
+    (beside ? join_beside : join_below)(parts, kValue, to, here());
+    out.indptr = to.indptr, out.indices = to.indices;
+    if constexpr (has_values) out.values = reinterpret_cast<const T*>(to.values);
+    return out;
+  }
+
   static std::int64_t bytes_of(std::int64_t rows, Offset n) {
     return kHead + blob_bytes(true, tile_value<P>(), rows, 0, n);
   }
@@ -127,6 +208,7 @@ class SparseSumGpu final : public TileSum {
     before = {add_on<S>(before.view(), last.view(), here(), {.pooled = true}), first};
   }
   void collapse() {
+    settle();
     while (sums_.size() > 1) merge_last();
     if (sums_.empty()) sums_.push_back(no_entries(0));
   }
@@ -187,21 +269,24 @@ class SparseSumGpu final : public TileSum {
   }
 
   TileAt tile_;
-  std::shared_ptr<OwnedStream> stream_;  // before the sums, whose memory is in its pool
-  std::vector<Rows> sums_;               // each at least twice as large as the next
+  std::shared_ptr<Workshop> shop_;  // before the sums, whose memory is in its stream's pool
+  std::vector<Pair> held_;          // products that are put off
+  std::int64_t bytes_ = 0, inner_ = 0;
+  std::vector<Rows> sums_;  // each at least twice as large as the next
 };
 
 template <Semiring S, class VA, class VB>
 class SpgemmGpu final : public LocalProduct {
  public:
-  explicit SpgemmGpu(Where where) : stream_(std::make_shared<OwnedStream>(where)) {}
+  explicit SpgemmGpu(Where where) : shop_(std::make_shared<Workshop>(where)) {}
+  bool joins() const override { return true; }
   TileValue result() const override { return tile_value<ProductValue<S>>(); }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte*) const override {
-    return std::make_unique<SparseSumGpu<S, VA, VB>>(tile, stream_);
+    return std::make_unique<SparseSumGpu<S, VA, VB>>(tile, shop_);
   }
 
  private:
-  std::shared_ptr<OwnedStream> stream_;
+  std::shared_ptr<Workshop> shop_;
 };
 
 }  // namespace

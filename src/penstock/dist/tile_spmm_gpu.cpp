@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/tile_gpu.hpp"
 #include "penstock/kernel/add_part.hpp"
 #include "penstock/kernel/spmm_gpu.hpp"
@@ -19,7 +20,9 @@ struct Workshop {
   explicit Workshop(Where where) : stream(where) {}
   Array<std::byte> take(std::int64_t bytes) {
     if (free.size >= bytes) return std::exchange(free, {});
-    return allocate<std::byte>(bytes, device_place(Stream(stream).where));
+    const auto place = device_place(Stream(stream).where);
+    auto memory = reuse_bytes(bytes, place);
+    return {static_cast<std::byte*>(memory.get()), bytes, place, memory};
   }
   void give(Array<std::byte> memory) {
     if (memory.size > free.size) free = std::move(memory);

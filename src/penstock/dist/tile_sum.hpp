@@ -12,6 +12,7 @@ namespace penstock {
 struct TileView {
   const std::byte* data = nullptr;
   TileAt tile;
+  std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
 };
 
 /// What adds up to a tile of C, or to the part of it that this rank computes for another.
@@ -43,6 +44,9 @@ class LocalProduct {
  public:
   virtual ~LocalProduct() = default;
   virtual TileValue result() const = 0;
+  /// Whether products that go to one tile are put off to be computed together: then the tiles of all of them should be on
+  /// their way early.
+  virtual bool joins() const { return false; }
   /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten; null: memory of its own.
   /// Sparse sums have their own.
   virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;

@@ -21,16 +21,20 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// What is free for C on this rank's GPU, beside tiles on their way here.
-double free_on_gpu(const TileMatrix& a, const TileMatrix& b, int prefetch, std::int64_t sharers) {
-  auto free = static_cast<double>(gpu_info(a.where().gpu).free_bytes) / static_cast<double>(sharers);
+/// What tiles on their way here take of a GPU's memory, and those that wait to be multiplied with others.
+double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
+  if (a.comm()->size() == 1) return 0;
+  double bytes = 0, all = 0;
   for (const auto* t : {&a.map(), &b.map()}) {
     std::int64_t largest = 0;
     for (std::int64_t i = 0; i < t->down(); ++i)
-      for (std::int64_t j = 0; j < t->across(); ++j) largest = std::max(largest, t->bytes(i, j));
-    if (a.comm()->size() > 1) free -= (prefetch + 2.0) * static_cast<double>(largest);
+      for (std::int64_t j = 0; j < t->across(); ++j) {
+        largest = std::max(largest, t->bytes(i, j));
+        all += static_cast<double>(t->bytes(i, j));
+      }
+    bytes += (prefetch + 2.0) * static_cast<double>(largest);
   }
-  return std::max(free, 0.0);
+  return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
 }
 double free_on_host(Comm& comm) {
   const auto free = static_cast<double>(probe_topology().available_bytes);
@@ -38,7 +42,11 @@ double free_on_host(Comm& comm) {
 }
 
 struct Need {
-  double lacks = 0, bytes = 0, have = 0, entries = 0, products = 0, copy = 0;
+  double bytes = 0, have = 0, entries = 0, products = 0, copy = 0;
+  double on_gpu = 0;         // `have` is what is free there, for all ranks of it, and for
+  double landings = 0;       // tiles on their way, too
+  std::int64_t gpu = -1;     // of tiles
+  std::int64_t mailbox = 0;  // bytes of the transport that an earlier product left
 };
 
 /// What a rank needs for its part of tile rows [first, last) of C.
@@ -84,18 +92,40 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
   return need;
 }
 
-/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free.
-void require_memory(Comm& comm, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
-                    const TileMultiplyOptions& options, const std::function<double()>& is_free) {
-  auto mine = need_of(comm.rank(), c, counts, ks, options, 0, c.down());
+/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free. Agrees on whether
+/// there is a mailbox: where a product has failed some ranks may have none.
+void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
+                    std::span<const ProductCount> counts, const TileMultiplyOptions& options) {
+  auto& comm = *a.comm();
+  auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
+  mine.gpu = a.where().gpu;
+  mine.mailbox = a.mailbox()->transport ? a.mailbox()->transport->arena_bytes() : -1;
   mine.have = static_cast<double>(options.memory);
-  if (options.memory < 0) mine.have = mine.bytes * comm.size() <= kUnasked ? mine.bytes : is_free();
-  mine.lacks = mine.bytes - mine.have;
+  if (options.memory < 0) {
+    if (mine.bytes * comm.size() <= kUnasked) {
+      mine.have = mine.bytes;
+    } else if (a.where().is_gpu()) {
+      mine.on_gpu = 1, mine.landings = landings(a, b, options.prefetch);
+      mine.have = static_cast<double>(device_memory(a.where()).free);
+    } else {
+      mine.have = free_on_host(comm);
+    }
+  }
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
   comm.all_gather(&mine, sizeof mine, all.data());
+  if (std::any_of(all.begin(), all.end(), [&](const Need& n) { return n.mailbox != all[0].mailbox; }))
+    *a.mailbox() = {};
+  for (auto& n : all) {
+    if (n.on_gpu == 0) continue;
+    const auto sharers = comm.one_process()
+                             ? std::count_if(all.begin(), all.end(), [&](auto& o) { return o.gpu == n.gpu; })
+                             : 1;
+    n.have = std::max(n.have / static_cast<double>(sharers) - n.landings, 0.0);
+  }
+  const auto lacks = [](const Need& n) { return n.bytes - n.have; };
   const auto worst =
-      std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.lacks < y.lacks; });
-  if (worst->lacks <= 0) return;
+      std::max_element(all.begin(), all.end(), [&](auto& x, auto& y) { return lacks(x) < lacks(y); });
+  if (lacks(*worst) <= 0) return;
   std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " +
                      megabytes(worst->bytes) + " for its tiles of C";
   if (c.sparse)
@@ -138,10 +168,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   }
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  const auto is_free = [&, sharers = ranks_on_gpu(a)] {
-    return a.where().is_gpu() ? free_on_gpu(a, b, options.prefetch, sharers) : free_on_host(*a.comm());
-  };
-  require_memory(*a.comm(), out.c, counts, a.map().across(), options, is_free);
+  require_memory(a, b, out.c, counts, options);
   out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
   return out;
 }

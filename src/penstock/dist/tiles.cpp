@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/kernel/sweep.hpp"
 
@@ -37,9 +39,9 @@ std::string short_text(double x) {
 }  // namespace
 
 ProcessGrid square_grid(int ranks) {
-  int rows = static_cast<int>(std::sqrt(static_cast<double>(ranks)));
-  while (rows > 1 && ranks % rows != 0) --rows;
-  return {std::max(rows, 1), ranks / std::max(rows, 1)};
+  int cols = std::max(static_cast<int>(std::sqrt(static_cast<double>(ranks))), 1);
+  while (cols > 1 && ranks % cols != 0) --cols;
+  return {ranks / cols, cols};
 }
 
 std::int64_t bytes_of(TileValue value) {
@@ -92,12 +94,13 @@ TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, s
   require(grid.rows > 0 && grid.cols > 0, "tiles: a process grid of " + std::to_string(grid.rows) + " x " +
                                               std::to_string(grid.cols) + " has no ranks");
   const std::int64_t each_way = std::lcm<std::int64_t>(grid.rows, grid.cols);
-  const auto chosen = [&](std::int64_t size, std::int64_t wish) {
+  const auto chosen = [&](std::int64_t size, std::int64_t wish, std::int64_t parts) {
     return std::max<std::int64_t>(
-        1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + each_way - 1) / each_way);
+        1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + parts - 1) / parts);
   };
   TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
-  map.tile_rows = chosen(rows, tile_rows), map.tile_cols = chosen(cols, tile_cols);
+  map.tile_rows = chosen(rows, tile_rows, each_way);
+  map.tile_cols = chosen(cols, tile_cols, sparse ? each_way : grid.cols);
   require(!sparse || map.tile_cols <= 2147483647, [&] {
     return "tiles: " + std::to_string(map.tile_cols) +
            " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
@@ -209,7 +212,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
   held_.clear(), held_on_host_.clear();
   pool_ = nullptr;
   std::int64_t largest = 0;
-  const OwnedStream stream(where());
+  std::optional<OwnedStream> stream;
   for (std::int64_t i = 0; i < down; ++i)
     for (std::int64_t j = 0; j < across; ++j) {
       const auto bytes = map_.bytes(i, j);
@@ -220,8 +223,11 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
         fill(i, j, written.data);
         publish(i, j, written);
       } else {
-        if (map_.sparse) fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), stream);
-        synchronize(stream);
+        if (map_.sparse) {
+          if (!stream) stream.emplace(where());
+          fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), *stream);
+          synchronize(Stream(*stream));
+        }
         fill(i, j, own_tile(i, j));
       }
     }
@@ -266,7 +272,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
   } else {
     auto& free = pool_->free;
     if (free.empty()) {
-      landing->memory = allocate_bytes(pool_->each, pool_->place);
+      landing->memory = reuse_bytes(pool_->each, pool_->place);
     } else {
       landing->memory = std::move(free.back());
       free.pop_back();

@@ -22,7 +22,8 @@ struct ProcessGrid {
   }
   bool operator==(const ProcessGrid&) const = default;
 };
-/// The most square one: rows <= cols.
+/// The most square one, rows >= cols: where it is not square, rows of A and C are cut more often than columns of a dense
+/// B, whose rows should stay long.
 ProcessGrid square_grid(int ranks);
 
 enum class TileValue { pattern, byte, float32, float64 };
@@ -66,7 +67,8 @@ struct TileMap {
 };
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
-/// has the same number of them and any two matrices on one grid fit together. Throws Error{invalid_argument} for shapes
+/// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
+/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes
 /// and tiles that cannot be.
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                  ProcessGrid grid, TileValue value, bool sparse);
@@ -88,6 +90,8 @@ class TileHere {
   /// Waits for it. 64-byte aligned; null for a tile of no bytes.
   const std::byte* data() const;
   std::int64_t fetched() const { return fetched_; }  // bytes that travel for it
+  /// What its bytes live with; null for an own tile, which lives with the matrix.
+  std::shared_ptr<const void> landing() const { return landing_; }
 
  private:
   friend class TileMatrix;
@@ -122,6 +126,15 @@ MakeTransport transport_of_kind(std::string kind, Where where);
 /// is tested without one.
 bool on_device(const Transport& transport);
 
+/// What a product of tiles leaves with its left factor for the next one: the transport of claims and of partial tiles
+/// (dist/tile_mail.hpp), whose words are zeros.
+struct TileMailbox {
+  std::shared_ptr<Transport> transport;
+  std::int64_t words = 0;  // bytes for words; behind them, places for pieces
+  std::int64_t place_bytes = 0;
+  int places = 0;
+};
+
 /// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
 /// and renewing them is collective.
 class TileMatrix {
@@ -140,6 +153,7 @@ class TileMatrix {
   const std::shared_ptr<Comm>& comm() const { return comm_; }
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   const MakeTransport& make_transport() const { return make_; }
+  const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
@@ -185,6 +199,7 @@ class TileMatrix {
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
       held_on_host_;  // fetched tiles that someone may still hold
   std::shared_ptr<TileHere::Pool> pool_;
+  std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };
 
 /// Cuts the tiles of this rank out of a matrix that every rank has (or maps).

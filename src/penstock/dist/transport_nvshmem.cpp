@@ -17,9 +17,10 @@ constexpr std::int64_t kAlign = 256;
 
 class NvshmemTransport final : public DeviceTransport {
  public:
-  NvshmemTransport(std::shared_ptr<Comm> comm, DeviceArenas arenas, std::int64_t bytes, Where where,
-                   std::byte* buffers)
-      : DeviceTransport("nvshmem", std::move(comm), std::move(arenas), bytes, where), buffers_(buffers) {}
+  NvshmemTransport(std::shared_ptr<Comm> comm, DeviceArenas arenas, std::int64_t bytes, std::int64_t zeroed,
+                   Where where, std::byte* buffers)
+      : DeviceTransport("nvshmem", std::move(comm), std::move(arenas), bytes, zeroed, where, 1),
+        buffers_(buffers) {}
 
  private:
   bool is_mine(RemotePtr p) const { return p.rank == rank(); }
@@ -67,20 +68,20 @@ class NvshmemTransport final : public DeviceTransport {
 }  // namespace
 
 std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
-                                                  Where where) {
+                                                  std::int64_t zeroed, Where where) {
   const auto what = transport_text("nvshmem");
   start_nvshmem(*comm, where, what);
   const auto arena = (bytes + kAlign - 1) / kAlign * kAlign;
   const OwnedStream stream(where);
   auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, what);
   DeviceArenas arenas{{}, std::shared_ptr<void>(&block, [b = &block](void*) { b->taken = false; })};
-  fill_async(block.memory, 0, bytes, stream);
+  fill_async(block.memory, 0, zeroed, stream);
   synchronize(Stream(stream));
-  comm->barrier();  // all are zero
+  comm->barrier();  // all are as they begin
   for (int r = 0; r < comm->size(); ++r)
     arenas.at.push_back(r == comm->rank() ? block.memory
                                           : static_cast<std::byte*>(nvshmem().pointer(block.memory, r)));
-  return std::make_shared<NvshmemTransport>(std::move(comm), std::move(arenas), bytes, where,
+  return std::make_shared<NvshmemTransport>(std::move(comm), std::move(arenas), bytes, zeroed, where,
                                             block.memory + arena);
 }
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
-#include "penstock/comm/shared_by_all.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/device_transport.hpp"
 #include "penstock/dist/peer.hpp"
@@ -34,36 +34,47 @@ struct Trouble {
   Errc code = Errc::not_accessible;
 };
 
-void clear(const Array<std::byte>& memory, Where where) {
+void clear(std::byte* memory, std::int64_t bytes, Where where) {
+  if (bytes == 0) return;
   const OwnedStream stream(where);
-  fill_async(memory.data, 0, memory.size, stream);
+  fill_async(memory, 0, bytes, stream);
   synchronize(Stream(stream));
 }
 
 // Threads
 
-struct Board {
-  explicit Board(int ranks) : arenas(static_cast<std::size_t>(ranks)) {}
-  std::vector<Array<std::byte>> arenas;  // each rank writes its own
-};
+using Arenas = std::vector<std::shared_ptr<void>>;  // of all ranks: they stay while one of them may ask
 
-DeviceArenas among_threads(Comm& comm, std::int64_t bytes, Where where) {
-  std::vector<int> all(static_cast<std::size_t>(comm.size()));
+/// Memory comes from a cache: an arena is made for every product, and given up once no copy goes to it any more.
+DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, Where where) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  std::vector<int> all(ranks);
   std::iota(all.begin(), all.end(), 0);
   Trouble trouble;
   trouble.attempt([&] { const UseDevice exists(where); });
-  trouble.agree(comm);
-  trouble.why = why_unreachable(comm, where, all, "transport=\"local\" on the CPU");
-  trouble.agree(comm);
-  const auto board = shared_by_all<Board>(comm, [&] { return std::make_shared<Board>(comm.size()); });
-  auto& mine = board->arenas[static_cast<std::size_t>(comm.rank())];
+  const auto out_of_reach = why_unreachable(comm, where, all, "transport=\"local\" on the CPU");
+  if (trouble.why.empty()) trouble.why = out_of_reach;
+  auto* mine = new std::shared_ptr<void>;
   trouble.attempt([&] {
-    mine = allocate<std::byte>(bytes, device_place(where));
-    clear(mine, where);
+    *mine = reuse_bytes(bytes, device_place(where));
+    clear(static_cast<std::byte*>(mine->get()), zeroed, where);
   });
-  trouble.agree(comm);  // all are there
-  DeviceArenas arenas{{}, board};
-  for (const auto& a : board->arenas) arenas.at.push_back(a.data);
+  try {
+    trouble.agree(comm);
+  } catch (...) {
+    delete mine;
+    throw;
+  }
+  std::vector<std::shared_ptr<void>*> offers(ranks);
+  comm.all_gather(&mine, sizeof mine, offers.data());
+  const auto kept = std::make_shared<Arenas>();
+  DeviceArenas arenas{{}, kept};
+  for (const auto* offer : offers) {
+    kept->push_back(*offer);
+    arenas.at.push_back(static_cast<std::byte*>(offer->get()));
+  }
+  comm.barrier();  // an exception before leaks `mine`: another rank may still be copying it
+  delete mine;
   return arenas;
 }
 
@@ -136,7 +147,7 @@ std::shared_ptr<Block> make_new(Comm& comm, std::int64_t bytes, Where where) {
   return block;
 }
 
-DeviceArenas among_processes(Comm& comm, std::int64_t bytes, Where where) {
+DeviceArenas among_processes(Comm& comm, std::int64_t bytes, std::int64_t zeroed, Where where) {
   Trouble trouble;
   const bool together = on_one_machine(comm);
   if (!where.is_gpu())
@@ -147,7 +158,7 @@ DeviceArenas among_processes(Comm& comm, std::int64_t bytes, Where where) {
   const auto whole = (std::max<std::int64_t>(bytes, 1) + kSharedPiece - 1) / kSharedPiece * kSharedPiece;
   auto block = take_old(comm, blocks, whole);
   if (!block) blocks.push_back(block = make_new(comm, whole, where));
-  trouble.attempt([&] { clear(block->memory, where); });
+  trouble.attempt([&] { clear(block->memory.data, zeroed, where); });
   std::shared_ptr<void> lease(block.get(), [block](void*) { block->taken = false; });
   trouble.agree(comm);
   return {block->at, std::move(lease)};
@@ -155,10 +166,11 @@ DeviceArenas among_processes(Comm& comm, std::int64_t bytes, Where where) {
 
 }  // namespace
 
-std::shared_ptr<Transport> make_peer_transport(std::shared_ptr<Comm> comm, std::int64_t bytes, Where where) {
-  auto arenas =
-      comm->one_process() ? among_threads(*comm, bytes, where) : among_processes(*comm, bytes, where);
-  return std::make_shared<DeviceTransport>("peer", std::move(comm), std::move(arenas), bytes, where);
+std::shared_ptr<Transport> make_peer_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
+                                               std::int64_t zeroed, Where where) {
+  auto arenas = comm->one_process() ? among_threads(*comm, bytes, zeroed, where)
+                                    : among_processes(*comm, bytes, zeroed, where);
+  return std::make_shared<DeviceTransport>("peer", std::move(comm), std::move(arenas), bytes, zeroed, where);
 }
 
 }  // namespace penstock

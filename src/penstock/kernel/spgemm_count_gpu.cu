@@ -86,6 +86,13 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x < kBins + 2 && mine[threadIdx.x] != 0) atomicAdd(&counters[threadIdx.x], mine[threadIdx.x]);
 }
 
+struct BinStarts {
+  Counter of[kBins];
+};
+__global__ void set_counters_kernel(BinStarts starts, Counter* counters) {
+  if (threadIdx.x < kBins) counters[threadIdx.x] = starts.of[threadIdx.x];
+}
+
 /// `counters` say where each bin goes on in the list.
 __global__ void __launch_bounds__(kThreads)
     list_bins_kernel(RowSizes sizes, std::int64_t rows, Counter* counters, Index* list) {
@@ -195,13 +202,12 @@ void list_bins(RowSizes sizes, std::int64_t rows, const RowBins& bins, std::uint
                Stream stream) {
   if (rows == 0) return;
   const UseDevice use(stream.where);
-  std::array<std::uint64_t, kBins> starts{};
-  std::uint64_t before = 0;
-  for (std::size_t b = kBins; b-- > 0; before += static_cast<std::uint64_t>(bins.rows[b])) starts[b] = before;
-  copy_async(counters, starts.data(), sizeof starts, stream);
+  BinStarts starts{};  // with the launch: a copy from here would have to be waited for
+  Counter before = 0;
+  for (std::size_t b = kBins; b-- > 0; before += static_cast<Counter>(bins.rows[b])) starts.of[b] = before;
+  launch(set_counters_kernel, 1, stream, starts, reinterpret_cast<Counter*>(counters));
   launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows,
          reinterpret_cast<Counter*>(counters), list);
-  synchronize(stream);  // `starts` ends here
 }
 
 void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>& b, std::int64_t first,

@@ -64,7 +64,7 @@ constexpr Offset size_of(const RowSizes& sizes, std::int64_t r) {
 /// `counters`: kBins + 2 numbers of scratch memory. Waits.
 RowBins count_bins(RowSizes sizes, std::int64_t rows, std::int64_t cols, std::uint64_t* counters,
                    Stream stream);
-/// The list of rows by falling bin. Waits.
+/// The list of rows by falling bin.
 void list_bins(RowSizes sizes, std::int64_t rows, const RowBins& bins, std::uint64_t* counters, Index* list,
                Stream stream);
 

@@ -344,6 +344,8 @@ Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, cons
   if (!all) return left <= 8 ? Choice{8, 1, 1, left} : Choice{32, 1, 1, std::min<std::int64_t>(left, 32)};
   if (left <= 16) return {left <= 4 ? 4 : left <= 8 ? 8 : 16, 1, 1, left};
   if (left <= 32) return {32, 1, 1, left};
+  // A warp of 8 bytes a lane took as long for 64 columns of float32 as one of 16 bytes for 128: two rows at a time.
+  if (left <= 64 && sizeof(T) == 4 && fits(4)) return {16, 4, 1, left};
   if (left <= 64) return fits(2) ? Choice{32, 2, 1, left} : Choice{32, 1, 2, left};
   left = std::min<std::int64_t>(left, 128);
   return fits(kWide) ? Choice{32, kWide, 4 / kWide, left} : Choice{32, 1, 4, left};
@@ -391,6 +393,8 @@ void run_choice(const Choice& c, const CsrView<W>& a, const Panel<typename D::va
     if (is(32, 1, 4)) return run_panel<D, W, Shape<32, 1, 4>>(a, panel, scale, cut, stream);
     if (is(32, 2, 1)) return run_panel<D, W, Shape<32, 2, 1>>(a, panel, scale, cut, stream);
     constexpr int kWide = sizeof(T) == 4 ? 4 : 2;
+    if constexpr (kWide == 4)
+      if (is(16, 4, 1)) return run_panel<D, W, Shape<16, 4, 1>>(a, panel, scale, cut, stream);
     if (is(32, kWide, 4 / kWide))
       return run_panel<D, W, Shape<32, kWide, 4 / kWide>>(a, panel, scale, cut, stream);
   }
