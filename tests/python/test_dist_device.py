@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import penstock as ps
 from penstock import _core
@@ -64,6 +65,52 @@ def test_semirings(semiring):
     for ours, cpu in ps.dist.run(work, 3):
         assert ours.dtype == cpu.dtype
         np.testing.assert_array_equal(ours, cpu)
+
+
+METHODS = ["cg", "pipecg", "bicgstab", "gmres"]
+
+
+def solved_twice(A, b, ranks, method, M=None, partition="contiguous", **named):
+    """x and info with vectors on the device (played by the CPU) and with vectors of the host."""
+    solve = getattr(ps.dist.linalg, method)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
+        C = ps.dist.csr_array(A, comm, partition=partition)
+        mine, used = D.share(b, of="y"), []
+        on_device = D._gpu.solve
+        D._gpu.solve = lambda *a: used.append(a[0]) or on_device(*a)
+        # What M is made of is the matrix: its own for each.
+        x, info = solve(D, mine, M=M(D) if callable(M) else M, **named)
+        y, told = solve(C, mine, M=M(C) if callable(M) else M, **named)
+        assert used == [method], "the vectors were the host's"
+        return D.collect(x), info, C.collect(y), told
+
+    results = ps.dist.run(work, ranks)
+    for x, info, _, _ in results:
+        np.testing.assert_array_equal(x, results[0][0])
+        np.testing.assert_array_equal(info.residuals, results[0][1].residuals)
+    return results[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("M", [None, "jacobi", "chebyshev"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_solvers_are_the_hosts(method, M, ranks):
+    symmetric = method in ("cg", "pipecg")
+    A = ps.generate.laplacian((13, 12)) if symmetric else ps.generate.advection_diffusion(12)
+    A = A.to_scipy() + sp.eye_array(A.shape[0])
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    partition = "grid" if ranks == 4 else "contiguous"
+    x, info, y, told = solved_twice(ps.csr_array(A), b, ranks, method, M, partition, rtol=1e-8)
+    assert info == told == 0, (info, told)
+    # BiCGStab amplifies rounding: sums are taken in another order.
+    slack = max(1, told.iterations // 20) if method == "bicgstab" else 0
+    assert abs(info.iterations - told.iterations) <= slack, (info, told)
+    assert info.residual <= info.target and info.target == pytest.approx(told.target)
+    early = min(6, info.iterations)
+    np.testing.assert_allclose(info.residuals[:early], told.residuals[:early], rtol=1e-9)
+    np.testing.assert_allclose(x, y, rtol=0, atol=1e-7 * np.abs(y).max())
 
 
 @pytest.mark.parametrize("M", [None, "jacobi"])

@@ -18,6 +18,7 @@ from penstock._schedules import InCore, Streamed, as_schedule
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
+    from penstock.linalg._info import SolveInfo
 
 __all__ = ["GpuOptions", "GpuPart", "gpu_halo_names"]
 
@@ -126,7 +127,7 @@ class GpuOptions:
 
 
 class GpuPart:
-    """Products and CG of `matrix`, computed by this rank's GPU."""
+    """Products and solvers of `matrix`, computed by this rank's GPU."""
 
     def __init__(self, matrix: csr_array, options: GpuOptions) -> None:
         if options.halo in _LIBRARIES:
@@ -189,37 +190,48 @@ class GpuPart:
         _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
         return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
 
-    def cg(self, b: Any, x0: Any, rtol: float, atol: float, maxiter: int | None, M: Any) -> Any:
-        """x beside b, where the vectors stay from one iteration to the next on the GPU."""
-        from penstock.dist._agree import any_rank
-        from penstock.dist._preconditioners import _inverse_diagonal
+    def _vector(self, v: Any, name: str, dtype: np.dtype) -> Any:
+        """A right-hand side or a guess: on a GPU as it is, all else as the solvers of host vectors take it."""
+        from penstock.linalg.krylov import _vector
+
+        rows = self._matrix.local_shape[0]
+        return (
+            self._ready(v, name, rows, dtype) if on_gpu(v) else _vector(v, rows, dtype, name, False)
+        )
+
+    def solve(
+        self, method: str, b: Any, x0: Any, given: dict[str, float], dtype: np.dtype, M: Any
+    ) -> tuple[Any, SolveInfo]:
+        """x beside b; the vectors stay from one iteration to the next on the GPU. `M`: None, or what
+        `Jacobi` and `Chebyshev` say of themselves; `given`: what all ranks have agreed on."""
+        from penstock.dist._agree import agreed, any_rank
         from penstock.linalg._info import make_info
 
-        a = self._matrix
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
-        rows = a.local_shape[0]
-        single = a.dtype != np.float64 and _dtype(b) == np.float32
-        wide, guess = any_rank(a.comm, [not single, x0 is not None])
-        dtype = np.dtype(np.float64 if wide else np.float32)
-        rhs = self._ready(b, "b", rows, dtype)
-        x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
-        if x0 is not None:
-            x[:] = self._ready(x0, "x0", rows, dtype)
-        elif guess:
-            x[:] = 0
+        comm, rows = self._matrix.comm, self._matrix.local_shape[0]
+        guess = any_rank(comm, x0 is not None)[0]
+
+        def vectors() -> tuple[Any, Any]:
+            rhs = self._vector(b, "b", dtype)
+            x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
+            if x0 is not None:
+                x[:] = self._vector(x0, "x0", dtype)
+            elif guess:
+                x[:] = 0
+            return rhs, x
+
+        rhs, x = agreed(comm, vectors)
         if on_gpu(x):
             _hand_over(x)
-        diagonal = None if M is None else _inverse_diagonal(a, dtype, "Jacobi")[1]
         options = {
-            "rtol": float(rtol),
-            "atol": float(atol),
-            "maxiter": 10 * max(a.shape[0], 1) if maxiter is None else int(maxiter),
-            "restart": 20,
+            **given,
+            "maxiter": int(given["maxiter"]),
+            "restart": int(given["restart"]),
             "starts_at_zero": not guess,
             "callback": None,
         }
-        result = _core.dist_gpu_cg(self._core, exported(rhs), exported(x), diagonal, options)
+        if method == "gmres":
+            options["maxiter"] *= options["restart"]
+        result = _core.dist_gpu_solve(self._core, method, exported(rhs), exported(x), M, options)
         info = make_info(result, self)
         info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"
         return x, info

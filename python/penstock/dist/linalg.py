@@ -25,6 +25,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._convert import as_array
+from penstock._device_vectors import _dtype
 from penstock.dist._agree import agreed, any_rank, require_same, total
 from penstock.dist._checkpoint import Checkpoint, checksum
 from penstock.dist._preconditioners import (
@@ -101,6 +102,8 @@ def _solve(
     many: bool = False,
 ) -> tuple[np.ndarray, SolveInfo]:
     """`callback(x, residual, iteration, norm of b)` is called after each iteration."""
+    if A._gpu is not None and _on_device(A, b, M, callback, checkpoint):
+        return _solve_on_device(method, A, b, x0, rtol, atol, maxiter, M, restart)
     comm, n, owned = A.comm, max(A.shape[0], 1), len(A.rows)
     path = None if checkpoint is None else os.fspath(checkpoint)
 
@@ -190,6 +193,53 @@ def _solve(
     return x, info
 
 
+def _on_device(a: Any, b: Any, m: Any, callback: Any, checkpoint: Any) -> bool:
+    """Whether all vectors can stay where the matrix is: all ranks say the same. Collective."""
+    here = callback is None and checkpoint is None and getattr(b, "ndim", 0) == 1
+    made = getattr(m, "_on_device", None)
+    if isinstance(m, str):
+        here = here and m in ("jacobi", "chebyshev")
+    elif made is not None and here:
+        wide = a.dtype == np.float64 or _dtype(b) != np.float32
+        here = made["diagonal"].dtype == (np.float64 if wide else np.float32)
+    else:
+        here = here and m is None
+    return not any_rank(a.comm, not here)[0]
+
+
+def _solve_on_device(
+    method: str,
+    a: Any,
+    b: Any,
+    x0: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    m: Any,
+    restart: int | None,
+) -> tuple[Any, SolveInfo]:
+    n = max(a.shape[0], 1)
+
+    def check() -> dict[str, float]:
+        if a.shape[0] != a.shape[1]:
+            raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
+        return {
+            "the kind of M": zlib.crc32(_kind_of(m).encode()),
+            "rtol": _tolerance(rtol, "rtol"),
+            "atol": _tolerance(atol, "atol"),
+            "maxiter": _count(maxiter, 10 * n, "maxiter"),
+            "restart": min(_count(restart, 20, "restart"), n),
+        }
+
+    given = agreed(a.comm, check)
+    require_same(a.comm, given)
+    wide = any_rank(a.comm, a.dtype == np.float64 or _dtype(b) != np.float32)[0]
+    dtype = np.dtype(np.float64 if wide else np.float32)
+    if isinstance(m, str):
+        m = by_name(m, a, dtype, method in ("cg", "pipecg"))
+    return a._gpu.solve(method, b, x0, given, dtype, None if m is None else m._on_device)
+
+
 def _solve_columns(
     a: Any, op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
 ) -> SolveInfo:
@@ -267,11 +317,6 @@ def cg(
     checkpoint of another solve or one that is broken; OSError where a checkpoint cannot be written; CommError where a
     rank is lost.
     """
-    if A._gpu is not None:
-        plain = M is None or M == "jacobi" if isinstance(M, (str, type(None))) else False
-        others = callback is not None or checkpoint is not None or not plain
-        if not any_rank(A.comm, [others or as_array(b).ndim != 1])[0]:
-            return A._gpu.cg(b, x0, rtol, atol, maxiter, M)
     return _solve(
         "cg",
         A,
