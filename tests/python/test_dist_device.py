@@ -148,3 +148,60 @@ def test_what_is_wrong_is_said_on_all_ranks():
             ps.dist.run(work, 2, halo=halo)
     with pytest.raises(ValueError, match="in core or streamed"):
         ps.dist.run(work, 2, schedule=ps.ZeroCopy())
+
+
+@pytest.mark.parametrize("halo", HERE)
+@pytest.mark.parametrize("partition", ["contiguous", "grid"])
+def test_several_columns(halo, partition):
+    A = ps.csr_array(ps.generate.rmat(7, seed=5).to_scipy().astype(np.float64))
+    rng = np.random.default_rng(8)
+    X, Y = rng.integers(-4, 5, (2, A.shape[1], 3)).astype(np.float64)
+    expected = A @ X
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, halo=halo, partition=partition)
+        mine = D.share(X)
+        D @ mine[:, :2].copy()  # other exchanges, of other sizes
+        D @ mine[:, 0].copy()
+        y = D @ mine
+        assert D.halo["products"] == 3, "multiplied elsewhere"
+        out = np.asfortranarray(D.share(Y, of="y"))
+        D.dot(np.asfortranarray(mine), out, alpha=2.0, beta=-1.0)
+        assert (D @ np.empty((len(mine), 0))).shape == (len(D.rows), 0)
+        return D.collect(y), D.collect(out)
+
+    for ranks in (1, 2, 4):
+        for y, out in ps.dist.run(work, ranks):
+            np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(out, 2 * expected - Y)
+
+
+@pytest.mark.parametrize("semiring", ["min_plus", "or_and"])
+def test_several_columns_of_semirings(semiring):
+    A = ps.generate.rmat(6, seed=3)
+    X = np.random.default_rng(4).integers(0, 2, (A.shape[1], 5))
+    X = X.astype(bool) if semiring == "or_and" else X.astype(np.float32)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host)
+        C = ps.dist.csr_array(A, comm)
+        ours, cpu = (M.dot(M.share(X), semiring=semiring) for M in (D, C))
+        assert D.halo["products"] == 1
+        return ours, cpu
+
+    for ours, cpu in ps.dist.run(work, 3):
+        assert ours.dtype == cpu.dtype
+        np.testing.assert_array_equal(ours, cpu)
+
+
+def test_columns_of_a_streamed_block_are_the_hosts():
+    A = ps.generate.laplacian((20, 20))
+    X = np.random.default_rng(4).integers(-4, 5, (A.shape[1], 3)).astype(np.float64)
+
+    def work(comm):
+        how = ps.Streamed() if comm.rank == 1 else None
+        D = ps.dist.csr_array(A, comm, device=ps.host, schedule=how)
+        return D.collect(D @ D.share(X))
+
+    for y in ps.dist.run(work, 3):
+        np.testing.assert_array_equal(y, A @ X)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _dtype, _empty_like, _hand_over, exported
+from penstock._device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock._place import Place, as_place
 from penstock._place import device as device_place
 from penstock._products import _number, on_gpu, product_type
 from penstock._schedules import InCore, Streamed, as_schedule
+from penstock.dist._agree import agreed, any_rank
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
@@ -134,6 +135,8 @@ class GpuPart:
             _offer(options.halo)
         self._matrix, self._options = matrix, options
         self._core = _core.dist_on_gpu(matrix._core, options.gpu, options.halo, options.streamed, 0)
+        # A block that is streamed takes one vector: several are then multiplied on the CPU, by all ranks.
+        self.takes_columns = not any_rank(matrix.comm, options.streamed)[0]
 
     @property
     def device(self) -> Any:
@@ -147,48 +150,66 @@ class GpuPart:
     def clear_times(self) -> None:
         self._core.clear_times()
 
-    def _sized(self, v: Any, name: str, size: int) -> Any:
-        """An array of `size` entries: one on a GPU as it is, all else as NumPy's."""
+    def _sized(self, v: Any, name: str, size: int, columns: tuple[int, ...] = ()) -> Any:
+        """An array of `size` entries, or rows of them: one on a GPU as it is, all else as NumPy's."""
         v = v if on_gpu(v) else np.asarray(v)
-        if tuple(v.shape) != (size,):
-            raise ValueError(f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries")
+        if tuple(v.shape) != (size, *columns):
+            beside = f" and x {columns[0]} columns" if columns else ""
+            raise ValueError(
+                f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries{beside}"
+            )
         return v
 
-    def _ready(self, v: Any, name: str, size: int, dtype: np.dtype) -> Any:
+    def _ready(
+        self, v: Any, name: str, size: int, dtype: np.dtype, columns: tuple[int, ...] = ()
+    ) -> Any:
         """An array that the core takes: one on a GPU as it is, handed over, all else converted."""
         if not on_gpu(v):
-            return self._sized(np.ascontiguousarray(v, dtype=dtype), name, size)
+            return self._sized(np.ascontiguousarray(v, dtype=dtype), name, size, columns)
         if _dtype(v) != dtype:
             raise TypeError(
                 f"{name} is {v.dtype}: {dtype} is needed, and nothing is converted on a GPU"
             )
-        v = self._sized(v, name, size)
+        v = self._sized(v, name, size, columns)
+        if not _contiguous(v):
+            raise ValueError(f"{name} must be C-contiguous")
         _hand_over(v)
         return v
 
     def dot(self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any) -> Any:
+        """Of one vector, or of several on a GPU: those of NumPy come by `multiply`."""
         rows, cols = self._matrix.local_shape
-        x = self._sized(x, "x", cols)
+        columns = tuple(x.shape[1:]) if on_gpu(x) and len(x.shape) == 2 else ()
+        x = self._sized(x, "x", cols, columns)
         dtype = product_type(self._matrix.dtype, _dtype(x), semiring)
-        x = self._ready(x, "x", cols, dtype)
+        x = self._ready(x, "x", cols, dtype, columns)
         if out is None:
             if beta is not None:
                 raise ValueError("beta is given without out: there is nothing to add to")
-            out = _empty_like(x, rows) if on_gpu(x) else np.empty(rows, dtype)
+            out = _empty_like(x, (rows, *columns)) if on_gpu(x) else np.empty(rows, dtype)
         elif isinstance(out, np.ndarray):
             if semiring == "or_and" and out.dtype == np.bool_:
                 out = out.view(np.uint8)
             if out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
                 raise ValueError(f"out must be {dtype}, C-contiguous and writable")
-        out = self._ready(out, "out", rows, dtype)
+        out = self._ready(out, "out", rows, dtype, columns)
         boolean = semiring == "or_and"
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
         xs, ys = (
-            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else exported(v)
+            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v.reshape(-1)
             for v in (x, out)
         )
-        _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
+        self.multiply(xs, ys, semiring, alpha, beta, *columns)
         return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
+
+    def multiply(
+        self, x: Any, y: Any, semiring: str, alpha: Any, beta: Any, columns: int = 1
+    ) -> None:
+        """x and y: contiguous and one-dimensional (row-major where there are columns), of y's type. Collective."""
+        if columns:
+            _core.dist_gpu_product(
+                self._core, exported(x), exported(y), semiring, alpha, beta, columns=columns
+            )
 
     def _vector(self, v: Any, name: str, dtype: np.dtype) -> Any:
         """A right-hand side or a guess: on a GPU as it is, all else as the solvers of host vectors take it."""
@@ -204,7 +225,6 @@ class GpuPart:
     ) -> tuple[Any, SolveInfo]:
         """x beside b; the vectors stay from one iteration to the next on the GPU. `M`: None, or what
         `Jacobi` and `Chebyshev` say of themselves; `given`: what all ranks have agreed on."""
-        from penstock.dist._agree import agreed, any_rank
         from penstock.linalg._info import make_info
 
         comm, rows = self._matrix.comm, self._matrix.local_shape[0]

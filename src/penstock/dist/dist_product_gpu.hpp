@@ -9,6 +9,7 @@
 #include "penstock/dist/gpu_clock.hpp"
 #include "penstock/dist/halo_gpu.hpp"
 #include "penstock/dist/sums_gpu.hpp"
+#include "penstock/kernel/spmm_gpu.hpp"
 #include "penstock/kernel/spmv_gpu.hpp"
 #include "penstock/schedule/stream_plan.hpp"
 
@@ -36,7 +37,14 @@ class DistProductGpu {
   /// do not overlap. The host waits for neighbours, but for its own device only where the exchange goes through the host
   /// or the matrix is streamed. Collective.
   template <Semiring S>
-  void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+  void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
+    multiply_columns<S>(x, y, 1, scale, stream);
+  }
+  /// The same with several vectors, x and y row-major without gaps between rows: one exchange brings all columns. All ranks
+  /// give as many. Throws Error{invalid_argument} where the matrix is streamed and there is more than one.
+  template <Semiring S>
+  void multiply_columns(const typename S::value_type* x, typename S::value_type* y, std::int64_t columns,
+                        Scale<S> scale, Stream stream);
 
   /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
   /// will not come, where that can be ended. No product is possible afterwards.
@@ -53,9 +61,15 @@ class DistProductGpu {
   void clear_times();
 
  private:
-  /// For vectors of one entry size.
+  /// What a block's products need once.
+  struct Plan {
+    SpmvGpuPlan one = {};
+    SpmmGpuPlan many = {};
+  };
+  /// For vectors of one entry size and number of columns.
   struct Links {
-    SpmvGpuPlan own, foreign, halo_own, halo_foreign;
+    std::int64_t columns = 1;
+    Plan own, foreign, halo_own, halo_foreign;
     std::unique_ptr<GpuHalo> x;
     std::unique_ptr<SumsGpu> sums;
     Array<std::byte> part;  // products of halo rows, before they are added
@@ -72,11 +86,14 @@ class DistProductGpu {
   void compress_halo();
   CsrView<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last, Offset first_nnz,
                      Offset last_nnz) const;
-  Links& links(std::int64_t entry_bytes);
+  Links& links(std::int64_t value_bytes, std::int64_t columns);
   Marks& next_marks();
   void settle(Marks& m);
   template <Semiring S>
-  void add_halo(Links& l, CsrView<V> rows, const SpmvGpuPlan& plan, const Index* row_ids,
+  static void block(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
+                    std::int64_t columns, Scale<S> scale, Stream stream, const Plan& plan);
+  template <Semiring S>
+  void add_halo(Links& l, const CsrView<V>& rows, const Plan& plan, const Index* row_ids,
                 typename S::value_type alpha, typename S::value_type* y, Stream stream);
 
   DistCsr<V> a_;
@@ -90,7 +107,7 @@ class DistProductGpu {
   std::string strategy_;
   std::shared_ptr<Streaming> streaming_;
   OwnedStream setup_;
-  std::map<std::int64_t, Links> links_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Links> links_;  // by bytes of a number, columns
   std::vector<std::unique_ptr<Marks>> marks_;
   std::size_t next_ = 0;
   DistTimes times_;
