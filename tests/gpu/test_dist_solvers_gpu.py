@@ -243,3 +243,65 @@ def test_columns_that_stay_on_the_gpu():
 
     for y in ps.dist.run(work, 2):
         np.testing.assert_array_equal(y, A @ X)
+
+
+@pytest.mark.parametrize("columns", [(), (1,), (4,), (33,)])
+@pytest.mark.parametrize("partition", ["contiguous", "balanced", "grid", "bins"])
+@pytest.mark.parametrize("halo", ["index_pinned", "peer"])
+def test_transposed(halo, partition, columns):
+    A = ps.csr_array(ps.generate.rmat(9, seed=5).to_scipy().astype(np.float64))
+    rng = np.random.default_rng(8)
+    X, Y = rng.integers(-4, 5, (2, A.shape[0], *columns)).astype(np.float64)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=on(comm.rank), halo=halo, partition=partition)
+        mine, out = D.share(X, of="y"), D.share(Y).copy()
+        y = D.T @ mine
+        D @ out  # the other way between
+        D.T.dot(mine, out, alpha=2.0, beta=-1.0)
+        assert D.halo["products"] == 3, "multiplied elsewhere"
+        return D.collect(y, of="x"), D.collect(out, of="x")
+
+    for ranks in (1, 2, 4):
+        for y, out in ps.dist.run(work, ranks):
+            what = f"{halo}, {partition}, {columns} columns, {ranks} ranks"
+            np.testing.assert_array_equal(y, A.T @ X, err_msg=what)
+            np.testing.assert_array_equal(out, 2 * (A.T @ X) - Y, err_msg=what)
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("semiring", ["plus_times", "min_plus", "or_and"])
+def test_transposed_small(semiring):
+    A = ps.generate.rmat(7, seed=2)
+    x = np.random.default_rng(1).integers(0, 2, A.shape[0])
+    x = x.astype(bool) if semiring == "or_and" else x.astype(np.float32)
+    expected = A.T.dot(x, semiring=semiring)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=on(comm.rank), halo="peer", partition="grid")
+        return D.collect(D.T.dot(D.share(x, of="y"), semiring=semiring), of="x")
+
+    for y in ps.dist.run(work, 4):
+        np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("shape", [(40, 700), (700, 40), (5, 3)])
+def test_rectangles(shape):
+    """With fewer rows or columns than ranks, too."""
+    rng = np.random.default_rng(4)
+    n = 4 * max(shape)
+    at = rng.integers(0, shape[0], n), rng.integers(0, shape[1], n)
+    A = ps.csr_array((rng.integers(-4, 5, n).astype(np.float32), at), shape=shape)
+    X, Z = integers(shape[1], 3).astype(np.float32), integers(shape[0], 3).astype(np.float32)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=on(comm.rank), halo="index_standard")
+        forward, back = D @ D.share(X), D.T @ D.share(Z, of="y")
+        one = D.T @ D.share(Z[:, 0], of="y")
+        return D.collect(forward), D.collect(back, of="x"), D.collect(one, of="x")
+
+    for ranks in (1, 3, 8):
+        for forward, back, one in ps.dist.run(work, ranks):
+            np.testing.assert_array_equal(forward, A @ X, err_msg=f"{shape}, {ranks} ranks")
+            np.testing.assert_array_equal(back, A.T @ Z, err_msg=f"{shape}, {ranks} ranks")
+            np.testing.assert_array_equal(one, A.T @ Z[:, 0], err_msg=f"{shape}, {ranks} ranks")

@@ -205,3 +205,44 @@ def test_columns_of_a_streamed_block_are_the_hosts():
 
     for y in ps.dist.run(work, 3):
         np.testing.assert_array_equal(y, A @ X)
+
+
+@pytest.mark.parametrize("columns", [(), (3,)])
+@pytest.mark.parametrize("partition", ["contiguous", "grid", "bins"])
+def test_transposed(partition, columns):
+    A = ps.csr_array(ps.generate.rmat(7, seed=5).to_scipy().astype(np.float64))
+    rng = np.random.default_rng(8)
+    X, Y = rng.integers(-4, 5, (2, A.shape[0], *columns)).astype(np.float64)
+    expected = A.T @ X
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
+        mine, out = D.share(X, of="y"), D.share(Y).copy()
+        y = D.T @ mine
+        D @ out  # the other way between
+        D.T.dot(mine, out, alpha=2.0, beta=-1.0)
+        assert D.halo["products"] == 3, "multiplied elsewhere"
+        return D.collect(y, of="x"), D.collect(out, of="x")
+
+    for ranks in (1, 2, 3, 4):
+        for y, out in ps.dist.run(work, ranks):
+            np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(out, 2 * expected - Y)
+
+
+@pytest.mark.parametrize("semiring", ["min_plus", "or_and"])
+def test_transposed_semirings(semiring):
+    A = ps.generate.rmat(6, seed=3)
+    x = np.random.default_rng(4).integers(0, 2, A.shape[0])
+    x = x.astype(bool) if semiring == "or_and" else x.astype(np.float32)
+
+    def work(comm):
+        found = []
+        for device in (ps.host, None):
+            D = ps.dist.csr_array(A, comm, device=device, partition="grid")
+            found.append(D.T.dot(D.share(x, of="y"), semiring=semiring))
+        return found
+
+    for ours, cpu in ps.dist.run(work, 4):
+        assert ours.dtype == cpu.dtype
+        np.testing.assert_array_equal(ours, cpu)

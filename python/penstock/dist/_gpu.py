@@ -135,8 +135,8 @@ class GpuPart:
             _offer(options.halo)
         self._matrix, self._options = matrix, options
         self._core = _core.dist_on_gpu(matrix._core, options.gpu, options.halo, options.streamed, 0)
-        # A block that is streamed takes one vector: several are then multiplied on the CPU, by all ranks.
-        self.takes_columns = not any_rank(matrix.comm, options.streamed)[0]
+        # A block that is streamed takes one vector: the other products are then the CPU's, on all ranks.
+        self.in_core = not any_rank(matrix.comm, options.streamed)[0]
 
     @property
     def device(self) -> Any:
@@ -176,9 +176,11 @@ class GpuPart:
         _hand_over(v)
         return v
 
-    def dot(self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any) -> Any:
+    def dot(
+        self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any, transposed: bool = False
+    ) -> Any:
         """Of one vector, or of several on a GPU: those of NumPy come by `multiply`."""
-        rows, cols = self._matrix.local_shape
+        rows, cols = self._matrix.local_shape[:: -1 if transposed else 1]
         columns = tuple(x.shape[1:]) if on_gpu(x) and len(x.shape) == 2 else ()
         x = self._sized(x, "x", cols, columns)
         dtype = product_type(self._matrix.dtype, _dtype(x), semiring)
@@ -199,16 +201,30 @@ class GpuPart:
             v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v.reshape(-1)
             for v in (x, out)
         )
-        self.multiply(xs, ys, semiring, alpha, beta, *columns)
+        self.multiply(xs, ys, semiring, alpha, beta, *(columns or (1,)), transposed=transposed)
         return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
 
     def multiply(
-        self, x: Any, y: Any, semiring: str, alpha: Any, beta: Any, columns: int = 1
+        self,
+        x: Any,
+        y: Any,
+        semiring: str,
+        alpha: Any,
+        beta: Any,
+        columns: int = 1,
+        transposed: bool = False,
     ) -> None:
         """x and y: contiguous and one-dimensional (row-major where there are columns), of y's type. Collective."""
         if columns:
             _core.dist_gpu_product(
-                self._core, exported(x), exported(y), semiring, alpha, beta, columns=columns
+                self._core,
+                exported(x),
+                exported(y),
+                semiring,
+                alpha,
+                beta,
+                columns=columns,
+                transposed=transposed,
             )
 
     def _vector(self, v: Any, name: str, dtype: np.dtype) -> Any:

@@ -223,9 +223,10 @@ class csr_array:
         def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
             xs = np.ascontiguousarray(x)
             ys = y if y.flags.c_contiguous else np.ascontiguousarray(y)
-            if gpu is not None and not transposed:
+            if gpu is not None:
                 columns = xs.shape[1] if xs.ndim == 2 else 1
-                gpu.multiply(xs.reshape(-1), ys.reshape(-1), semiring, alpha, beta, columns)
+                flat = xs.reshape(-1), ys.reshape(-1)
+                gpu.multiply(*flat, semiring, alpha, beta, columns, transposed)
             else:
                 _core.dist_product(self._core, xs, ys, semiring, alpha, beta, transposed)
             if ys is not y:
@@ -234,7 +235,7 @@ class csr_array:
                 return None
             return {"schedule": "distributed", "kernel": self._core.schedule, **self.halo}
 
-        gpu = self._gpu if self._gpu is not None and self._gpu.takes_columns else None
+        gpu = self._gpu if self._gpu is not None and self._gpu.in_core else None
         x = as_dense(x)
         mine, name = (self.local_shape[0], "y") if transposed else (self.local_shape[1], "x")
         if x.ndim not in (1, 2) or x.shape[0] != mine:
@@ -409,6 +410,9 @@ class Transposed:
         beta: Any = None,
     ) -> np.ndarray:
         """alpha A^T x + beta out: x has the rows that this rank owns, the result its columns. Collective."""
+        gpu = self._a._gpu
+        if gpu is not None and on_gpu(x):
+            return gpu.dot(x, out, semiring, alpha, beta, True)
         return self._a._product(x, out, semiring, alpha, beta, True)
 
     def __repr__(self) -> str:

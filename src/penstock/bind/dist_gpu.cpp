@@ -74,7 +74,7 @@ std::byte* staged(const DistGpu& g, Array<std::byte>& area, std::int64_t bytes) 
 
 template <class S, class V>
 bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring, const nb::object& alpha,
-                 const nb::object& beta, int times, std::int64_t columns) {
+                 const nb::object& beta, int times, std::int64_t columns, bool transposed) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -85,7 +85,8 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   const nb::gil_scoped_release release;
   auto& product = **found;
   const auto row_bytes = columns * std::int64_t(sizeof(T));
-  const auto x_bytes = product.matrix().cols() * row_bytes, y_bytes = product.matrix().rows() * row_bytes;
+  const auto forward = product.matrix().cols() * row_bytes, back = product.matrix().rows() * row_bytes;
+  const auto x_bytes = transposed ? back : forward, y_bytes = transposed ? forward : back;
   const Stream stream = *g.stream;
   const bool x_here = is_here(g, from), y_here = is_here(g, to);
   auto* xs = x_here ? const_cast<std::byte*>(static_cast<const std::byte*>(from)) : staged(g, g.x, x_bytes);
@@ -93,8 +94,11 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   try {
     if (!x_here) copy_async(xs, from, x_bytes, stream);
     if (!y_here && !(scale.beta == S::zero())) copy_async(ys, to, y_bytes, stream);
+    const auto* in = reinterpret_cast<const T*>(xs);
+    auto* result = reinterpret_cast<T*>(ys);
     for (int i = 0; i < times; ++i)
-      product.template multiply_columns<S>(reinterpret_cast<const T*>(xs), reinterpret_cast<T*>(ys), columns, scale, stream);
+      if (transposed) product.template multiply_columns_transposed<S>(in, result, columns, scale, stream);
+      else product.template multiply_columns<S>(in, result, columns, scale, stream);
     record(*g.done, stream);
     synchronize_with(*product.matrix().comm, *g.done, "a distributed product");  // other ranks may have failed
     if (!y_here) copy_async(to, ys, y_bytes, stream);
@@ -108,15 +112,16 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
 }
 
 void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring, const nb::object& alpha,
-             const nb::object& beta, int times, std::int64_t columns) {
+             const nb::object& beta, int times, std::int64_t columns, bool transposed) {
   visit(g, [&](const auto& p) {
-    require(std::int64_t(x.shape(0)) == p.matrix().cols() * columns && std::int64_t(y.shape(0)) == p.matrix().rows() * columns,
-            "distributed product: this rank has " + std::to_string(p.matrix().cols()) + " entries of x and " +
-                std::to_string(p.matrix().rows()) + " of y, in " + std::to_string(columns) + " columns; the arrays have " + std::to_string(x.shape(0)) + " and " +
-                std::to_string(y.shape(0)));
+    const auto cols = p.matrix().cols(), rows = p.matrix().rows();
+    require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns && std::int64_t(y.shape(0)) == (transposed ? cols : rows) * columns,
+            "distributed product: this rank has " + std::to_string(cols) + " columns and " + std::to_string(rows) +
+                " rows, with " + std::to_string(columns) + " vectors; the arrays have " + std::to_string(x.shape(0)) + " and " +
+                std::to_string(y.shape(0)) + " entries");
   });
 #define X(S, V) \
-  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times, columns)) return;
+  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times, columns, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
   throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
@@ -219,7 +224,7 @@ void dist_gpu(nb::module_& m) {
   m.def("dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
         "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
   m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
-        arg("times") = 1, arg("columns") = 1,
+        arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
         "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are row-major. Collective.");
   m.def("dist_gpu_solve", solve, arg("g"), arg("method"), arg("b"), arg("x"), arg("m").none(), arg("options"),
         "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev polynomial. Collective.");

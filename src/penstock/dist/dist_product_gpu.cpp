@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/sweep.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
 
 namespace penstock {
@@ -66,17 +65,6 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
   for (std::size_t i = 0; i < kTimed; ++i) marks_.push_back(std::make_unique<Marks>(options_.where));
 }
 
-template <class V>
-template <class T>
-Array<const T> DistProductGpu<V>::copied(const Array<const T>& from) {
-  if (!options_.where.is_gpu()) return from;
-  const auto to = allocate<T>(from.size, device_place(options_.where));
-  copy_async(to.data, from.data, from.bytes(), setup_);
-  synchronize(Stream(setup_));
-  device_bytes_ += from.bytes();
-  return to;
-}
-
 /// Rows [first, last), whose entries are [first_nnz, last_nnz): the host cannot ask the device's offsets.
 template <class V>
 CsrView<V> DistProductGpu<V>::rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last,
@@ -120,17 +108,15 @@ void DistProductGpu<V>::compress_halo() {
 
 template <class V>
 typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t value_bytes, std::int64_t columns) {
-  const auto key = std::pair(value_bytes, columns);
+  const auto key = std::tuple(value_bytes, columns, false);
   if (const auto found = links_.find(key); found != links_.end()) return found->second;
   const ScopedTimer timer(&times_.setup);
   Links l;
   l.columns = columns;
-  const auto plan = [&](const CsrView<V>& a) {
-    return columns == 1 ? Plan{.one = plan_spmv(a, value_bytes, setup_)} : Plan{.many = spmm_plan(a, setup_)};
-  };
-  if (!streaming_) l.own = plan(own_view_);
-  l.foreign = plan(foreign_view_), l.halo_own = plan(halo_own_view_),
-  l.halo_foreign = plan(halo_foreign_view_);
+  const auto planned = [&](const CsrView<V>& a) { return plan(a, value_bytes, columns); };
+  if (!streaming_) l.own = planned(own_view_);
+  l.foreign = planned(foreign_view_), l.halo_own = planned(halo_own_view_),
+  l.halo_foreign = planned(halo_foreign_view_);
   const auto entry_bytes = value_bytes * columns;
   l.part = allocate<std::byte>(std::max(halo_own_, halo_.rows - halo_own_) * entry_bytes,
                                device_place(options_.where));
@@ -142,16 +128,6 @@ typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t value_b
   if (any_foreign_)
     l.sums = std::make_unique<SumsGpu>(HaloContext{a_.comm, a_.sums, entry_bytes, options_.where});
   return links_.emplace(key, std::move(l)).first->second;
-}
-
-/// y = scale(a x, y) of one block.
-template <class V>
-template <Semiring S>
-void DistProductGpu<V>::block(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
-                              std::int64_t columns, Scale<S> scale, Stream stream, const Plan& plan) {
-  if (columns == 1) return spmv<S, V>(a, x, y, scale, stream, plan.one);
-  spmm_on<S, V>(a, {x, a.cols, columns, columns, 1}, {y, a.rows, columns, columns, 1}, scale, stream,
-                {.plan = &plan.many});
 }
 
 template <class V>
@@ -166,16 +142,21 @@ void DistProductGpu<V>::add_halo(Links& l, const CsrView<V>& rows, const Plan& p
 }
 
 template <class V>
-template <Semiring S>
-void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typename S::value_type* y,
-                                         std::int64_t columns, Scale<S> scale, Stream stream) {
-  using T = typename S::value_type;
+void DistProductGpu<V>::require_possible(std::int64_t columns, Stream stream) const {
   require(stream.where == options_.where,
           "distributed product: the stream is of GPU " + std::to_string(stream.where.gpu) +
               ", this rank's part on GPU " + std::to_string(options_.where.gpu));
   require(columns == 1 || (columns > 1 && !streaming_),
           "distributed product: " + std::to_string(columns) +
               " columns: at least one, and a local block that is streamed takes one");
+}
+
+template <class V>
+template <Semiring S>
+void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typename S::value_type* y,
+                                         std::int64_t columns, Scale<S> scale, Stream stream) {
+  using T = typename S::value_type;
+  require_possible(columns, stream);
   auto& l = links(sizeof(T), columns);
   auto& m = next_marks();
   auto* theirs = l.sums ? static_cast<T*>(l.sums->values()) : nullptr;
