@@ -54,11 +54,11 @@ class csr_array:
         "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
         The last two are those of Page and Kogge (2018).
     device : ps.device(n), optional
-        Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` and
-        the solvers of `ps.dist.linalg`, which say with which M; arrays may be on that GPU (DLPack) or NumPy's.
-        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto"; `schedule=ps.Streamed()` keeps the local block in host
-        memory and copies it up block by block (one vector at a time). All ranks give a device, or none. Other products are
-        the CPU's.
+        Of this rank: its part of the matrix is copied to that GPU, which computes the products and the solvers of
+        `ps.dist.linalg` (docs/distributed_solvers.md says with which M); arrays may be on it (DLPack) or NumPy's.
+        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto". `schedule=ps.Streamed()` keeps the local block in
+        host memory and copies it up block by block, for `D @ x` of one vector; other products are then the CPU's.
+        All ranks give a device, or none.
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 

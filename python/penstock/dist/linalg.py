@@ -282,12 +282,16 @@ def cg(
 ) -> tuple[np.ndarray, SolveInfo]:
     """Solves A x = b by conjugate gradients, for a symmetric positive definite A that ranks share out. Collective.
 
+    Where A is on GPUs, all vectors are, too, for one right-hand side with M None, Jacobi or Chebyshev and without
+    callback and checkpoint; otherwise the CPU computes. `info.vectors` says which. So for all methods of this module.
+
     Parameters
     ----------
     A : ps.dist.csr_array
         Real, n x n, rows and columns with the same owners; that it is symmetric is not checked.
     b : array of shape (rows owned here,), (.., 1) or (.., k)
-        This rank's entries, in the order of A.rows. k right-hand sides share each product and its exchange.
+        This rank's entries, in the order of A.rows. k right-hand sides share each product and its exchange. May be on
+        A's GPU (DLPack); x is then beside it.
     x0 : array of b's shape, optional
         This rank's entries of the first guess; zero where it is None, also on some ranks only.
     rtol, atol, maxiter
