@@ -166,6 +166,39 @@ def test_vectors_that_stay_on_the_gpu(method):
         np.testing.assert_allclose(x, expected, rtol=0, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_checkpoints_and_callbacks(method, tmp_path):
+    """A solve that stops goes on to the same bits, and after one with vectors on the host."""
+    A, b = problem(method, 24)
+    cycles = method == "gmres"
+
+    def work(comm, device, folder, maxiter=None):
+        D = ps.dist.csr_array(A, comm, device=on(comm.rank) if device else None, **halo_of(device))
+        named = {"checkpoint": tmp_path / folder, "checkpoint_every": 5} if folder else {}
+        named |= {"restart": 7, "callback_type": "x"} if cycles else {}
+        seen = []
+        named["callback"] = lambda x: seen.append(np.array(x))
+        solve = getattr(ps.dist.linalg, method)
+        x, info = solve(D, D.share(b, of="y"), rtol=1e-9, maxiter=maxiter, **named)
+        assert info.vectors.startswith("gpu" if device else "cpu"), info.vectors
+        np.testing.assert_array_equal(x, seen[-1], err_msg="the callback saw another x")
+        return D.collect(x), info
+
+    def halo_of(device):
+        return {"halo": "peer"} if device else {}
+
+    whole, alone = ps.dist.run(work, 2, True, None)[0]
+    for first in (True, False):
+        _, stopped = ps.dist.run(work, 2, first, f"{first}", 1 if cycles else 9)[0]
+        assert stopped > 0, stopped
+        x, info = ps.dist.run(work, 2, True, f"{first}")[0]
+        assert info == 0 and info.resumed == (7 if cycles else 9), (info, info.resumed)
+        if first:
+            np.testing.assert_array_equal(x, whole)
+            np.testing.assert_array_equal(info.residuals, alone.residuals)
+        np.testing.assert_allclose(x, whole, rtol=0, atol=1e-6 * np.abs(whole).max())
+
+
 def integers(rows, columns, seed=3):
     return np.random.default_rng(seed).integers(-4, 5, (rows, columns)).astype(np.float64)
 

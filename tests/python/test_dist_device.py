@@ -246,3 +246,55 @@ def test_transposed_semirings(semiring):
     for ours, cpu in ps.dist.run(work, 4):
         assert ours.dtype == cpu.dtype
         np.testing.assert_array_equal(ours, cpu)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_callbacks_see_x(method):
+    A = ps.generate.laplacian((8, 9))
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+
+    def work(comm, device):
+        D = ps.dist.csr_array(A, comm, device=device)
+        seen = []
+        named = {"callback_type": "x"} if method == "gmres" else {}
+        named["callback"] = lambda x: seen.append(D.collect(np.array(x)))
+        x, info = getattr(ps.dist.linalg, method)(D, D.share(b, of="y"), rtol=1e-8, **named)
+        assert D.device is None or D.halo["products"] > info.iterations, "multiplied elsewhere"
+        np.testing.assert_array_equal(D.collect(x), seen[-1])
+        return seen
+
+    ours, cpu = (ps.dist.run(work, 2, device)[0] for device in (ps.host, None))
+    assert len(ours) == len(cpu)
+    for x, y in zip(ours[:5], cpu[:5], strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_checkpoints(method, M, tmp_path):
+    """A solve goes on where another one stopped: to the same bits, also after the host's methods, and in the host's."""
+    A = ps.generate.laplacian((12, 13))
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    cycles = method == "gmres"
+
+    def work(comm, device, folder, maxiter=None):
+        D = ps.dist.csr_array(A, comm, device=device)
+        named = {"checkpoint": tmp_path / folder, "checkpoint_every": 5} if folder else {}
+        named |= {"restart": 7} if cycles else {}
+        solve = getattr(ps.dist.linalg, method)
+        x, info = solve(D, D.share(b, of="y"), rtol=1e-9, M=M, maxiter=maxiter, **named)
+        assert device is None or D.halo["products"] > 0, "multiplied elsewhere"
+        return D.collect(x), info
+
+    whole, alone = ps.dist.run(work, 2, ps.host, None)[0]
+    for first, then in [(ps.host, ps.host), (None, ps.host), (ps.host, None)]:
+        folder = f"{first is None}{then is None}"
+        _, stopped = ps.dist.run(work, 2, first, folder, 1 if cycles else 9)[0]
+        assert stopped > 0
+        x, info = ps.dist.run(work, 2, then, folder)[0]
+        assert info == 0 and info.resumed == (7 if cycles else 9)
+        if first is then:
+            np.testing.assert_array_equal(x, whole)
+            np.testing.assert_array_equal(info.residuals, alone.residuals)
+        assert abs(info.iterations - alone.iterations) <= 2
+        np.testing.assert_allclose(x, whole, rtol=0, atol=1e-6 * np.abs(whole).max())

@@ -236,17 +236,12 @@ class GpuPart:
             self._ready(v, name, rows, dtype) if on_gpu(v) else _vector(v, rows, dtype, name, False)
         )
 
-    def solve(
-        self, method: str, b: Any, x0: Any, given: dict[str, float], dtype: np.dtype, M: Any
-    ) -> tuple[Any, SolveInfo]:
-        """x beside b; the vectors stay from one iteration to the next on the GPU. `M`: None, or what
-        `Jacobi` and `Chebyshev` say of themselves; `given`: what all ranks have agreed on."""
-        from penstock.linalg._info import make_info
-
+    def vectors(self, b: Any, x0: Any, dtype: np.dtype) -> tuple[Any, Any, bool]:
+        """b, x beside it, and whether some rank has a guess. Collective."""
         comm, rows = self._matrix.comm, self._matrix.local_shape[0]
         guess = any_rank(comm, x0 is not None)[0]
 
-        def vectors() -> tuple[Any, Any]:
+        def make() -> tuple[Any, Any]:
             rhs = self._vector(b, "b", dtype)
             x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
             if x0 is not None:
@@ -255,22 +250,20 @@ class GpuPart:
                 x[:] = 0
             return rhs, x
 
-        rhs, x = agreed(comm, vectors)
+        rhs, x = agreed(comm, make)
         if on_gpu(x):
             _hand_over(x)
-        options = {
-            **given,
-            "maxiter": int(given["maxiter"]),
-            "restart": int(given["restart"]),
-            "starts_at_zero": not guess,
-            "callback": None,
-        }
-        if method == "gmres":
-            options["maxiter"] *= options["restart"]
-        result = _core.dist_gpu_solve(self._core, method, exported(rhs), exported(x), M, options)
+        return rhs, x, bool(guess)
+
+    def solve(self, method: str, b: Any, x: Any, M: Any, settings: dict[str, Any]) -> SolveInfo:
+        """x, the guess, becomes the result; vectors stay from one iteration to the next on the GPU. `M`: None, or what
+        `Jacobi` and `Chebyshev` say of themselves."""
+        from penstock.linalg._info import make_info
+
+        result = _core.dist_gpu_solve(self._core, method, exported(b), exported(x), M, settings)
         info = make_info(result, self)
         info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"
-        return x, info
+        return info
 
     @property
     def matrix_bytes(self) -> int:

@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "penstock/bind/checkpoints.hpp"
 #include "penstock/bind/dist.hpp"
 #include "penstock/bind/linear_op.hpp"
 #include "penstock/bind/product.hpp"
@@ -151,7 +152,8 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
   const auto n = product.matrix().rows();
   require(std::int64_t(b.shape(0)) == n && std::int64_t(x.shape(0)) == n && x.dtype() == b.dtype(),
           method + ": b and x need this rank's " + std::to_string(n) + " rows, and one type");
-  const auto o = options_of(options);
+  auto o = options_of(options);
+  o.checkpoints = checkpoints_of<T>(options);
   const auto given = given_m(m);
   require(!given || (std::int64_t(given->diagonal.shape(0)) == n && given->diagonal.dtype() == b.dtype()),
           method + ": M's diagonal needs this rank's rows, and b's type");
@@ -170,10 +172,16 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
     if (given) copy_async(here[2], scales, bytes, stream);
     DeviceOp<T> a{.rows = n, .cols = product.matrix().cols(), .where = g.where};
     a.apply = [&](const T* p, T* q, Stream s) { product.template multiply<PlusTimes<T>>(p, q, {}, s); };
+    if (o.callback)  // which sees the caller's x
+      o.callback = [&, call = o.callback](std::int64_t iteration, double residual) {
+        copy_async(to, here[1], bytes, stream);
+        synchronize(stream);
+        call(iteration, residual);
+      };
     DeviceM<T> pre;
-    if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial);
-    else if (given) pre.diagonal = here[2];
     try {
+      if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial);
+      else if (given) pre.diagonal = here[2];
       result = dist_solve_gpu<T>(method, {a, *product.matrix().comm, pre, stream, [&] { product.abandon(); }},
                                  here[0], here[1], o);
       copy_async(to, here[1], bytes, stream);

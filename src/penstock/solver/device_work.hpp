@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "penstock/comm/comm.hpp"
 #include "penstock/core/error.hpp"
@@ -117,9 +118,28 @@ class DeviceWork : public Outcome {
     result.vector_bytes = moved_ * n * static_cast<std::int64_t>(sizeof(T));
     return result;
   }
-  // States are kept of vectors in host memory alone: options with checkpoints do not come here.
-  void save(std::initializer_list<double>, std::initializer_list<T*>) {}
-  bool load(std::initializer_list<double*>, std::initializer_list<T*>) { return false; }
+  /// Keeps the method's state if that is due, as Progress::save: it passes through host memory.
+  void save(std::initializer_list<double> scalars, std::initializer_list<T*> vectors) {
+    if (!saves()) return;
+    const auto here = state_of(vectors);
+    std::size_t i = 0;
+    for (const T* v : all_of(vectors))
+      copy_async(here.data + bytes() * i++, v, static_cast<std::int64_t>(bytes()), stream_);
+    wait_here();
+    Outcome::save({.scalars = scalars, .vectors = parts_of(here, i)});
+  }
+  bool load(std::initializer_list<double*> scalars, std::initializer_list<T*> vectors) {
+    const auto here = state_of(vectors);
+    const auto all = all_of(vectors);
+    SolveState state{.scalars = std::vector<double>(scalars.size()), .vectors = parts_of(here, all.size())};
+    if (!Outcome::load(state)) return false;
+    std::size_t i = 0;
+    for (T* v : all) copy_async(v, here.data + bytes() * i++, static_cast<std::int64_t>(bytes()), stream_);
+    wait_here();
+    auto from = state.scalars.begin();
+    for (double* scalar : scalars) *scalar = *from++;
+    return true;
+  }
 
  protected:
   template <class P>
@@ -133,6 +153,22 @@ class DeviceWork : public Outcome {
   const std::int64_t n;
 
  private:
+  // A state in host memory: x, then the method's vectors.
+  std::size_t bytes() const { return static_cast<std::size_t>(n) * sizeof(T); }
+  std::vector<T*> all_of(std::initializer_list<T*> vectors) const {
+    std::vector<T*> all{x_};
+    all.insert(all.end(), vectors);
+    return all;
+  }
+  Array<std::byte> state_of(std::initializer_list<T*> vectors) const {
+    return allocate<std::byte>(static_cast<std::int64_t>(bytes() * (vectors.size() + 1)));
+  }
+  std::vector<std::span<std::byte>> parts_of(const Array<std::byte>& here, std::size_t count) const {
+    std::vector<std::span<std::byte>> parts;
+    for (std::size_t i = 0; i < count; ++i) parts.emplace_back(here.data + bytes() * i, bytes());
+    return parts;
+  }
+
   static Place host_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
   /// The stream may wait for neighbours: not for ever.
   void wait_here() {

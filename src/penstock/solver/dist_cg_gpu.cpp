@@ -12,9 +12,11 @@ class DistCg : public DeviceWork<T> {
   using DeviceWork<T>::DeviceWork;
 
   SolveResult run() {
-    this->start(this->residual(r_, this->starts_at_zero()));
-    if (!this->ended() && this->more()) begin();
-    while (!this->ended() && this->more()) iterate();
+    if (!this->load({&rz_}, {r_, p_})) {
+      this->start(this->residual(r_, this->starts_at_zero()));
+      if (!this->ended() && this->more()) begin();
+    }
+    for (; !this->ended() && this->more(); this->save({rz_}, {r_, p_})) iterate();
     return this->finish(r_);
   }
 
@@ -66,7 +68,7 @@ class DistCg : public DeviceWork<T> {
       this->pass(advance);
     });
     this->step(std::sqrt(rr));
-    if (this->small(std::sqrt(rr)) && !this->verified(r_) && this->more()) begin();
+    if (this->small(std::sqrt(rr)) && !this->verified(r_)) begin();
   }
 
   const T* d_ = this->diagonal();

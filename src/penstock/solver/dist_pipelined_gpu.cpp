@@ -17,7 +17,12 @@ class DevicePipelined : public DeviceWork<T> {
           PipeBegin<T, true>{.in = {v.r, v.w, v.u}, .out = {v.z, v.s, v.p, v.q}, .sums_out = this->sums()});
     else this->pass(PipeBegin<T, false>{.in = {v.r, v.w}, .out = {v.z, v.s, v.p}, .sums_out = this->sums()});
   }
-  void dots(const PipeVectors<T>&) {}  // after a checkpoint, of which there is none
+  void dots(const PipeVectors<T>& v) {  // after a checkpoint
+    double* out = this->sums();
+    this->pass(DistDot<T>{.in = {v.u, v.r}, .out = {}, .sums_out = out});
+    this->pass(DistDot<T>{.in = {v.u, v.w}, .out = {}, .sums_out = out + 1});
+    if (v.preconditioned) this->pass(DistDot<T>{.in = {v.r, v.r}, .out = {}, .sums_out = out + 2});
+  }
   void update(const PipeVectors<T>& v, T alpha, T beta) {
     if (v.preconditioned)
       this->pass(PipeUpdate<T, true>{.in = {v.x, v.r, v.w, v.n, v.z, v.s, v.p, v.u, v.m, v.q},

@@ -24,7 +24,8 @@ struct DeviceSolve {
 
 /// The methods of solve.hpp. b and x are on the device; x is the guess and the result. What reaches the host of a vector are
 /// sums (one transfer for each reduction), which the ranks add up there: the same result on all ranks, and the same bits
-/// in every run. No callbacks see x, and no checkpoints are kept. Collective.
+/// in every run. A callback finds the x of its iteration on the device; checkpoints copy the state to host memory, where it
+/// is that of the methods of solve.hpp. Collective.
 template <class T>
 SolveResult dist_cg_gpu(const DeviceSolve<T>& s, const T* b, T* x, const SolveOptions& options);
 template <class T>
@@ -47,8 +48,6 @@ SolveResult run_on_device(const DeviceSolve<T>& s, const T* b, T* x, const Solve
   require(s.a.rows == s.a.cols,
           "a solver needs a square matrix whose rows and columns are shared out alike; here are " +
               std::to_string(s.a.rows) + " rows and " + std::to_string(s.a.cols) + " columns");
-  require(o.checkpoints.every == 0 && !o.callback,
-          "vectors on a GPU: callbacks and checkpoints are for vectors in host memory");
   W work(s.a, s.comm, s.m, b, x, o, s.stream, vectors, sums);
   try {
     work.aim_at_b();

@@ -29,7 +29,6 @@ class HostWork : public Progress<T> {
   T* x() const { return x_.data(); }
   bool has_m() const { return m_ != nullptr; }
   bool starts_at_zero() const { return o_.starts_at_zero; }
-  std::int64_t all_rows() const { return space_.all_rows < 0 ? n : space_.all_rows; }
 
   void multiply(const T* from, T* to) { apply(a_, from, to); }
   void precondition(const T* from, T* to) { apply(*m_, from, to); }
