@@ -180,7 +180,7 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
       };
     DeviceM<T> pre;
     try {
-      if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial);
+      if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial, stream);
       else if (given) pre.diagonal = here[2];
       result = dist_solve_gpu<T>(method, {a, *product.matrix().comm, pre, stream, [&] { product.abandon(); }},
                                  here[0], here[1], o);

@@ -5,13 +5,14 @@
 namespace penstock {
 
 template <class T>
-DeviceM<T> device_chebyshev(const DeviceOp<T>& a, const T* inverse, const ChebyshevOptions& o) {
+DeviceM<T> device_chebyshev(const DeviceOp<T>& a, const T* inverse, const ChebyshevOptions& o,
+                            Stream stream) {
   check_chebyshev(o);
   struct State {
     DeviceVectors<T> vectors;
-    SumParts none;
+    SumParts sums;  // of which its passes take none
   };
-  auto s = std::make_shared<const State>(State{DeviceVectors<T>(a.rows, 3, a.where), SumParts(Stream{})});
+  auto s = std::make_shared<const State>(State{DeviceVectors<T>(a.rows, 3, a.where), SumParts(stream)});
   DeviceM<T> m;
   m.apply = [s, &a, inverse, o](const T* b, T* z, Stream stream) {
     T *r = s->vectors[0], *d = s->vectors[1], *q = s->vectors[2];
@@ -19,7 +20,7 @@ DeviceM<T> device_chebyshev(const DeviceOp<T>& a, const T* inverse, const Chebys
     const double sigma = middle / radius;
     sweep(a.rows,
           ChebyshevStart<T>{.in = {b, inverse}, .out = {r, d, z}, .scale = static_cast<T>(1 / middle)},
-          s->none, stream);
+          s->sums, stream);
     double rho = 1 / sigma;
     for (int step = 0; step < o.degree; ++step) {
       a.apply(d, q, stream);
@@ -29,14 +30,16 @@ DeviceM<T> device_chebyshev(const DeviceOp<T>& a, const T* inverse, const Chebys
                              .out = {r, d, z},
                              .keep = static_cast<T>(next * rho),
                              .add = static_cast<T>(2 * next / radius)},
-            s->none, stream);
+            s->sums, stream);
       rho = next;
     }
   };
   return m;
 }
 
-template DeviceM<float> device_chebyshev(const DeviceOp<float>&, const float*, const ChebyshevOptions&);
-template DeviceM<double> device_chebyshev(const DeviceOp<double>&, const double*, const ChebyshevOptions&);
+template DeviceM<float> device_chebyshev(const DeviceOp<float>&, const float*, const ChebyshevOptions&,
+                                         Stream);
+template DeviceM<double> device_chebyshev(const DeviceOp<double>&, const double*, const ChebyshevOptions&,
+                                          Stream);
 
 }  // namespace penstock
