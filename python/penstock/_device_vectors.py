@@ -46,8 +46,8 @@ def _contiguous(x: Any) -> bool:
     return strides is None or x.shape[0] <= 1 or tuple(strides) == (_dtype(x).itemsize,)
 
 
-def _empty_like(x: Any, n: int) -> Any:
-    """A result beside x, by x's own library."""
+def _empty_like(x: Any, n: int | tuple[int, ...]) -> Any:
+    """A result of this shape beside x, by x's own library."""
     library = type(x).__module__.partition(".")[0]
     if library == "torch":
         return x.new_empty(n)

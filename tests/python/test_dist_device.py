@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import penstock as ps
 from penstock import _core
@@ -66,6 +67,52 @@ def test_semirings(semiring):
         np.testing.assert_array_equal(ours, cpu)
 
 
+METHODS = ["cg", "pipecg", "bicgstab", "gmres"]
+
+
+def solved_twice(A, b, ranks, method, M=None, partition="contiguous", **named):
+    """x and info with vectors on the device (played by the CPU) and with vectors of the host."""
+    solve = getattr(ps.dist.linalg, method)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
+        C = ps.dist.csr_array(A, comm, partition=partition)
+        mine, used = D.share(b, of="y"), []
+        on_device = D._gpu.solve
+        D._gpu.solve = lambda *a: used.append(a[0]) or on_device(*a)
+        # What M is made of is the matrix: its own for each.
+        x, info = solve(D, mine, M=M(D) if callable(M) else M, **named)
+        y, told = solve(C, mine, M=M(C) if callable(M) else M, **named)
+        assert used == [method], "the vectors were the host's"
+        return D.collect(x), info, C.collect(y), told
+
+    results = ps.dist.run(work, ranks)
+    for x, info, _, _ in results:
+        np.testing.assert_array_equal(x, results[0][0])
+        np.testing.assert_array_equal(info.residuals, results[0][1].residuals)
+    return results[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("M", [None, "jacobi", "chebyshev"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_solvers_are_the_hosts(method, M, ranks):
+    symmetric = method in ("cg", "pipecg")
+    A = ps.generate.laplacian((13, 12)) if symmetric else ps.generate.advection_diffusion(12)
+    A = A.to_scipy() + sp.eye_array(A.shape[0])
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    partition = "grid" if ranks == 4 else "contiguous"
+    x, info, y, told = solved_twice(ps.csr_array(A), b, ranks, method, M, partition, rtol=1e-8)
+    assert info == told == 0, (info, told)
+    # BiCGStab amplifies rounding: sums are taken in another order.
+    slack = max(1, told.iterations // 20) if method == "bicgstab" else 0
+    assert abs(info.iterations - told.iterations) <= slack, (info, told)
+    assert info.residual <= info.target and info.target == pytest.approx(told.target)
+    early = min(6, info.iterations)
+    np.testing.assert_allclose(info.residuals[:early], told.residuals[:early], rtol=1e-9)
+    np.testing.assert_allclose(x, y, rtol=0, atol=1e-7 * np.abs(y).max())
+
+
 @pytest.mark.parametrize("M", [None, "jacobi"])
 def test_cg(M):
     A = ps.generate.laplacian((21, 20))
@@ -101,3 +148,153 @@ def test_what_is_wrong_is_said_on_all_ranks():
             ps.dist.run(work, 2, halo=halo)
     with pytest.raises(ValueError, match="in core or streamed"):
         ps.dist.run(work, 2, schedule=ps.ZeroCopy())
+
+
+@pytest.mark.parametrize("halo", HERE)
+@pytest.mark.parametrize("partition", ["contiguous", "grid"])
+def test_several_columns(halo, partition):
+    A = ps.csr_array(ps.generate.rmat(7, seed=5).to_scipy().astype(np.float64))
+    rng = np.random.default_rng(8)
+    X, Y = rng.integers(-4, 5, (2, A.shape[1], 3)).astype(np.float64)
+    expected = A @ X
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, halo=halo, partition=partition)
+        mine = D.share(X)
+        D @ mine[:, :2].copy()  # other exchanges, of other sizes
+        D @ mine[:, 0].copy()
+        y = D @ mine
+        assert D.halo["products"] == 3, "multiplied elsewhere"
+        out = np.asfortranarray(D.share(Y, of="y"))
+        D.dot(np.asfortranarray(mine), out, alpha=2.0, beta=-1.0)
+        assert (D @ np.empty((len(mine), 0))).shape == (len(D.rows), 0)
+        return D.collect(y), D.collect(out)
+
+    for ranks in (1, 2, 4):
+        for y, out in ps.dist.run(work, ranks):
+            np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(out, 2 * expected - Y)
+
+
+@pytest.mark.parametrize("semiring", ["min_plus", "or_and"])
+def test_several_columns_of_semirings(semiring):
+    A = ps.generate.rmat(6, seed=3)
+    X = np.random.default_rng(4).integers(0, 2, (A.shape[1], 5))
+    X = X.astype(bool) if semiring == "or_and" else X.astype(np.float32)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host)
+        C = ps.dist.csr_array(A, comm)
+        ours, cpu = (M.dot(M.share(X), semiring=semiring) for M in (D, C))
+        assert D.halo["products"] == 1
+        return ours, cpu
+
+    for ours, cpu in ps.dist.run(work, 3):
+        assert ours.dtype == cpu.dtype
+        np.testing.assert_array_equal(ours, cpu)
+
+
+def test_columns_of_a_streamed_block_are_the_hosts():
+    A = ps.generate.laplacian((20, 20))
+    X = np.random.default_rng(4).integers(-4, 5, (A.shape[1], 3)).astype(np.float64)
+
+    def work(comm):
+        how = ps.Streamed() if comm.rank == 1 else None
+        D = ps.dist.csr_array(A, comm, device=ps.host, schedule=how)
+        return D.collect(D @ D.share(X))
+
+    for y in ps.dist.run(work, 3):
+        np.testing.assert_array_equal(y, A @ X)
+
+
+@pytest.mark.parametrize("columns", [(), (3,)])
+@pytest.mark.parametrize("partition", ["contiguous", "grid", "bins"])
+def test_transposed(partition, columns):
+    A = ps.csr_array(ps.generate.rmat(7, seed=5).to_scipy().astype(np.float64))
+    rng = np.random.default_rng(8)
+    X, Y = rng.integers(-4, 5, (2, A.shape[0], *columns)).astype(np.float64)
+    expected = A.T @ X
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
+        mine, out = D.share(X, of="y"), D.share(Y).copy()
+        y = D.T @ mine
+        D @ out  # the other way between
+        D.T.dot(mine, out, alpha=2.0, beta=-1.0)
+        assert D.halo["products"] == 3, "multiplied elsewhere"
+        return D.collect(y, of="x"), D.collect(out, of="x")
+
+    for ranks in (1, 2, 3, 4):
+        for y, out in ps.dist.run(work, ranks):
+            np.testing.assert_array_equal(y, expected)
+            np.testing.assert_array_equal(out, 2 * expected - Y)
+
+
+@pytest.mark.parametrize("semiring", ["min_plus", "or_and"])
+def test_transposed_semirings(semiring):
+    A = ps.generate.rmat(6, seed=3)
+    x = np.random.default_rng(4).integers(0, 2, A.shape[0])
+    x = x.astype(bool) if semiring == "or_and" else x.astype(np.float32)
+
+    def work(comm):
+        found = []
+        for device in (ps.host, None):
+            D = ps.dist.csr_array(A, comm, device=device, partition="grid")
+            found.append(D.T.dot(D.share(x, of="y"), semiring=semiring))
+        return found
+
+    for ours, cpu in ps.dist.run(work, 4):
+        assert ours.dtype == cpu.dtype
+        np.testing.assert_array_equal(ours, cpu)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_callbacks_see_x(method):
+    A = ps.generate.laplacian((8, 9))
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+
+    def work(comm, device):
+        D = ps.dist.csr_array(A, comm, device=device)
+        seen = []
+        named = {"callback_type": "x"} if method == "gmres" else {}
+        named["callback"] = lambda x: seen.append(D.collect(np.array(x)))
+        x, info = getattr(ps.dist.linalg, method)(D, D.share(b, of="y"), rtol=1e-8, **named)
+        assert D.device is None or D.halo["products"] > info.iterations, "multiplied elsewhere"
+        np.testing.assert_array_equal(D.collect(x), seen[-1])
+        return seen
+
+    ours, cpu = (ps.dist.run(work, 2, device)[0] for device in (ps.host, None))
+    assert len(ours) == len(cpu)
+    for x, y in zip(ours[:5], cpu[:5], strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9 * np.abs(y).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_checkpoints(method, M, tmp_path):
+    """A solve goes on where another one stopped: to the same bits, also after the host's methods, and in the host's."""
+    A = ps.generate.laplacian((12, 13))
+    b = np.random.default_rng(1).standard_normal(A.shape[0])
+    cycles = method == "gmres"
+
+    def work(comm, device, folder, maxiter=None):
+        D = ps.dist.csr_array(A, comm, device=device)
+        named = {"checkpoint": tmp_path / folder, "checkpoint_every": 5} if folder else {}
+        named |= {"restart": 7} if cycles else {}
+        solve = getattr(ps.dist.linalg, method)
+        x, info = solve(D, D.share(b, of="y"), rtol=1e-9, M=M, maxiter=maxiter, **named)
+        assert device is None or D.halo["products"] > 0, "multiplied elsewhere"
+        return D.collect(x), info
+
+    whole, alone = ps.dist.run(work, 2, ps.host, None)[0]
+    for first, then in [(ps.host, ps.host), (None, ps.host), (ps.host, None)]:
+        folder = f"{first is None}{then is None}"
+        _, stopped = ps.dist.run(work, 2, first, folder, 1 if cycles else 9)[0]
+        assert stopped > 0
+        x, info = ps.dist.run(work, 2, then, folder)[0]
+        assert info == 0 and info.resumed == (7 if cycles else 9)
+        if first is then:
+            np.testing.assert_array_equal(x, whole)
+            np.testing.assert_array_equal(info.residuals, alone.residuals)
+        assert abs(info.iterations - alone.iterations) <= 2
+        np.testing.assert_allclose(x, whole, rtol=0, atol=1e-6 * np.abs(whole).max())

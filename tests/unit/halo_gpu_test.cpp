@@ -16,7 +16,7 @@
 #include "penstock/io/generate_stencil.hpp"
 #include "penstock/partition/partition.hpp"
 #include "penstock/schedule/multiply.hpp"
-#include "penstock/solver/dist_cg_gpu.hpp"
+#include "penstock/solver/dist_solve_gpu.hpp"
 
 namespace penstock {
 namespace {
@@ -240,7 +240,8 @@ TEST(DistCgGpu, ConvergesAsOneRankDoes) {
         product.multiply<PlusTimes<double>>(from, to, {}, s);
       };
       for (const auto* diagonal : {static_cast<const double*>(nullptr), quarter.data()}) {
-        const auto r = dist_cg_gpu<double>(apply, *comm, diagonal, mine.data(), found.data(), o, {});
+        const DeviceM<double> m{.diagonal = diagonal};
+        const auto r = dist_cg_gpu<double>({apply, *comm, m}, mine.data(), found.data(), o);
         EXPECT_EQ(r.stop, Stop::converged) << r.reason;
         EXPECT_NEAR(double(r.iterations), double(alone.iterations), 1);
         EXPECT_LE(r.residual, r.target);

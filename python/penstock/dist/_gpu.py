@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _dtype, _empty_like, _hand_over, exported
+from penstock._device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock._place import Place, as_place
 from penstock._place import device as device_place
 from penstock._products import _number, on_gpu, product_type
 from penstock._schedules import InCore, Streamed, as_schedule
+from penstock.dist._agree import agreed, any_rank
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
+    from penstock.linalg._info import SolveInfo
 
 __all__ = ["GpuOptions", "GpuPart", "gpu_halo_names"]
 
@@ -126,13 +128,15 @@ class GpuOptions:
 
 
 class GpuPart:
-    """Products and CG of `matrix`, computed by this rank's GPU."""
+    """Products and solvers of `matrix`, computed by this rank's GPU."""
 
     def __init__(self, matrix: csr_array, options: GpuOptions) -> None:
         if options.halo in _LIBRARIES:
             _offer(options.halo)
         self._matrix, self._options = matrix, options
         self._core = _core.dist_on_gpu(matrix._core, options.gpu, options.halo, options.streamed, 0)
+        # A block that is streamed takes one vector: the other products are then the CPU's, on all ranks.
+        self.in_core = not any_rank(matrix.comm, options.streamed)[0]
 
     @property
     def device(self) -> Any:
@@ -146,83 +150,120 @@ class GpuPart:
     def clear_times(self) -> None:
         self._core.clear_times()
 
-    def _sized(self, v: Any, name: str, size: int) -> Any:
-        """An array of `size` entries: one on a GPU as it is, all else as NumPy's."""
+    def _sized(self, v: Any, name: str, size: int, columns: tuple[int, ...] = ()) -> Any:
+        """An array of `size` entries, or rows of them: one on a GPU as it is, all else as NumPy's."""
         v = v if on_gpu(v) else np.asarray(v)
-        if tuple(v.shape) != (size,):
-            raise ValueError(f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries")
+        if tuple(v.shape) != (size, *columns):
+            beside = f" and x {columns[0]} columns" if columns else ""
+            raise ValueError(
+                f"{name} has shape {tuple(v.shape)}, this rank owns {size} entries{beside}"
+            )
         return v
 
-    def _ready(self, v: Any, name: str, size: int, dtype: np.dtype) -> Any:
+    def _ready(
+        self, v: Any, name: str, size: int, dtype: np.dtype, columns: tuple[int, ...] = ()
+    ) -> Any:
         """An array that the core takes: one on a GPU as it is, handed over, all else converted."""
         if not on_gpu(v):
-            return self._sized(np.ascontiguousarray(v, dtype=dtype), name, size)
+            return self._sized(np.ascontiguousarray(v, dtype=dtype), name, size, columns)
         if _dtype(v) != dtype:
             raise TypeError(
                 f"{name} is {v.dtype}: {dtype} is needed, and nothing is converted on a GPU"
             )
-        v = self._sized(v, name, size)
+        v = self._sized(v, name, size, columns)
+        if not _contiguous(v):
+            raise ValueError(f"{name} must be C-contiguous")
         _hand_over(v)
         return v
 
-    def dot(self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any) -> Any:
-        rows, cols = self._matrix.local_shape
-        x = self._sized(x, "x", cols)
+    def dot(
+        self, x: Any, out: Any, semiring: str, alpha: Any, beta: Any, transposed: bool = False
+    ) -> Any:
+        """Of one vector, or of several on a GPU: those of NumPy come by `multiply`."""
+        rows, cols = self._matrix.local_shape[:: -1 if transposed else 1]
+        columns = tuple(x.shape[1:]) if on_gpu(x) and len(x.shape) == 2 else ()
+        x = self._sized(x, "x", cols, columns)
         dtype = product_type(self._matrix.dtype, _dtype(x), semiring)
-        x = self._ready(x, "x", cols, dtype)
+        x = self._ready(x, "x", cols, dtype, columns)
         if out is None:
             if beta is not None:
                 raise ValueError("beta is given without out: there is nothing to add to")
-            out = _empty_like(x, rows) if on_gpu(x) else np.empty(rows, dtype)
+            out = _empty_like(x, (rows, *columns)) if on_gpu(x) else np.empty(rows, dtype)
         elif isinstance(out, np.ndarray):
             if semiring == "or_and" and out.dtype == np.bool_:
                 out = out.view(np.uint8)
             if out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
                 raise ValueError(f"out must be {dtype}, C-contiguous and writable")
-        out = self._ready(out, "out", rows, dtype)
+        out = self._ready(out, "out", rows, dtype, columns)
         boolean = semiring == "or_and"
         alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
         xs, ys = (
-            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else exported(v)
+            v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v.reshape(-1)
             for v in (x, out)
         )
-        _core.dist_gpu_product(self._core, xs, ys, semiring, alpha, beta)
+        self.multiply(xs, ys, semiring, alpha, beta, *(columns or (1,)), transposed=transposed)
         return out.view(np.bool_) if boolean and isinstance(out, np.ndarray) else out
 
-    def cg(self, b: Any, x0: Any, rtol: float, atol: float, maxiter: int | None, M: Any) -> Any:
-        """x beside b, where the vectors stay from one iteration to the next on the GPU."""
-        from penstock.dist._agree import any_rank
-        from penstock.dist._preconditioners import _inverse_diagonal
-        from penstock.linalg._info import make_info
+    def multiply(
+        self,
+        x: Any,
+        y: Any,
+        semiring: str,
+        alpha: Any,
+        beta: Any,
+        columns: int = 1,
+        transposed: bool = False,
+    ) -> None:
+        """x and y: contiguous and one-dimensional (row-major where there are columns), of y's type. Collective."""
+        if columns:
+            _core.dist_gpu_product(
+                self._core,
+                exported(x),
+                exported(y),
+                semiring,
+                alpha,
+                beta,
+                columns=columns,
+                transposed=transposed,
+            )
 
-        a = self._matrix
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
-        rows = a.local_shape[0]
-        single = a.dtype != np.float64 and _dtype(b) == np.float32
-        wide, guess = any_rank(a.comm, [not single, x0 is not None])
-        dtype = np.dtype(np.float64 if wide else np.float32)
-        rhs = self._ready(b, "b", rows, dtype)
-        x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
-        if x0 is not None:
-            x[:] = self._ready(x0, "x0", rows, dtype)
-        elif guess:
-            x[:] = 0
+    def _vector(self, v: Any, name: str, dtype: np.dtype) -> Any:
+        """A right-hand side or a guess: on a GPU as it is, all else as the solvers of host vectors take it."""
+        from penstock.linalg.krylov import _vector
+
+        rows = self._matrix.local_shape[0]
+        return (
+            self._ready(v, name, rows, dtype) if on_gpu(v) else _vector(v, rows, dtype, name, False)
+        )
+
+    def vectors(self, b: Any, x0: Any, dtype: np.dtype) -> tuple[Any, Any, bool]:
+        """b, x beside it, and whether some rank has a guess. Collective."""
+        comm, rows = self._matrix.comm, self._matrix.local_shape[0]
+        guess = any_rank(comm, x0 is not None)[0]
+
+        def make() -> tuple[Any, Any]:
+            rhs = self._vector(b, "b", dtype)
+            x = _empty_like(rhs, rows) if on_gpu(rhs) else np.zeros(rows, dtype)
+            if x0 is not None:
+                x[:] = self._vector(x0, "x0", dtype)
+            elif guess:
+                x[:] = 0
+            return rhs, x
+
+        rhs, x = agreed(comm, make)
         if on_gpu(x):
             _hand_over(x)
-        diagonal = None if M is None else _inverse_diagonal(a, dtype, "Jacobi")[1]
-        options = {
-            "rtol": float(rtol),
-            "atol": float(atol),
-            "maxiter": 10 * max(a.shape[0], 1) if maxiter is None else int(maxiter),
-            "restart": 20,
-            "starts_at_zero": not guess,
-            "callback": None,
-        }
-        result = _core.dist_gpu_cg(self._core, exported(rhs), exported(x), diagonal, options)
+        return rhs, x, bool(guess)
+
+    def solve(self, method: str, b: Any, x: Any, M: Any, settings: dict[str, Any]) -> SolveInfo:
+        """x, the guess, becomes the result; vectors stay from one iteration to the next on the GPU. `M`: None, or what
+        `Jacobi` and `Chebyshev` say of themselves."""
+        from penstock.linalg._info import make_info
+
+        result = _core.dist_gpu_solve(self._core, method, exported(b), exported(x), M, settings)
         info = make_info(result, self)
         info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"
-        return x, info
+        return info
 
     @property
     def matrix_bytes(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._convert import as_array
 from penstock._explain import human_bytes
-from penstock._products import _run, as_dense
+from penstock._products import _run, as_dense, on_gpu
 from penstock._schedules import as_schedule
 from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
@@ -54,10 +54,11 @@ class csr_array:
         "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
         The last two are those of Page and Kogge (2018).
     device : ps.device(n), optional
-        Of this rank: its part of the matrix is copied to that GPU, `D @ x` is computed there, and so are `D.dot` with one
-        vector and `ps.dist.linalg.cg` with M None or "jacobi"; x and out may be arrays on that GPU (DLPack) or NumPy's.
-        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto"; `schedule=ps.Streamed()` keeps the local block in host
-        memory and copies it up block by block. All ranks give a device, or none. Other products are the CPU's.
+        Of this rank: its part of the matrix is copied to that GPU, which computes the products and the solvers of
+        `ps.dist.linalg` (docs/distributed_solvers.md says with which M); arrays may be on it (DLPack) or NumPy's.
+        `halo` is then one of `ps.dist.gpu_halo_names()` or "auto". `schedule=ps.Streamed()` keeps the local block in
+        host memory and copies it up block by block, for `D @ x` of one vector; other products are then the CPU's.
+        All ranks give a device, or none.
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid.
 
@@ -212,7 +213,7 @@ class csr_array:
         x : shape (local_shape[1],) or (local_shape[1], k). out : shape (local_shape[0], ...), of the result's type.
         semiring : "plus_times", "min_plus" or "or_and". Types as in `dot` of a whole matrix.
         """
-        if self._gpu is not None and getattr(x, "ndim", 1) == 1:
+        if self._gpu is not None and (getattr(x, "ndim", 1) == 1 or on_gpu(x)):
             return self._gpu.dot(x, out, semiring, alpha, beta)
         return self._product(x, out, semiring, alpha, beta, False)
 
@@ -222,13 +223,19 @@ class csr_array:
         def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
             xs = np.ascontiguousarray(x)
             ys = y if y.flags.c_contiguous else np.ascontiguousarray(y)
-            _core.dist_product(self._core, xs, ys, semiring, alpha, beta, transposed)
+            if gpu is not None:
+                columns = xs.shape[1] if xs.ndim == 2 else 1
+                flat = xs.reshape(-1), ys.reshape(-1)
+                gpu.multiply(*flat, semiring, alpha, beta, columns, transposed)
+            else:
+                _core.dist_product(self._core, xs, ys, semiring, alpha, beta, transposed)
             if ys is not y:
                 y[...] = ys
             if not traced:
                 return None
             return {"schedule": "distributed", "kernel": self._core.schedule, **self.halo}
 
+        gpu = self._gpu if self._gpu is not None and self._gpu.in_core else None
         x = as_dense(x)
         mine, name = (self.local_shape[0], "y") if transposed else (self.local_shape[1], "x")
         if x.ndim not in (1, 2) or x.shape[0] != mine:
@@ -403,6 +410,9 @@ class Transposed:
         beta: Any = None,
     ) -> np.ndarray:
         """alpha A^T x + beta out: x has the rows that this rank owns, the result its columns. Collective."""
+        gpu = self._a._gpu
+        if gpu is not None and on_gpu(x):
+            return gpu.dot(x, out, semiring, alpha, beta, True)
         return self._a._product(x, out, semiring, alpha, beta, True)
 
     def __repr__(self) -> str:

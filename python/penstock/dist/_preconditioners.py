@@ -22,6 +22,8 @@ class DistPreconditioner(Preconditioner):
     `shape` is (rows owned here, rows owned here). An error that one rank meets is raised on all.
     """
 
+    _on_device: dict[str, Any] | None = None  # what is enough to apply it to vectors on a GPU
+
 
 def _type(a: Any, dtype: Any) -> np.dtype:
     wanted = real_dtype(a) if dtype is None else np.dtype(dtype)
@@ -59,7 +61,9 @@ class Jacobi(DistPreconditioner):
 
     def __init__(self, A: Any, *, dtype: Any = None) -> None:
         kind = agreed(A.comm, lambda: _type(A, dtype))
-        super().__init__(_core.diagonal_op(_inverse_diagonal(A, kind, "Jacobi")[1]))
+        inverse = _inverse_diagonal(A, kind, "Jacobi")[1]
+        self._on_device = {"diagonal": inverse, "degree": 0, "eigenvalues": (0.0, 0.0)}
+        super().__init__(_core.diagonal_op(inverse))
 
 
 def _on_block(a: Any, dtype: Any, make: Callable[[csr_array, np.dtype], Preconditioner]) -> Any:
@@ -155,6 +159,7 @@ class Chebyshev(DistPreconditioner):
         steps = agreed(A.comm, lambda: operator.index(degree))
         low, high = self.eigenvalues
         require_same(A.comm, {"degree": steps, "eigenvalues[0]": low, "eigenvalues[1]": high})
+        self._on_device = {"diagonal": inverse, "degree": steps, "eigenvalues": (low, high)}
         super().__init__(_core.chebyshev(op, jacobi, steps, low, high))
 
 

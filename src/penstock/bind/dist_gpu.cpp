@@ -1,8 +1,13 @@
-// Distributed matrices on GPUs: products and CG with vectors there.
+// Distributed matrices on GPUs: products and solvers with vectors there.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+#include <tuple>
+
+#include "penstock/bind/checkpoints.hpp"
 #include "penstock/bind/dist.hpp"
 #include "penstock/bind/linear_op.hpp"
 #include "penstock/bind/product.hpp"
@@ -11,7 +16,8 @@
 #include "penstock/dist/bounded_wait.hpp"
 #include "penstock/dist/dist_product_gpu.hpp"
 #include "penstock/kernel/sweep.hpp"
-#include "penstock/solver/dist_cg_gpu.hpp"
+#include "penstock/solver/device_preconditioners.hpp"
+#include "penstock/solver/dist_solve_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -69,7 +75,7 @@ std::byte* staged(const DistGpu& g, Array<std::byte>& area, std::int64_t bytes) 
 
 template <class S, class V>
 bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring, const nb::object& alpha,
-                 const nb::object& beta, int times) {
+                 const nb::object& beta, int times, std::int64_t columns, bool transposed) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -79,7 +85,9 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   void* to = y.data();
   const nb::gil_scoped_release release;
   auto& product = **found;
-  const auto x_bytes = product.matrix().cols() * std::int64_t(sizeof(T)), y_bytes = product.matrix().rows() * std::int64_t(sizeof(T));
+  const auto row_bytes = columns * std::int64_t(sizeof(T));
+  const auto forward = product.matrix().cols() * row_bytes, back = product.matrix().rows() * row_bytes;
+  const auto x_bytes = transposed ? back : forward, y_bytes = transposed ? forward : back;
   const Stream stream = *g.stream;
   const bool x_here = is_here(g, from), y_here = is_here(g, to);
   auto* xs = x_here ? const_cast<std::byte*>(static_cast<const std::byte*>(from)) : staged(g, g.x, x_bytes);
@@ -87,8 +95,11 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   try {
     if (!x_here) copy_async(xs, from, x_bytes, stream);
     if (!y_here && !(scale.beta == S::zero())) copy_async(ys, to, y_bytes, stream);
+    const auto* in = reinterpret_cast<const T*>(xs);
+    auto* result = reinterpret_cast<T*>(ys);
     for (int i = 0; i < times; ++i)
-      product.template multiply<S>(reinterpret_cast<const T*>(xs), reinterpret_cast<T*>(ys), scale, stream);
+      if (transposed) product.template multiply_columns_transposed<S>(in, result, columns, scale, stream);
+      else product.template multiply_columns<S>(in, result, columns, scale, stream);
     record(*g.done, stream);
     synchronize_with(*product.matrix().comm, *g.done, "a distributed product");  // other ranks may have failed
     if (!y_here) copy_async(to, ys, y_bytes, stream);
@@ -102,54 +113,77 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
 }
 
 void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring, const nb::object& alpha,
-             const nb::object& beta, int times) {
+             const nb::object& beta, int times, std::int64_t columns, bool transposed) {
   visit(g, [&](const auto& p) {
-    require(std::int64_t(x.shape(0)) == p.matrix().cols() && std::int64_t(y.shape(0)) == p.matrix().rows(),
-            "distributed product: this rank has " + std::to_string(p.matrix().cols()) + " entries of x and " +
-                std::to_string(p.matrix().rows()) + " of y; the arrays have " + std::to_string(x.shape(0)) + " and " +
-                std::to_string(y.shape(0)));
+    const auto cols = p.matrix().cols(), rows = p.matrix().rows();
+    require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns && std::int64_t(y.shape(0)) == (transposed ? cols : rows) * columns,
+            "distributed product: this rank has " + std::to_string(cols) + " columns and " + std::to_string(rows) +
+                " rows, with " + std::to_string(columns) + " vectors; the arrays have " + std::to_string(x.shape(0)) + " and " +
+                std::to_string(y.shape(0)) + " entries");
   });
 #define X(S, V) \
-  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times)) return;
+  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times, columns, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
   throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
 }
 
+/// M as Python describes it: its diagonal, and the polynomial in it where there is a degree.
+struct GivenM {
+  AnyVector diagonal;
+  ChebyshevOptions polynomial{.degree = 0};
+};
+
+std::optional<GivenM> given_m(const nb::object& m) {
+  if (m.is_none()) return {};
+  const auto d = nb::cast<nb::dict>(m);
+  GivenM g{.diagonal = nb::cast<AnyVector>(d["diagonal"])};
+  g.polynomial.degree = nb::cast<int>(d["degree"]);
+  std::tie(g.polynomial.smallest, g.polynomial.largest) = nb::cast<std::pair<double, double>>(d["eigenvalues"]);
+  return g;
+}
+
 template <class T, class V>
-bool try_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object& diagonal, const nb::dict& options,
-            nb::dict& out) {
+bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x, const nb::object& m,
+               const nb::dict& options, nb::dict& out) {
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || b.dtype() != nb::dtype<T>()) return false;
   auto& product = **found;
   const auto n = product.matrix().rows();
   require(std::int64_t(b.shape(0)) == n && std::int64_t(x.shape(0)) == n && x.dtype() == b.dtype(),
-          "cg: b and x need this rank's " + std::to_string(n) + " rows, and one type");
-  const auto o = options_of(options);
-  const void *from = b.data(), *scales = nullptr;
+          method + ": b and x need this rank's " + std::to_string(n) + " rows, and one type");
+  auto o = options_of(options);
+  o.checkpoints = checkpoints_of<T>(options);
+  const auto given = given_m(m);
+  require(!given || (std::int64_t(given->diagonal.shape(0)) == n && given->diagonal.dtype() == b.dtype()),
+          method + ": M's diagonal needs this rank's rows, and b's type");
+  const void *from = b.data(), *scales = given ? given->diagonal.data() : nullptr;
   void* to = x.data();
-  AnyVector d;
-  if (!diagonal.is_none()) {
-    d = nb::cast<AnyVector>(diagonal);
-    require(std::int64_t(d.shape(0)) == n && d.dtype() == b.dtype(), "cg: M's diagonal needs this rank's rows, and b's type");
-    scales = d.data();
-  }
   SolveResult result;
   {
     const nb::gil_scoped_release release;
     const Stream stream = *g.stream;
     const auto bytes = n * std::int64_t(sizeof(T));
-    const DeviceVectors<T> here(n, scales ? 3 : 2, g.where);
+    const DeviceVectors<T> here(n, given ? 3 : 2, g.where);
     is_here(g, from), is_here(g, to);
-    if (scales) is_here(g, scales);
+    if (given) is_here(g, scales);
     copy_async(here[0], from, bytes, stream);
     if (!o.starts_at_zero) copy_async(here[1], to, bytes, stream);
-    if (scales) copy_async(here[2], scales, bytes, stream);
+    if (given) copy_async(here[2], scales, bytes, stream);
     DeviceOp<T> a{.rows = n, .cols = product.matrix().cols(), .where = g.where};
     a.apply = [&](const T* p, T* q, Stream s) { product.template multiply<PlusTimes<T>>(p, q, {}, s); };
+    if (o.callback)  // which sees the caller's x
+      o.callback = [&, call = o.callback](std::int64_t iteration, double residual) {
+        copy_async(to, here[1], bytes, stream);
+        synchronize(stream);
+        call(iteration, residual);
+      };
+    DeviceM<T> pre;
     try {
-      result = dist_cg_gpu<T>(a, *product.matrix().comm, scales ? here[2] : nullptr, here[0], here[1], o, stream,
-                              [&] { product.abandon(); });
+      if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial, stream);
+      else if (given) pre.diagonal = here[2];
+      result = dist_solve_gpu<T>(method, {a, *product.matrix().comm, pre, stream, [&] { product.abandon(); }},
+                                 here[0], here[1], o);
       copy_async(to, here[1], bytes, stream);
       synchronize(stream);
     } catch (...) {
@@ -161,13 +195,18 @@ bool try_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object
   return true;
 }
 
-nb::dict solve_cg(DistGpu& g, const AnyVector& b, const AnyResult& x, const nb::object& diagonal, const nb::dict& options) {
+nb::dict solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x, const nb::object& m,
+               const nb::dict& options) {
   nb::dict out;
-  if (try_cg<float, One>(g, b, x, diagonal, options, out) || try_cg<double, One>(g, b, x, diagonal, options, out) ||
-      try_cg<float, float>(g, b, x, diagonal, options, out) || try_cg<double, float>(g, b, x, diagonal, options, out) ||
-      try_cg<double, double>(g, b, x, diagonal, options, out))
-    return out;
-  throw Error(Errc::not_compiled, "cg: vectors of float32 or float64 that hold the matrix's values");
+#define X(T, V) \
+  if (try_solve<T, V>(g, method, b, x, m, options, out)) return out;
+  X(float, One)
+  X(double, One)
+  X(float, float)
+  X(double, float)
+  X(double, double)
+#undef X
+  throw Error(Errc::not_compiled, method + ": vectors of float32 or float64 that hold the matrix's values");
 }
 
 nb::dict times(const DistGpu& g) {
@@ -193,8 +232,10 @@ void dist_gpu(nb::module_& m) {
   m.def("dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
         "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
   m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
-        arg("times") = 1, "`times` queues so many in a row, as a solver does: for measurements.");
-  m.def("dist_gpu_cg", solve_cg, arg("g"), arg("b"), arg("x"), arg("diagonal").none(), arg("options"));
+        arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
+        "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are row-major. Collective.");
+  m.def("dist_gpu_solve", solve, arg("g"), arg("method"), arg("b"), arg("x"), arg("m").none(), arg("options"),
+        "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev polynomial. Collective.");
   m.def("gpu_halo_names", [] {
     std::vector<std::string> names;
     for (const auto n : gpu_halo_names()) names.emplace_back(n);

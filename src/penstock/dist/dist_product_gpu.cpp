@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/sweep.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
 
 namespace penstock {
@@ -66,17 +65,6 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
   for (std::size_t i = 0; i < kTimed; ++i) marks_.push_back(std::make_unique<Marks>(options_.where));
 }
 
-template <class V>
-template <class T>
-Array<const T> DistProductGpu<V>::copied(const Array<const T>& from) {
-  if (!options_.where.is_gpu()) return from;
-  const auto to = allocate<T>(from.size, device_place(options_.where));
-  copy_async(to.data, from.data, from.bytes(), setup_);
-  synchronize(Stream(setup_));
-  device_bytes_ += from.bytes();
-  return to;
-}
-
 /// Rows [first, last), whose entries are [first_nnz, last_nnz): the host cannot ask the device's offsets.
 template <class V>
 CsrView<V> DistProductGpu<V>::rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last,
@@ -119,14 +107,17 @@ void DistProductGpu<V>::compress_halo() {
 }
 
 template <class V>
-typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t entry_bytes) {
-  if (const auto found = links_.find(entry_bytes); found != links_.end()) return found->second;
+typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t value_bytes, std::int64_t columns) {
+  const auto key = std::tuple(value_bytes, columns, false);
+  if (const auto found = links_.find(key); found != links_.end()) return found->second;
   const ScopedTimer timer(&times_.setup);
   Links l;
-  const auto plan = [&](const CsrView<V>& a) { return plan_spmv(a, entry_bytes, setup_); };
-  if (!streaming_) l.own = plan(own_view_);
-  l.foreign = plan(foreign_view_), l.halo_own = plan(halo_own_view_),
-  l.halo_foreign = plan(halo_foreign_view_);
+  l.columns = columns;
+  const auto planned = [&](const CsrView<V>& a) { return plan(a, value_bytes, columns); };
+  if (!streaming_) l.own = planned(own_view_);
+  l.foreign = planned(foreign_view_), l.halo_own = planned(halo_own_view_),
+  l.halo_foreign = planned(halo_foreign_view_);
+  const auto entry_bytes = value_bytes * columns;
   l.part = allocate<std::byte>(std::max(halo_own_, halo_.rows - halo_own_) * entry_bytes,
                                device_place(options_.where));
   const HaloContext x{a_.comm, a_.plan, entry_bytes, options_.where};
@@ -136,29 +127,37 @@ typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t entry_b
   }
   if (any_foreign_)
     l.sums = std::make_unique<SumsGpu>(HaloContext{a_.comm, a_.sums, entry_bytes, options_.where});
-  return links_.emplace(entry_bytes, std::move(l)).first->second;
+  return links_.emplace(key, std::move(l)).first->second;
 }
 
 template <class V>
 template <Semiring S>
-void DistProductGpu<V>::add_halo(Links& l, CsrView<V> rows, const SpmvGpuPlan& plan, const Index* row_ids,
+void DistProductGpu<V>::add_halo(Links& l, const CsrView<V>& rows, const Plan& plan, const Index* row_ids,
                                  typename S::value_type alpha, typename S::value_type* y, Stream stream) {
   using T = typename S::value_type;
   if (rows.rows == 0) return;
   auto* part = reinterpret_cast<T*>(l.part.data);
-  spmv<S, V>(rows, static_cast<const T*>(l.x->ghosts()), part, Scale<S>{alpha}, stream, plan);
-  scatter_add<S>(part, row_ids, rows.rows, 1, y, stream);
+  block<S>(rows, static_cast<const T*>(l.x->ghosts()), part, l.columns, {alpha}, stream, plan);
+  scatter_add<S>(part, row_ids, rows.rows, l.columns, y, stream);
+}
+
+template <class V>
+void DistProductGpu<V>::require_possible(std::int64_t columns, Stream stream) const {
+  require(stream.where == options_.where,
+          "distributed product: the stream is of GPU " + std::to_string(stream.where.gpu) +
+              ", this rank's part on GPU " + std::to_string(options_.where.gpu));
+  require(columns == 1 || (columns > 1 && !streaming_),
+          "distributed product: " + std::to_string(columns) +
+              " columns: at least one, and a local block that is streamed takes one");
 }
 
 template <class V>
 template <Semiring S>
-void DistProductGpu<V>::multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
-                                 Stream stream) {
+void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typename S::value_type* y,
+                                         std::int64_t columns, Scale<S> scale, Stream stream) {
   using T = typename S::value_type;
-  require(stream.where == options_.where,
-          "distributed product: the stream is of GPU " + std::to_string(stream.where.gpu) +
-              ", this rank's part on GPU " + std::to_string(options_.where.gpu));
-  auto& l = links(sizeof(T));
+  require_possible(columns, stream);
+  auto& l = links(sizeof(T), columns);
   auto& m = next_marks();
   auto* theirs = l.sums ? static_cast<T*>(l.sums->values()) : nullptr;
   try {
@@ -171,9 +170,9 @@ void DistProductGpu<V>::multiply(const typename S::value_type* x, typename S::va
       };
       streaming_->plan->multiply(product_of<S>(streaming_->source, scale), at(x), at(y));
     } else {
-      spmv<S, V>(own_view_, x, y, scale, stream, l.own);
+      block<S>(own_view_, x, y, columns, scale, stream, l.own);
     }
-    if (theirs) spmv<S, V>(foreign_view_, x, theirs, Scale<S>{scale.alpha}, stream, l.foreign);
+    if (theirs) block<S>(foreign_view_, x, theirs, columns, {scale.alpha}, stream, l.foreign);
     m.local.set(stream);
     if (l.x) l.x->end(stream);
     m.arrived.set(stream);
@@ -183,7 +182,7 @@ void DistProductGpu<V>::multiply(const typename S::value_type* x, typename S::va
       l.sums->begin(stream);
     }
     add_halo<S>(l, halo_own_view_, l.halo_own, halo_rows_.data, scale.alpha, y, stream);
-    if (l.sums) l.sums->template end<S>(y, 1, stream);
+    if (l.sums) l.sums->template end<S>(y, columns, stream);
     m.done.set(stream);
     m.open = true;
   } catch (...) {
@@ -195,7 +194,7 @@ void DistProductGpu<V>::multiply(const typename S::value_type* x, typename S::va
 
 template <class V>
 void DistProductGpu<V>::abandon() noexcept {
-  for (auto& [bytes, l] : links_)
+  for (auto& [key, l] : links_)
     if (l.x) l.x->abandon();
 }
 
@@ -220,7 +219,7 @@ void DistProductGpu<V>::settle(Marks& m) {
 template <class V>
 const DistTimes& DistProductGpu<V>::times() {
   for (auto& m : marks_) settle(*m);
-  for (auto& [bytes, l] : links_) {
+  for (auto& [key, l] : links_) {
     const auto add = [&](auto& link) {
       if (!link) return;
       const auto& t = link->times();
@@ -243,8 +242,9 @@ void DistProductGpu<V>::clear_times() {
 template class DistProductGpu<One>;
 template class DistProductGpu<float>;
 template class DistProductGpu<double>;
-#define X(S, V) \
-  template void DistProductGpu<V>::multiply<S>(const S::value_type*, S::value_type*, Scale<S>, Stream);
+#define X(S, V)                                                                                            \
+  template void DistProductGpu<V>::multiply_columns<S>(const S::value_type*, S::value_type*, std::int64_t, \
+                                                       Scale<S>, Stream);
 PENSTOCK_FOR_EACH_DIST(X)
 #undef X
 

@@ -2,14 +2,18 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 
 #include "penstock/dist/dist_csr.hpp"
 #include "penstock/dist/dist_product.hpp"
 #include "penstock/dist/gpu_clock.hpp"
 #include "penstock/dist/halo_gpu.hpp"
 #include "penstock/dist/sums_gpu.hpp"
+#include "penstock/kernel/spmm_gpu.hpp"
 #include "penstock/kernel/spmv_gpu.hpp"
+#include "penstock/kernel/sweep.hpp"
 #include "penstock/schedule/stream_plan.hpp"
 
 namespace penstock {
@@ -36,7 +40,19 @@ class DistProductGpu {
   /// do not overlap. The host waits for neighbours, but for its own device only where the exchange goes through the host
   /// or the matrix is streamed. Collective.
   template <Semiring S>
-  void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream);
+  void multiply(const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
+    multiply_columns<S>(x, y, 1, scale, stream);
+  }
+  /// The same with several vectors, x and y row-major without gaps between rows: one exchange brings all columns. All ranks
+  /// give as many. Throws Error{invalid_argument} where the matrix is streamed and there is more than one.
+  template <Semiring S>
+  void multiply_columns(const typename S::value_type* x, typename S::value_type* y, std::int64_t columns,
+                        Scale<S> scale, Stream stream);
+  /// y = alpha A^T x + beta y, alike: x has rows() entries, y cols(). The first one puts a transpose of this rank's part on
+  /// the GPU, beside the part itself.
+  template <Semiring S>
+  void multiply_columns_transposed(const typename S::value_type* x, typename S::value_type* y,
+                                   std::int64_t columns, Scale<S> scale, Stream stream);
 
   /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
   /// will not come, where that can be ended. No product is possible afterwards.
@@ -53,12 +69,23 @@ class DistProductGpu {
   void clear_times();
 
  private:
-  /// For vectors of one entry size.
+  /// What a block's products need once.
+  struct Plan {
+    SpmvGpuPlan one = {};
+    SpmmGpuPlan many = {};
+  };
+  /// For vectors of one entry size and number of columns. Transposed, `x` brings those of foreign rows, and `sums` takes
+  /// those of ghosts back.
   struct Links {
-    SpmvGpuPlan own, foreign, halo_own, halo_foreign;
+    std::int64_t columns = 1;
+    Plan own, foreign, halo_own, halo_foreign;
     std::unique_ptr<GpuHalo> x;
     std::unique_ptr<SumsGpu> sums;
-    Array<std::byte> part;  // products of halo rows, before they are added
+    Array<std::byte> part = {};  // products of halo rows, before they are added
+  };
+  /// Transposes of the four blocks on the device: of the owned rows, of foreign ones, and of what each have of the halo block.
+  struct Transposed {
+    Csr<V> own, foreign, halo_own, halo_foreign;
   };
   struct Marks {
     explicit Marks(Where w) : begun(w), local(w), arrived(w), done(w) {}
@@ -72,11 +99,21 @@ class DistProductGpu {
   void compress_halo();
   CsrView<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last, Offset first_nnz,
                      Offset last_nnz) const;
-  Links& links(std::int64_t entry_bytes);
+  /// Checks what every product asks for.
+  void require_possible(std::int64_t columns, Stream stream) const;
+  Plan plan(const CsrView<V>& a, std::int64_t value_bytes, std::int64_t columns) {
+    return columns == 1 ? Plan{.one = plan_spmv(a, value_bytes, setup_)} : Plan{.many = spmm_plan(a, setup_)};
+  }
+  Links& links(std::int64_t value_bytes, std::int64_t columns);
+  Links& links_back(std::int64_t value_bytes, std::int64_t columns);
+  Csr<V> transposed_of(const Csr<V>& a, std::int64_t first, std::int64_t last);
   Marks& next_marks();
   void settle(Marks& m);
   template <Semiring S>
-  void add_halo(Links& l, CsrView<V> rows, const SpmvGpuPlan& plan, const Index* row_ids,
+  static void block(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
+                    std::int64_t columns, Scale<S> scale, Stream stream, const Plan& plan);
+  template <Semiring S>
+  void add_halo(Links& l, const CsrView<V>& rows, const Plan& plan, const Index* row_ids,
                 typename S::value_type alpha, typename S::value_type* y, Stream stream);
 
   DistCsr<V> a_;
@@ -90,10 +127,33 @@ class DistProductGpu {
   std::string strategy_;
   std::shared_ptr<Streaming> streaming_;
   OwnedStream setup_;
-  std::map<std::int64_t, Links> links_;
+  std::optional<Transposed> transposed_;
+  std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links>
+      links_;  // bytes of a number, columns, transposed
   std::vector<std::unique_ptr<Marks>> marks_;
   std::size_t next_ = 0;
   DistTimes times_;
 };
+
+template <class V>
+template <class T>
+Array<const T> DistProductGpu<V>::copied(const Array<const T>& from) {
+  if (!options_.where.is_gpu()) return from;
+  const auto to = allocate<T>(from.size, device_place(options_.where));
+  copy_async(to.data, from.data, from.bytes(), setup_);
+  synchronize(Stream(setup_));
+  device_bytes_ += from.bytes();
+  return to;
+}
+
+/// y = scale(a x, y) of one block.
+template <class V>
+template <Semiring S>
+void DistProductGpu<V>::block(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
+                              std::int64_t columns, Scale<S> scale, Stream stream, const Plan& plan) {
+  if (columns == 1) return spmv<S, V>(a, x, y, scale, stream, plan.one);
+  spmm_on<S, V>(a, {x, a.cols, columns, columns, 1}, {y, a.rows, columns, columns, 1}, scale, stream,
+                {.plan = &plan.many});
+}
 
 }  // namespace penstock

@@ -25,7 +25,7 @@
 //   void finish(const double* sums) const                                 where kSums > 0
 namespace penstock {
 
-inline constexpr int kMostSums = 2;
+inline constexpr int kMostSums = 8;
 /// Blocks of a GPU's pass: eight for each multiprocessor of an H100 or H200. Fixed, so that sums have the same bits on all.
 inline constexpr int kSweepBlocks = 1056;
 

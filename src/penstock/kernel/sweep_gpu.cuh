@@ -47,9 +47,10 @@ inline __device__ double sum_block(double v, double* warps) {
 }
 
 /// A grid is one wave of an H100 or H200: eight blocks a multiprocessor where 32 registers do, four where a pass with many
-/// vectors takes more, and has as many bytes under way.
+/// vectors, or several sums, takes more and has as many bytes under way.
 template <class P>
-inline constexpr int kBlocksOf = P::kIn + P::kOut < 4 ? kSweepBlocks : kSweepBlocks / 2;
+inline constexpr int kBlocksOf =
+    P::kIn + P::kOut < 4 && P::kIn + P::kOut + P::kSums < 5 ? kSweepBlocks : kSweepBlocks / 2;
 
 template <class P>
 __global__ void __launch_bounds__(kThreads, kBlocksOf<P> / (kSweepBlocks / 8))

@@ -26,12 +26,12 @@ class Column {
         z_(general_ ? work_[1] : r_),
         x_(x),
         space_(space) {
-    if (progress.load({&rz_}, {r_, p})) return;
+    if (progress.load({&rz_}, std::array{r_, p})) return;
     const auto norm = progress.residual(r_, o.starts_at_zero);
     progress.start(norm);
     if (!progress.ended()) begin();
   }
-  void save() { progress.save({rz_}, {r_, p}); }
+  void save() { progress.save({rz_}, std::array{r_, p}); }
   bool running() const { return !progress.ended() && progress.more(); }
   SolveResult finish() { return progress.finish(r_); }
 

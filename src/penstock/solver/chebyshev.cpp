@@ -7,11 +7,15 @@
 
 namespace penstock {
 
-template <class T>
-LinearOp<T> chebyshev(const LinearOp<T>& a, Array<const T> inverse_diagonal, const ChebyshevOptions& o) {
+void check_chebyshev(const ChebyshevOptions& o) {
   require(o.degree >= 1, "Chebyshev: degree=" + std::to_string(o.degree) + ": give at least 1");
   require(o.smallest > 0 && o.smallest < o.largest,
           "Chebyshev: the eigenvalues lie in an interval (smallest, largest) with 0 < smallest < largest");
+}
+
+template <class T>
+LinearOp<T> chebyshev(const LinearOp<T>& a, Array<const T> inverse_diagonal, const ChebyshevOptions& o) {
+  check_chebyshev(o);
   require(inverse_diagonal.size == 0 || inverse_diagonal.size == a.rows,
           "Chebyshev: a diagonal entry for each row");
   struct State {

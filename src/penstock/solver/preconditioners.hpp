@@ -37,6 +37,9 @@ struct ChebyshevOptions {
   double smallest = 0, largest = 0;  // the interval of eigenvalues of D^-1 A
 };
 
+/// Throws Error{invalid_argument} where no polynomial has these.
+void check_chebyshev(const ChebyshevOptions& options);
+
 /// M = p(D^-1 A) D^-1 with the Chebyshev polynomial p of the interval (Saad 2003, section 12.3). Products and passes over
 /// vectors only. `inverse_diagonal` may be empty: D is then the identity.
 template <class T>

@@ -55,11 +55,11 @@ class Progress : public Outcome {
   }
 
   /// Keeps the method's state if that is due: x, these vectors and scalars are then enough to go on.
-  void save(std::initializer_list<double> scalars, std::initializer_list<std::span<T>> vectors) {
+  void save(std::initializer_list<double> scalars, std::span<const std::span<T>> vectors) {
     if (saves()) Outcome::save({.scalars = scalars, .vectors = bytes_of(vectors)});
   }
   /// Goes on from a state that was kept: x, the vectors and the scalars are overwritten. False: there is none.
-  bool load(std::initializer_list<double*> scalars, std::initializer_list<std::span<T>> vectors) {
+  bool load(std::initializer_list<double*> scalars, std::span<const std::span<T>> vectors) {
     SolveState state{.scalars = std::vector<double>(scalars.size()), .vectors = bytes_of(vectors)};
     if (!Outcome::load(state)) return false;
     auto from = state.scalars.begin();
@@ -79,7 +79,7 @@ class Progress : public Outcome {
   }
 
  private:
-  std::vector<std::span<std::byte>> bytes_of(std::initializer_list<std::span<T>> vectors) const {
+  std::vector<std::span<std::byte>> bytes_of(std::span<const std::span<T>> vectors) const {
     std::vector<std::span<std::byte>> all{std::as_writable_bytes(x_)};
     for (const auto v : vectors) all.push_back(std::as_writable_bytes(v));
     return all;

@@ -1,0 +1,99 @@
+#pragma once
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "penstock/solver/solve.hpp"
+#include "penstock/solver/triangle.hpp"
+
+// Restarted GMRES (Saad & Schultz 1986), preconditioned from the right, wherever the vectors are: W is HostWork or
+// DeviceWork with the method's passes. Vectors are made orthogonal by classical Gram-Schmidt in two passes over the basis:
+// the first takes the inner products, the second subtracts and takes them again. Where these say that rounding left too
+// much, a third pass subtracts once more (the criterion is measured, not estimated). One reduction a pass, whatever the
+// number of vectors.
+namespace penstock {
+
+/// Vectors that the method keeps: the basis, and two.
+constexpr int gmres_vectors(int kept) { return kept + 3; }
+
+/// v[j + 1], which holds A M v[j], made orthogonal to v[0 .. j] and of length 1; h receives j + 2 numbers.
+template <class W>
+void orthogonalise(W& work, int j, std::span<double> h) {
+  using T = typename W::Entry;
+  constexpr auto eps = static_cast<double>(std::numeric_limits<T>::epsilon());
+  const auto k = static_cast<std::size_t>(j) + 1;
+  work.project(j);
+  auto sums = work.total(k + 1);
+  const double before = std::sqrt(sums[k]);
+  std::vector<double> found(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(k));
+  std::copy(found.begin(), found.end(), h.begin());
+  work.subtract(j, found);
+  sums = work.total(k + 1);
+  double after = std::sqrt(sums[k]), lost = 0;
+  for (std::size_t i = 0; i < k; ++i) lost = std::max(lost, std::abs(sums[i]));
+  if (lost > std::sqrt(eps) * after) {  // half the digits of orthogonality are enough
+    std::copy_n(sums.begin(), k, found.begin());
+    for (std::size_t i = 0; i < k; ++i) h[i] += found[i];
+    work.subtract(j, found);
+    after = std::sqrt(work.total(k + 1)[k]);
+  }
+  if (!(after > eps * before)) after = 0;  // A M v[j] lies in the space already
+  h[k] = after;
+  if (after > 0) work.scale(static_cast<T>(1 / after), work[j + 1]);
+}
+
+/// `kept`: vectors until a restart.
+template <class W>
+SolveResult gmres_on(W& work, int kept) {
+  using T = typename W::Entry;
+  const bool m = work.has_m();
+  T *const r = work[0], *const u = work[kept + 1], *const z = work[kept + 2];
+  Triangle triangle(kept);
+  std::vector<double> column(static_cast<std::size_t>(kept) + 1);
+
+  double norm = 0;
+  if (!work.load({&norm}, {r})) {
+    norm = work.residual(r, work.starts_at_zero());
+    work.start(norm);
+  }
+  for (; !work.ended() && work.more(); work.save({norm}, {r})) {
+    work.scale(static_cast<T>(1 / norm), r);
+    triangle.start(norm);
+    bool exhausted = false;
+    double estimate = norm;
+    for (int j = 0; j < kept && work.more() && !exhausted && !work.small(estimate); ++j) {
+      if (m) work.precondition(work[j], z);
+      work.multiply(m ? z : work[j], work[j + 1]);
+      orthogonalise(work, j, {column.data(), static_cast<std::size_t>(j) + 2});
+      exhausted = column[static_cast<std::size_t>(j) + 1] == 0;
+      estimate = triangle.add({column.data(), static_cast<std::size_t>(j) + 2});
+      if (!std::isfinite(estimate)) break;
+      work.step(estimate);
+    }
+    if (!std::isfinite(estimate)) {
+      work.not_finite();
+      break;
+    }
+    work.combine(triangle.solve(), u);
+    if (m) work.precondition(u, z);
+    work.add(T(1), m ? z : u, work.x());
+    work.cycle();
+    const auto before = norm;
+    if (work.small(estimate)) {
+      if (work.verified(r)) break;
+      norm = work.norm();
+    } else {
+      norm = work.residual(r);
+      if (work.small(norm)) work.end(Stop::converged, "converged");
+      work.correct(norm);
+    }
+    if (exhausted && !work.small(norm) && !(norm < 0.5 * before))
+      work.end(Stop::singular,
+               "breakdown: A M maps the Krylov space into itself and b is not reached: the matrix is "
+               "singular, or b is not in its range");
+  }
+  return work.finish(r);
+}
+
+}  // namespace penstock
