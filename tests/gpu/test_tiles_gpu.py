@@ -34,12 +34,12 @@ def dense_matrix(rows, cols, seed, dtype=np.float64):
     return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(dtype)
 
 
-def multiply(a, b, devices, sizes, kinds=KINDS, **named):
+def multiply(a, b, devices, sizes, kinds=KINDS, grid=None, **named):
     """A B on all ranks, [rank][kind] -> (C, times). `sizes` of tiles: rows of A, its columns, those of B."""
 
     def work(comm):
-        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], device=devices)
-        bt = at if b is a else ps.dist.tiles(b, comm, sizes[1], sizes[2], device=devices)
+        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid, device=devices)
+        bt = at if b is a else ps.dist.tiles(b, comm, sizes[1], sizes[2], grid, device=devices)
         assert at.device == ps.device(devices[comm.rank]), at.explain()
         out = []
         for stationary, steal in kinds:
@@ -133,7 +133,7 @@ def test_sums_of_many_pieces(devices):
     needs(devices)
     A, X = random_matrix(40_000, 3_000, 3, 9), dense_matrix(3_000, 512, 10)
     kinds = [("a", False), ("b", "locality")]
-    found = multiply(A, X, devices, (20_000, 750, 512), kinds)
+    found = multiply(A, X, devices, (20_000, 750, 512), kinds, grid=(1, len(devices)))
     check_dense(found, A @ X, kinds)
     assert sum(results[0][1]["sent_bytes"] for results in found) > 2 * 64 << 20
     for k in range(len(kinds)):

@@ -180,7 +180,9 @@ def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
     whole, masked = ps.spgemm(A, A), ps.spgemm(A, A, mask=few)
 
     def work(comm):
-        grid = {3: (1, 3), 4: (2, 2)}.get(comm.size)  # a chunk has as many rows of tiles as the grid
+        grid = {3: (1, 3), 4: (2, 2)}.get(
+            comm.size
+        )  # a chunk has as many rows of tiles as the grid
         t, on = ps.dist.tiles(A, comm, 10, 10, grid), ps.dist.tiles(few, comm, 10, 10, grid)
         memory = 60000 if comm.size == 1 else 30000  # of several chunks: as a whole it is refused
         with pytest.raises(MemoryError, match=r"write C to a store \(out=\)"):

@@ -40,10 +40,18 @@ void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string
                                        describe(place) + ": " + std::string(remedy));
 }
 
+void require_gpu(int gpu) {
+  if (const int n = device_count(); gpu >= n || gpu >= kMaxGpus)
+    throw Error(Errc::not_accessible, "GPU " + std::to_string(gpu) +
+                                          " does not exist: this process can use " + std::to_string(n) +
+                                          (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
+}
+
 /// This library's own pool on a GPU, which is current: the process's default one may be tuned by another library.
 cudaMemPool_t scratch_pool(int gpu) {
   static std::mutex lock;
   static std::array<cudaMemPool_t, kMaxGpus> pools{};  // never destroyed: they end with the process's context
+  require_gpu(gpu);
   const std::lock_guard guard(lock);
   auto& pool = pools.at(static_cast<std::size_t>(gpu));
   if (!pool) {
@@ -169,10 +177,7 @@ int enter(Where where) {
   int before = 0;
   check(cudaGetDevice(&before));
   if (where.gpu == before) return -1;
-  if (const int n = device_count(); where.gpu >= n || where.gpu >= kMaxGpus)
-    throw Error(Errc::not_accessible, "GPU " + std::to_string(where.gpu) +
-                                          " does not exist: this process can use " + std::to_string(n) +
-                                          (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
+  require_gpu(where.gpu);
   check(cudaSetDevice(where.gpu));
   return before;
 }

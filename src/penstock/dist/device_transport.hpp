@@ -20,8 +20,8 @@ struct DeviceArenas {
   std::shared_ptr<void> memory;  // keeps what this rank uses of them
 };
 
-/// Copies by address, and words in an inner transport of host memory. Large copies take turns on several streams, and the
-/// largest are cut; small ones have a stream of their own (dist/copy_streams.hpp).
+/// Copies by address, and words in an inner transport of host memory. Copies of some size take turns on several streams;
+/// small ones have a stream of their own, and the largest one of them (dist/copy_streams.hpp).
 class DeviceTransport : public Transport {
  public:
   /// Collective. The first `zeroed` bytes of arenas are zero, on all ranks. `large`: how many streams large copies have,
@@ -66,16 +66,10 @@ class DeviceTransport : public Transport {
 
  private:
   void heed() { comm_->wait({}); }  // throws where a rank has failed
-  /// Copies that one ticket stands for: their events.
-  struct UnderWay {
-    std::array<std::size_t, 4> events{};
-    int count = 0;
-  };
   Stream stream_for(std::int64_t bytes);
   template <class Queue>
-  Ticket cut(std::int64_t bytes, const Queue& queue);
-  void note(UnderWay& copies, Stream stream);
-  void release(std::unordered_map<Ticket, UnderWay>::iterator done);
+  Ticket queued(std::int64_t bytes, const Queue& queue);
+  void release(std::unordered_map<Ticket, std::size_t>::iterator done);
   RemotePtr word(RemotePtr at, const char* verb) const;
   template <class T>
   void add(RemotePtr to, const T* from, std::int64_t count);
@@ -88,7 +82,7 @@ class DeviceTransport : public Transport {
   std::shared_ptr<Transport> words_;
   std::shared_ptr<CopyStreams> streams_;
   std::size_t large_, turn_ = 0;  // streams of large copies in use, and the next one's number
-  std::unordered_map<Ticket, UnderWay> under_way_;
+  std::unordered_map<Ticket, std::size_t> under_way_;  // their events
   Ticket given_ = 0;
 };
 
