@@ -124,8 +124,8 @@ def test_memory_that_is_not_there_is_refused_on_all_ranks():
 
 
 def test_gets_are_as_fast_as_copies():
-    """The goal, in bench/brock2024.py, is 90 % of the probed copies from 4 MB up, several under way. Measured: 0.94 for 64 MB,
-    0.68 for 4 MB, which take as long to start as to travel; below this something broke."""
+    """The goal, in bench/brock2024.py, is 90 % of the probed copies from 4 MB up, several under way. Measured: 0.94 for
+    64 MB, 0.68 for 4 MB, which take as long to start as to travel; below this something broke."""
     need([0, 1])
     found = _gets.measure_gets([0, 1], 2.0)
     if found is None:

@@ -100,7 +100,8 @@ void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t by
                    Args... args) {
   using G = DeviceGroup<threads>;
   const auto shared = static_cast<std::size_t>(bytes * G::kPerBlock);
-  constexpr std::size_t kAlways = 40 << 10;  // without asking there are 48 KB, of which kernels have some themselves
+  constexpr std::size_t kAlways =
+      40 << 10;  // without asking there are 48 KB, of which kernels have some themselves
   if (shared > kAlways)
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared)));
   cudaLaunchConfig_t config{};
