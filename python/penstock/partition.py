@@ -8,6 +8,7 @@ costs then.
 | `grid` | the naive 2-D process grid of Page and Kogge (2018): ranges of rows times ranges of columns |
 | `bins` | their balanced one: rows split at nnz / n, the longest first to the part with the fewest entries |
 | `label_propagation` | neighbours together, entries within a few per cent of equal |
+| `metis` | the same by METIS, where `pymetis` is installed |
 | `labels` | the user's |
 
 A partition is the same for any number of threads.
@@ -41,6 +42,7 @@ __all__ = [
     "grid",
     "label_propagation",
     "labels",
+    "metis",
 ]
 
 
@@ -199,6 +201,47 @@ def label_propagation(A: Any, n: int) -> Partition:
     put outside may stay there). Never cuts more entries than `balanced`. Takes a transpose of the pattern for a while.
     """
     return _made(A, "label_propagation", n)
+
+
+def metis(A: Any, n: int) -> Partition:
+    """Neighbours together by METIS (Karypis and Kumar 1998): few cut entries of A + A^T, parts of about equally many
+    entries of A. For a square matrix of fewer than 2^31 entries.
+
+    Needs `pymetis` (`pip install penstock[metis]`); without it this is `label_propagation`, and `kind` says so.
+    """
+    parts = _count(n, "metis")
+    try:
+        import pymetis
+    except ImportError:
+        return label_propagation(A, parts)
+    graph = as_matrix(A, "metis")
+    rows, cols = graph.shape
+    if rows != cols:
+        raise ValueError(f"metis: the matrix is {rows} x {cols}, and a graph is square")
+    if parts < 1:
+        raise ValueError(f"metis: n = {n}, at least one part")
+    indptr, indices = np.asarray(graph.indptr), np.asarray(graph.indices)
+    starts, neighbours = _both_ways(indptr, indices)
+    if parts == 1 or rows == 0:
+        return labels(graph, np.zeros(rows, np.int32), parts)
+    weights = np.maximum(np.diff(indptr), 1)
+    _, owners = pymetis.part_graph(parts, xadj=starts, adjncy=neighbours, vweights=weights)
+    return labels(graph, np.asarray(owners, np.int32), parts)
+
+
+def _both_ways(indptr: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets and neighbours of the pattern of A + A^T, without its diagonal.
+
+    >>> _both_ways(np.array([0, 2, 2, 3]), np.array([0, 1, 0]))
+    (array([0, 2, 3, 4]), array([1, 2, 0, 0]))
+    """
+    n = indptr.size - 1
+    row = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+    col = indices.astype(np.int64)
+    off = row != col
+    keys = np.unique(np.concatenate((row[off] * n + col[off], col[off] * n + row[off])))
+    starts = np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * n)
+    return starts, keys % max(n, 1)
 
 
 def labels(A: Any, owners: Any, n: int | None = None) -> Partition:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -234,9 +235,11 @@ def test_the_command_compares(file, tmp_path):
     assert "Page and Kogge" in result.stdout and plot.stat().st_size > 5000
 
 
-def test_the_commands_json_is_the_librarys(file):
+def test_the_commands_json_is_the_librarys(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)  # as where it is not installed
     d = json.loads(run("partition", file, "-n", 16, "--compare", "--json").stdout)
-    assert [m["method"] for m in d["methods"]] == list(METHODS) and d["left_out"] == []
+    assert [m["method"] for m in d["methods"]] == list(METHODS)
+    assert [why.split()[0] for why in d["left_out"]] == ["metis"]
     a = ps.open(file)
     for row in d["methods"]:
         m = getattr(ps.partition, row["method"])(a, 16).metrics(a)
@@ -257,3 +260,45 @@ def test_the_command_leaves_out_what_needs_a_square(tmp_path):
     assert run("partition", path, "-n", 2, "--method", "label_propagation").exit_code == 2
     assert run("partition", path).exit_code == 2
     assert run("partition", path, "-n", 2, "--plot", tmp_path / "x.txt").exit_code == 2
+
+
+def _cut_entries(a, owners):
+    row = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
+    return int((owners[row] != owners[a.indices]).sum())
+
+
+def test_metis_where_it_is_installed():
+    pytest.importorskip("pymetis")
+    a = ps.generate.laplacian((24, 24))
+    p = ps.partition.metis(a, 6)
+    assert p.kind == "labels" and set(p.owners.tolist()) == set(range(6))
+    assert p.metrics(a).imbalance < 1.1
+    assert _cut_entries(a, p.owners) < _cut_entries(a, ps.partition.contiguous(a, 6).owners)
+
+
+def test_metis_gets_the_pattern_both_ways(monkeypatch):
+    asked = {}
+
+    class Metis:
+        @staticmethod
+        def part_graph(n, xadj, adjncy, vweights):
+            asked.update(n=n, xadj=list(xadj), adjncy=list(adjncy), weights=list(vweights))
+            return 0, [0, 1, 1]
+
+    monkeypatch.setitem(sys.modules, "pymetis", Metis)
+    a = ps.csr_array(([True] * 4, ([0, 0, 0, 2], [0, 1, 1, 0])), shape=(3, 3))
+    p = ps.partition.metis(a, 2)
+    assert p.kind == "labels" and p.owners.tolist() == [0, 1, 1]
+    both = {"n": 2, "xadj": [0, 2, 3, 4], "adjncy": [1, 2, 0, 0]}
+    assert {k: asked[k] for k in both} == both and asked["weights"][1:] == [1, 1]
+    assert ps.partition.metis(a, 1).owners.tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match="2 x 3"):
+        ps.partition.metis(ps.csr_array(([True], ([0], [2])), shape=(2, 3)), 2)
+
+
+def test_without_metis_labels_spread(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    a = ps.generate.laplacian((12, 12))
+    p = ps.partition.metis(a, 3)
+    assert p.kind == "label_propagation"
+    assert np.array_equal(p.owners, ps.partition.label_propagation(a, 3).owners)

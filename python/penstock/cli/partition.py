@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import importlib.util
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,10 @@ from penstock.cli.files import describe, read_matrix, summary
 
 Method = enum.Enum(
     "Method",
-    {n: n for n in ("contiguous", "balanced", "grid", "bins", "label_propagation")},
+    {n: n for n in ("contiguous", "balanced", "grid", "bins", "label_propagation", "metis")},
     type=str,
 )
+_SQUARE = ("label_propagation", "metis")
 PAPER = (
     "MAD in Page and Kogge (2018), 25 matrices, least / median / most: "
     "grid 6.0e-03 / 7.1e-02 / 3.2e-01, bins 2.7e-08 / 4.74e-06 / 6.7e-03"
@@ -32,7 +34,7 @@ def _measure(a: Any, method: str, parts: int) -> tuple[dict[str, Any], Any]:
     seconds = time.perf_counter() - start
     m = p.metrics(a)
     facts = {
-        "method": method,
+        "method": method if method != "metis" or p.kind == "labels" else p.kind,  # without pymetis
         "grid": list(p.grid),
         "mad": m.mad,
         "imbalance": m.imbalance,
@@ -119,8 +121,11 @@ def partition(
         a = read_matrix(file)
         left_out = []
         if compare and a.shape[0] != a.shape[1]:
-            wanted.remove("label_propagation")
-            left_out.append("label_propagation")
+            wanted = [name for name in wanted if name not in _SQUARE]
+            left_out = [f"{name} is left out: it needs a square matrix" for name in _SQUARE]
+        elif compare and importlib.util.find_spec("pymetis") is None:
+            wanted.remove("metis")
+            left_out = ["metis is left out: pip install 'penstock[metis]'"]
         rows, measured = [], []
         for name in wanted:
             step.next(name)
@@ -143,7 +148,7 @@ def partition(
     )
     if compare:
         out.print(PAPER, style="dim", soft_wrap=True, markup=False)
-    for name in left_out:
-        out.print(f"{name} is left out: it needs a square matrix", soft_wrap=True)
+    for why in left_out:
+        out.print(why, soft_wrap=True, markup=False)
     if plot is not None:
         out.print(f"\nplot written to {plot}", soft_wrap=True, markup=False)

@@ -101,8 +101,9 @@ def matmul(
     if stationary == "auto" and (mask is not None or replicas != 1):
         stationary = "c"
     elif stationary == "auto":
+        on_gpus = A.device is not None and A.device.memory == "device"
         stationary = choose(
-            A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch
+            A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
     if stationary == "summa":
         _offer("nccl")  # for GPUs

@@ -86,7 +86,9 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     )  # fmt: skip
 
 
-def choose(comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1, network: Any = None) -> str:
+def choose(
+    comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1, network: Any = None, gpus: bool = False
+) -> str:
     """`choose_stationary` for real tiles: one of "a", "b", "c". Collective: rank 0 decides, as files with a measured
     network may differ between hosts.
 
@@ -99,12 +101,14 @@ def choose(comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1,
     network : Network, optional
         By default what `penstock probe --mpi` measured here, else the preset "shared-memory", or "hdr-infiniband" where
         `comm` is MPI's.
+    gpus : bool
+        Tiles are in the memory of GPUs: by default the preset "h200".
     """
     name = "c"
     if comm.rank == 0 and comm.size > 1:
         cells = int(np.prod(a.tiles)) * b.tiles[1]
         if cells <= _MOST_CELLS:
-            net = network or _known(comm)
+            net = network or (networks["h200"] if gpus else _known(comm))
             with contextlib.suppress(ValueError):  # of tiles that do not fit: the product says so, on all ranks
                 name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
     return comm.share(name, 0) if comm.size > 1 else name
