@@ -13,8 +13,8 @@ from penstock.cli.files import describe, read_matrix, summary
 
 RANKS_HELP = "1..16384 (powers of two), 1,2,3,48, or both."
 NETWORK_HELP = (
-    "shared-memory, hdr-infiniband, slingshot, fdr-infiniband, 10gbe, summit, dgx2, h200; a JSON file that was measured; "
-    "or measured: this machine's, by `penstock probe --mpi`, else now, by ranks that are threads."
+    "shared-memory, hdr-infiniband, slingshot, fdr-infiniband, 10gbe, summit, dgx2, h200; a JSON file that was "
+    "measured; or measured: this machine's, by `penstock probe --mpi`, else now, by ranks that are threads."
 )
 LAYOUTS = "contiguous,balanced,grid,grid_reduce,bins,bins_gather"
 LAYOUTS_HELP = (
