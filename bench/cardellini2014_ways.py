@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import penstock as ps
@@ -34,6 +35,8 @@ class OnDevice:
         from penstock.dist._gpu import GpuOptions, GpuPart
 
         self.part = GpuPart(d, GpuOptions.of(place, halo, None))
+        self.d = copy.copy(d)
+        self.d._gpu = self.part
         self.times, self.clear = self.part.times, self.part.clear_times
 
     def dot(self, x: Any, y: Any, times: int) -> None:
@@ -44,4 +47,4 @@ class OnDevice:
             _core.dist_gpu_product(self.part._core, x, y, "plus_times", None, None, times)
 
     def cg(self, b: Any, **how: Any) -> tuple[Any, Any]:
-        return self.part.cg(b, None, how["rtol"], 0.0, how.get("maxiter"), None)
+        return ps.dist.linalg.cg(self.d, b, **how)
