@@ -22,6 +22,17 @@ struct SpgemmOptions {
   std::int64_t memory = -1;
 };
 
+/// The same entries without their values.
+template <class V>
+CsrView<One> pattern_of(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices,
+          .count = a.count};
+}
+
 /// Values of C: none (a pattern) over or_and, else the semiring's numbers.
 template <Semiring S>
 using ProductValue = std::conditional_t<std::same_as<S, OrAnd>, One, typename S::value_type>;

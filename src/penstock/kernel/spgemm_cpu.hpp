@@ -12,11 +12,6 @@
 // order. Included by the files that instantiate it.
 namespace penstock {
 
-template <class V>
-CsrView<One> pattern_of(const CsrView<V>& a) {
-  return {.rows = a.rows, .cols = a.cols, .first_nnz = a.first_nnz, .indptr = a.indptr, .indices = a.indices};
-}
-
 /// Consecutive rows with about kBlockProducts products, or one row with more.
 struct ProductBlock {
   std::int64_t first_row, last_row;

@@ -43,16 +43,6 @@ void allocate_entries(Offset nnz, Stream stream, const SpgemmGpuOptions& options
   }
 }
 
-template <class V>
-CsrView<One> pattern_of(const CsrView<V>& m) {
-  return {.rows = m.rows,
-          .cols = m.cols,
-          .first_nnz = m.first_nnz,
-          .indptr = m.indptr,
-          .indices = m.indices,
-          .count = m.count};
-}
-
 void check_factors(const CsrView<One>& a, const CsrView<One>& b) {
   require(a.cols == b.rows, [&] {
     return "spgemm: A has " + std::to_string(a.cols) + " columns and B " + std::to_string(b.rows) +
