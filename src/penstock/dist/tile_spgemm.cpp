@@ -6,6 +6,7 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/dist/tile_batch.hpp"
+#include "penstock/dist/tile_pieces.hpp"
 #include "penstock/dist/tile_sum.hpp"
 #include "penstock/kernel/spgemm.hpp"
 
@@ -32,16 +33,6 @@ struct Rows {
     return first <= r && r < last() ? entries.indptr.data[r - first + 1] : 0;
   }
 };
-
-template <class V>
-CsrView<One> pattern_of(const CsrView<V>& a) {
-  return {.rows = a.rows,
-          .cols = a.cols,
-          .first_nnz = a.first_nnz,
-          .indptr = a.indptr,
-          .indices = a.indices,
-          .count = a.count};
-}
 
 template <class S, class P>
 Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
@@ -128,29 +119,12 @@ class SparseSum final : public TileSum {
 
   void pieces(std::int64_t most, const Piece& piece) override {
     collapse();
-    const auto& rows = sums_.front();
-    const auto* indptr = rows.entries.indptr.data;
-    const auto nnz = rows.entries.nnz(), all_rows = rows.entries.rows;
-    Offset e = 0;
-    std::int64_t row = 0;
-    do {
-      while (row < all_rows && indptr[row + 1] <= e) ++row;
-      std::int64_t count = 0;
-      Offset n = 0;
-      while (row + count < all_rows) {
-        const auto more = indptr[row + count + 1] - std::max(e, indptr[row + count]);
-        if (bytes_of(count + 1, n + more) > most) break;
-        n += more;
-        ++count;
-      }
-      if (count == 0 && row < all_rows) {  // a part of a long row
-        count = 1;
-        n = (most - kHead - 16 - 8) / (4 + value_bytes<P>);
-      }
-      piece(
-          bytes_of(count, n), [&](std::byte* to) { write(to, row, count, e, n); }, e + n == nnz);
-      e += n;
-    } while (e < nnz);
+    const auto& entries = sums_.front().entries;
+    cut_rows<P>(entries.indptr.data, entries.rows, entries.nnz(), most - kHead,
+                [&](std::int64_t row, std::int64_t count, Offset e, Offset n) {
+                  const auto fill = [&](std::byte* to) { write(to, row, count, e, n); };
+                  piece(kHead + rows_bytes<P>(count, n), fill, e + n == entries.nnz());
+                });
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
@@ -193,10 +167,6 @@ class SparseSum final : public TileSum {
   }
 
  private:
-  static std::int64_t bytes_of(std::int64_t rows, Offset n) {
-    return kHead + blob_bytes(true, tile_value<P>(), rows, 0, n);
-  }
-
   void push(Rows<P> sum) {
     sums_.push_back(std::move(sum));
     while (sums_.size() > 1 && sums_[sums_.size() - 2].size() < 2 * sums_.back().size()) merge_last();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "penstock/dist/tile_gpu.hpp"
+#include "penstock/dist/tile_pieces.hpp"
 #include "penstock/kernel/join_tiles.hpp"
 #include "penstock/kernel/spgemm_gpu.hpp"
 #include "penstock/kernel/sweep.hpp"
@@ -76,13 +77,14 @@ class SparseSumGpu final : public TileSum {
     if (nnz == 0)
       return piece(
           kHead, [&](std::byte* to) { write_head(to, 0, 0, 0); }, true);
-    if (bytes_of(rows, nnz) <= most) {
+    const auto bytes = kHead + rows_bytes<P>(rows, nnz);
+    if (bytes <= most) {
       const auto write = [&](std::byte* to) {
         write_entries(to, rows, 0, nnz);
         copy_async(to + kHead, sum.indptr.data, sum.indptr.bytes(), here());
         write_head(to, 0, rows, nnz);
       };
-      return piece(bytes_of(rows, nnz), write, true);
+      return piece(bytes, write, true);
     }
     const auto indptr = allocate<Offset>(rows + 1);
     copy_async(indptr.data, sum.indptr.data, indptr.bytes(), here());
@@ -192,10 +194,6 @@ class SparseSumGpu final : public TileSum {
     return out;
   }
 
-  static std::int64_t bytes_of(std::int64_t rows, Offset n) {
-    return kHead + blob_bytes(true, tile_value<P>(), rows, 0, n);
-  }
-
   void push(Rows sum) {
     sums_.push_back(std::move(sum));
     while (sums_.size() > 1 && sums_[sums_.size() - 2].size() < 2 * sums_.back().size()) merge_last();
@@ -227,31 +225,18 @@ class SparseSumGpu final : public TileSum {
   /// Pieces of at most `most` bytes: as many rows as fit, or a part of a long one. `indptr`: the sum's, on the host.
   void cut(const Offset* indptr, std::int64_t most, const Piece& piece) {
     const auto nnz = sums_.front().entries.nnz(), rows = sums_.front().entries.rows;
-    std::int64_t row = 0;
-    for (Offset e = 0; e < nnz;) {
-      while (indptr[row + 1] <= e) ++row;
-      std::int64_t count = 0;
-      Offset n = 0;
-      for (; row + count < rows; ++count) {
-        const auto more = indptr[row + count + 1] - std::max(e, indptr[row + count]);
-        if (bytes_of(count + 1, n + more) > most) break;
-        n += more;
-      }
-      if (count == 0) {
-        count = 1;
-        n = (most - kHead - 16 - 8) / (4 + value_bytes<P>);
-      }
-      const auto write = [&](std::byte* to) {
-        std::vector<Offset> own(static_cast<std::size_t>(count) + 1);
-        for (std::int64_t r = 0; r <= count; ++r)
-          own[static_cast<std::size_t>(r)] = std::clamp(indptr[row + r], e, e + n) - e;
-        write_entries(to, count, e, n);
-        copy_async(to + kHead, own.data(), (count + 1) * 8, here());
-        write_head(to, row, count, n);
-      };
-      piece(bytes_of(count, n), write, e + n == nnz);
-      e += n;
-    }
+    cut_rows<P>(indptr, rows, nnz, most - kHead,
+                [&](std::int64_t row, std::int64_t count, Offset e, Offset n) {
+                  const auto write = [&](std::byte* to) {
+                    std::vector<Offset> own(static_cast<std::size_t>(count) + 1);
+                    for (std::int64_t r = 0; r <= count; ++r)
+                      own[static_cast<std::size_t>(r)] = std::clamp(indptr[row + r], e, e + n) - e;
+                    write_entries(to, count, e, n);
+                    copy_async(to + kHead, own.data(), (count + 1) * 8, here());
+                    write_head(to, row, count, n);
+                  };
+                  piece(kHead + rows_bytes<P>(count, n), write, e + n == nnz);
+                });
   }
 
   /// Waits: what it copies ends with the call, and the piece is sent next.
