@@ -183,9 +183,7 @@ void GpuGraph::make_search_cache() {
     if (lists > 0) make_cache(std::min(left(), 8 * vertices() + lists));
   } catch (const Error& e) {  // somebody else has the memory that the budget counts on
     if (e.code() != Errc::out_of_memory) throw;
-    facts_.cache_bytes -= list_begin_.bytes();
-    facts_.cached_edges = facts_.table_bytes = 0;
-    list_begin_ = {}, cache_ = {};
+    forget_cache();
   }
 }
 
@@ -244,6 +242,10 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
 
 void GpuGraph::drop_longest() {
   if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
+  forget_cache();
+}
+
+void GpuGraph::forget_cache() {
   view_.list_begin = nullptr, view_.cache = nullptr;
   facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
   facts_.cached_edges = facts_.table_bytes = 0;

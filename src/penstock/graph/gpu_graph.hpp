@@ -162,6 +162,7 @@ class GpuGraph {
   Place device() const { return {Memory::device, static_cast<std::int16_t>(where().gpu)}; }
   std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
   void copy_to(void* to, const void* from, std::int64_t bytes);
+  void forget_cache();
   /// An array of the host (or any) where this graph's placement puts it.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
                               const void** placed, std::int64_t& account);
