@@ -55,6 +55,7 @@ const Verb kVerbs[] = {
     [](Comm& c) { ring(c, &Comm::neighborhood); },
     [](Comm& c) { ring(c, &Comm::put); },
     [](Comm& c) { c.split(0, 0); },
+    [](Comm& c) { c.share(std::make_shared<int>(c.rank())); },
 };
 
 /// A rank fails in the middle of others' calls: all end, with its reason, and nobody's memory is touched afterwards (which
@@ -72,6 +73,20 @@ TEST(ThreadsComm, AFailureEndsEveryCall) {
       for (std::size_t r = 0; r + 1 < errors.size(); ++r)
         EXPECT_EQ(errors[r], "rank " + std::to_string(n - 1) + " failed: no such file") << "verb " << v;
     }
+}
+
+/// Some ranks have seen all objects and go on, some still wait for those when one fails: all let go.
+TEST(ThreadsComm, NoSharedObjectIsLeftBehind) {
+  for (int round = 0; round < 200; ++round) {
+    const auto seen = std::make_shared<int>(0);
+    play(8, [&](Comm& c) {
+      for (const auto& object : c.share(std::make_shared<std::shared_ptr<int>>(seen)))
+        EXPECT_EQ(*std::static_pointer_cast<std::shared_ptr<int>>(object), seen);
+      if (c.rank() == round % 8) throw std::runtime_error("no such file");
+      c.share(std::make_shared<std::shared_ptr<int>>(seen));
+    });
+    ASSERT_EQ(seen.use_count(), 1) << round;
+  }
 }
 
 TEST(ThreadsComm, AFailureReachesSplitRanks) {

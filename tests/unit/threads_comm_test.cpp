@@ -291,6 +291,18 @@ TEST(ThreadsComm, IndexedEntriesOfAnySize) {
     });
 }
 
+TEST(ThreadsComm, Share) {
+  for (const int n : kRanks)
+    succeed(n, [&](Comm& c) {
+      const auto all = c.share(c.rank() == 2 ? nullptr : std::make_shared<int>(c.rank()));
+      ASSERT_EQ(std::ssize(all), n);
+      for (int r = 0; r < n; ++r)
+        if (const auto object = std::static_pointer_cast<int>(all[static_cast<std::size_t>(r)]))
+          EXPECT_EQ(*object, r);
+        else EXPECT_EQ(r, 2);
+    });
+}
+
 TEST(ThreadsComm, Split) {
   for (const int n : kRanks)
     succeed(n, [&](Comm& c) {

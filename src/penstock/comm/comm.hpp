@@ -111,6 +111,10 @@ class Comm {
   /// One-sided: each sender puts into its receiver's window (MPI_Put between MPI_Win_post/start/complete/wait).
   virtual std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) = 0;
 
+  /// What every rank gave, for ranks of one process: nobody's object ends while another may still take it, also where a
+  /// rank fails. Throws Error{not_accessible} among processes.
+  virtual std::vector<std::shared_ptr<void>> share(std::shared_ptr<void> mine) = 0;
+
   /// The ranks of each color form a Comm, ordered by key, then by rank. Collective.
   virtual std::unique_ptr<Comm> split(int color, int key) = 0;
 

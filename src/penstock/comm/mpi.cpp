@@ -327,6 +327,13 @@ void MpiComm::wait(std::span<Request> requests) {
   }
 }
 
+std::vector<std::shared_ptr<void>> MpiComm::share(std::shared_ptr<void> mine) {
+  if (size_ > 1)
+    throw Error(Errc::not_accessible,
+                "share: the ranks of " + name() + " are processes: none sees another's memory");
+  return {std::move(mine)};
+}
+
 std::unique_ptr<Comm> MpiComm::split(int color, int key) {
   barrier();  // MPI_Comm_split waits for ever for a rank that has failed: this does not
   require(color >= 0, "split: a color is 0 or more, not " + std::to_string(color));

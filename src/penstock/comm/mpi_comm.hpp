@@ -44,6 +44,7 @@ class MpiComm final : public Comm {
                                     std::vector<IndexedMessage> sends,
                                     std::vector<Message> receives) override;
   std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) override;
+  std::vector<std::shared_ptr<void>> share(std::shared_ptr<void> mine) override;
   std::unique_ptr<Comm> split(int color, int key) override;
   void fail(const std::string& why) noexcept override { session_->fail(why); }
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <memory>
 
 #include "penstock/comm/comm.hpp"
@@ -10,13 +9,9 @@ namespace penstock {
 /// Collective.
 template <class T, class Make>
 std::shared_ptr<T> shared_by_all(Comm& comm, Make&& make) {
-  std::shared_ptr<T>* first = comm.rank() == 0 ? new std::shared_ptr<T>(make()) : nullptr;
-  auto address = reinterpret_cast<std::uintptr_t>(first);
-  comm.broadcast(&address, sizeof address, 0);
-  const auto object = *reinterpret_cast<std::shared_ptr<T>*>(address);
-  comm.barrier();  // an exception here leaks `first`: another rank may still be copying it
-  if (comm.rank() == 0) delete first;
-  return object;
+  std::shared_ptr<void> mine;
+  if (comm.rank() == 0) mine = make();
+  return std::static_pointer_cast<T>(comm.share(std::move(mine)).front());
 }
 
 }  // namespace penstock

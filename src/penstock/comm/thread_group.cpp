@@ -86,6 +86,7 @@ const char* name(Verb verb) {
     case Verb::neighborhood: return "neighborhood";
     case Verb::indexed: return "indexed";
     case Verb::put: return "put";
+    case Verb::share: return "share";
     case Verb::split: return "split";
     case Verb::second_half: return "the end of a collective call";
   }

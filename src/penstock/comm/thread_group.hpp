@@ -102,6 +102,7 @@ enum class Verb {
   neighborhood,
   indexed,
   put,
+  share,
   split,
   second_half,  // of a verb in which ranks read each other's memory: nobody leaves before all have read
 };

@@ -313,6 +313,20 @@ std::unique_ptr<Exchange> ThreadComm::indexed(const std::byte* base, std::int64_
   return connect(me_, Verb::indexed, entry_bytes, sources, receives);
 }
 
+std::vector<std::shared_ptr<void>> ThreadComm::share(std::shared_ptr<void> mine) {
+  m_.check();
+  m_.bring(Verb::share, 0, 0, &mine);
+  m_.meet();
+  std::vector<std::shared_ptr<void>> all;
+  {
+    const auto held = m_.copy();
+    for (int r = 0; r < size(); ++r)
+      all.push_back(*static_cast<const std::shared_ptr<void>*>(m_.brought(r).data));
+  }
+  m_.meet_again();
+  return all;
+}
+
 std::unique_ptr<Comm> ThreadComm::split(int color, int key) {
   m_.check();
   require(color >= 0, "split: color " + std::to_string(color) + " is negative");
@@ -328,21 +342,17 @@ std::unique_ptr<Comm> ThreadComm::split(int color, int key) {
   std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
     return wishes[static_cast<std::size_t>(a)].key < wishes[static_cast<std::size_t>(b)].key;
   });
-  std::shared_ptr<Group> group;
+  std::shared_ptr<void> group;
   if (members.front() == rank()) {
     std::vector<int> first_ranks;
     for (const int r : members) first_ranks.push_back(m_.group->first_ranks[static_cast<std::size_t>(r)]);
     group = std::make_shared<Group>(m_.group->fate, std::move(first_ranks), m_.group->timeout);
   }
-  m_.bring(Verb::split, 0, 0, &group);
-  m_.meet();
-  if (!group) {
-    const auto held = m_.copy();
-    group = *static_cast<const std::shared_ptr<Group>*>(m_.brought(members.front()).data);
-  }
-  m_.meet_again();
+  const auto all = share(std::move(group));
   const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
-  return std::make_unique<ThreadComm>(std::move(group), static_cast<int>(mine));
+  return std::make_unique<ThreadComm>(
+      std::static_pointer_cast<Group>(all[static_cast<std::size_t>(members.front())]),
+      static_cast<int>(mine));
 }
 
 void ThreadComm::fail(const std::string& why) noexcept {

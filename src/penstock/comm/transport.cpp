@@ -75,14 +75,12 @@ std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr
   require(kind == "auto" || kind == "local" || kind == "mpi_rma",
           [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
   require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
-  const auto bytes = (arena_bytes + kWord - 1) / kWord * kWord;
   const bool local = kind == "local" || (kind == "auto" && comm->one_process());
+  const auto bytes =
+      local ? (arena_bytes + kWord - 1) / kWord * kWord : require_arena_bytes(*comm, arena_bytes);
   zeroed = zeroed < 0 ? bytes : std::min(zeroed, bytes);
-  if (local) return make_local_transport(std::move(comm), bytes, zeroed);
-  std::array<std::int64_t, 2> least_most{bytes, -bytes};
-  comm->all_reduce(least_most, Reduce::min);
-  require_equal_arenas(least_most[0], -least_most[1]);
-  return make_mpi_transport(std::move(comm), bytes, zeroed);
+  return local ? make_local_transport(std::move(comm), bytes, zeroed)
+               : make_mpi_transport(std::move(comm), bytes, zeroed);
 }
 
 }  // namespace penstock

@@ -124,23 +124,15 @@ std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std:
                 "transport 'local' is for ranks that are threads of one process, and these speak "
                 "by " +
                     comm->name() + ": choose mpi_rma or auto");
-  struct Offer {
-    std::int64_t bytes;
-    const std::shared_ptr<Arena>* arena;
-  };
-  auto* mine = new std::shared_ptr<Arena>(std::make_shared<Arena>(bytes));
+  auto mine = std::make_shared<Arena>(bytes);
   if (zeroed > 0)
-    std::memset((*mine)->memory.data, 0, static_cast<std::size_t>(zeroed));  // by its owner: it lies near it
-  const Offer offer{bytes, mine};
-  std::vector<Offer> all(static_cast<std::size_t>(comm->size()));
-  comm->all_gather(&offer, sizeof offer, all.data());
+    std::memset(mine->memory.data, 0, static_cast<std::size_t>(zeroed));  // by its owner: it lies near it
   Arenas arenas;
-  for (const auto& o : all) arenas.push_back(*o.arena);
-  comm->barrier();  // an exception before leaks `mine`: another rank may still be copying it
-  delete mine;
-  const auto [least, most] = std::minmax_element(
-      all.begin(), all.end(), [](const Offer& x, const Offer& y) { return x.bytes < y.bytes; });
-  require_equal_arenas(least->bytes, most->bytes);
+  for (const auto& a : comm->share(std::move(mine))) arenas.push_back(std::static_pointer_cast<Arena>(a));
+  const auto [least, most] =
+      std::minmax_element(arenas.begin(), arenas.end(),
+                          [](const auto& x, const auto& y) { return x->memory.size < y->memory.size; });
+  require_equal_arenas((*least)->memory.size, (*most)->memory.size);
   return std::make_shared<LocalTransport>(std::move(comm), std::move(arenas), bytes);
 }
 

@@ -47,34 +47,21 @@ using Arenas = std::vector<std::shared_ptr<void>>;  // of all ranks: they stay w
 
 /// Memory comes from a cache: an arena is made for every product, and given up once no copy goes to it any more.
 DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, Where where) {
-  const auto ranks = static_cast<std::size_t>(comm.size());
-  std::vector<int> all(ranks);
+  std::vector<int> all(static_cast<std::size_t>(comm.size()));
   std::iota(all.begin(), all.end(), 0);
   Trouble trouble;
   trouble.attempt([&] { const UseDevice exists(where); });
   const auto out_of_reach = why_unreachable(comm, where, all, "transport=\"local\" on the CPU");
   if (trouble.why.empty()) trouble.why = out_of_reach;
-  auto* mine = new std::shared_ptr<void>;
+  std::shared_ptr<void> mine;
   trouble.attempt([&] {
-    *mine = reuse_bytes(bytes, device_place(where));
-    clear(static_cast<std::byte*>(mine->get()), zeroed, where);
+    mine = reuse_bytes(bytes, device_place(where));
+    clear(static_cast<std::byte*>(mine.get()), zeroed, where);
   });
-  try {
-    trouble.agree(comm);
-  } catch (...) {
-    delete mine;
-    throw;
-  }
-  std::vector<std::shared_ptr<void>*> offers(ranks);
-  comm.all_gather(&mine, sizeof mine, offers.data());
-  const auto kept = std::make_shared<Arenas>();
+  trouble.agree(comm);
+  const auto kept = std::make_shared<Arenas>(comm.share(std::move(mine)));
   DeviceArenas arenas{{}, kept};
-  for (const auto* offer : offers) {
-    kept->push_back(*offer);
-    arenas.at.push_back(static_cast<std::byte*>(offer->get()));
-  }
-  comm.barrier();  // an exception before leaks `mine`: another rank may still be copying it
-  delete mine;
+  for (const auto& arena : *kept) arenas.at.push_back(static_cast<std::byte*>(arena.get()));
   return arenas;
 }
 
