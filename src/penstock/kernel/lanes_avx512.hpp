@@ -15,12 +15,6 @@ struct Double {
   static constexpr int kWidth = 8;
   static Vec zero() { return _mm512_setzero_pd(); }
   static Vec all(double v) { return _mm512_set1_pd(v); }
-  static Vec gather(Mask m, const Index* j, const double* x) {
-    return _mm512_mask_i32gather_pd(zero(), m, _mm256_maskz_loadu_epi32(m, j), x, 8);
-  }
-  static Vec gather(const Index* j, const double* x) {
-    return _mm512_i32gather_pd(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(j)), x, 8);
-  }
   static Vec load(const double* v) { return _mm512_loadu_pd(v); }
   static Vec load(Mask m, const double* v) { return _mm512_maskz_loadu_pd(m, v); }
   static Vec load(const float* v) { return _mm512_cvtps_pd(_mm256_loadu_ps(v)); }
@@ -37,12 +31,6 @@ struct Float {
   static constexpr int kWidth = 16;
   static Vec zero() { return _mm512_setzero_ps(); }
   static Vec all(float v) { return _mm512_set1_ps(v); }
-  static Vec gather(Mask m, const Index* j, const float* x) {
-    return _mm512_mask_i32gather_ps(zero(), m, _mm512_maskz_loadu_epi32(m, j), x, 4);
-  }
-  static Vec gather(const Index* j, const float* x) {
-    return _mm512_i32gather_ps(_mm512_loadu_si512(j), x, 4);
-  }
   static Vec load(const float* v) { return _mm512_loadu_ps(v); }
   static Vec load(Mask m, const float* v) { return _mm512_maskz_loadu_ps(m, v); }
   static void store(Mask m, float* p, Vec v) { _mm512_mask_storeu_ps(p, m, v); }

@@ -26,7 +26,7 @@ struct BlockedPlan {
     bool piece = false;              // of one row that is longer than a stripe should be
     std::vector<Block> blocks = {};  // one more than there are
     std::vector<Segment> segments = {};
-    std::vector<std::uint16_t> cols = {};  // of the segments' entries, and kPad more
+    std::vector<std::uint16_t> cols = {};  // of the segments' entries
     std::vector<V> values = {};
     std::vector<std::uint32_t> singles = {};  // row << 16 | column
     std::vector<V> single_values = {};
@@ -35,7 +35,6 @@ struct BlockedPlan {
   std::vector<RowBlock> cut;
 
   static constexpr std::int64_t kBlockShift = 16;
-  static constexpr std::int64_t kPad = 32;  // columns past the end that a vector load may touch
   std::int64_t bytes() const;
 };
 
@@ -61,7 +60,7 @@ struct BlockArgs {
 };
 template <class T, class V>
 using BlockKernel = void (*)(const BlockArgs<T, V>&);
-namespace avx512 {
+namespace avx2 {
 template <class T, class V>
 void block(const BlockArgs<T, V>&);
 }

@@ -58,7 +58,7 @@ typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock&
   }
   s.blocks.push_back(at);
   s.segments.resize(static_cast<std::size_t>(at.segments));
-  s.cols.resize(static_cast<std::size_t>(at.vector_entries + Plan::kPad));
+  s.cols.resize(static_cast<std::size_t>(at.vector_entries));
   s.singles.resize(static_cast<std::size_t>(at.single_entries));
   if constexpr (!is_pattern<V>) {
     s.values.resize(static_cast<std::size_t>(at.vector_entries));
@@ -108,7 +108,7 @@ void baseline(const BlockArgs<T, V>& p) {
 template <class T, class V>
 BlockKernel<T, V> block_kernel() {
   if constexpr (kSimdFamily == SimdFamily::x86)
-    if (simd_level() == Simd::avx512) return avx512::block<T, V>;
+    if (simd_level() != Simd::scalar) return avx2::block<T, V>;
   return baseline<T, V>;
 }
 

@@ -32,6 +32,16 @@ inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, O
     for (Offset i = k; i < end; i += Offset(64 / sizeof(V))) __builtin_prefetch(p.ahead_values + i, 0, 2);
 }
 
+/// Whether rows have fewer than 8 entries on average, and most as many as the one before: branches foretell their ends.
+/// The first 64 rows tell.
+inline __attribute__((always_inline)) bool short_and_alike(const Offset* indptr, std::int64_t rows) {
+  if (indptr[rows] - indptr[0] >= 8 * rows) return false;
+  const auto looked = rows < 64 ? rows : 64;
+  std::int64_t alike = 0;
+  for (std::int64_t r = 1; r < looked; ++r) alike += indptr[r + 1] - indptr[r] == indptr[r] - indptr[r - 1];
+  return 4 * alike >= 3 * (looked - 1);
+}
+
 template <class T, class V>
 using RowsKernel = void (*)(const RowsArgs<T, V>&);
 
