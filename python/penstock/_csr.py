@@ -265,7 +265,7 @@ class csr_array(Structure):
         algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
             For products in core on the CPU: a second copy of the entries in another order. "auto" is "stencil" where
             rows repeat the row above, moved by one (PDEs, bands: no gathers, no indices, no values where they are
-            constant), "blocked" for other matrices that exceed the caches, "balanced" (no plan) for small ones.
+            constant), "blocked" for others, "balanced" (no plan) for small matrices and short rows that are alike.
         schedule : Streamed or InCore, optional
             Makes this schedule's plan: pages are locked, entries packed where that pays, and what fits is moved to
             the GPUs and stays there. `A @ x` uses the plan from then on, and allocates, locks and packs nothing.
