@@ -107,6 +107,16 @@ def test_two_ranks_of_mpich(cache, mpich):
     assert re.fullmatch(r"2 ranks of MPI \(MPICH \d+\.\d+\.\d+\) agree\n", done.stdout)
 
 
+def test_a_text_file_that_all_ranks_read(cache, open_mpi, tmp_path):
+    done, _ = run(cache, open_mpi, 3, "text_file.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    line = len((tmp_path / "bad.mtx").read_text().splitlines()) - 8
+    assert re.fullmatch(
+        rf"3 ranks were told: .*bad\.mtx:{line}: the line goes on with '7' after 3 fields\n",
+        done.stdout,
+    )
+
+
 def test_one_sided_verbs(cache, open_mpi):
     done, _ = run(cache, open_mpi, 3, "one_sided.py")
     assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,22 @@ from penstock._io._text import TextFile
 # first row and column are called, or raises Unreadable.
 Reader = Callable[[bytes, Lines], tuple[np.ndarray, np.ndarray, "np.ndarray | None", int]]
 DUPLICATES = ("sum", "min", "max", "keep")
+
+
+@dataclass(frozen=True)
+class Body:
+    """The lines of entries of a text file, as its header describes them."""
+
+    lines: Lines
+    reader: Callable[[], Reader]  # one a walk over the lines
+    places: Callable[[], Reader]  # the same without values, which it need not look at
+    values: np.dtype | None  # None: a pattern
+    shape: tuple[int, int] | None  # None: the largest number tells
+    promised: int | None  # entries
+    mirror: str
+    alone: bool  # whether the readers keep to the thread that calls them, several of which may
+    first: int  # byte of the first line behind the header, and its number
+    line: int
 
 
 def value_type(kind: str, dtype: Any) -> np.dtype | None:
@@ -57,16 +74,14 @@ class Entries:
         for block, first_line in text.blocks():
             try:
                 row, col, values, base = read(block, lines)
-                _check_range(row, base, lines.rows)
-                _check_range(col, base, lines.cols)
+                check_range(row, base, lines.rows)
+                check_range(col, base, lines.cols)
             except Unreadable as error:
                 raise lines.fault(block, text.path, first_line, str(error)) from error
             found = row.size
             if promised is not None and self.count + found > promised:
                 line = first_line + lines.line_of(block, promised - self.count)
-                raise text.broken(
-                    f"more entries than the {promised} that the header promises: correct one", line
-                )
+                raise text.broken(too_many(promised), line)
             self._make_room(found)
             here = slice(self.count, self.count + found)
             np.subtract(row, base, out=self.row[here], casting="unsafe")
@@ -76,11 +91,7 @@ class Entries:
                     self.values[here] = values
             self.count += found
         if promised is not None and self.count < promised:
-            raise text.broken(
-                f"the file ends after {self.count} of the {promised} entries that the header promises: it is "
-                "truncated, or the count is wrong",
-                header,
-            )
+            raise text.broken(too_few(self.count, promised), header)
 
     def adopt(self, row: np.ndarray, col: np.ndarray, values: np.ndarray | None) -> None:
         """Takes arrays that hold all entries, counted from 0."""
@@ -97,7 +108,18 @@ class Entries:
         return to_csr(file, rows, cols, row, col, values, mirror, duplicates)
 
 
-def _check_range(index: np.ndarray, base: int, extent: int) -> None:
+def too_many(promised: int) -> str:
+    return f"more entries than the {promised} that the header promises: correct one"
+
+
+def too_few(count: int, promised: int) -> str:
+    return (
+        f"the file ends after {count} of the {promised} entries that the header promises: it is truncated, or the "
+        "count is wrong"
+    )
+
+
+def check_range(index: np.ndarray, base: int, extent: int) -> None:
     if index.size and not base <= int(index.min()) <= int(index.max()) < extent + base:
         raise Unreadable("an index is out of range")
 

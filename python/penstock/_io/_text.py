@@ -103,9 +103,10 @@ def _ahead(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class TextFile:
-    """Reads a header line by line, then the rest in blocks. `line` is the number of the next line."""
+    """Reads a header line by line, then the rest in blocks. `line` is the number of the next line. With ahead=False,
+    for the header alone, no more of the file is read than that."""
 
-    def __init__(self, path: Any) -> None:
+    def __init__(self, path: Any, ahead: bool = True) -> None:
         self.path = path
         self.name = os.fspath(path)
         packed = is_gzip(path)
@@ -115,7 +116,7 @@ class TextFile:
         if size == 0:
             raise broken(path, "the file is empty")
         chunks = _chunks(path, packed)
-        self._chunks = chunks if size < CHUNK and not packed else _ahead(chunks)
+        self._chunks = _ahead(chunks) if ahead and (packed or size >= CHUNK) else chunks
         self._buffer = b""
         self._at = 0
         self.line = 1

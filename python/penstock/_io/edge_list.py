@@ -13,7 +13,7 @@ from typing import Any
 from penstock._convert import check_shape
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
-from penstock._io._entries import Entries, value_type
+from penstock._io._entries import Body, Entries, Reader, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows, shown
 from penstock._io._faults import Lines
 from penstock._io._polars_text import Columns
@@ -25,55 +25,75 @@ _SHAPE = re.compile(rb"# shape (\d{1,19}) (\d{1,19})\s*$")
 _INTEGER = re.compile(rb'"?[+-]?\d+"?')
 
 
+def body(text: TextFile, *, dtype: Any = None, directed: bool = True, base: int = 0,
+         shape: tuple[int, int] | None = None, columns: tuple[int, ...] | None = None, separator: str | None = None,
+         header: bool | None = None) -> Body:  # fmt: skip
+    """What the first lines say of all of them. Options: see `penstock.load`."""
+    noted = _skip_comments(text)
+    first = text.peek().strip()
+    if separator is None:
+        separator = next((c for c in ",;" if c.encode() in first), "")
+    elif len(separator) != 1 or separator.isalnum():
+        raise ValueError(
+            f"separator={separator!r}: give one character such as ',', or None for any blanks"
+        )
+    separator = "" if separator in " \t" else separator
+    fields = _split(first, separator)
+    if header is None:
+        csv = _suffix(text.path) in (".csv", ".tsv")
+        header = csv and not any(_INTEGER.fullmatch(field) for field in fields)
+    if header and first:
+        text.take()
+        noted = _skip_comments(text) or noted
+        fields = _split(text.peek().strip(), separator)
+    letters = _letters(text, fields, columns) if fields else "ij"
+    shape = noted if shape is None else check_shape(shape)
+    if not fields and shape is None:
+        raise text.broken("there are no edges: pass shape= for a graph without any")
+    rows, cols = shape or (MAX_COLS, MAX_COLS)
+    hint = f"node ids must be integers from {base}" + (
+        " to the shape's last" if shape else " to 2^31 - 2"
+    )
+    hint += "; see base=, shape=, columns= and header="
+    # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
+    lines = Lines(letters, base, rows, cols, hint, "#%", separator)
+
+    def reader() -> Reader:
+        return Columns().read
+
+    values = value_type("real" if "v" in letters else "pattern", dtype)
+    mirror = "none" if directed else "symmetric"
+    return Body(lines, reader, reader, values, shape, None, mirror, False, text.taken, text.line)
+
+
+def settled(path: Any, shape: tuple[int, int] | None, largest: int, entries: int, max_rows: int | None = None,
+            ) -> tuple[int, int]:  # fmt: skip
+    """The shape, by the largest id where none is known."""
+    if shape is None:
+        check_rows(path, largest + 1, entries, max_rows, "renumber the ids, or ")
+        return largest + 1, largest + 1
+    check_rows(path, shape[0], entries, max_rows)
+    return shape
+
+
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed: bool = True, base: int = 0,
          shape: tuple[int, int] | None = None, columns: tuple[int, ...] | None = None, separator: str | None = None,
          header: bool | None = None, duplicates: str = "sum") -> csr_array:  # fmt: skip
     """Options: see `penstock.load`."""
     with TextFile(path) as text:
-        noted = _skip_comments(text)
-        first = text.peek().strip()
-        if separator is None:
-            separator = next((c for c in ",;" if c.encode() in first), "")
-        elif len(separator) != 1 or separator.isalnum():
-            raise ValueError(
-                f"separator={separator!r}: give one character such as ',', or None for any blanks"
-            )
-        separator = "" if separator in " \t" else separator
-        fields = _split(first, separator)
-        if header is None:
-            csv = _suffix(path) in (".csv", ".tsv")
-            header = csv and not any(_INTEGER.fullmatch(field) for field in fields)
-        if header and first:
-            text.take()
-            noted = _skip_comments(text) or noted
-            fields = _split(text.peek().strip(), separator)
-        letters = _letters(text, fields, columns) if fields else "ij"
-        shape = noted if shape is None else check_shape(shape)
-        if not fields and shape is None:
-            raise text.broken("there are no edges: pass shape= for a graph without any")
-        rows, cols = shape or (MAX_COLS, MAX_COLS)
+        found = body(text, dtype=dtype, directed=directed, base=base, shape=shape, columns=columns,
+                     separator=separator, header=header)  # fmt: skip
         lines = text.at_most // max(len(text.peek()), 4) if text.exact_size else 1 << 20
-        entries = Entries(
-            value_type("real" if "v" in letters else "pattern", dtype), lines + 1024, rows
-        )
-        hint = f"node ids must be integers from {base}" + (
-            " to the shape's last" if shape else " to 2^31 - 2"
-        )
-        hint += "; see base=, shape=, columns= and header="
-        # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
-        entries.parse(text, Lines(letters, base, rows, cols, hint, "#%", separator), Columns().read)
-    if shape is None:
-        n = 1 + max(
-            (int(i[: entries.count].max()) for i in (entries.row, entries.col) if entries.count),
-            default=-1,
-        )
-        check_rows(path, n, entries.count, max_rows, "renumber the ids, or ")
-        shape = (n, n)
-    else:
-        check_rows(path, shape[0], entries.count, max_rows)
-    if not directed and shape[0] != shape[1]:
-        raise broken(path, f"directed=False needs a square shape, not {shape[0]} x {shape[1]}")
-    return entries.to_csr(path, *shape, "none" if directed else "symmetric", duplicates)
+        entries = Entries(found.values, lines + 1024, found.lines.rows)
+        entries.parse(text, found.lines, found.reader())
+    largest = max(
+        (int(i[: entries.count].max()) for i in (entries.row, entries.col) if entries.count),
+        default=-1,
+    )
+    known = settled(path, found.shape, largest, entries.count, max_rows)
+    if not directed and known[0] != known[1]:
+        raise broken(path, f"directed=False needs a square shape, not {known[0]} x {known[1]}")
+    return entries.to_csr(path, *known, found.mirror, duplicates)
 
 
 def _suffix(path: Any) -> str:

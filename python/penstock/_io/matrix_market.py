@@ -8,17 +8,17 @@ goes through SciPy's reader, and what that one lets pass is looked for first. Th
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
-from penstock._io._entries import Entries, to_csr, value_type
+from penstock._io._entries import Body, Entries, to_csr, value_type
 from penstock._io._errors import check_cols, check_rows, check_size, count, shown
 from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
-from penstock._io._scipy_text import read_entries, read_numbers, read_plain_file
+from penstock._io._scipy_text import read_entries, read_numbers, read_places, read_plain_file
 from penstock._io._text import TextFile
 
 HINT = "the size line or this line is wrong"
@@ -72,39 +72,72 @@ def _banner(text: TextFile) -> tuple[str, str, str]:
     return layout, field, symmetry
 
 
+class Header(NamedTuple):
+    layout: str
+    field: str
+    symmetry: str
+    rows: int
+    cols: int
+    entries: int | None  # None: an array
+    line: int  # of the sizes
+
+    @property
+    def values(self) -> str:
+        """The kind that `value_type` wants."""
+        return self.field if self.field in ("pattern", "complex") else "real"
+
+
+def _header(text: TextFile) -> Header:
+    layout, field, symmetry = _banner(text)
+    sizes = text.take_data(b"%", "the size line").split()
+    line = text.line - 1
+    names = ("rows", "columns", "number of entries")[: 3 if layout == "coordinate" else 2]
+    if len(sizes) != len(names):
+        raise text.broken(
+            f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line
+        )
+    rows, cols, *more = (
+        count(n, f"the {name}", text.path, line) for n, name in zip(sizes, names, strict=True)
+    )
+    check_cols(text.path, cols, line)
+    if symmetry != "general" and rows != cols:
+        raise text.broken(f"a {symmetry} matrix of {rows} x {cols} is not square", line)
+    return Header(layout, field, symmetry, rows, cols, more[0] if more else None, line)
+
+
+def _coordinates(text: TextFile, head: Header, dtype: Any, max_rows: int | None) -> Body:
+    assert head.entries is not None
+    columns = FIELDS[head.field]
+    check_size(text.path, head.entries, "entries", 4 + 2 * len(columns), text.at_most, head.line)
+    check_rows(text.path, head.rows, head.entries, max_rows)
+    lines = Lines("ij" + columns, 1, head.rows, head.cols, HINT, "%")
+    return Body(lines, lambda: read_entries, lambda: read_places, value_type(head.values, dtype),
+                (head.rows, head.cols), head.entries, MIRRORS[head.symmetry], True, text.taken, text.line)  # fmt: skip
+
+
+def body(text: TextFile) -> Body | None:
+    """What the header says of the lines of entries; None for an array."""
+    head = _header(text)
+    return None if head.entries is None else _coordinates(text, head, None, None)
+
+
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     with TextFile(path) as text:
-        layout, field, symmetry = _banner(text)
-        sizes = text.take_data(b"%", "the size line").split()
-        line = text.line - 1
-        names = ("rows", "columns", "number of entries")[: 3 if layout == "coordinate" else 2]
-        if len(sizes) != len(names):
-            raise text.broken(
-                f"the size line has {len(sizes)} numbers: {layout} needs {', '.join(names)}", line
-            )
-        rows, cols, *more = (
-            count(n, f"the {name}", path, line) for n, name in zip(sizes, names, strict=True)
-        )
-        check_cols(path, cols, line)
-        if symmetry != "general" and rows != cols:
-            raise text.broken(f"a {symmetry} matrix of {rows} x {cols} is not square", line)
-        kind = field if field in ("pattern", "complex") else "real"
-        columns = FIELDS[field]
-        if layout == "array":
+        head = _header(text)
+        rows, cols, promised = head.rows, head.cols, head.entries
+        if promised is None:
             return _read_array(
-                text, rows, cols, columns, symmetry, value_type(kind, dtype), max_rows
-            )
-        check_size(path, more[0], "entries", 4 + 2 * len(columns), text.at_most, line)
-        check_rows(path, rows, more[0], max_rows)
-        lines = Lines("ij" + columns, 1, rows, cols, HINT, "%")
-        whole = read_plain_file(text, lines, more[0], symmetry == "general")
-        expected = 0 if whole else more[0] if text.exact_size else min(more[0], 1 << 20)
-        entries = Entries(value_type(kind, dtype), expected, rows)
+                text, rows, cols, FIELDS[head.field], head.symmetry, value_type(head.values, dtype), max_rows
+            )  # fmt: skip
+        found = _coordinates(text, head, dtype, max_rows)
+        whole = read_plain_file(text, found.lines, promised, head.symmetry == "general")
+        expected = 0 if whole else promised if text.exact_size else min(promised, 1 << 20)
+        entries = Entries(found.values, expected, rows)
         if whole:
             entries.adopt(*whole)
         else:
-            entries.parse(text, lines, read_entries, more[0])
-    return entries.to_csr(path, rows, cols, MIRRORS[symmetry])
+            entries.parse(text, found.lines, read_entries, promised)
+    return entries.to_csr(path, rows, cols, found.mirror)
 
 
 def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: str, values: np.dtype,

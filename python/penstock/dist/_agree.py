@@ -11,7 +11,8 @@ Value = TypeVar("Value")
 
 # What may be raised again on other ranks, from its text alone.
 _SHARED = {
-    e.__name__: e for e in (ValueError, TypeError, MemoryError, OSError, NotImplementedError)
+    e.__name__: e
+    for e in (ValueError, TypeError, MemoryError, FileNotFoundError, OSError, NotImplementedError)
 }
 
 

@@ -6,7 +6,6 @@ import functools
 import inspect
 import math
 import os
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,14 @@ import numpy as np
 from penstock import _core, generate
 from penstock._csr import csr_array as whole_array
 from penstock._structure import as_matrix
+from penstock.dist._agree import agreed
+from penstock.dist._owners import Kept, Options, by_offsets, by_shape, given
 from penstock.partition import Partition
 
 __all__ = ["Options", "load"]
 
 KINDS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
 SCATTER = ("direct", "masters")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a distributed matrix is made with; the names are those of `ps.dist.csr_array`."""
-
-    partition: Any
-    halo: str
-    sums: str
-    algorithm: str
-    schedule: Any  # of the core, or None
-    scatter: str
-
-    def core(self) -> tuple[Any, ...]:
-        return (self.halo, self.sums, self.algorithm, self.schedule)
 
 
 def load(source: Any, comm: Any, how: Options) -> Any:
@@ -52,9 +38,7 @@ def load(source: Any, comm: Any, how: Options) -> Any:
     if set(names) == {"store"}:
         return _from_store(source, comm, how)
     if set(names) == {"file"}:
-        from penstock._io import load as load_file
-
-        return _from_root(load_file(source) if comm.rank == 0 else None, comm, how, 0)
+        return _from_file(source, comm, how)
     if set(names) == {"generator"}:
         return _from_generator(source, comm, how)
     raise ValueError(
@@ -104,32 +88,12 @@ def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] |
     return None
 
 
-def _labels(owners: Any, rows: int, cols: int, parts: int) -> Any:
-    """A partition by owners, of a matrix of which only the shape is known."""
-    owners = np.ascontiguousarray(owners)
-    if owners.dtype.kind not in "iu":
-        raise TypeError(f"owners are integers, not {owners.dtype}")
-    return _core.partition_of_owners(owners.astype(np.int32, copy=False), rows, cols, parts)
-
-
-def _given(how: Options, rows: int, cols: int, parts: int) -> Any:
-    """The partition that the caller gave, or None where it is a name."""
-    if isinstance(how.partition, Partition):
-        core = how.partition._core
-        if core.shape != (rows, cols):
-            raise ValueError(
-                f"the partition is of a matrix of {core.shape[0]} x {core.shape[1]}, this one has {rows} x {cols}"
-            )
-        return core
-    return None if isinstance(how.partition, str) else _labels(how.partition, rows, cols, parts)
-
-
 def _from_whole(source: Any, comm: Any, how: Options) -> Any:
     a = as_matrix(source, "ps.dist.csr_array")
     facts = comm.collect((a.shape, a.nnz, a.dtype.name))
     if len(set(facts)) != 1:
         raise ValueError(f"the ranks were given different matrices: {facts}")
-    p = _given(how, *a.shape, comm.size)
+    p = given(how, *a.shape, comm.size)
     if p is None:
         mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
         p = _core.dist_partition(comm, mine, 0)
@@ -140,7 +104,7 @@ def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
     a = as_matrix(source, "ps.dist.csr_array") if comm.rank == root else None
     mine = None
     if a is not None:
-        mine = _given(how, *a.shape, comm.size)
+        mine = given(how, *a.shape, comm.size)
         if mine is None:
             mine = _core.partition(a._core, how.partition, comm.size)
     dtype = comm.share(a.dtype.name if a is not None else None, root)
@@ -151,11 +115,22 @@ def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
     )
 
 
+def _from_file(path: Any, comm: Any, how: Options) -> Any:
+    from penstock._io import load as load_file
+    from penstock.dist._file import from_text
+
+    made = from_text(path, comm, how)
+    if made is None:
+        whole = agreed(comm, lambda: load_file(path) if comm.rank == 0 else None)
+        made = _from_root(whole, comm, how, 0)
+    return made
+
+
 def _from_store(path: Any, comm: Any, how: Options) -> Any:
     from penstock._io.store import open_store
 
     a = open_store(path)
-    p = _given(how, *a.shape, comm.size)
+    p = given(how, *a.shape, comm.size)
     if p is None:
         if how.partition == "label_propagation" or how.partition == "bins":
             mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
@@ -202,42 +177,14 @@ def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
         drawn_by_all = source.func is generate.rmat and comm.size > 1
         return source(_keep=(keep, comm, p) if drawn_by_all else keep)
 
-    def part(
-        p: Any, first: int, last: int, first_col: int = 0, last_col: int = cols
-    ) -> whole_array:
-        return make(_core.kept_range(first, last - first, first_col, last_col), p)
-
     def lengths() -> tuple[int, np.ndarray]:
         """The first row and the row offsets of an equal share of the rows, made and thrown away."""
         equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
-        first, last = (int(equal.row_cuts[comm.rank + i]) for i in (0, 1))
-        return first, np.array(part(equal, first, last).indptr)
+        kept = Kept(comm, equal, rows, cols)
+        return kept.first, np.array(make(kept.core, equal).indptr)
 
-    p = _given(how, rows, cols, comm.size)
-    if p is None and how.partition in ("contiguous", "grid"):
-        p = _core.partition_of_shape(how.partition, rows, cols, comm.size)
-    elif p is None and how.partition == "balanced":
-        p = _core.dist_balanced(comm, *lengths(), rows, cols)
-    elif p is None:
-        found = comm.gather(
-            np.diff(lengths()[1]), 0
-        )  # bins ask for all lengths: the root alone has them
-        mine = None
-        if found is not None:
-            offsets = np.concatenate([[0], np.cumsum(np.concatenate(found))]).astype(np.int64)
-            mine = _core.partition_of_lengths(how.partition, offsets, cols, comm.size)
-        p = _core.dist_partition(comm, mine, 0)
-    if p.parts != comm.size:
-        raise ValueError(f"the partition has {p.parts} parts, but there are {comm.size} ranks")
-
-    if p.row_cuts.size:
-        i, j = divmod(comm.rank, p.grid[1])
-        columns = (int(p.col_cuts[j]), int(p.col_cuts[j + 1])) if p.grid[1] > 1 else (0, cols)
-        first = int(p.row_cuts[i])
-        mine = part(p, first, int(p.row_cuts[i + 1]), *columns)
-        return _core.dist_of_share(comm, mine._core, None, first, False, p, *how.core())
-    row, _, _, part_of = p.pieces
-    ids = np.union1d(np.flatnonzero(p.owners == comm.rank), row[part_of == comm.rank])
-    ids = ids.astype(np.int64, copy=False)
-    mine = make(_core.kept_rows(ids, rows), p)
-    return _core.dist_of_share(comm, mine._core, ids, 0, bool(row.size), p, *how.core())
+    p = by_shape(how, rows, cols, comm.size)
+    if p is None:
+        p = by_offsets(how, comm, *lengths(), rows, cols)
+    kept = Kept(comm, p, rows, cols)
+    return kept.distributed(comm, make(kept.core, p), how)

@@ -34,9 +34,12 @@ class csr_array:
     ----------
     source : the matrix, a path or a generator
         A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
-        everyone their share. A path: of a native store each rank maps its rows alone; any other file is read by
-        rank 0 and sent. A generator, `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded,
-        laplacian, advection_diffusion): each rank makes its rows, and nobody holds the whole matrix.
+        everyone their share. A path: of a native store each rank maps its rows alone; of a Matrix Market file of
+        coordinates or an edge list, neither packed, each reads a part, twice, and sends entries to whom they belong;
+        any other file is read by rank 0, which needs memory for all of it (`penstock convert FILE A.penstock` makes
+        it a store), and so is every file with "label_propagation" or `scatter="masters"`. A generator,
+        `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian, advection_diffusion): each
+        rank makes its rows, and nobody holds the whole matrix.
     comm : ps.dist.Comm
     partition : str, ps.partition.Partition or array of int
         "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a
@@ -60,10 +63,12 @@ class csr_array:
         host memory and copies it up block by block, for `D @ x` of one vector; other products are then the CPU's.
         All ranks give a device, or none.
     scatter : str
-        From one rank: "direct", or "masters", through the first rank of each column of a process grid.
+        From one rank: "direct", or "masters", through the first rank of each column of a process grid, as in Page and
+        Kogge (2018), for comparison: rank 0 then reads all of any file.
 
-    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments,
-    on all ranks; CommError where another rank failed.
+    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments
+    and for text files that cannot be read, with the file and the line, on all ranks; CommError where another rank
+    failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))

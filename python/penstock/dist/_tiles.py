@@ -108,7 +108,7 @@ class tiles:
             first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
             mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
             self._core = _core.tiles_of_rows(comm, mine._core, first, rows, *how)
-        else:  # on one rank, or in a file that rank 0 reads
+        else:  # on one rank, or in a file
             d = source if kind == "dist" else csr_array(source, comm, "contiguous")
             self._core = _core.tiles_of_dist(d._core, *how)
         self._plan: Any = None

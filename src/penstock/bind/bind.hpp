@@ -17,6 +17,7 @@ void core(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
 void encode(nb::module_&);
+void entries(nb::module_&);
 void generate(nb::module_&);
 void generate_gpu(nb::module_&);
 void text(nb::module_&);

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
   penstock::bind::csr(m);
   penstock::bind::coo(m);
   penstock::bind::encode(m);
+  penstock::bind::entries(m);
   penstock::bind::generate(m);
   penstock::bind::generate_gpu(m);
   penstock::bind::text(m);

@@ -10,6 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr int kPollRows = 1 << 16;
+constexpr Offset kForget = 1 << 20;  // entries whose memory is given back at a time
 
 /// The rows [first, last) that `part` owns, where they are a range and nothing but that is its share.
 bool whole_range(const Partition& p, Index part, std::int64_t& first, std::int64_t& last) {
@@ -95,11 +96,20 @@ Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part) {
   const RowRuns runs(p);
   const auto& a = rows.entries;
   ShareBuilder<V> out(a.cols, a.rows, a.nnz());
-  for (std::int64_t r = 0; r < a.rows; ++r)
+  Offset forgotten = 0;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
     runs.row(rows, r, [&](Index owner, Offset k, Offset end) {
       if (owner == part)
         out.add(rows.row_id(r), a.indices.data + k, is_pattern<V> ? nullptr : a.values.data + k, end - k);
     });
+    const auto read = a.indptr.data[r + 1];
+    if (!rows.consumed || read - forgotten < kForget) continue;
+    forget_bytes(const_cast<Index*>(a.indices.data + forgotten),
+                 (read - forgotten) * std::int64_t{sizeof(Index)});
+    if constexpr (!is_pattern<V>)
+      forget_bytes(const_cast<V*>(a.values.data + forgotten), (read - forgotten) * value_bytes<V>);
+    forgotten = read;
+  }
   return out.share();
 }
 

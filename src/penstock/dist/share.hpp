@@ -25,7 +25,8 @@ void forget_mapped(const Csr<V>& a, Offset first, Offset last);
 template <class V>
 Share<V> share_of(const RowRange<V>& rows, const Partition& p, Index part);
 
-/// What `part` has of the entries of a share that names at least its rows, whole.
+/// What `part` has of the entries of a share that names at least its rows, whole; gives back the memory of a consumed one as
+/// it reads.
 template <class V>
 Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part);
 

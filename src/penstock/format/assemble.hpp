@@ -158,6 +158,52 @@ Array<T> trimmed(const Array<T>& a, std::int64_t count) {
   return a.slice(0, count);
 }
 
+/// What a task needs to sort a bucket.
+template <class V>
+struct Sorting {
+  BucketSorter<V> sorter;
+  std::vector<std::uint16_t> local;
+};
+
+/// Sorts and merges each bucket where it lies; then they close ranks. local_of(bucket, scratch) is where the rows within
+/// the bucket are; row offsets are written here.
+template <class V, class Local>
+Csr<V> merged(std::int64_t rows, std::int64_t cols, const BucketMap& map, const Array<Offset>& indptr,
+              const Array<Index>& indices, const Array<V>& values, bool merge, Local&& local_of) {
+  std::vector<Offset> begin(map.buckets.size() + 1);
+  {
+    Lent<Sorting<V>> lent;
+    const auto bits = [](std::int64_t n) {
+      return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1) - 1)));
+    };
+    parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
+      const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
+      lent.with([&](Sorting<V>& mine) {
+        auto* const local = local_of(bucket, mine.local);
+        auto* counts = indptr.data + bucket.first_row + 1;
+        std::fill_n(counts, bucket.rows, 0);
+        const Bucket<V> part{
+            local,       indices.data + bucket.begin, is_pattern<V> ? nullptr : values.data + bucket.begin,
+            bucket.size, bits(bucket.rows),           bits(cols)};
+        begin[static_cast<std::size_t>(b) + 1] = mine.sorter.run(part, counts, merge);
+      });
+    });
+  }
+  for (std::size_t b = 0; b + 1 < begin.size(); ++b) begin[b + 1] += begin[b];
+  indptr.data[0] = 0;
+  parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
+    const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
+    auto sum = begin[static_cast<std::size_t>(b)];
+    for (auto r = bucket.first_row + 1; r <= bucket.first_row + bucket.rows; ++r)
+      indptr.data[r] = sum += indptr.data[r];
+  });
+  close_ranks(indices.data, map, begin);
+  if constexpr (!is_pattern<V>) close_ranks(values.data, map, begin);
+  Csr<V> a{rows, cols, indptr, trimmed(indices, begin.back()), {}};
+  if constexpr (!is_pattern<V>) a.values = trimmed(values, begin.back());
+  return a;
+}
+
 }  // namespace detail
 
 /// The matrix of the entries of all sources that walk(take) hands to take(source), one after the other, the same ones when
@@ -172,47 +218,15 @@ Csr<V> assemble_walked(std::int64_t rows, std::int64_t cols, Walk&& walk, bool m
   auto indptr = allocate<Offset>(rows + 1);
   auto indices = allocate<Index>(map.entries);
   auto values = allocate<V>(is_pattern<V> ? 0 : map.entries);
-  std::vector<Offset> begin(map.buckets.size() + 1);
-  {
-    const auto local = allocate<std::uint16_t>(map.entries);
-    std::vector<std::atomic<Offset>> cursors(map.buckets.size());
-    for (std::size_t b = 0; b < cursors.size(); ++b)
-      cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
-    walk([&](const auto& source) {
-      detail::fill_buckets<V>(source, map, cursors, local.data, indices.data, values.data);
-    });
-    detail::Lent<BucketSorter<V>> sorters;
-    const auto bits = [](std::int64_t n) {
-      return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1) - 1)));
-    };
-    parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
-      const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
-      auto* counts = indptr.data + bucket.first_row + 1;
-      std::fill_n(counts, bucket.rows, 0);
-      sorters.with([&](BucketSorter<V>& sorter) {
-        const Bucket<V> part{local.data + bucket.begin,
-                             indices.data + bucket.begin,
-                             is_pattern<V> ? nullptr : values.data + bucket.begin,
-                             bucket.size,
-                             bits(bucket.rows),
-                             bits(cols)};
-        begin[static_cast<std::size_t>(b) + 1] = sorter.run(part, counts, merge);
-      });
-    });
-  }
-  for (std::size_t b = 0; b + 1 < begin.size(); ++b) begin[b + 1] += begin[b];
-  indptr.data[0] = 0;
-  parallel_for(static_cast<std::int64_t>(map.buckets.size()), [&](std::int64_t b) {
-    const auto& bucket = map.buckets[static_cast<std::size_t>(b)];
-    auto sum = begin[static_cast<std::size_t>(b)];
-    for (auto r = bucket.first_row + 1; r <= bucket.first_row + bucket.rows; ++r)
-      indptr.data[r] = sum += indptr.data[r];
+  const auto local = allocate<std::uint16_t>(map.entries);
+  std::vector<std::atomic<Offset>> cursors(map.buckets.size());
+  for (std::size_t b = 0; b < cursors.size(); ++b)
+    cursors[b].store(map.buckets[b].begin, std::memory_order_relaxed);
+  walk([&](const auto& source) {
+    detail::fill_buckets<V>(source, map, cursors, local.data, indices.data, values.data);
   });
-  detail::close_ranks(indices.data, map, begin);
-  if constexpr (!is_pattern<V>) detail::close_ranks(values.data, map, begin);
-  Csr<V> a{rows, cols, indptr, detail::trimmed(indices, begin.back()), {}};
-  if constexpr (!is_pattern<V>) a.values = detail::trimmed(values, begin.back());
-  return a;
+  return detail::merged<V>(rows, cols, map, indptr, indices, values, merge,
+                           [&](const detail::RowBucket& bucket, auto&) { return local.data + bucket.begin; });
 }
 
 /// The same of one source.

@@ -89,17 +89,6 @@ void check(const CooView<V>& coo, Mirror mirror) {
 }
 
 template <class V>
-V mirrored(Mirror mirror, V value) {
-  if constexpr (is_pattern<V>) return value;
-  else {
-    if (mirror == Mirror::skew) return -value;
-    if constexpr (std::same_as<V, Complex64> || std::same_as<V, Complex128>)
-      if (mirror == Mirror::hermitian) return std::conj(value);
-    return value;
-  }
-}
-
-template <class V>
 struct CooSource {
   const CooView<V>& coo;
   Mirror mirror;

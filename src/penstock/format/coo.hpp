@@ -1,4 +1,6 @@
 #pragma once
+#include <complex>
+#include <concepts>
 #include <cstdint>
 
 #include "penstock/format/csr.hpp"
@@ -25,6 +27,18 @@ struct CooView {
 /// What an entry (i, j) off the diagonal says about (j, i): nothing, or the same value, its negative, its
 /// conjugate.
 enum class Mirror { none, symmetric, skew, hermitian };
+
+/// What (j, i) has where (i, j) has `value`.
+template <class V>
+V mirrored(Mirror mirror, V value) {
+  if constexpr (is_pattern<V>) return value;
+  else {
+    if (mirror == Mirror::skew) return -value;
+    if constexpr (std::same_as<V, Complex64> || std::same_as<V, Complex128>)
+      if (mirror == Mirror::hermitian) return std::conj(value);
+    return value;
+  }
+}
 
 struct CooOptions {
   bool sum_duplicates = true;  // false keeps equal entries side by side, ordered by the bits of their values

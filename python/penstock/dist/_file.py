@@ -1,0 +1,216 @@
+"""A text file that all ranks read: each one the lines that begin in its share of the bytes, twice, sending what it
+finds to whom it belongs, first for the lengths of rows and then for their entries."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import accumulate
+from typing import Any, NoReturn
+
+import numpy as np
+
+from penstock import _core
+from penstock._csr import csr_array
+from penstock._io import edge_list, find_format, matrix_market
+from penstock._io._entries import Body, too_few, too_many
+from penstock._io._errors import FREE_ROWS, MAX_COLS, broken
+from penstock._io._part import newlines, part_blocks
+from penstock._io._scipy_text import one_thread
+from penstock._io._text import TextFile, is_gzip
+from penstock.dist._agree import agreed, any_rank
+from penstock.dist._owners import Kept, Options, by_offsets, by_shape, hand_back, hand_on, same
+from penstock.dist._walk import Fault, Walk, fault_at
+
+# Bytes of text a round: of all ranks, for they may all find entries of one; and of each, for calls cost more below it.
+# R-MAT 20 on two ranks: with 4 MB a round as long, and 1 to 4 MB more of memory; blocks of 256 KB take a sixth longer.
+ROUND, LEAST = 2 << 20, 1 << 18
+MOST_THREADS = 8  # of a rank; each holds a block
+_BODIES: dict[str, Callable[[TextFile], Body | None]] = {
+    "matrix-market": matrix_market.body,
+    "edge-list": edge_list.body,
+}
+
+
+def from_text(path: Any, comm: Any, how: Options) -> Any:
+    """The core's distributed matrix; None where rank 0 should read the file alone: because there is no other rank, the
+    partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. Collective."""
+    by_pattern = isinstance(how.partition, str) and how.partition == "label_propagation"
+    if comm.size == 1 or how.scatter == "masters" or by_pattern:
+        return None
+    path = os.fspath(path)
+    found = agreed(comm, lambda: _look(path))
+    facts = comm.collect(found and found[1:])
+    if found is None or None in facts or len(set(facts)) > 1:
+        return None
+    body, size, _ = found
+    if body.values is not None and body.values.kind == "c":
+        raise _core.NotCompiledError(
+            f"{path}: distributed matrices have values of bool, float32 or float64, these are complex: load the file, "
+            "and distribute the real or the imaginary part"
+        )
+    with one_thread() if body.alone else nullcontext():
+        return _Readers(path, body, size, comm, how).matrix()
+
+
+def _look(path: str) -> tuple[Body, int, int] | None:
+    """What the header says, the size of the file and a checksum of its begin; None where it is not to be read in parts,
+    or not here, so that the ordinary reader says what is wrong with it."""
+    if not os.path.isfile(path):
+        return None
+    body_of = _BODIES.get(find_format(path).name)
+    if body_of is None or is_gzip(path):
+        return None
+    with TextFile(path, ahead=False) as text:
+        body = body_of(text)
+    if body is None or (body.shape is not None and body.shape[0] > MAX_COLS):
+        return None
+    with open(path, "rb") as file:
+        return body, os.path.getsize(path), zlib.crc32(file.read(1 << 16))
+
+
+class _Readers:
+    """The ranks, each with its share of the bytes. All methods but `_blocks` are collective."""
+
+    def __init__(self, path: str, body: Body, size: int, comm: Any, how: Options) -> None:
+        self._path, self._body, self._comm, self._how = path, body, comm, how
+        self._threads = min(_core.num_threads(), MOST_THREADS) if body.alone else 1
+        text = size - body.first
+        self._part = [body.first + text * r // comm.size for r in (comm.rank, comm.rank + 1)]
+
+    def _blocks(self) -> Iterator[tuple[bytes, int]]:
+        size = max(LEAST, ROUND // self._comm.size // self._threads)
+        return part_blocks(self._path, *self._part, self._body.first, size)
+
+    def _walk(self, values: bool) -> Walk:
+        return Walk(self._path, self._body, self._blocks(), values, self._threads)
+
+    def matrix(self) -> Any:
+        comm, how = self._comm, self._how
+        rows, cols = self._shape()
+        p = by_shape(how, rows, cols, comm.size)
+        if p is not None:
+            kept = Kept(comm, p, rows, cols)
+            made = self._entries(kept, self._lengths(kept))
+        else:
+            kept, made = self._by_lengths(rows, cols)
+        return kept.distributed(comm, made, how)
+
+    def _shape(self) -> tuple[int, int]:
+        known = self._body.shape
+        if known is not None and (self._body.promised is not None or known[0] <= FREE_ROWS):
+            return known
+        walk = self._walk(False)
+        walk.finish()
+        found = self._comm.collect((walk.fault is not None, walk.entries, walk.largest))
+        if any(failed for failed, _, _ in found):
+            self._give_up(walk)
+        largest = max(n for _, _, n in found)
+        return edge_list.settled(self._path, known, largest, sum(n for _, n, _ in found))
+
+    def _lengths(self, kept: Kept) -> np.ndarray:
+        """The first pass: how many entries come in each row that is kept here."""
+        walk = self._walk(False)
+        lengths = _core.count_among(self._comm, kept.partition, kept.core, self._body.mirror, walk)
+        if lengths is None:
+            self._give_up(walk)
+        self._hold_to_promise(self._comm.collect(walk.entries))
+        return lengths
+
+    def _entries(self, kept: Kept, lengths: np.ndarray) -> csr_array:
+        """The second: the rows that are kept here. `lengths` is used up."""
+        walk = self._walk(True)
+        dtype = "bool" if self._body.values is None else self._body.values.name
+        try:
+            made = _core.assemble_among(
+                self._comm, kept.partition, kept.core, self._body.mirror, dtype, lengths, walk
+            )
+        except ValueError as error:
+            raise broken(self._path, str(error)) from error
+        if made is None:
+            self._give_up(walk)
+        return csr_array._wrap(made)
+
+    def _by_lengths(self, rows: int, cols: int) -> tuple[Kept, csr_array]:
+        """Counts in equal ranges of rows; then each rank is told the lengths of what it gets. Where entries were given
+        twice, rows are shorter than they seemed, and are read once more if that puts them elsewhere."""
+        comm = self._comm
+        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
+        cuts = equal.row_cuts
+        first = int(cuts[comm.rank])
+        lengths = self._lengths(Kept(comm, equal, rows, cols))
+
+        def by(lengths: np.ndarray) -> Any:
+            offsets = np.zeros(lengths.size + 1, np.int64)
+            np.cumsum(lengths, out=offsets[1:])
+            return by_offsets(self._how, comm, first, offsets, rows, cols)
+
+        def kept_by(p: Any) -> tuple[Kept, csr_array, bool]:
+            kept = Kept(comm, p, rows, cols)
+            mine = hand_on(comm, p, cuts, lengths)
+            said = int(mine.sum())
+            made = self._entries(kept, mine)
+            return kept, made, made.nnz < said
+
+        p = by(lengths)
+        kept, made, summed = kept_by(p)
+        if any_rank(comm, summed)[0]:
+            better = by(hand_back(comm, kept, cuts, np.diff(made.indptr)))
+            if not same(p, better):
+                del made
+                kept, made, _ = kept_by(better)
+        return kept, made
+
+    def _hold_to_promise(self, entries: list[int]) -> None:
+        """Of the header, by what each rank found."""
+        promised, found = self._body.promised, sum(entries)
+        if promised is None or found == promised:
+            return
+        if found < promised:
+            raise broken(self._path, too_few(found, promised), self._body.line - 1)
+        failed = next(r for r, n in enumerate(accumulate(entries)) if n > promised)
+        left = promised - sum(entries[:failed])
+        here = self._comm.rank == failed
+        self._refuse(failed, agreed(self._comm, lambda: self._entry(left) if here else None))
+
+    def _entry(self, k: int) -> Fault:
+        """Where the k-th entry of this rank is, which is one too many."""
+        lines, promised, read = self._body.lines, self._body.promised, self._body.places()
+        for block, at in self._blocks():
+            entries = read(block, lines)[0].size
+            if k < entries:
+                return fault_at(self._path, at, lines.line_of(block, k), too_many(promised or 0))
+            k -= entries
+        raise broken(self._path, "the file changed while it was read: read it again when it is at rest")  # fmt: skip
+
+    def _give_up(self, walk: Walk) -> NoReturn:
+        """Raises what is wrong first in the file, of a walk that stopped on some rank."""
+        stopped = self._comm.collect(walk.fault is not None)
+        if self._comm.rank < stopped.index(True):
+            walk.finish()  # the others are further on
+        fault = walk.fault
+        kinds = self._comm.collect(None if fault is None else fault.at is None)
+        failed = next(r for r, kind in enumerate(kinds) if kind is not None)
+        if not kinds[failed]:
+            self._refuse(failed, fault)
+
+        def raise_own() -> None:
+            if fault is not None and self._comm.rank == failed:
+                raise fault.error(0)
+
+        agreed(self._comm, raise_own)
+        raise AssertionError("a rank that had failed did not say so")
+
+    def _refuse(self, failed: int, fault: Fault | None) -> NoReturn:
+        """Raises a fault of rank `failed` on all, with the number of the line in the whole file."""
+        first, last = self._part
+        if fault is not None and self._comm.rank == failed:
+            last = fault.at or first
+        elif self._comm.rank >= failed:
+            last = first
+        before = agreed(self._comm, lambda: newlines(self._path, first, last))
+        line = self._body.line + sum(self._comm.collect(before))
+        mine = str(fault.error(line)) if fault is not None and self._comm.rank == failed else None
+        raise ValueError(self._comm.share(mine, failed))

@@ -1,0 +1,34 @@
+"""A text file that all ranks read; `python text_file.py FOLDER` on any number of ranks, who all see the folder."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import penstock as ps
+from penstock.dist import _file
+
+world = ps.dist.world()
+_file.ROUND, _file.LEAST = 2048, 256
+good, bad = (Path(sys.argv[1], f"{name}.mtx") for name in ("good", "bad"))
+A = ps.generate.rmat(8, 8, seed=3, dtype=np.float64)
+if world.rank == 0:
+    ps.save(good, A)
+    lines = good.read_text().splitlines()
+    lines[-9] += " 7"
+    bad.write_text("\n".join(lines))
+world.barrier()
+x = np.random.default_rng(5).random(A.shape[1])
+for partition in ("balanced", "bins", "grid"):
+    products = []
+    for source in (A, good):
+        D = ps.dist.csr_array(source, world, partition, halo="isend")
+        products.append((D.local_nnz, (D @ D.share(x)).tobytes()))
+    assert products[0] == products[1], partition
+try:
+    ps.dist.csr_array(bad, world)
+except ValueError as error:
+    told = world.collect(str(error))
+    assert len(set(told)) == 1, told
+    if world.rank == 0:
+        print(f"{world.size} ranks were told: {told[0]}")
