@@ -113,15 +113,21 @@ def _labels(owners: Any, rows: int, cols: int, parts: int) -> Any:
 
 
 def _given(how: Options, rows: int, cols: int, parts: int) -> Any:
-    """The partition that the caller gave, or None where it is a name."""
+    """The partition that the caller gave, for the core to use up, or None where it is a name."""
     if isinstance(how.partition, Partition):
         core = how.partition._core
         if core.shape != (rows, cols):
             raise ValueError(
                 f"the partition is of a matrix of {core.shape[0]} x {core.shape[1]}, this one has {rows} x {cols}"
             )
-        return core
+        return core.copy()
     return None if isinstance(how.partition, str) else _labels(how.partition, rows, cols, parts)
+
+
+def _from_first(a: whole_array, comm: Any, how: Options) -> Any:
+    """The partition that rank 0 makes of the matrix, which all have."""
+    mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
+    return _core.dist_partition(comm, mine, 0)
 
 
 def _from_whole(source: Any, comm: Any, how: Options) -> Any:
@@ -131,8 +137,7 @@ def _from_whole(source: Any, comm: Any, how: Options) -> Any:
         raise ValueError(f"the ranks were given different matrices: {facts}")
     p = _given(how, *a.shape, comm.size)
     if p is None:
-        mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
-        p = _core.dist_partition(comm, mine, 0)
+        p = _from_first(a, comm, how)
     return _core.dist_of_whole(comm, a._core, p, *how.core())
 
 
@@ -158,8 +163,7 @@ def _from_store(path: Any, comm: Any, how: Options) -> Any:
     p = _given(how, *a.shape, comm.size)
     if p is None:
         if how.partition == "label_propagation" or how.partition == "bins":
-            mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
-            p = _core.dist_partition(comm, mine, 0)
+            p = _from_first(a, comm, how)
         else:  # from the row offsets alone, of which a few pages are read
             p = _core.partition(a._core, how.partition, comm.size)
     _core.forget_mapped(a._core)  # opening it looked at all columns, the partition at all offsets
@@ -197,47 +201,29 @@ def generator_shape(source: functools.partial) -> tuple[int, int]:
 def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     rows, cols = generator_shape(source)
 
-    def make(keep: Any, p: Any) -> whole_array:
+    def make(keep: Any, p: Any, **other: Any) -> whole_array:
         """What is kept here: R-MAT's edges are shared out among the ranks, who send them where `p` wants them."""
         drawn_by_all = source.func is generate.rmat and comm.size > 1
-        return source(_keep=(keep, comm, p) if drawn_by_all else keep)
-
-    def part(
-        p: Any, first: int, last: int, first_col: int = 0, last_col: int = cols
-    ) -> whole_array:
-        return make(_core.kept_range(first, last - first, first_col, last_col), p)
-
-    def lengths() -> tuple[int, np.ndarray]:
-        """The first row and the row offsets of an equal share of the rows, made and thrown away."""
-        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
-        first, last = (int(equal.row_cuts[comm.rank + i]) for i in (0, 1))
-        return first, np.array(part(equal, first, last).indptr)
+        return source(_keep=(keep, comm, p) if drawn_by_all else keep, **other)
 
     p = _given(how, rows, cols, comm.size)
     if p is None and how.partition in ("contiguous", "grid"):
         p = _core.partition_of_shape(how.partition, rows, cols, comm.size)
-    elif p is None and how.partition == "balanced":
-        p = _core.dist_balanced(comm, *lengths(), rows, cols)
-    elif p is None:
-        found = comm.gather(
-            np.diff(lengths()[1]), 0
-        )  # bins ask for all lengths: the root alone has them
-        mine = None
-        if found is not None:
-            offsets = np.concatenate([[0], np.cumsum(np.concatenate(found))]).astype(np.int64)
-            mine = _core.partition_of_lengths(how.partition, offsets, cols, comm.size)
-        p = _core.dist_partition(comm, mine, 0)
+    elif p is None:  # by lengths: each rank makes an equal share of the pattern's rows, and throws it away
+        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
+        first, last = (int(equal.row_cuts[comm.rank + i]) for i in (0, 1))
+        pattern = make(_core.kept_range(first, last - first, 0, cols), equal, dtype=bool)
+        p = _core.partition_of_lengths(how.partition, comm, first, pattern._core, rows, cols)
+        del pattern, equal
     if p.parts != comm.size:
         raise ValueError(f"the partition has {p.parts} parts, but there are {comm.size} ranks")
 
     if p.row_cuts.size:
         i, j = divmod(comm.rank, p.grid[1])
         columns = (int(p.col_cuts[j]), int(p.col_cuts[j + 1])) if p.grid[1] > 1 else (0, cols)
-        first = int(p.row_cuts[i])
-        mine = part(p, first, int(p.row_cuts[i + 1]), *columns)
-        return _core.dist_of_share(comm, mine._core, None, first, False, p, *how.core())
-    row, _, _, part_of = p.pieces
-    ids = np.union1d(np.flatnonzero(p.owners == comm.rank), row[part_of == comm.rank])
-    ids = ids.astype(np.int64, copy=False)
-    mine = make(_core.kept_rows(ids, rows), p)
-    return _core.dist_of_share(comm, mine._core, ids, 0, bool(row.size), p, *how.core())
+        first, last = int(p.row_cuts[i]), int(p.row_cuts[i + 1])
+        keep = _core.kept_range(first, last - first, *columns)
+    else:
+        keep = _core.kept_rows(p, comm.rank)
+    mine = make(keep, p)
+    return _core.dist_of_share(comm, mine._core, keep, bool(p.pieces[0].size), p, *how.core())
