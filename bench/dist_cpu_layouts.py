@@ -12,6 +12,7 @@ import matrices
 import numpy as np
 from dist_cpu_crews import our_ranks, products
 from dist_cpu_parts import about_case, product_check
+from dist_cpu_worker import source_of
 from report import Report
 
 import penstock as ps
@@ -57,29 +58,35 @@ def layouts(args: Any, report: Report, settings: harness.Settings) -> None:
             report.add(harness.measure(case, everybody, settings))
 
 
+MEMORY = ("store", "store_bins", "generator", "generator_bins", "file")  # the root reads a file
+
+
 def memory(args: Any, report: Report) -> None:
-    """One job a source and size: the peak of each rank's process over its share and halo."""
-    small, large = (8, 8) if args.quick else (args.memory_scales[0], args.memory_scales[-1])
-    for scale in dict.fromkeys([small, large]):
-        a = ps.generate.rmat(scale, dtype=np.float64, seed=1)
+    """One job a source and matrix: the peak of each rank's process over its share and halo."""
+    scales, edge = ([8], 6) if args.quick else (args.memory_scales, args.size)
+    wanted = [{"rmat": scale} for scale in dict.fromkeys((scales[0], scales[-1]))]
+    for i, what in enumerate([*wanted, {"laplacian": edge}]):
+        name = "".join(f"{kind}{size}" for kind, size in what.items())
+        a = source_of(what)()
         with tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder:
-            paths = {"store": "a.penstock", "file": "a.mtx"}
-            for kind, file in paths.items():
-                if kind == "store" or scale == small:
-                    ps.save(Path(folder) / file, a)
-            for kind in ("store", "store_bins", "generator", "file"):
-                if kind == "file" and scale != small:
+            store, file = (str(Path(folder) / f) for f in ("a.penstock", "a.mtx"))
+            ps.save(store, a)
+            if i == 0:
+                ps.save(file, a)
+            del a
+            sources = {"store": store, "generator": what} | ({"file": file} if i == 0 else {})
+            for kind in MEMORY:
+                of, _, partition = kind.partition("_")
+                if of not in sources:
                     continue
-                name = kind.removesuffix("_bins")
-                source = {"rmat": scale} if kind == "generator" else str(Path(folder) / paths[name])
-                how = {"partition": "bins"} if kind != name else {}
+                how = {"partition": partition} if partition else {}
                 crew = our_ranks("mpi", args.ranks)
                 try:
-                    found = crew.ask(do="memory", source=source, how=how)
+                    found = crew.ask(do="memory", source=sources[of], how=how)
                 finally:
                     crew.close()
                 ratio = [p / n for p, n in zip(found["peak"], found["share"], strict=True)]
-                report.add({"case": f"{kind} rmat{scale}", "part": "memory", "source": kind,
-                            "scale": scale, "ranks": args.ranks, **found, "ratio": ratio,
+                report.add({"case": f"{kind} {name}", "part": "memory", "source": kind,
+                            "matrix": name, "ranks": args.ranks, **found, "ratio": ratio,
                             "results": {}, "best_rival": None, "ratios": {},
                             "ratios_of_minima": {}})  # fmt: skip

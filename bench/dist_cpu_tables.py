@@ -93,7 +93,7 @@ def targets(data: Report) -> list[Target]:
                 f"naive layout's time / the better of balanced and bins, {TITLES[clock]}", 1.3, best
             )
         )
-    for kind in ("store", "store_bins", "generator", "file"):
+    for kind in ("store", "store_bins", "generator", "generator_bins", "file"):
         got = [(f"{c['case']}, rank {r}", ratio) for c in of_part(data, "memory")
                if c["source"] == kind for r, ratio in enumerate(c["ratio"])]  # fmt: skip
         found.append(target(f"peak memory / share and halo, {kind}", 1.3, got, most=True))

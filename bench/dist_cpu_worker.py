@@ -31,9 +31,11 @@ def status(key: str) -> int:
 
 
 def source_of(what: Any) -> Any:
-    """A path, or {"rmat": scale}, which every rank makes its part of."""
+    """A path, {"rmat": scale} or {"laplacian": edge}: every rank makes its part of these."""
     if isinstance(what, str):
         return what
+    if "laplacian" in what:
+        return functools.partial(ps.generate.laplacian, (what["laplacian"],) * 3)
     return functools.partial(ps.generate.rmat, what["rmat"], dtype=np.float64, seed=1)
 
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "penstock/core/error.hpp"
@@ -41,6 +42,69 @@ TEST(Ownership, ScatteredEntriesKeepTheirOrder) {
   EXPECT_THROW(Ownership::of(array_of<Index>({0, 3}), 3), Error);
   EXPECT_THROW(Ownership::ranges({1, 2}), Error);
   EXPECT_THROW(Ownership::ranges({0, 2, 1}), Error);
+}
+
+TEST(Ownership, ScatteredEntriesOfFewAndManyRanks) {
+  // Owners of one, two and four bytes; sizes at the ends of blocks, and ranks without entries.
+  for (const auto& [ranks, size] :
+       {std::pair{2, 64}, {2, 129}, {3, 1000}, {256, 4096}, {300, 5000}, {70000, 80000}}) {
+    std::mt19937 random(static_cast<unsigned>(ranks + size));
+    std::vector<Index> who(static_cast<std::size_t>(size));
+    for (auto& r : who) r = static_cast<Index>(random() % static_cast<unsigned>(ranks));
+    who.front() = ranks - 1, who.back() = 0;  // not ascending
+    const auto o = Ownership::of(array_of(who), ranks);
+    ASSERT_FALSE(o.is_ranges());
+    std::vector<std::vector<GlobalIndex>> of(static_cast<std::size_t>(ranks));
+    for (std::size_t i = 0; i < who.size(); ++i)
+      of[static_cast<std::size_t>(who[i])].push_back(static_cast<GlobalIndex>(i));
+    const auto all = o.all_numbers();
+    std::int64_t n = 0;
+    for (int r = 0; r < ranks; r += 1 + ranks / 50) {
+      const auto& mine = of[static_cast<std::size_t>(r)];
+      ASSERT_EQ(o.count(r), std::ssize(mine)) << "rank " << r << " of " << ranks;
+      const auto numbers = o.numbers(r);
+      ASSERT_TRUE(std::ranges::equal(numbers.span(), mine)) << "rank " << r << " of " << ranks;
+      n = o.starts()[static_cast<std::size_t>(r)];
+      for (std::size_t k = 0; k < mine.size(); ++k, ++n) {
+        ASSERT_EQ(o.owner(mine[k]), r);
+        ASSERT_EQ(o.local(mine[k]), static_cast<std::int64_t>(k));
+        ASSERT_EQ(o.global(r, static_cast<std::int64_t>(k)), mine[k]);
+        ASSERT_EQ(all.data[n], mine[k]);
+      }
+    }
+    std::swap(who.front(), who[who.size() / 2]);
+    const auto other = Ownership::of(array_of(who), ranks);
+    EXPECT_TRUE(o.same_on(ranks - 1, o));
+    EXPECT_EQ(o.same_on(ranks - 1, other), who.front() == ranks - 1);
+  }
+}
+
+TEST(Ownership, RangesHaveTheirNumbers) {
+  const auto o = Ownership::ranges({0, 3, 3, 5});
+  EXPECT_TRUE(std::ranges::equal(o.numbers(2).span(), std::vector<GlobalIndex>{3, 4}));
+  EXPECT_EQ(o.numbers(1).size, 0);
+  EXPECT_TRUE(std::ranges::equal(o.all_numbers().span(), std::vector<GlobalIndex>{0, 1, 2, 3, 4}));
+  const auto scattered = Ownership::of(array_of<Index>({2, 0, 0, 0, 2}), 3);
+  EXPECT_TRUE(o.same_on(1, Ownership::ranges({0, 3, 3, 5})));
+  EXPECT_EQ(o.starts(), scattered.starts());
+  EXPECT_FALSE(o.same_on(2, scattered));
+}
+
+TEST(Partition, BinsOfLengthsThatRanksKnowApart) {
+  const auto a = generate_rmat({.scale = 8, .scramble = false, .seed = 3});
+  for (const int ranks : {1, 3, 8})
+    succeed(ranks, [&](Comm& c) {
+      const auto right = partition::bins(a, ranks);
+      const auto first = partition::share(a.rows, ranks, c.rank()),
+                 last = partition::share(a.rows, ranks, c.rank() + 1);
+      const auto mine = rows_of(a, first, last).entries.indptr;
+      const auto p = bins_by(c, first, mine, a.rows, a.cols);
+      EXPECT_TRUE(std::ranges::equal(p.row_owners.span(), right.row_owners.span()));
+      EXPECT_EQ(p.nnz, a.nnz());
+      ASSERT_EQ(p.pieces.size(), right.pieces.size());
+      for (std::size_t i = 0; i < p.pieces.size(); ++i) EXPECT_EQ(p.pieces[i].part, right.pieces[i].part);
+      EXPECT_THROW(bins_by(c, first, mine, a.rows + 1, a.cols), Error);
+    });
 }
 
 TEST(CommPlan, TellsOwnersWhatIsWanted) {

@@ -21,7 +21,7 @@ from penstock._io._part import newlines, part_blocks
 from penstock._io._scipy_text import one_thread
 from penstock._io._text import TextFile, is_gzip
 from penstock.dist._agree import agreed, any_rank
-from penstock.dist._owners import Kept, Options, by_offsets, by_shape, hand_back, hand_on, same
+from penstock.dist._owners import Kept, Options, by_shape, hand_back, hand_on, same
 from penstock.dist._walk import Fault, Walk, fault_at
 
 # Bytes of text a round: of all ranks, for they may all find entries of one; and of each, for calls cost more below it.
@@ -92,7 +92,7 @@ class _Readers:
         rows, cols = self._shape()
         p = by_shape(how, rows, cols, comm.size)
         if p is not None:
-            kept = Kept(comm, p, rows, cols)
+            kept = Kept(comm, p, cols)
             made = self._entries(kept, self._lengths(kept))
         else:
             kept, made = self._by_lengths(rows, cols)
@@ -140,15 +140,15 @@ class _Readers:
         equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
         cuts = equal.row_cuts
         first = int(cuts[comm.rank])
-        lengths = self._lengths(Kept(comm, equal, rows, cols))
+        lengths = self._lengths(Kept(comm, equal, cols))
 
         def by(lengths: np.ndarray) -> Any:
             offsets = np.zeros(lengths.size + 1, np.int64)
             np.cumsum(lengths, out=offsets[1:])
-            return by_offsets(self._how, comm, first, offsets, rows, cols)
+            return _core.partition_of_lengths(self._how.partition, comm, first, offsets, rows, cols)
 
         def kept_by(p: Any) -> tuple[Kept, csr_array, bool]:
-            kept = Kept(comm, p, rows, cols)
+            kept = Kept(comm, p, cols)
             mine = hand_on(comm, p, cuts, lengths)
             said = int(mine.sum())
             made = self._entries(kept, mine)

@@ -14,7 +14,7 @@ from penstock import _core, generate
 from penstock._csr import csr_array as whole_array
 from penstock._structure import as_matrix
 from penstock.dist._agree import agreed
-from penstock.dist._owners import Kept, Options, by_offsets, by_shape, given
+from penstock.dist._owners import Kept, Options, by_shape, given
 from penstock.partition import Partition
 
 __all__ = ["Options", "load"]
@@ -88,6 +88,12 @@ def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] |
     return None
 
 
+def _from_first(a: whole_array, comm: Any, how: Options) -> Any:
+    """The partition that rank 0 makes of the matrix, which all have."""
+    mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
+    return _core.dist_partition(comm, mine, 0)
+
+
 def _from_whole(source: Any, comm: Any, how: Options) -> Any:
     a = as_matrix(source, "ps.dist.csr_array")
     facts = comm.collect((a.shape, a.nnz, a.dtype.name))
@@ -95,8 +101,7 @@ def _from_whole(source: Any, comm: Any, how: Options) -> Any:
         raise ValueError(f"the ranks were given different matrices: {facts}")
     p = given(how, *a.shape, comm.size)
     if p is None:
-        mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
-        p = _core.dist_partition(comm, mine, 0)
+        p = _from_first(a, comm, how)
     return _core.dist_of_whole(comm, a._core, p, *how.core())
 
 
@@ -133,8 +138,7 @@ def _from_store(path: Any, comm: Any, how: Options) -> Any:
     p = given(how, *a.shape, comm.size)
     if p is None:
         if how.partition == "label_propagation" or how.partition == "bins":
-            mine = _core.partition(a._core, how.partition, comm.size) if comm.rank == 0 else None
-            p = _core.dist_partition(comm, mine, 0)
+            p = _from_first(a, comm, how)
         else:  # from the row offsets alone, of which a few pages are read
             p = _core.partition(a._core, how.partition, comm.size)
     _core.forget_mapped(a._core)  # opening it looked at all columns, the partition at all offsets
@@ -172,19 +176,19 @@ def generator_shape(source: functools.partial) -> tuple[int, int]:
 def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     rows, cols = generator_shape(source)
 
-    def make(keep: Any, p: Any) -> whole_array:
+    def make(keep: Any, p: Any, **other: Any) -> whole_array:
         """What is kept here: R-MAT's edges are shared out among the ranks, who send them where `p` wants them."""
         drawn_by_all = source.func is generate.rmat and comm.size > 1
-        return source(_keep=(keep, comm, p) if drawn_by_all else keep)
-
-    def lengths() -> tuple[int, np.ndarray]:
-        """The first row and the row offsets of an equal share of the rows, made and thrown away."""
-        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
-        kept = Kept(comm, equal, rows, cols)
-        return kept.first, np.array(make(kept.core, equal).indptr)
+        return source(_keep=(keep, comm, p) if drawn_by_all else keep, **other)
 
     p = by_shape(how, rows, cols, comm.size)
-    if p is None:
-        p = by_offsets(how, comm, *lengths(), rows, cols)
-    kept = Kept(comm, p, rows, cols)
+    if (
+        p is None
+    ):  # by lengths: each rank makes an equal share of the pattern's rows, and throws it away
+        equal = _core.partition_of_shape("contiguous", rows, cols, comm.size)
+        kept = Kept(comm, equal, cols)
+        pattern = make(kept.core, equal, dtype=bool)
+        p = _core.partition_of_lengths(how.partition, comm, kept.first, pattern._core, rows, cols)
+        del pattern, equal
+    kept = Kept(comm, p, cols)
     return kept.distributed(comm, make(kept.core, p), how)

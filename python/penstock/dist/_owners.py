@@ -36,14 +36,14 @@ def _labels(owners: Any, rows: int, cols: int, parts: int) -> Any:
 
 
 def given(how: Options, rows: int, cols: int, parts: int) -> Any:
-    """The partition that the caller gave, or None where it is a name."""
+    """The partition that the caller gave, for the core to use up, or None where it is a name."""
     if isinstance(how.partition, Partition):
         core = how.partition._core
         if core.shape != (rows, cols):
             raise ValueError(
                 f"the partition is of a matrix of {core.shape[0]} x {core.shape[1]}, this one has {rows} x {cols}"
             )
-        return core
+        return core.copy()
     return None if isinstance(how.partition, str) else _labels(how.partition, rows, cols, parts)
 
 
@@ -57,45 +57,32 @@ def by_shape(how: Options, rows: int, cols: int, parts: int) -> Any:
     return p
 
 
-def by_offsets(how: Options, comm: Any, first: int, offsets: np.ndarray, rows: int, cols: int,
-               ) -> Any:  # fmt: skip
-    """That of lengths of rows, of which each rank knows some, in order, as offsets from 0."""
-    if how.partition == "balanced":
-        return _core.dist_balanced(comm, first, offsets, rows, cols)
-    found = comm.gather(np.diff(offsets), 0)  # bins ask for all lengths: the root alone has them
-    mine = None
-    if found is not None:
-        whole = np.concatenate([[0], np.cumsum(np.concatenate(found))]).astype(np.int64)
-        mine = _core.partition_of_lengths(how.partition, whole, cols, comm.size)
-    return _core.dist_partition(comm, mine, 0)
-
-
 class Kept:
     """The rows, and columns, of which this rank has entries by a partition."""
 
-    def __init__(self, comm: Any, p: Any, rows: int, cols: int) -> None:
-        self.partition = p
-        self.ids: np.ndarray | None = None  # None: first, first + 1, ...
-        self.first, self.split = 0, False
+    def __init__(self, comm: Any, p: Any, cols: int) -> None:
+        self.partition, self._rank = p, comm.rank
         if p.row_cuts.size:
             i, j = divmod(comm.rank, p.grid[1])
             columns = (int(p.col_cuts[j]), int(p.col_cuts[j + 1])) if p.grid[1] > 1 else (0, cols)
-            self.first = int(p.row_cuts[i])
-            self.core = _core.kept_range(self.first, int(p.row_cuts[i + 1]) - self.first, *columns)
+            self.first, last = int(p.row_cuts[i]), int(p.row_cuts[i + 1])
+            self.core = _core.kept_range(self.first, last - self.first, *columns)
         else:
-            row, _, _, part = p.pieces
-            self.split = bool(row.size)
-            ids = np.flatnonzero(p.owners == comm.rank).astype(np.int64, copy=False)
-            if self.split:
-                pieces = np.setdiff1d(row[part == comm.rank], ids)
-                ids = np.insert(ids, np.searchsorted(ids, pieces), pieces)
-            self.ids = ids
-            self.core = _core.kept_rows(self.ids, rows)
+            self.core = _core.kept_rows(p, comm.rank)
+
+    def numbers(self) -> np.ndarray:
+        """Of the rows, ascending."""
+        p = self.partition
+        if p.row_cuts.size:
+            return np.arange(self.first, p.row_cuts[self._rank // p.grid[1] + 1])
+        row, _, _, part = p.pieces
+        return np.union1d(np.flatnonzero(p.owners == self._rank), row[part == self._rank])
 
     def distributed(self, comm: Any, made: Any, how: Options) -> Any:
-        """The core's distributed matrix of a csr_array of these rows, which is used up."""
+        """The core's distributed matrix of a csr_array of these rows; it, and this, are used up."""
+        p = self.partition
         return _core.dist_of_share(
-            comm, made._core, self.ids, self.first, self.split, self.partition, *how.core()
+            comm, made._core, self.core, bool(p.pieces[0].size), p, *how.core()
         )
 
 
@@ -118,9 +105,7 @@ def hand_on(comm: Any, p: Any, cuts: np.ndarray, lengths: np.ndarray) -> np.ndar
 
 def hand_back(comm: Any, kept: Kept, cuts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The reverse."""
-    ids = kept.ids
-    if ids is None:
-        ids = np.arange(kept.first, kept.first + lengths.size)
+    ids = kept.numbers()
     own = kept.partition.owners[ids] == comm.rank  # a split row is told once
     ids, lengths = ids[own], lengths[own]
     ends = np.searchsorted(ids, cuts)

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/dist/balance.hpp"
 #include "penstock/dist/share.hpp"
+#include "penstock/io/kept_rows.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -25,24 +26,27 @@ struct How {
   }
 };
 
-/// share(csr) of the matrix's type, distributed.
+/// share(csr) of the matrix's type, distributed. Uses up the partition.
 template <class F>
-DistMatrix made(const std::shared_ptr<Comm>& comm, const Partition& p, const Matrix& a, const How& how, F&& share) {
-  return std::visit([&]<class V>(const Csr<V>& csr) -> DistMatrix {
+DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const How& how, F&& share) {
+  return std::visit([&]<class V>(Csr<V>& csr) -> DistMatrix {
     if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) {
       const auto options = how.options();
       const nb::gil_scoped_release release;
       for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
       const auto owners = owners_of(p, comm->size(), how.sums == "gather");
-      auto d = distribute<V>(comm, owners.rows, owners.cols, share(csr));
-      return {std::make_shared<DistProduct<V>>(std::move(d), options), std::string(name(p.kind))};
+      auto mine = share(csr);
+      const auto kind = std::exchange(p, {}).kind;
+      csr = {};
+      auto d = distribute<V>(comm, owners.rows, owners.cols, std::move(mine));
+      return {std::make_shared<DistProduct<V>>(std::move(d), options), std::string(name(kind))};
     } else {
       throw Error(Errc::not_compiled, "distributed matrices have values of bool, float32 or float64: use astype");
     }
   }, a.any);
 }
 
-DistMatrix of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, const Partition& p, const std::string& halo,
+DistMatrix of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, Partition& p, const std::string& halo,
                     const std::string& sums, const std::string& algorithm, std::optional<AnySchedule> schedule) {
   return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
     return share_of(RowRange<V>{csr}, p, comm->rank());
@@ -50,7 +54,7 @@ DistMatrix of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, const Pa
 }
 
 DistMatrix of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first, std::int64_t last,
-                   const Partition& p, const std::string& halo, const std::string& sums, const std::string& algorithm,
+                   Partition& p, const std::string& halo, const std::string& sums, const std::string& algorithm,
                    std::optional<AnySchedule> schedule) {
   return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
     require(0 <= first && first <= last && last <= csr.rows, "rows to read are outside the matrix");
@@ -58,18 +62,19 @@ DistMatrix of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int6
   });
 }
 
-DistMatrix of_share(const std::shared_ptr<Comm>& comm, const Matrix& a, const std::optional<ReadArray<GlobalIndex>>& ids,
-                    std::int64_t first_row, bool cut, const Partition& p, const std::string& halo,
-                    const std::string& sums, const std::string& algorithm, std::optional<AnySchedule> schedule) {
-  Array<const GlobalIndex> rows;
-  if (ids) rows = share(*ids);
-  return made(comm, p, a, {halo, sums, algorithm, schedule}, [&]<class V>(const Csr<V>& csr) {
-    const Share<V> given{rows, first_row, csr, true};
+DistMatrix of_share(const std::shared_ptr<Comm>& comm, Matrix& a, KeptRows& keep, bool cut, Partition& p,
+                    const std::string& halo, const std::string& sums, const std::string& algorithm,
+                    std::optional<AnySchedule> schedule) {
+  auto rows = std::exchange(keep, {});
+  rows.among = {};
+  auto mine = std::exchange(a, Matrix(Csr<One>{}));
+  return made(comm, p, std::move(mine), {halo, sums, algorithm, schedule}, [&]<class V>(Csr<V>& csr) {
+    Share<V> given{std::exchange(rows.numbers, {}), rows.first, std::exchange(csr, {}), true};
     return cut ? cut_share(given, p, comm->rank()) : given;
   });
 }
 
-DistMatrix of_root(const std::shared_ptr<Comm>& comm, const Matrix* a, const Partition& p, int root, bool masters,
+DistMatrix of_root(const std::shared_ptr<Comm>& comm, const Matrix* a, Partition& p, int root, bool masters,
                    const std::string& dtype, const std::string& halo, const std::string& sums,
                    const std::string& algorithm, std::optional<AnySchedule> schedule) {
   std::optional<Matrix> none;  // what the others stand for: a matrix of the root's type
@@ -83,34 +88,34 @@ DistMatrix of_root(const std::shared_ptr<Comm>& comm, const Matrix* a, const Par
   });
 }
 
-Partition balanced(const std::shared_ptr<Comm>& comm, std::int64_t first_row, const ReadArray<Offset>& offsets,
-                   std::int64_t rows, std::int64_t cols) {
-  const auto mine = share(offsets);
+/// `offsets`: of rows first_row, first_row + 1, ... of the matrix, from 0.
+Partition by_offsets(const std::string& kind, Comm& comm, std::int64_t first_row, Array<const Offset> offsets,
+                     std::int64_t rows, std::int64_t cols) {
+  require(kind == "bins" || kind == "balanced", "partition '" + kind + "' needs the whole matrix on one rank");
   const nb::gil_scoped_release release;
-  return balanced_by(*comm, first_row, mine, rows, cols);
+  return kind == "bins" ? bins_by(comm, first_row, std::move(offsets), rows, cols)
+                        : balanced_by(comm, first_row, offsets, rows, cols);
 }
 
-Partition of_lengths(const std::string& kind, const ReadArray<Offset>& offsets, std::int64_t cols, std::int64_t parts) {
-  require(offsets.shape(0) > 0, "offsets: one more than there are rows");
-  // These kinds ask how long rows are, never which columns they have.
-  const auto indptr = share(offsets);
-  Csr<One> lengths{indptr.size - 1, cols, indptr, {nullptr, indptr.data[indptr.size - 1], {}, {}}, {}};
-  const nb::gil_scoped_release release;
-  require(kind == "bins" || kind == "balanced", "partition '" + kind + "' needs the whole matrix on one rank");
-  return kind == "bins" ? partition::bins(lengths, parts) : partition::balanced(lengths, parts);
+Partition of_lengths(const std::string& kind, Comm& comm, std::int64_t first_row, Matrix& a, std::int64_t rows,
+                     std::int64_t cols) {
+  auto mine = std::exchange(a, Matrix(Csr<One>{}));
+  auto offsets = std::visit([](const auto& csr) { return csr.indptr; }, mine.any);
+  mine = Matrix(Csr<One>{});
+  return by_offsets(kind, comm, first_row, std::move(offsets), rows, cols);
 }
 
 }  // namespace
 
 void dist(nb::module_& m) {
   using nb::arg;
+  // These use up the partition.
   m.def("dist_of_whole", of_whole, arg("comm"), arg("a"), arg("partition"), arg("halo"), arg("sums"), arg("algorithm"),
         arg("schedule").none());
   m.def("dist_of_rows", of_rows, arg("comm"), arg("a"), arg("first"), arg("last"), arg("partition"), arg("halo"),
         arg("sums"), arg("algorithm"), arg("schedule").none());
-  m.def("dist_of_share", of_share, arg("comm"), arg("a"), arg("row_ids").none(), arg("first_row"), arg("cut"),
-        arg("partition"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none(),
-        "From rows with the numbers of the whole matrix; `a` is used up, its entries must not be read again.");
+  m.def("dist_of_share", of_share, arg("comm"), arg("a"), arg("keep"), arg("cut"), arg("partition"), arg("halo"),
+        arg("sums"), arg("algorithm"), arg("schedule").none(), "From rows that were generated; `a` and `keep` are used up.");
   m.def("dist_of_root", of_root, arg("comm"), arg("a").none(), arg("partition"), arg("root"), arg("masters"),
         arg("dtype"), arg("halo"), arg("sums"), arg("algorithm"), arg("schedule").none());
   m.def("dist_partition", [](Comm& comm, const Partition* p, int root) {
@@ -124,8 +129,12 @@ void dist(nb::module_& m) {
     };
     std::visit([&](const auto& csr) { forget(csr.indptr), forget(csr.indices), forget(csr.values); }, a.any);
   }, arg("a"), "Gives back the memory of arrays that were read from a file, which has them still.");
-  m.def("dist_balanced", balanced, arg("comm"), arg("first_row"), arg("offsets"), arg("rows"), arg("cols"));
-  m.def("partition_of_lengths", of_lengths, arg("kind"), arg("offsets"), arg("cols"), arg("parts"));
+  m.def("partition_of_lengths", of_lengths, arg("kind"), arg("comm"), arg("first_row"), arg("a"), arg("rows"), arg("cols"),
+        "From each rank's equal share of the rows, of which only the offsets are looked at; `a` is used up. Collective.");
+  m.def("partition_of_lengths", [](const std::string& kind, Comm& comm, std::int64_t first_row, const ReadArray<Offset>& offsets,
+                                   std::int64_t rows, std::int64_t cols) {
+    return by_offsets(kind, comm, first_row, share(offsets), rows, cols);
+  }, arg("kind"), arg("comm"), arg("first_row"), arg("offsets"), arg("rows"), arg("cols"));
   m.def("partition_of_shape", [](const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
     const Csr<One> shape{rows, cols, {}, {}, {}};
     require(kind == "contiguous" || kind == "grid", "partition '" + kind + "' needs more than the shape");

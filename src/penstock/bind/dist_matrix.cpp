@@ -52,12 +52,7 @@ void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, cons
 
 /// The numbers of a rank's entries of a vector; of all ranks', one after the other, where rank < 0.
 nb::object ids(const Ownership& o, int rank) {
-  const auto first = rank < 0 ? 0 : rank, last = rank < 0 ? o.ranks() : rank + 1;
-  auto out = allocate<GlobalIndex>(rank < 0 ? o.size() : o.count(rank));
-  std::int64_t n = 0;
-  for (int r = first; r < last; ++r)
-    for (std::int64_t k = 0; k < o.count(r); ++k) out.data[n++] = o.global(r, k);
-  return as_numpy<GlobalIndex>(out);
+  return as_numpy<GlobalIndex>(rank < 0 ? o.all_numbers() : o.numbers(rank));
 }
 
 template <class T>

@@ -102,8 +102,7 @@ void generate(nb::module_& m) {
   m.def("kept_range", [](std::int64_t first, std::int64_t count, std::int64_t first_col, std::int64_t last_col) {
     return KeptRows{.first = first, .count = count, .first_col = first_col, .last_col = last_col};
   }, arg("first"), arg("count"), arg("first_col"), arg("last_col"));
-  m.def("kept_rows", [](const ReadArray<GlobalIndex>& numbers, std::int64_t rows) { return kept_rows(share(numbers), rows); },
-        arg("numbers"), arg("rows"));
+  m.def("kept_rows", kept_rows, arg("partition"), arg("part"), nb::call_guard<nb::gil_scoped_release>());
   m.def("generate_rmat", rmat, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"),
         arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
   m.def("generate_rmat_among", rmat_among, arg("comm"), arg("partition"), arg("scale"), arg("edge_factor"), arg("a"),

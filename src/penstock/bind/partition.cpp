@@ -91,7 +91,8 @@ void partition_rows(nb::module_& m) {
       .def_prop_ro("col_owners", [](const Partition& p) { return as_numpy<Index>(p.col_owners); })
       .def_prop_ro("row_cuts", [](const Partition& p) { return list_of(p.row_cuts); })
       .def_prop_ro("col_cuts", [](const Partition& p) { return list_of(p.col_cuts); })
-      .def_prop_ro("pieces", &pieces);
+      .def_prop_ro("pieces", &pieces)
+      .def("copy", [](const Partition& p) { return p; }, "Shares the arrays.");
   m.def("partition", &make, nb::arg("a"), nb::arg("kind"), nb::arg("parts"));
   m.def("partition_labels", [](const Matrix& a, const ReadArray<Index>& owners, std::int64_t parts) {
     const auto shared = share(owners);

@@ -61,14 +61,16 @@ Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
   owner_ = std::shared_ptr<void>(pages, data_);
 }
 
-std::shared_ptr<void> zeroed_bytes(std::int64_t bytes) {
-  if (bytes < kSmall) {
-    auto owner = allocate_bytes(bytes, {});
-    std::memset(owner.get(), 0, static_cast<std::size_t>(bytes));
-    return owner;
-  }
+std::shared_ptr<void> apart_bytes(std::int64_t bytes) {
+  if (bytes < kSmall) return allocate_bytes(bytes, {});
   auto pages = std::make_shared<Reservation::Pages>(bytes);
   return std::shared_ptr<void>(pages, pages->first);
+}
+
+std::shared_ptr<void> zeroed_bytes(std::int64_t bytes) {
+  auto owner = apart_bytes(bytes);  // new pages are 0
+  if (bytes < kSmall) std::memset(owner.get(), 0, static_cast<std::size_t>(bytes));
+  return owner;
 }
 
 void Reservation::shrink(std::int64_t bytes) {

@@ -33,4 +33,14 @@ class Reservation {
 /// Host bytes that are 0; many of them take memory, in huge pages, as they are first touched.
 std::shared_ptr<void> zeroed_bytes(std::int64_t bytes);
 
+/// Host memory whose pages, if it is large, go back to the system as soon as it is freed. The C library keeps freed blocks of
+/// up to 32 MB between others for later: what lives through one step of a setup would stay a part of the process.
+std::shared_ptr<void> apart_bytes(std::int64_t bytes);
+
+template <class T>
+Array<T> allocate_apart(std::int64_t count) {
+  auto owner = apart_bytes(count * static_cast<std::int64_t>(sizeof(T)));
+  return {static_cast<T*>(owner.get()), count, {}, owner};
+}
+
 }  // namespace penstock

@@ -1,27 +1,75 @@
 #include "penstock/dist/balance.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/reserve.hpp"
+#include "penstock/dist/share.hpp"
 
 namespace penstock {
+namespace {
+
+/// A rank's rows.
+struct Part {
+  std::int64_t first, rows, entries;
+};
+
+/// Of all ranks; the same answer, or error, on each.
+std::vector<Part> parts_of(Comm& comm, std::int64_t first_row, const Array<const Offset>& offsets,
+                           std::int64_t rows) {
+  const bool well = offsets.size > 0 && offsets.data[0] == 0;
+  const Part mine{first_row, well ? offsets.size - 1 : -1, well ? offsets.data[offsets.size - 1] : 0};
+  std::vector<Part> parts(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(&mine, sizeof(Part), parts.data());
+  std::int64_t next = 0;
+  for (std::size_t r = 0; r < parts.size(); next += parts[r++].rows) {
+    const auto who = "a partition by lengths: rank " + std::to_string(r);
+    require(parts[r].rows >= 0, who + "'s offsets do not begin at 0, or there are none");
+    require(parts[r].first == next, who + " has rows from " + std::to_string(parts[r].first) +
+                                        " on, not those from " + std::to_string(next) + " on");
+  }
+  require(next == rows, "a partition by lengths: the ranks have " + std::to_string(next) + " rows of " +
+                            std::to_string(rows));
+  return parts;
+}
+
+}  // namespace
+
+Partition bins_by(Comm& comm, std::int64_t first_row, Array<const Offset> offsets, std::int64_t rows,
+                  std::int64_t cols) {
+  const auto parts = parts_of(comm, first_row, offsets, rows);
+  const bool root = comm.rank() == 0;
+  std::vector<std::int64_t> places;  // in bytes
+  for (const auto& part : parts) places.push_back(part.first * std::int64_t{sizeof(Offset)});
+  places.push_back(rows * std::int64_t{sizeof(Offset)});
+  auto all = allocate_apart<Offset>(root ? rows + 1 : 1);
+  all.data[0] = 0;
+  comm.gather_v(offsets.data + 1, all.data + 1, places, 0);
+  offsets = {};
+  std::optional<Partition> mine;
+  if (root) {
+    Offset before = 0;
+    for (const auto& [first, count, entries] : parts) {
+      for (auto i = first; before > 0 && i < first + count; ++i) all.data[i + 1] += before;
+      before += entries;
+    }
+    mine = partition::bins({rows, cols, all, {nullptr, before, {}, {}}, {}}, comm.size());
+    all = {};
+  }
+  return broadcast(comm, mine ? &*mine : nullptr, 0);
+}
 
 Partition balanced_by(Comm& comm, std::int64_t first_row, const Array<const Offset>& offsets,
                       std::int64_t rows, std::int64_t cols) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   const auto mine = offsets.size - 1;
-  require(mine >= 0 && offsets.data[0] == 0,
-          "balanced: offsets begin at 0 and have one more entry than there are rows");
-  std::vector<std::int64_t> entries(ranks), first(ranks);
-  comm.all_gather(&offsets.data[mine], sizeof(Offset), entries.data());
-  comm.all_gather(&first_row, sizeof(first_row), first.data());
-  require(first.front() == 0 && std::ranges::is_sorted(first) && first_row + mine <= rows,
-          "balanced: the ranks' rows do not follow one another");
+  const auto of_ranks = parts_of(comm, first_row, offsets, rows);
   Offset before = 0, nnz = 0;
   for (std::size_t r = 0; r < ranks; ++r) {
-    if (static_cast<int>(r) < comm.rank()) before += entries[r];
-    nnz += entries[r];
+    if (static_cast<int>(r) < comm.rank()) before += of_ranks[r].entries;
+    nnz += of_ranks[r].entries;
   }
   // The cut nearest to a goal is found by the rank in whose entries (before, before + mine] the goal lies.
   const auto parts = comm.size();

@@ -9,5 +9,8 @@ namespace penstock {
 /// the whole matrix. Collective.
 Partition balanced_by(Comm& comm, std::int64_t first_row, const Array<const Offset>& offsets,
                       std::int64_t rows, std::int64_t cols);
+/// partition::bins of it. Rank 0 puts the offsets together, 8 bytes a row. Collective.
+Partition bins_by(Comm& comm, std::int64_t first_row, Array<const Offset> offsets, std::int64_t rows,
+                  std::int64_t cols);
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/reserve.hpp"
 
 namespace penstock {
 namespace {
@@ -41,7 +42,7 @@ CommPlan plan_exchange(Comm& comm, const Ownership& of, std::span<const GlobalIn
             "exchange: rank " + std::to_string(r) + " has " + std::to_string(of.count(r)) +
                 " entries, more than 2^31 - 1: use more ranks");
   const auto count = static_cast<std::int64_t>(ghosts.size());
-  auto wanted = allocate<Index>(count);
+  auto wanted = allocate_apart<Index>(count);
   std::vector<std::int64_t> ask(at(ranks)), asked(at(ranks));
   int last = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -66,7 +67,7 @@ CommPlan plan_exchange(Comm& comm, const Ownership& of, std::span<const GlobalIn
     send[r + 1] = send[r] + ask[r] * std::int64_t{sizeof(Index)};
     receive[r + 1] = receive[r] + asked[r] * std::int64_t{sizeof(Index)};
   }
-  auto indices = allocate<Index>(plan.sent());
+  auto indices = allocate_apart<Index>(plan.sent());
   comm.all_to_all_v(wanted.data, send, indices.data, receive);
   plan.send_indices = indices;
   return plan;

@@ -56,8 +56,9 @@ class Pieces {
         pointers_(static_cast<std::size_t>(parents_.size), kNone) {
     unite_here();
     // Of owned vertices the first in a tree is its root, and has the smallest number.
+    const auto ids = owners_.numbers(comm_.rank());
     for (std::int64_t v = 0; v < n_; ++v)
-      if (parents_.data[v] == v) pointer(v) = owners_.global(comm_.rank(), v);
+      if (parents_.data[v] == v) pointer(v) = ids.data[v];
   }
 
   std::int64_t run() {
@@ -73,8 +74,9 @@ class Pieces {
   /// The pointers' places among all pieces that point to themselves, in the order of their numbers.
   std::int64_t number(Array<GlobalIndex> labels) {
     std::vector<GlobalIndex> roots;
+    const auto ids = owners_.numbers(comm_.rank());
     for (std::int64_t v = 0; v < n_; ++v)
-      if (parents_.data[v] == v && pointer(v) == owners_.global(comm_.rank(), v)) roots.push_back(pointer(v));
+      if (parents_.data[v] == v && pointer(v) == ids.data[v]) roots.push_back(pointer(v));
     // Rank r orders the roots in the r-th range of numbers; on a rank they ascend.
     const int ranks = comm_.size();
     const auto width = std::max<GlobalIndex>((owners_.size() + ranks - 1) / ranks, 1);

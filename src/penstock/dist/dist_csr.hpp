@@ -40,10 +40,11 @@ struct DistCsr {
 };
 
 /// Renumbers a share and asks, once, who needs what. Every entry of the matrix is in exactly one share; a row that the
-/// share does not name has no entries here. The order of a row's entries is kept. Besides its result and the share it
-/// needs a bit and a half a column of the whole matrix. Collective.
+/// share does not name has no entries here. The order of a row's entries is kept. Besides its result and the share, whose
+/// arrays it lets go of as soon as it can, it needs 4 bytes a row and a ghost and a bit and a half to three a column of the
+/// whole matrix, then 12 a ghost. Collective.
 template <class V>
 DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownership> rows,
-                      std::shared_ptr<const Ownership> cols, const Share<V>& share);
+                      std::shared_ptr<const Ownership> cols, Share<V> share);
 
 }  // namespace penstock

@@ -14,22 +14,12 @@ namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
 
-bool shared_alike(const Ownership& rows, const Ownership& cols, int rank) {
-  if (&rows == &cols) return true;
-  if (rows.starts() != cols.starts()) return false;
-  if (rows.is_ranges() && cols.is_ranges()) return true;
-  for (std::int64_t k = 0; k < rows.count(rank); ++k)
-    if (rows.global(rank, k) != cols.global(rank, k)) return false;
-  return true;
-}
-
 /// f(row, column) for every edge here, with the numbers of the whole graph.
 template <class F>
-void for_each_edge(const DistCsr<One>& a, const Array<GlobalIndex>& columns,
-                   const Array<GlobalIndex>& foreign, std::int64_t first, std::int64_t last, F&& f) {
-  const int rank = a.comm->rank();
-  for (auto r = first; r < last; ++r) {
-    const auto u = r < a.rows() ? a.row_owners->global(rank, r) : foreign.data[r - a.rows()];
+void for_each_edge(const DistCsr<One>& a, const Array<GlobalIndex>& columns, const Array<GlobalIndex>& rows,
+                   F&& f) {
+  for (std::int64_t r = 0; r < rows.size; ++r) {
+    const auto u = rows.data[r];
     for (auto k = a.local.indptr.data[r]; k < a.local.indptr.data[r + 1]; ++k)
       f(u, columns.data[a.local.indices.data[k]]);
     for (auto k = a.halo.indptr.data[r]; k < a.halo.indptr.data[r + 1]; ++k)
@@ -37,12 +27,12 @@ void for_each_edge(const DistCsr<One>& a, const Array<GlobalIndex>& columns,
   }
 }
 
-Array<GlobalIndex> column_numbers(Comm& comm, const Ownership& owners, const CommPlan& plan) {
-  const auto ghosts = ghost_numbers(comm, owners, plan);
-  const auto owned = owners.count(comm.rank());
-  const auto out = allocate<GlobalIndex>(owned + ghosts.size);
-  for (std::int64_t k = 0; k < owned; ++k) out.data[k] = owners.global(comm.rank(), k);
-  std::copy_n(ghosts.data, ghosts.size, out.data + owned);
+/// The numbers of what is owned here, then of the ghosts: of columns, or of rows.
+Array<GlobalIndex> numbers_here(Comm& comm, const Ownership& owners, const CommPlan& plan) {
+  const auto owned = owners.numbers(comm.rank());
+  const auto out = allocate<GlobalIndex>(owned.size + plan.ghosts());
+  std::copy_n(owned.data, owned.size, out.data);
+  values_to_ghosts(comm, plan, owned.data, out.data + owned.size);
   return out;
 }
 
@@ -60,11 +50,9 @@ constexpr std::uint64_t hash(GlobalIndex i, GlobalIndex j, std::uint64_t seed) {
 }  // namespace
 
 Array<GlobalIndex> ghost_numbers(Comm& comm, const Ownership& of, const CommPlan& plan) {
-  std::vector<GlobalIndex> owned(static_cast<std::size_t>(of.count(comm.rank())));
-  for (std::size_t k = 0; k < owned.size(); ++k)
-    owned[k] = of.global(comm.rank(), static_cast<std::int64_t>(k));
+  const auto owned = of.numbers(comm.rank());
   const auto out = allocate<GlobalIndex>(plan.ghosts());
-  values_to_ghosts(comm, plan, owned.data(), out.data);
+  values_to_ghosts(comm, plan, owned.data, out.data);
   return out;
 }
 
@@ -73,14 +61,12 @@ DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what) {
   require(a.all_rows() == a.all_cols(), std::string(what) + " needs a square adjacency matrix, this one is " +
                                             std::to_string(a.all_rows()) + " x " +
                                             std::to_string(a.all_cols()));
-  const int rank = a.comm->rank();
-  std::array<std::int64_t, 1> differ{shared_alike(*a.row_owners, *a.col_owners, rank) ? 0 : 1};
+  std::array<std::int64_t, 1> differ{a.row_owners->same_on(a.comm->rank(), *a.col_owners) ? 0 : 1};
   a.comm->all_reduce(std::span<std::int64_t>(differ), Reduce::max);
   if (differ[0] == 0) return a;
-  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
-  const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
+  const auto columns = numbers_here(*a.comm, *a.col_owners, *a.plan);
+  const auto ids = numbers_here(*a.comm, *a.row_owners, *a.sums);
   const auto rows = a.local.rows;
-  const auto ids = allocate<GlobalIndex>(rows);
   const auto indptr = allocate<Offset>(rows + 1);
   const auto indices = allocate<Index>(a.nnz());
   Array<V> values;
@@ -93,7 +79,6 @@ DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what) {
     }
   };
   for (std::int64_t r = 0; r < rows; ++r) {
-    ids.data[r] = r < a.rows() ? a.row_owners->global(rank, r) : foreign.data[r - a.rows()];
     indptr.data[r] = at;
     copy_row(a.local, r, 0);
     copy_row(a.halo, r, a.cols());
@@ -107,40 +92,40 @@ DistCsr<One> transpose(const DistCsr<One>& a) {
   struct Edge {
     Index row, column;  // a share's numbers take 31 bits
   };
-  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
-  const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
   std::vector<Edge> turned;
   turned.reserve(static_cast<std::size_t>(a.nnz()));
-  for_each_edge(a, columns, foreign, 0, a.local.rows, [&](GlobalIndex u, GlobalIndex v) {
-    turned.push_back({static_cast<Index>(v), static_cast<Index>(u)});
-  });
+  for_each_edge(a, numbers_here(*a.comm, *a.col_owners, *a.plan),
+                numbers_here(*a.comm, *a.row_owners, *a.sums), [&](GlobalIndex u, GlobalIndex v) {
+                  turned.push_back({static_cast<Index>(v), static_cast<Index>(u)});
+                });
   auto mail =
       sort_by_rank<Edge>(turned, a.comm->size(), [&](const Edge& e) { return a.row_owners->owner(e.row); });
   turned = {};
-  const auto came = deliver(*a.comm, mail).items;
+  auto came = deliver(*a.comm, mail).items;
   mail = {};
   // By rows, in the order of the ranks and of their rows: columns ascend where owners are ranges.
   const auto rows = a.rows();
   const auto indptr = allocate<Offset>(rows + 1);
   std::fill_n(indptr.data, rows + 1, Offset(0));
-  for (const auto& e : came) ++indptr.data[a.row_owners->local(e.row) + 1];
+  for (auto& e : came) {
+    e.row = static_cast<Index>(a.row_owners->local(e.row));
+    ++indptr.data[e.row + 1];
+  }
   for (std::int64_t r = 0; r < rows; ++r) indptr.data[r + 1] += indptr.data[r];
   const auto indices = allocate<Index>(std::ssize(came));
   std::vector<Offset> next(indptr.data, indptr.data + rows);
-  for (const auto& e : came)
-    indices.data[next[static_cast<std::size_t>(a.row_owners->local(e.row))]++] = e.column;
-  const auto ids = allocate<GlobalIndex>(rows);
-  for (std::int64_t r = 0; r < rows; ++r) ids.data[r] = a.row_owners->global(a.comm->rank(), r);
+  for (const auto& e : came) indices.data[next[static_cast<std::size_t>(e.row)]++] = e.column;
+  const auto ids = a.row_owners->numbers(a.comm->rank());
   const Share<One> share{.row_ids = ids, .entries = {rows, a.all_cols(), indptr, indices, {}}};
   return distribute(a.comm, a.row_owners, a.row_owners, share);
 }
 
 bool has_symmetric_pattern(const DistCsr<One>& a) {
-  const auto columns = column_numbers(*a.comm, *a.col_owners, *a.plan);
-  const auto foreign = ghost_numbers(*a.comm, *a.row_owners, *a.sums);
+  const auto columns = numbers_here(*a.comm, *a.col_owners, *a.plan);
+  const auto rows = numbers_here(*a.comm, *a.row_owners, *a.sums);
   constexpr std::uint64_t kSeeds[] = {0x243f6a8885a308d3, 0x13198a2e03707344};
   std::array<std::uint64_t, 2> sums = {};
-  for_each_edge(a, columns, foreign, 0, a.local.rows, [&](GlobalIndex u, GlobalIndex v) {
+  for_each_edge(a, columns, rows, [&](GlobalIndex u, GlobalIndex v) {
     for (std::size_t s = 0; s < 2; ++s) sums[s] += hash(u, v, kSeeds[s]) - hash(v, u, kSeeds[s]);
   });
   // Halves of 32 bits: 2^31 ranks may add them up.
@@ -172,7 +157,7 @@ DistGraph::DistGraph(DistCsr<One> edges) : a_(std::move(edges)), degrees_(alloca
   has_edges_.resize(static_cast<std::size_t>(graph::words_of(vertices())));
   for (std::int64_t v = 0; v < vertices(); ++v)
     if (degrees_.data[v] > 0) graph::claim_bit<false>(has_edges_.data(), static_cast<Index>(v));
-  columns_ = column_numbers(comm(), owners(), *a_.plan);
+  columns_ = numbers_here(comm(), owners(), *a_.plan);
   column_marks_ = std::make_unique<Marks>(comm(), a_.plan);
   if (!any_foreign_) return;
   row_marks_ = std::make_unique<Marks>(comm(), a_.sums);

@@ -11,6 +11,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 12;  // rows of a task that moves an entry a row
+constexpr std::int64_t kFew =
+    4;  // where less than one row in so many has no ghosts, the halo block stays as it is
 constexpr Offset kShortRow =
     8;  // entries up to which a halo row is summed in place: no buffer, no second pass
 
@@ -73,8 +75,8 @@ struct DistProduct<V>::Steps {
     spmm_any(rows.halo, g, dense(sums.data, rows.halo.rows, columns));
     parallel_ranges(rows.halo.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i)
-        for (std::int64_t c = 0; c < columns; ++c) {
-          T& out = y.data[rows.halo_rows.data[i] * columns + c];
+        for (std::int64_t c = 0; c < columns && rows.has_ghosts(i); ++c) {
+          T& out = y.data[rows.halo_row(i) * columns + c];
           out = S::add(out, S::mul(alpha, sums.data[i * columns + c]));
         }
     });
@@ -83,10 +85,11 @@ struct DistProduct<V>::Steps {
     const auto a = rows.halo.view();
     parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i) {
+        if (!rows.has_ghosts(i)) continue;
         auto sum = S::zero();
         for (auto k = a.indptr[i]; k < a.indptr[i + 1]; ++k)
           sum = S::add(sum, S::mul(entry<S>(a.values, k), ghosts[a.indices[k]]));
-        T& out = y.data[rows.halo_rows.data[i]];
+        T& out = y.data[rows.halo_row(i)];
         out = S::add(out, S::mul(alpha, sum));
       }
     });
@@ -106,13 +109,17 @@ struct DistProduct<V>::Steps {
   }
   /// The ghosts' sums out of the rows that have ghosts.
   void transposed_halo(const Rows& rows, In x, void* ghosts, Scale<S> scale) {
+    const auto ghost_sums = [&](const T* from) {
+      transposed(rows.halo, dense(from, rows.halo.rows, columns),
+                 dense(static_cast<T*>(ghosts), rows.halo.cols, columns), scale, &p.times_.halo);
+    };
+    if (!rows.halo_rows.data) return ghost_sums(x.data);
     const auto mine = allocate<T>(rows.halo.rows * columns);
     parallel_ranges(rows.halo.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i)
         std::copy_n(x.data + rows.halo_rows.data[i] * columns, columns, mine.data + i * columns);
     });
-    transposed(rows.halo, dense<const T>(mine.data, rows.halo.rows, columns),
-               dense(static_cast<T*>(ghosts), rows.halo.cols, columns), scale, &p.times_.halo);
+    ghost_sums(mine.data);
   }
 };
 
@@ -151,31 +158,34 @@ typename DistProduct<V>::Rows DistProduct<V>::rows_of(const DistCsr<V>& a, std::
   out.local = cut(a.local, first, last);
   out.halo = cut(a.halo, first, last);
   std::int64_t count = 0;
-  const auto has = [&](std::int64_t r) { return out.halo.indptr.data[r] < out.halo.indptr.data[r + 1]; };
-  for (std::int64_t r = 0; r < last - first; ++r) count += has(r);
+  for (std::int64_t r = 0; r < last - first; ++r) {
+    const auto ghosts = out.halo.indptr.data[r + 1] - out.halo.indptr.data[r];
+    count += ghosts > 0, out.short_halo = out.short_halo && ghosts <= kShortRow;
+  }
+  if (count > last - first - (last - first) / kFew) return out;
   auto rows = allocate<Index>(count);
   auto offsets = allocate<Offset>(count + 1);
   offsets.data[0] = 0;
   for (std::int64_t r = 0, n = 0; r < last - first; ++r)
-    if (has(r)) rows.data[n] = static_cast<Index>(r), offsets.data[++n] = out.halo.indptr.data[r + 1];
+    if (out.has_ghosts(r))
+      rows.data[n] = static_cast<Index>(r), offsets.data[++n] = out.halo.indptr.data[r + 1];
   out.halo.rows = count, out.halo.indptr = offsets, out.halo_rows = rows;
-  for (std::int64_t i = 0; i < count; ++i)
-    out.short_halo = out.short_halo && offsets.data[i + 1] - offsets.data[i] <= kShortRow;
   return out;
 }
 
 template <class V>
-HaloContext DistProduct<V>::context(const Plan& plan, std::int64_t entry_bytes) {
-  HaloContext c{a_.comm, plan, entry_bytes, {}};
-  if (strategy_.empty()) strategy_ = choose_halo(c);
+HaloContext DistProduct<V>::context(const Plan& plan, std::int64_t entry_bytes, const void* x) {
+  HaloContext c{.comm = a_.comm, .plan = plan, .entry_bytes = entry_bytes};
+  if (strategy_.empty()) strategy_ = choose_halo(c, x);
   return c;
 }
 
 template <class V>
-Halo& DistProduct<V>::forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes) {
+Halo& DistProduct<V>::forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes,
+                              const void* x) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
-    const auto c = context(plan, entry_bytes);
+    const auto c = context(plan, entry_bytes, x);
     link = make_halo(strategy_, c);
   }
   return *link;
@@ -186,7 +196,7 @@ HaloBack& DistProduct<V>::back(std::unique_ptr<HaloBack>& link, const Plan& plan
                                std::string_view how) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
-    const auto c = context(plan, entry_bytes);
+    const auto c = context(plan, entry_bytes, nullptr);
     link = std::make_unique<HaloBack>(how == "owners" ? std::string_view(strategy_) : how, c);
   }
   return *link;
@@ -209,7 +219,7 @@ template <class V>
 const void* DistProduct<V>::exchange(const void* x, std::int64_t entry_bytes) {
   if (!any_ghosts_) return nullptr;
   auto& links = links_[entry_bytes];
-  auto& halo = forward(links.x, a_.plan, entry_bytes);
+  auto& halo = forward(links.x, a_.plan, entry_bytes, x);
   halo.begin(x, {});
   halo.end({});
   count(links);
@@ -230,7 +240,7 @@ void DistProduct<V>::product(DenseView<const typename S::value_type> x, DenseVie
   const auto bytes = x.cols * std::int64_t{sizeof(T)};
   if (bytes == 0) return;
   auto& links = links_[bytes];
-  auto* halo = any_ghosts_ ? &forward(links.x, a_.plan, bytes) : nullptr;
+  auto* halo = any_ghosts_ ? &forward(links.x, a_.plan, bytes, x.data) : nullptr;
   auto* sums = any_foreign_ ? &back(links.sums, a_.sums, bytes, options_.sums) : nullptr;
   const ScopedTimer timer(&times_.seconds);
   Steps<S> step{*this, x.cols};
@@ -260,7 +270,7 @@ void DistProduct<V>::product_transposed(DenseView<const typename S::value_type> 
   const auto bytes = x.cols * std::int64_t{sizeof(T)};
   if (bytes == 0) return;
   auto& links = links_[bytes];
-  auto* rows = any_foreign_ ? &forward(links.rows, a_.sums, bytes) : nullptr;
+  auto* rows = any_foreign_ ? &forward(links.rows, a_.sums, bytes, x.data) : nullptr;
   auto* sums = any_ghosts_ ? &back(links.ghosts, a_.plan, bytes) : nullptr;
   const ScopedTimer timer(&times_.seconds);
   Steps<S> step{*this, x.cols};

@@ -76,11 +76,13 @@ class DistProduct {
   const void* exchange(const void* x, std::int64_t entry_bytes);
 
  private:
-  /// Some rows: all of them in the local block, only those that have ghosts in the halo block.
+  /// Some rows: all of them in the local block, only those that have ghosts in the halo block, unless nearly all have.
   struct Rows {
     Csr<V> local, halo;
-    Array<const Index> halo_rows;  // row i of `halo` is row halo_rows[i] of `local`
+    Array<const Index> halo_rows;  // row i of `halo` is row halo_rows[i] of `local`; empty: row i
     bool short_halo = true;        // all rows of `halo` are
+    std::int64_t halo_row(std::int64_t i) const { return halo_rows.data ? halo_rows.data[i] : i; }
+    bool has_ghosts(std::int64_t i) const { return halo.indptr.data[i] < halo.indptr.data[i + 1]; }
   };
   /// The exchanges for entries of one size, made when first used.
   struct Links {
@@ -89,8 +91,9 @@ class DistProduct {
   };
   using Plan = std::shared_ptr<const CommPlan>;
   static Rows rows_of(const DistCsr<V>& a, std::int64_t first, std::int64_t last);
-  HaloContext context(const Plan& plan, std::int64_t entry_bytes);
-  Halo& forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes);
+  HaloContext context(const Plan& plan, std::int64_t entry_bytes, const void* x);
+  /// x: what is about to be sent.
+  Halo& forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes, const void* x);
   HaloBack& back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes,
                  std::string_view how = "owners");
   void count(Links& links);

@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <limits>
 #include <numeric>
 #include <string>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/ranked_bits.hpp"
 #include "penstock/dist/share.hpp"
 
 namespace penstock {
@@ -15,85 +14,72 @@ namespace {
 constexpr std::int64_t kGrain = 1 << 12;  // rows of a task
 constexpr Offset kForget = 1 << 20;  // entries from which a share's memory is given back while it is read
 
-/// The columns that occur here and belong to others: a bit each, and each one's place among the ghosts.
+/// The columns that are owned here and those that occur here and belong to others.
 class Ghosts {
  public:
-  Ghosts(const Ownership& owners, int me) : owners_(owners), me_(me) {
-    const auto& starts = owners.starts();
-    if (owners.is_ranges()) first_ = starts[static_cast<std::size_t>(me)], last_ = first_ + owners.count(me);
+  Ghosts(const Ownership& owners, int me) : owners_(owners), ranges_(owners.is_ranges()) {
+    if (ranges_) {
+      first_ = owners.starts()[static_cast<std::size_t>(me)], last_ = first_ + owners.count(me);
+    } else {
+      mine_ = RankedBits(owners.size());
+      for (GlobalIndex j = 0; j < owners.size(); ++j)
+        if (owners.owner(j) == me) mine_.insert(j);
+      mine_.seal();
+    }
   }
 
-  bool mine(GlobalIndex j) const {
-    return owners_.is_ranges() ? j >= first_ && j < last_ : owners_.owner(j) == me_;
-  }
-
+  bool mine(GlobalIndex j) const { return ranges_ ? j >= first_ && j < last_ : mine_.has(j); }
   /// The place of an owned column in its owner's part.
-  Index local(Index j) const {
-    return static_cast<Index>(owners_.is_ranges() ? j - first_ : owners_.local(j));
-  }
+  Index local(Index j) const { return ranges_ ? static_cast<Index>(j - first_) : mine_.below(j); }
 
   template <class V>
   void collect(const Csr<V>& a) {
-    const auto words = (a.cols + 63) / 64;
-    auto bits = allocate<std::uint64_t>(words);
-    std::fill_n(bits.data, words, 0);
+    bits_ = RankedBits(a.cols);
     parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
-      for (auto k = a.indptr.data[first]; k < a.indptr.data[last]; ++k) {
-        const auto j = a.indices.data[k];
-        if (mine(j)) continue;
-        const auto bit = std::uint64_t{1} << (j % 64);
-        std::atomic_ref word(bits.data[j / 64]);
-        if (!(word.load(std::memory_order_relaxed) & bit)) word.fetch_or(bit, std::memory_order_relaxed);
-      }
+      for (auto k = a.indptr.data[first]; k < a.indptr.data[last]; ++k)
+        if (const auto j = a.indices.data[k]; !mine(j)) bits_.insert_shared(j);
       poll_interrupt();
     });
-    bits_ = bits;
-    before_ = allocate<Index>(words);
-    for (std::int64_t w = 0, n = 0; w < words; ++w) {
-      before_.data[w] = static_cast<Index>(n);
-      n += std::popcount(bits.data[w]);
-      for (auto left = bits.data[w]; left; left &= left - 1)
-        numbers_.push_back(w * 64 + std::countr_zero(left));
-    }
-    if (owners_.is_ranges()) return;
+    bits_.seal();
+    if (ranges_) return;
     // By owner, then number; a column's place in this order is looked up.
-    std::vector<Index> order(numbers_.size());
-    std::iota(order.begin(), order.end(), 0);
-    const auto owner = [&](Index i) { return owners_.owner(numbers_[static_cast<std::size_t>(i)]); };
-    std::ranges::stable_sort(order, {}, owner);
-    place_.resize(order.size());
-    std::vector<GlobalIndex> sorted(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      place_[static_cast<std::size_t>(order[i])] = static_cast<Index>(i);
-      sorted[i] = numbers_[static_cast<std::size_t>(order[i])];
-    }
-    numbers_ = std::move(sorted);
+    place_ = allocate_apart<Index>(bits_.count());
+    std::vector<std::int64_t> next(static_cast<std::size_t>(owners_.ranks()) + 1);
+    const auto of = [&](GlobalIndex j) { return static_cast<std::size_t>(owners_.owner(j)); };
+    bits_.each([&](GlobalIndex j) { ++next[of(j) + 1]; });
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    bits_.each([&, to = place_.data](GlobalIndex j) mutable { *to++ = static_cast<Index>(next[of(j)]++); });
   }
 
   Index place(Index j) const {
-    const auto below = bits_.data[j / 64] & ((std::uint64_t{1} << (j % 64)) - 1);
-    const auto i = before_.data[j / 64] + static_cast<Index>(std::popcount(below));
-    return place_.empty() ? i : place_[static_cast<std::size_t>(i)];
+    const auto i = bits_.below(j);
+    return ranges_ ? i : place_.data[i];
   }
-  const std::vector<GlobalIndex>& numbers() const { return numbers_; }
+  std::int64_t count() const { return bits_.count(); }
+  /// By place.
+  Array<GlobalIndex> numbers() const {
+    const auto out = allocate_apart<GlobalIndex>(count());
+    bits_.each(
+        [&, i = std::int64_t{0}](GlobalIndex j) mutable { out.data[ranges_ ? i : place_.data[i]] = j, ++i; });
+    return out;
+  }
 
  private:
   const Ownership& owners_;
-  int me_;
-  GlobalIndex first_ = 0, last_ = 0;
-  Array<std::uint64_t> bits_;
-  Array<Index> before_;
-  std::vector<GlobalIndex> numbers_;
-  std::vector<Index> place_;  // empty: in ascending order
+  bool ranges_;
+  GlobalIndex first_ = 0, last_ = 0;  // of ranges
+  RankedBits mine_;                   // of any other sharing
+  RankedBits bits_;                   // the ghosts
+  Array<Index> place_;                // of each ghost, by number; ranges: ghosts are in that order
 };
 
 /// Where each row of the share goes: an owned row to its place, a foreign one behind them, in the order of `foreign`, which
 /// is made here. -1: a foreign row without entries.
 template <class V>
-std::vector<Index> places(const Share<V>& share, const Ownership& rows, int me,
-                          std::vector<GlobalIndex>& foreign) {
+Array<Index> places(const Share<V>& share, const Ownership& rows, int me, std::vector<GlobalIndex>& foreign) {
   const auto owned = rows.count(me);
-  std::vector<Index> to(static_cast<std::size_t>(share.entries.rows), -1);
+  const auto to = allocate_apart<Index>(share.entries.rows);
+  std::fill_n(to.data, to.size, -1);
   std::vector<std::int64_t> others;
   std::vector<bool> taken(static_cast<std::size_t>(owned));
   const auto twice = [](GlobalIndex id) {
@@ -111,14 +97,14 @@ std::vector<Index> places(const Share<V>& share, const Ownership& rows, int me,
     const auto place = rows.local(id);
     if (taken[static_cast<std::size_t>(place)]) throw Error(Errc::invalid_argument, twice(id));
     taken[static_cast<std::size_t>(place)] = true;
-    to[static_cast<std::size_t>(r)] = static_cast<Index>(place);
+    to.data[r] = static_cast<Index>(place);
   }
   std::ranges::sort(others, {},
                     [&](std::int64_t r) { return std::pair(rows.owner(share.row_id(r)), share.row_id(r)); });
   for (const auto r : others) {
     const auto id = share.row_id(r);
     if (!foreign.empty() && foreign.back() == id) throw Error(Errc::invalid_argument, twice(id));
-    to[static_cast<std::size_t>(r)] = static_cast<Index>(owned + std::ssize(foreign));
+    to.data[r] = static_cast<Index>(owned + std::ssize(foreign));
     foreign.push_back(id);
   }
   return to;
@@ -127,19 +113,18 @@ std::vector<Index> places(const Share<V>& share, const Ownership& rows, int me,
 /// The two blocks, of `rows` rows: entries in owned columns and entries in ghosts. Walks the share in its own order, so
 /// that what was read can go.
 template <class V>
-void split(const Share<V>& share, std::int64_t rows, const std::vector<Index>& to, const Ghosts& ghosts,
+void split(const Share<V>& share, std::int64_t rows, const Array<Index>& to, const Ghosts& ghosts,
            Csr<V>& local, Csr<V>& halo) {
   const auto& a = share.entries;
   auto local_ptr = allocate<Offset>(rows + 1), halo_ptr = allocate<Offset>(rows + 1);
   std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
   const bool forget = share.consumed && a.nnz() >= kForget;
-  // A task then reads a megabyte or two: less than a large page would stay.
-  const auto grain = forget ? std::max<std::int64_t>(1, a.rows * (kForget / 2) / a.nnz()) : kGrain;
+  // A task then reads a megabyte or two: what all threads have read is there twice, beside its copy.
+  const auto grain = forget ? std::max<std::int64_t>(1, a.rows * (kForget / 8) / a.nnz()) : kGrain;
   const auto each_row = [&](auto&& f, auto&& done) {
     parallel_ranges(a.rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto r = first; r < last; ++r)
-        if (const auto at = to[static_cast<std::size_t>(r)]; at >= 0)
-          f(at, a.indptr.data[r], a.indptr.data[r + 1]);
+        if (const auto at = to.data[r]; at >= 0) f(at, a.indptr.data[r], a.indptr.data[r + 1]);
       done(a.indptr.data[first], a.indptr.data[last]);
       poll_interrupt();
     });
@@ -186,7 +171,7 @@ void split(const Share<V>& share, std::int64_t rows, const std::vector<Index>& t
 
 template <class V>
 DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownership> rows,
-                      std::shared_ptr<const Ownership> cols, const Share<V>& share) {
+                      std::shared_ptr<const Ownership> cols, Share<V> share) {
   const auto& a = share.entries;
   require(rows->ranks() == comm->size() && cols->ranks() == comm->size(),
           "distribute: rows are shared out among " + std::to_string(rows->ranks()) +
@@ -206,7 +191,8 @@ DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownershi
           "distribute: " + std::to_string(rows->count(me)) + " rows here and " + std::to_string(a.rows) +
               " in the share, more than 2^31 - 1 together: use more ranks");
   std::vector<GlobalIndex> foreign;
-  const auto to = places(share, *rows, me, foreign);
+  auto to = places(share, *rows, me, foreign);
+  share.row_ids = {};
   Ghosts ghosts(*cols, me);
   ghosts.collect(a);
   forget_mapped(a, 0, a.nnz());
@@ -214,15 +200,17 @@ DistCsr<V> distribute(std::shared_ptr<Comm> comm, std::shared_ptr<const Ownershi
   DistCsr<V> d;
   d.comm = comm, d.row_owners = rows, d.col_owners = cols;
   split(share, rows->count(me) + std::ssize(foreign), to, ghosts, d.local, d.halo);
-  d.local.cols = cols->count(me), d.halo.cols = static_cast<std::int64_t>(ghosts.numbers().size());
-  d.plan = std::make_shared<const CommPlan>(plan_exchange(*comm, *cols, ghosts.numbers()));
+  share = {}, to = {};
+  d.local.cols = cols->count(me), d.halo.cols = ghosts.count();
+  const Array<const GlobalIndex> numbers = ghosts.numbers();
+  d.plan = std::make_shared<const CommPlan>(plan_exchange(*comm, *cols, numbers.span()));
   d.sums = std::make_shared<const CommPlan>(plan_exchange(*comm, *rows, foreign));
   return d;
 }
 
 #define X(V)                                                                                 \
   template DistCsr<V> distribute<V>(std::shared_ptr<Comm>, std::shared_ptr<const Ownership>, \
-                                    std::shared_ptr<const Ownership>, const Share<V>&);
+                                    std::shared_ptr<const Ownership>, Share<V>);
 X(One)
 X(float)
 X(double)

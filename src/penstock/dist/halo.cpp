@@ -6,6 +6,7 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/dist/halo_gpu.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
@@ -76,7 +77,7 @@ std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& c)
   return make(*find(strategy == "auto" ? choose_halo(c) : strategy), c);
 }
 
-std::string_view choose_halo(const HaloContext& c) {
+std::string_view choose_halo(const HaloContext& c, const void* x) {
   if (c.where.is_gpu()) return choose_gpu_halo(c);
   std::int64_t total = c.plan->ghosts(), owned = c.plan->owned;
   c.comm->all_reduce(std::span(&total, 1), Reduce::sum);
@@ -84,13 +85,17 @@ std::string_view choose_halo(const HaloContext& c) {
   if (total == 0) return kStrategies[0].name;
   // Everything to everyone can win only where most of it is wanted, and has then one collective's latency.
   const bool most = 2 * total >= owned * (c.comm->size() - 1);
-  const auto x = allocate<std::byte>(c.plan->owned * c.entry_bytes);
-  std::fill_n(x.data, x.size, std::byte{});
+  Array<std::byte> zeros;
+  if (!x) {
+    zeros = allocate_apart<std::byte>(c.plan->owned * c.entry_bytes);
+    std::fill_n(zeros.data, zeros.size, std::byte{});
+    x = zeros.data;
+  }
   std::string_view best;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& s : kStrategies) {
     if (s.name == "sync" && !most) continue;
-    const auto seconds = time_of(*make(s, c), c, x.data);
+    const auto seconds = time_of(*make(s, c), c, x);
     if (seconds < least) least = seconds, best = s.name;
   }
   return best;

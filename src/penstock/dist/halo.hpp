@@ -45,7 +45,8 @@ std::vector<std::string_view> halo_names(Where where);      // without "auto"
 void require_halo(std::string_view strategy, Where where);  // throws where it is neither of these nor "auto"
 
 /// The strategy that an exchange of this plan takes least time with: every one that could win is made and timed on the
-/// plan itself, the slowest rank counts. Costs a few dozen exchanges. The same answer on all ranks. Collective.
-std::string_view choose_halo(const HaloContext& context);
+/// plan itself, the slowest rank counts. Costs a few dozen exchanges, of x where a rank of the CPU gives it (null: of
+/// zeros, which take as much memory). The same answer on all ranks. Collective.
+std::string_view choose_halo(const HaloContext& context, const void* x = nullptr);
 
 }  // namespace penstock

@@ -1,13 +1,14 @@
 #include "penstock/dist/halo_back.hpp"
 
+#include "penstock/core/reserve.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
 namespace penstock {
 
 HaloBack::HaloBack(std::string_view strategy, const HaloContext& c)
     : plan_(c.plan),
-      ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)),
-      received_(allocate<std::byte>(c.plan->sent() * c.entry_bytes)) {
+      ghosts_(allocate_apart<std::byte>(c.plan->ghosts() * c.entry_bytes)),
+      received_(allocate_apart<std::byte>(c.plan->sent() * c.entry_bytes)) {
   if (strategy == "reduce") {
     exchange_ = halo::reduction(c, ghosts_.data, received_.data);
     return;

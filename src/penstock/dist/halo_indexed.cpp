@@ -1,3 +1,4 @@
+#include "penstock/core/reserve.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
@@ -10,7 +11,7 @@ class IndexedHalo : public Halo {
   explicit IndexedHalo(const HaloContext& c)
       : plan_(c.plan),
         entry_bytes_(c.entry_bytes),
-        ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)) {
+        ghosts_(allocate_apart<std::byte>(c.plan->ghosts() * c.entry_bytes)) {
     std::vector<IndexedMessage> sends;
     for (std::size_t i = 0; i < plan_->send_ranks.size(); ++i)
       sends.push_back({plan_->send_ranks[i], plan_->send_indices.data + plan_->send_offsets[i],

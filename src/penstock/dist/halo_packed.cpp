@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/core/trace.hpp"
 
 namespace penstock::halo {
@@ -23,7 +24,7 @@ class PackedHalo : public Halo {
   PackedHalo(const HaloContext& c, MakeExchange make)
       : plan_(c.plan),
         entry_bytes_(c.entry_bytes),
-        ghosts_(allocate<std::byte>(c.plan->ghosts() * c.entry_bytes)) {
+        ghosts_(allocate_apart<std::byte>(c.plan->ghosts() * c.entry_bytes)) {
     auto sends = sort_out();
     exchange_ = make(c.comm, std::move(sends),
                      messages(plan_->receive_ranks, plan_->receive_offsets, ghosts_.data, entry_bytes_));
@@ -60,7 +61,7 @@ class PackedHalo : public Halo {
       else packs_.push_back({indices, nullptr}), packed += m.bytes;
       sends.push_back(m);
     }
-    buffer_ = allocate<std::byte>(packed);
+    buffer_ = allocate_apart<std::byte>(packed);
     auto* to = buffer_.data;
     auto next = packs_.begin();
     for (auto& m : sends)

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "penstock/core/reserve.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/dist/halo_packed.hpp"
 
@@ -17,20 +18,17 @@ class SyncHalo : public Halo {
     comm_->all_gather(&plan_->owned, sizeof(std::int64_t), counts.data());
     offsets_.resize(ranks + 1);
     std::partial_sum(counts.begin(), counts.end(), offsets_.begin() + 1);
-    // Where each ghost lies in the gathered x: its owner knows the place, and a first exchange tells.
-    places_ = allocate<std::int64_t>(plan_->ghosts());
-    auto mine = allocate<std::int64_t>(plan_->sent());
-    const auto first = offsets_[static_cast<std::size_t>(comm_->rank())];
-    for (std::int64_t i = 0; i < plan_->sent(); ++i) mine.data[i] = first + plan_->send_indices.data[i];
-    const auto tell = isend(
-        comm_, messages(plan_->send_ranks, plan_->send_offsets, reinterpret_cast<std::byte*>(mine.data), 8),
-        messages(plan_->receive_ranks, plan_->receive_offsets, reinterpret_cast<std::byte*>(places_.data),
-                 8));
+    // Where each ghost lies in its owner's part of x: the owner knows the place, and a first exchange tells.
+    places_ = allocate_apart<Index>(plan_->ghosts());
+    auto* mine = reinterpret_cast<std::byte*>(const_cast<Index*>(plan_->send_indices.data));
+    const auto tell = isend(comm_, messages(plan_->send_ranks, plan_->send_offsets, mine, sizeof(Index)),
+                            messages(plan_->receive_ranks, plan_->receive_offsets,
+                                     reinterpret_cast<std::byte*>(places_.data), sizeof(Index)));
     tell->start();
     tell->finish();
     for (auto& o : offsets_) o *= entry_bytes_;
-    all_ = allocate<std::byte>(offsets_.back());
-    ghosts_ = allocate<std::byte>(plan_->ghosts() * entry_bytes_);
+    all_ = allocate_apart<std::byte>(offsets_.back());
+    ghosts_ = allocate_apart<std::byte>(plan_->ghosts() * entry_bytes_);
   }
 
   void begin(const void* x, Stream) override { x_ = x; }
@@ -40,8 +38,12 @@ class SyncHalo : public Halo {
       comm_->all_gather_v(x_, all_.data, offsets_);
     }
     const ScopedTimer timer(&times_.pack);
-    for (std::int64_t i = 0; i < places_.size; ++i)
-      std::copy_n(all_.data + places_.data[i] * entry_bytes_, entry_bytes_, ghosts_.data + i * entry_bytes_);
+    for (std::size_t n = 0; n < plan_->receive_ranks.size(); ++n) {
+      const auto first = plan_->receive_offsets[n], count = plan_->receive_offsets[n + 1] - first;
+      pack(places_.slice(first, count).span(),
+           all_.data + offsets_[static_cast<std::size_t>(plan_->receive_ranks[n])],
+           ghosts_.data + first * entry_bytes_, entry_bytes_);
+    }
     const auto mine = plan_->owned * entry_bytes_;
     times_.sent_bytes += mine * (comm_->size() - 1), times_.received_bytes += all_.size - mine;
     times_.messages += comm_->size() - 1, ++times_.exchanges;
@@ -54,7 +56,7 @@ class SyncHalo : public Halo {
   std::int64_t entry_bytes_;
   const void* x_ = nullptr;
   std::vector<std::int64_t> offsets_;  // in bytes, of the ranks' parts of x
-  Array<std::int64_t> places_;
+  Array<Index> places_;                // of each ghost in its owner's part
   Array<std::byte> all_, ghosts_;
 };
 

@@ -1,13 +1,18 @@
 #include "penstock/dist/ownership.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/reserve.hpp"
 
 namespace penstock {
 namespace {
+
+constexpr int kLeastShift = 6;  // 64 owners of a byte are one cache line
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -37,33 +42,99 @@ Ownership Ownership::of(Array<const Index> owners, int ranks) {
   }
   for (std::size_t r = 0; r < at(ranks); ++r) starts[r + 1] += starts[r];
   if (ascending) return ranges(std::move(starts));
+  if (ranks <= 1 << 8) return narrowed<std::uint8_t>(owners, std::move(starts));
+  if (ranks <= 1 << 16) return narrowed<std::uint16_t>(owners, std::move(starts));
+  return narrowed<Index>(owners, std::move(starts));
+}
+
+template <class Owner>
+Ownership Ownership::narrowed(const Array<const Index>& owners, std::vector<GlobalIndex> starts) {
   Ownership o;
-  auto locals = allocate<Index>(owners.size), order = allocate<Index>(owners.size);
-  auto next = starts;
-  for (std::int64_t i = 0; i < owners.size; ++i) {
-    const auto r = at(owners.data[i]);
-    locals.data[i] = static_cast<Index>(next[r] - starts[r]);
-    order.data[next[r]++] = static_cast<Index>(i);
-  }
   o.starts_ = std::move(starts);
-  o.owners_ = std::move(owners), o.locals_ = locals, o.order_ = order;
+  o.width_ = sizeof(Owner);
+  const auto ranks = std::int64_t{o.ranks()};
+  // Blocks are as long as makes their counts take a byte an entry at most.
+  o.shift_ =
+      std::max(kLeastShift, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(4 * ranks - 1))));
+  const auto narrow = allocate_apart<Owner>(owners.size);
+  const auto before = allocate_apart<Index>((((owners.size - 1) >> o.shift_) + 1) * ranks);
+  std::vector<Index> seen(at(ranks));
+  auto* next = before.data;
+  for (std::int64_t i = 0; i < owners.size; ++i) {
+    if ((i & ((std::int64_t{1} << o.shift_) - 1)) == 0) next = std::ranges::copy(seen, next).out;
+    narrow.data[i] = static_cast<Owner>(owners.data[i]);
+    ++seen[at(owners.data[i])];
+  }
+  o.owners_ = {reinterpret_cast<const std::byte*>(narrow.data), narrow.bytes(), {}, narrow.owner};
+  o.before_ = before;
   return o;
+}
+
+/// f(owners) by their width; not for ranges.
+template <class F>
+decltype(auto) Ownership::with_owners(F&& f) const {
+  if (width_ == 1) return f(reinterpret_cast<const std::uint8_t*>(owners_.data));
+  if (width_ == 2) return f(reinterpret_cast<const std::uint16_t*>(owners_.data));
+  return f(reinterpret_cast<const Index*>(owners_.data));
 }
 
 std::int64_t Ownership::count(int rank) const { return starts_[at(rank) + 1] - starts_[at(rank)]; }
 
 int Ownership::owner(GlobalIndex i) const {
-  if (owners_.data) return owners_.data[i];
+  if (!is_ranges()) return with_owners([&](const auto* owners) { return static_cast<int>(owners[i]); });
   return static_cast<int>(std::ranges::upper_bound(starts_, i) - starts_.begin()) - 1;
 }
 
 std::int64_t Ownership::local(GlobalIndex i) const {
-  return owners_.data ? locals_.data[i] : i - starts_[at(owner(i))];
+  if (is_ranges()) return i - starts_[at(owner(i))];
+  const auto block = i >> shift_;
+  return with_owners([&](const auto* owners) {
+    const auto mine = owners[i];
+    return std::int64_t{before(block)[mine]} + std::count(owners + (block << shift_), owners + i, mine);
+  });
 }
 
 GlobalIndex Ownership::global(int rank, std::int64_t k) const {
-  const auto place = starts_[at(rank)] + k;
-  return order_.data ? order_.data[place] : place;
+  if (is_ranges()) return starts_[at(rank)] + k;
+  std::int64_t block = 0, end = before_.size / ranks();  // the last block that begins with at most k
+  while (end - block > 1) {
+    const auto middle = (block + end) / 2;
+    (before(middle)[rank] <= k ? block : end) = middle;
+  }
+  return with_owners([&](const auto* owners) {
+    auto i = block << shift_;
+    for (auto left = k - before(block)[rank];; ++i)
+      if (static_cast<int>(owners[i]) == rank && left-- == 0) return i;
+  });
+}
+
+Array<GlobalIndex> Ownership::numbers(int rank) const {
+  const auto out = allocate_apart<GlobalIndex>(count(rank));
+  if (is_ranges()) std::iota(out.data, out.data + out.size, starts_[at(rank)]);
+  else
+    with_owners([&, next = out.data](const auto* owners) mutable {
+      for (std::int64_t i = 0; i < size(); ++i)
+        if (static_cast<int>(owners[i]) == rank) *next++ = i;
+    });
+  return out;
+}
+
+Array<GlobalIndex> Ownership::all_numbers() const {
+  const auto out = allocate_apart<GlobalIndex>(size());
+  if (is_ranges()) std::iota(out.data, out.data + out.size, GlobalIndex{0});
+  else
+    with_owners([&, next = starts_](const auto* owners) mutable {
+      for (std::int64_t i = 0; i < size(); ++i) out.data[next[at(owners[i])]++] = i;
+    });
+  return out;
+}
+
+bool Ownership::same_on(int rank, const Ownership& other) const {
+  if (this == &other) return true;
+  if (starts_ != other.starts_) return false;
+  if (is_ranges() && other.is_ranges()) return true;
+  const auto mine = numbers(rank), theirs = other.numbers(rank);
+  return std::ranges::equal(mine.span(), theirs.span());
 }
 
 }  // namespace penstock

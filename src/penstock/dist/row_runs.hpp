@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 
+#include "penstock/core/reserve.hpp"
 #include "penstock/dist/share.hpp"
 
 namespace penstock {
@@ -61,8 +62,8 @@ template <class V>
 class ShareBuilder {
  public:
   ShareBuilder(std::int64_t cols, std::int64_t rows, Offset entries) {
-    ids_ = allocate<GlobalIndex>(rows), offsets_ = allocate<Offset>(rows + 1);
-    indices_ = allocate<Index>(entries), values_ = allocate<V>(is_pattern<V> ? 0 : entries);
+    ids_ = allocate_apart<GlobalIndex>(rows), offsets_ = allocate_apart<Offset>(rows + 1);
+    indices_ = allocate_apart<Index>(entries), values_ = allocate_apart<V>(is_pattern<V> ? 0 : entries);
     offsets_.data[0] = 0, cols_ = cols;
   }
   /// Runs of one row that follow one another become one row.

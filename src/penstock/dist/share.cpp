@@ -4,19 +4,25 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/dist/row_runs.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr int kPollRows = 1 << 16;
-constexpr Offset kForget = 1 << 20;  // entries whose memory is given back at a time
+constexpr Offset kForget = 1 << 20;  // entries that are read before their memory is given back
 
 /// The rows [first, last) that `part` owns, where they are a range and nothing but that is its share.
 bool whole_range(const Partition& p, Index part, std::int64_t& first, std::int64_t& last) {
   if (p.grid_cols > 1 || !p.pieces.empty() || p.row_cuts.empty()) return false;
   first = p.row_cuts[static_cast<std::size_t>(part)], last = p.row_cuts[static_cast<std::size_t>(part) + 1];
   return true;
+}
+
+template <class T>
+void forget(const Array<const T>& a) {
+  forget_bytes(const_cast<T*>(a.data), a.bytes());
 }
 
 template <class V>
@@ -30,13 +36,13 @@ bool mapped(const Csr<V>& a) {
 template <class V>
 void forget_mapped(const Csr<V>& a, Offset first, Offset last) {
   if (!mapped(a)) return;
-  const auto forget = [&](const auto& array) {
-    const auto* data = array.data + first;
-    forget_bytes(const_cast<void*>(static_cast<const void*>(data)),
-                 (last - first) * static_cast<std::int64_t>(sizeof(*data)));
-  };
-  forget(a.indices);
-  if constexpr (!is_pattern<V>) forget(a.values);
+  forget(a.indices.slice(first, last - first));
+  if constexpr (!is_pattern<V>) forget(a.values.slice(first, last - first));
+}
+
+template <class V>
+void forget_offsets(const Csr<V>& a) {
+  if (a.indptr.place.memory == Memory::mapped) forget(a.indptr);
 }
 
 template <class V>
@@ -48,8 +54,9 @@ RowRange<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
       last - first, a.cols, a.indptr.slice(first, last - first + 1), a.indices.slice(begin, count), {}};
   if constexpr (!is_pattern<V>) out.entries.values = a.values.slice(begin, count);
   if (begin > 0) {
-    auto offsets = allocate<Offset>(last - first + 1);
+    auto offsets = allocate_apart<Offset>(last - first + 1);
     for (auto r = first; r <= last; ++r) offsets.data[r - first] = a.indptr.data[r] - begin;
+    forget_offsets(out.entries);
     out.entries.indptr = offsets;
   }
   return out;
@@ -96,19 +103,17 @@ Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part) {
   const RowRuns runs(p);
   const auto& a = rows.entries;
   ShareBuilder<V> out(a.cols, a.rows, a.nnz());
-  Offset forgotten = 0;
+  Offset read = 0;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     runs.row(rows, r, [&](Index owner, Offset k, Offset end) {
       if (owner == part)
         out.add(rows.row_id(r), a.indices.data + k, is_pattern<V> ? nullptr : a.values.data + k, end - k);
     });
-    const auto read = a.indptr.data[r + 1];
-    if (!rows.consumed || read - forgotten < kForget) continue;
-    forget_bytes(const_cast<Index*>(a.indices.data + forgotten),
-                 (read - forgotten) * std::int64_t{sizeof(Index)});
-    if constexpr (!is_pattern<V>)
-      forget_bytes(const_cast<V*>(a.values.data + forgotten), (read - forgotten) * value_bytes<V>);
-    forgotten = read;
+    const auto more = a.indptr.data[r + 1] - read;
+    if (!rows.consumed || more < kForget) continue;
+    forget(a.indices.slice(read, more));
+    if constexpr (!is_pattern<V>) forget(a.values.slice(read, more));
+    read += more;
   }
   return out.share();
 }
@@ -128,7 +133,7 @@ Partition broadcast(Comm& comm, const Partition* given, int root) {
   };
   const auto send_array = [&](Array<const Index>& array, std::int64_t size) {
     if (here) return send(const_cast<Index*>(array.data), array.bytes());
-    const auto copy = allocate<Index>(size);
+    const auto copy = allocate_apart<Index>(size);
     send(copy.data, copy.bytes());
     array = copy;
   };
@@ -166,6 +171,7 @@ Owners owners_of(const Partition& p, int ranks, bool rows_at_root) {
 
 #define X(V)                                                               \
   template void forget_mapped(const Csr<V>&, Offset, Offset);              \
+  template void forget_offsets(const Csr<V>&);                             \
   template RowRange<V> rows_of(const Csr<V>&, std::int64_t, std::int64_t); \
   template Share<V> share_of(const RowRange<V>&, const Partition&, Index); \
   template Share<V> cut_share(const Share<V>&, const Partition&, Index);

@@ -19,14 +19,17 @@ RowRange<V> rows_of(const Csr<V>& whole, std::int64_t first, std::int64_t last);
 /// Gives back the memory of entries [first, last) that were read from a file, which has them still.
 template <class V>
 void forget_mapped(const Csr<V>& a, Offset first, Offset last);
+/// The same of the row offsets.
+template <class V>
+void forget_offsets(const Csr<V>& a);
 
 /// What `part` has of these rows. Shares the arrays where that is a range of whole rows, copies otherwise. Reads a mapped
 /// file where the part's rows are, and nowhere else.
 template <class V>
 Share<V> share_of(const RowRange<V>& rows, const Partition& p, Index part);
 
-/// What `part` has of the entries of a share that names at least its rows, whole; gives back the memory of a consumed one as
-/// it reads.
+/// What `part` has of the entries of a share that names at least its rows, whole; a consumed share's memory goes as it is
+/// read.
 template <class V>
 Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part);
 

@@ -14,18 +14,28 @@ struct Run {
   Offset count = 0;
 };
 
-/// A list for each rank, one after the other, and how an all_to_all_v carries it.
+/// A list for each rank, one after the other, and how an all_to_all_v carries it; its memory serves round after round.
 template <class T>
 struct Lists {
   std::vector<std::int64_t> offsets;  // in bytes
   Array<T> data;
 
-  explicit Lists(const std::vector<std::int64_t>& counts) : offsets(counts.size() + 1) {
+  void begin(const std::vector<std::int64_t>& counts) {
+    offsets.assign(counts.size() + 1, 0);
     for (std::size_t r = 0; r < counts.size(); ++r)
       offsets[r + 1] = offsets[r] + counts[r] * static_cast<std::int64_t>(sizeof(T));
-    data = allocate<T>(offsets.back() / static_cast<std::int64_t>(sizeof(T)));
+    if (size() > data.size) data = {}, data = allocate_apart<T>(size() + size() / 8);
   }
+  std::int64_t size() const { return offsets.back() / static_cast<std::int64_t>(sizeof(T)); }
   T* of(std::size_t rank) const { return data.data + offsets[rank] / static_cast<std::int64_t>(sizeof(T)); }
+};
+
+/// What goes and what comes in a round.
+template <class V>
+struct Buffers {
+  Lists<Run> lengths, lengths_in;
+  Lists<Index> indices, indices_in;
+  Lists<V> values, values_in;  // left empty where V is One
 };
 
 template <class T>
@@ -63,34 +73,32 @@ Counts exchanged(Comm& comm, const Counts& mine) {
 /// One round: rows [first, last) of each rank go where they belong.
 template <class V>
 void round_of(Comm& comm, const RowRuns& runs, const RowRange<V>& rows, std::int64_t first, std::int64_t last,
-              ShareBuilder<V>& out) {
+              Buffers<V>& buffers, ShareBuilder<V>& out) {
   const auto mine = count(runs, rows, first, last, comm.size());
   const auto theirs = exchanged(comm, mine);
-  Lists<Run> lengths(mine.runs), lengths_in(theirs.runs);
-  Lists<Index> indices(mine.entries), indices_in(theirs.entries);
-  using Value = std::conditional_t<is_pattern<V>, std::byte, V>;
-  const std::vector<std::int64_t> none(at(comm.size()));
-  Lists<Value> values(is_pattern<V> ? none : mine.entries), values_in(is_pattern<V> ? none : theirs.entries);
+  buffers.lengths.begin(mine.runs), buffers.lengths_in.begin(theirs.runs);
+  buffers.indices.begin(mine.entries), buffers.indices_in.begin(theirs.entries);
+  if constexpr (!is_pattern<V>) buffers.values.begin(mine.entries), buffers.values_in.begin(theirs.entries);
   std::vector<std::int64_t> run(at(comm.size())), entry(at(comm.size()));
   const auto& a = rows.entries;
   for (auto r = first; r < last; ++r)
     runs.row(rows, r, [&](Index to, Offset k, Offset end) {
       const auto d = at(to);
-      lengths.of(d)[run[d]++] = {rows.first_row + r, end - k};
-      std::copy(a.indices.data + k, a.indices.data + end, indices.of(d) + entry[d]);
+      buffers.lengths.of(d)[run[d]++] = {rows.first_row + r, end - k};
+      std::copy(a.indices.data + k, a.indices.data + end, buffers.indices.of(d) + entry[d]);
       if constexpr (!is_pattern<V>)
-        std::copy(a.values.data + k, a.values.data + end, values.of(d) + entry[d]);
+        std::copy(a.values.data + k, a.values.data + end, buffers.values.of(d) + entry[d]);
       entry[d] += end - k;
     });
   forget_mapped(a, a.indptr.data[first], a.indptr.data[last]);
-  carry(comm, lengths, lengths_in);
-  carry(comm, indices, indices_in);
-  if constexpr (!is_pattern<V>) carry(comm, values, values_in);
+  carry(comm, buffers.lengths, buffers.lengths_in);
+  carry(comm, buffers.indices, buffers.indices_in);
+  if constexpr (!is_pattern<V>) carry(comm, buffers.values, buffers.values_in);
   Offset taken = 0;
-  for (const auto& [row, length] : lengths_in.data.span()) {
+  for (const auto& [row, length] : buffers.lengths_in.data.slice(0, buffers.lengths_in.size()).span()) {
     const V* from = nullptr;
-    if constexpr (!is_pattern<V>) from = values_in.data.data + taken;
-    out.add(row, indices_in.data.data + taken, from, length);
+    if constexpr (!is_pattern<V>) from = buffers.values_in.data.data + taken;
+    out.add(row, buffers.indices_in.data.data + taken, from, length);
     taken += length;
   }
 }
@@ -113,6 +121,7 @@ Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::in
   const auto per_round = std::max<Offset>(1, round_bytes / entry_bytes);
   std::int64_t rounds = (a.nnz() + per_round - 1) / per_round;
   comm.all_reduce(std::span(&rounds, 1), Reduce::max);
+  Buffers<V> buffers;
   std::int64_t first = 0;
   for (std::int64_t i = 0; i < rounds; ++i) {
     poll_interrupt();
@@ -122,9 +131,10 @@ Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::in
             ? a.rows
             : std::max<std::int64_t>(
                   first, std::upper_bound(a.indptr.data, end, (i + 1) * per_round) - a.indptr.data - 1);
-    round_of(comm, runs, rows, first, std::min(last, a.rows), out);
+    round_of(comm, runs, rows, first, std::min(last, a.rows), buffers, out);
     first = std::min(last, a.rows);
   }
+  forget_offsets(a);
   return out.share();
 }
 

@@ -189,15 +189,15 @@ std::vector<GlobalIndex> ghost_ids(Comm& comm, const CommPlan& plan, const Owner
   std::partial_sum(receives.begin(), receives.end(), receives.begin());
   std::vector<GlobalIndex> out(static_cast<std::size_t>(plan.sent())),
       in(static_cast<std::size_t>(plan.ghosts()));
-  for (std::size_t n = 0; n < out.size(); ++n) out[n] = owners.global(comm.rank(), plan.send_indices.data[n]);
+  const auto mine = owners.numbers(comm.rank());
+  for (std::size_t n = 0; n < out.size(); ++n) out[n] = mine.data[plan.send_indices.data[n]];
   comm.all_to_all_v(out.data(), sends, in.data(), receives);
   return in;
 }
 
 std::vector<GlobalIndex> owned_ids(const Ownership& owners, int rank) {
-  std::vector<GlobalIndex> out(static_cast<std::size_t>(owners.count(rank)));
-  for (std::size_t n = 0; n < out.size(); ++n) out[n] = owners.global(rank, static_cast<std::int64_t>(n));
-  return out;
+  const auto ids = owners.numbers(rank);
+  return {ids.data, ids.data + ids.size};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/kernel/row_offsets.hpp"
 
 namespace penstock {
@@ -137,7 +138,7 @@ Array<Index> degree_order(const Csr<One>& a, bool descending) {
   require(a.rows <= std::numeric_limits<Index>::max(),
           "an order of " + std::to_string(a.rows) + " rows: at most 2^31 - 1 have numbers of 32 bits");
   const auto length = [&](std::int64_t v) { return a.indptr.data[v + 1] - a.indptr.data[v]; };
-  const auto order = allocate<Index>(a.rows);
+  const auto order = allocate_apart<Index>(a.rows);
   Offset longest = 0;
   for (std::int64_t v = 0; v < a.rows; ++v) longest = std::max(longest, length(v));
   const auto place = [&](std::int64_t v) { return descending ? longest - length(v) : length(v); };

@@ -2,8 +2,10 @@
 #include <cstdint>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/ranked_bits.hpp"
 #include "penstock/format/csr.hpp"
 #include "penstock/io/random.hpp"
+#include "penstock/partition/partition.hpp"
 
 namespace penstock {
 
@@ -13,8 +15,7 @@ struct KeptRows {
   GlobalIndex first = 0;
   std::int64_t count = 0;                 // rows first, first + 1, ... where `numbers` is empty
   Array<const GlobalIndex> numbers = {};  // the rows, ascending
-  Array<const Index> places =
-      {};  // of every row of the matrix: its place among these, or -1; goes with `numbers`
+  RankedBits among = {};                  // the same rows as a set; goes with `numbers`
   GlobalIndex first_col = 0, last_col = GlobalIndex{1} << 31;
 
   GlobalIndex row(std::int64_t place) const { return numbers.data ? numbers.data[place] : first + place; }
@@ -22,13 +23,13 @@ struct KeptRows {
   /// -1 where the entry is not kept.
   std::int64_t place(GlobalIndex row, GlobalIndex column) const {
     if (!has_column(column)) return -1;
-    if (places.data) return places.data[row];
+    if (among.given()) return among.has(row) ? among.below(row) : -1;
     return row >= first && row < first + count ? row - first : -1;
   }
 };
 
-/// `numbers`, ascending, of a matrix with `rows` rows. Throws Error{invalid_argument} where they are not.
-KeptRows kept_rows(Array<const GlobalIndex> numbers, std::int64_t rows);
+/// The rows that `part` owns or has a piece of.
+KeptRows kept_rows(const Partition& p, Index part);
 
 /// An EntrySource (format/assemble.hpp) that says only the entries that are kept.
 template <class Source>

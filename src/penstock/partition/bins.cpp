@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 #include "penstock/graph/reorder.hpp"
 #include "penstock/partition/partition.hpp"
 
@@ -51,7 +52,7 @@ Partition bins(const Csr<One>& a, std::int64_t parts) {
   for (auto& piece : p.pieces) cut.push_back(&piece);
   std::ranges::stable_sort(cut, std::greater{}, [](const RowPiece* x) { return x->last - x->first; });
 
-  auto owners = allocate<Index>(a.rows);
+  auto owners = allocate_apart<Index>(a.rows);
   const auto length = [&](Index r) { return a.indptr.data[r + 1] - a.indptr.data[r]; };
   std::vector<std::int64_t> held(static_cast<std::size_t>(parts));  // rows of each part
   Least fewest_entries(held);

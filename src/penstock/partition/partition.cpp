@@ -4,6 +4,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 
 namespace penstock {
 
@@ -29,7 +30,7 @@ std::int64_t range_of(const std::vector<std::int64_t>& cuts, std::int64_t i) {
 /// owners[i] = f(range) for every i of range [cuts[range], cuts[range + 1]).
 template <class F>
 Array<const Index> owners_of(const std::vector<std::int64_t>& cuts, F&& f) {
-  auto owners = allocate<Index>(cuts.back());
+  auto owners = allocate_apart<Index>(cuts.back());
   parallel_ranges(owners.size, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (auto g = range_of(cuts, first); first < last; ++g) {
       const auto end = std::min(last, cuts[static_cast<std::size_t>(g) + 1]);

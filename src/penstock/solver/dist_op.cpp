@@ -45,26 +45,10 @@ bool on_all(Comm& comm, bool here) {
   return ok[0] == 1;
 }
 
-/// Whether both say the same of what this rank owns.
-bool same(const Ownership& a, const Ownership& b, int rank) {
-  if (&a == &b) return true;
-  if (a.starts() != b.starts()) return false;
-  if (a.is_ranges() && b.is_ranges()) return true;
-  for (std::int64_t k = 0; k < a.count(rank); ++k)
-    if (a.global(rank, k) != b.global(rank, k)) return false;
-  return true;
-}
-
 template <class V>
 double value_at(const Csr<V>& a, Offset k) {
   if constexpr (is_pattern<V>) return 1;
   else return static_cast<double>(a.values.data[k]);
-}
-
-std::vector<GlobalIndex> owned_ids(const Ownership& of, int rank) {
-  std::vector<GlobalIndex> ids(static_cast<std::size_t>(of.count(rank)));
-  for (std::size_t k = 0; k < ids.size(); ++k) ids[k] = of.global(rank, static_cast<std::int64_t>(k));
-  return ids;
 }
 
 }  // namespace
@@ -83,7 +67,7 @@ void require_square(const DistCsr<V>& a) {
   require(a.all_rows() == a.all_cols(), "a solver needs a square matrix, this one is " +
                                             std::to_string(a.all_rows()) + " x " +
                                             std::to_string(a.all_cols()));
-  require(on_all(*a.comm, same(*a.row_owners, *a.col_owners, a.comm->rank())),
+  require(on_all(*a.comm, a.row_owners->same_on(a.comm->rank(), *a.col_owners)),
           "a solver needs x shared out as the rows are: give rows and columns the same owners");
 }
 
@@ -118,7 +102,6 @@ template <class V>
 std::vector<double> diagonal_of(DistProduct<V>& product) {
   const auto& a = product.matrix();
   require_square(a);
-  const auto rank = a.comm->rank();
   const auto rows = a.rows();
   const auto& local = a.local;
   std::vector<double> out(static_cast<std::size_t>(rows));
@@ -128,19 +111,19 @@ std::vector<double> diagonal_of(DistProduct<V>& product) {
   if (on_all(*a.comm, a.sums->ghosts() == 0)) return out;
 
   // Parts of rows that others own: those ranks are told the rows' and the columns' numbers, and send sums back.
-  const auto mine = owned_ids(*a.row_owners, rank);
+  const auto mine = a.row_owners->numbers(a.comm->rank());
   const HaloContext rows_link{.comm = a.comm, .plan = a.sums, .entry_bytes = sizeof(GlobalIndex)};
   const auto to_foreign = make_halo("isend", rows_link);
-  to_foreign->begin(mine.data(), {}), to_foreign->end({});
+  to_foreign->begin(mine.data, {}), to_foreign->end({});
   const auto* foreign = static_cast<const GlobalIndex*>(to_foreign->ghosts());
-  const auto* ghosts = static_cast<const GlobalIndex*>(product.exchange(mine.data(), sizeof(GlobalIndex)));
+  const auto* ghosts = static_cast<const GlobalIndex*>(product.exchange(mine.data, sizeof(GlobalIndex)));
   HaloBack back("isend", {.comm = a.comm, .plan = a.sums, .entry_bytes = sizeof(double)});
   auto* parts = static_cast<double*>(back.values());
   for (std::int64_t f = 0; f < a.sums->ghosts(); ++f) {
     parts[f] = 0;
     const auto r = rows + f;
     for (auto k = local.indptr.data[r]; k < local.indptr.data[r + 1]; ++k)
-      if (mine[static_cast<std::size_t>(local.indices.data[k])] == foreign[f]) parts[f] += value_at(local, k);
+      if (mine.data[local.indices.data[k]] == foreign[f]) parts[f] += value_at(local, k);
     for (auto k = a.halo.indptr.data[r]; k < a.halo.indptr.data[r + 1]; ++k)
       if (ghosts[a.halo.indices.data[k]] == foreign[f]) parts[f] += value_at(a.halo, k);
   }

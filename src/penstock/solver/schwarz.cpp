@@ -42,10 +42,10 @@ std::vector<std::int64_t> by_rank(int ranks, const std::vector<int>& with,
 
 /// f(column in the whole matrix, entry of the block) for all of a row.
 template <class V, class F>
-void each_entry(const DistCsr<V>& a, const std::vector<GlobalIndex>& ghosts, std::int64_t row, F&& f) {
-  const auto rank = a.comm->rank();
+void each_entry(const DistCsr<V>& a, const std::vector<GlobalIndex>& mine,
+                const std::vector<GlobalIndex>& ghosts, std::int64_t row, F&& f) {
   for (auto k = a.local.indptr.data[row]; k < a.local.indptr.data[row + 1]; ++k)
-    f(a.col_owners->global(rank, a.local.indices.data[k]), a.local.values.data, k);
+    f(mine[static_cast<std::size_t>(a.local.indices.data[k])], a.local.values.data, k);
   for (auto k = a.halo.indptr.data[row]; k < a.halo.indptr.data[row + 1]; ++k)
     f(ghosts[static_cast<std::size_t>(a.halo.indices.data[k])], a.halo.values.data, k);
 }
@@ -96,8 +96,8 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   const auto& plan = *a.plan;
   const auto rank = comm.rank(), ranks = comm.size();
   const auto owned = static_cast<std::size_t>(a.rows());
-  std::vector<GlobalIndex> mine(owned);
-  for (std::size_t k = 0; k < owned; ++k) mine[k] = a.row_owners->global(rank, static_cast<std::int64_t>(k));
+  const auto numbers = a.row_owners->numbers(rank);  // of rows and of columns
+  const std::vector<GlobalIndex> mine(numbers.data, numbers.data + numbers.size);
   const auto* brought = static_cast<const GlobalIndex*>(product.exchange(mine.data(), sizeof(GlobalIndex)));
   const std::vector<GlobalIndex> ghosts(brought, brought + plan.ghosts());
 
@@ -107,7 +107,7 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   std::vector<V> values;
   for (const auto row : plan.send_indices.span()) {
     const auto before = std::ssize(columns);
-    each_entry(a, ghosts, row, [&](GlobalIndex column, const V* from, std::int64_t k) {
+    each_entry(a, mine, ghosts, row, [&](GlobalIndex column, const V* from, std::int64_t k) {
       columns.push_back(column);
       if constexpr (!is_pattern<V>) values.push_back(from[k]);
     });
@@ -148,7 +148,8 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   Assembly<V> assembly(ids);
   for (const auto s : source) {
     if (s >= 0) {
-      each_entry(a, ghosts, s, [&](GlobalIndex c, const V* v, std::int64_t k) { assembly.add(c, v, k); });
+      each_entry(a, mine, ghosts, s,
+                 [&](GlobalIndex c, const V* v, std::int64_t k) { assembly.add(c, v, k); });
     } else {
       const auto g = static_cast<std::size_t>(-1 - s);
       for (auto k = starts[g]; k < starts[g + 1]; ++k)
