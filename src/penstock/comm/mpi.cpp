@@ -30,6 +30,7 @@ std::unique_ptr<Comm> mpi_comm(const MpiLibrary& library, const void* address, M
           "the largest message is 1 to 2^31 - 1 bytes");
   const auto& mpi = library.verbs();
   const auto parent = address ? mpi.comm_at(address) : mpi.world();
+  require(options.node_ranks >= 0, "ranks of a node: a number, or 0 for those that there are");
   mpi.set_largest(options.largest);
   PenstockMpiHandle comm = 0;
   auto session = std::make_shared<MpiSession>(library, parent, options.timeout);
@@ -58,6 +59,7 @@ MpiComm::~MpiComm() {
   if (!session_->library().running()) return;
   mpi().free_comm(comm_);
   mpi().free_comm(inside_);
+  if (node_) mpi().free_comm(*node_);
 }
 
 std::string MpiComm::name() const { return "MPI (" + session_->library().name() + ")"; }

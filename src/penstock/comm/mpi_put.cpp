@@ -1,6 +1,14 @@
+// One-sided exchanges. A sender writes into the box that its receiver has for it, and behind that the exchange's number.
+// The receiver watches its own memory for the number and copies out what came with it. Ranks of one node have their
+// boxes in memory that they share: a message is a copy and a store there. Elsewhere it is MPI_Put, a flush, and
+// MPI_Rget_accumulate of the number, in windows that are open to all from the beginning to the end.
+//
+// A box has room for two exchanges, in turn, so that a sender need not wait for a receiver that is still with the exchange
+// before; the message before that must have been copied out. Where the receiver sends back in these exchanges, the
+// sender knows: the receiver wrote its last message when it had finished with that one. Else the receiver says so.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <set>
 
 #include "penstock/comm/mpi_comm.hpp"
 #include "penstock/core/error.hpp"
@@ -8,160 +16,236 @@
 namespace penstock {
 namespace {
 
-constexpr int kPostedTag = 2;  // on inside_
+constexpr std::int64_t kLine = 64;  // of a cache
+constexpr int kNoMessagesTag = 2;   // on inside_: nobody sends with it
+
+std::int64_t whole_lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+std::atomic_ref<std::int64_t> number_at(std::byte* at) {
+  return std::atomic_ref(*reinterpret_cast<std::int64_t*>(at));
+}
+
+/// A message. The receiver's box: a line with the number of the last exchange that came, and two places. The sender has a
+/// line with the number of the last that has been copied out, which is written only where `told`.
+struct Link {
+  Message message;
+  bool near = false;                    // shares memory with this rank
+  bool told = false;                    // that it was copied out: nothing is sent back that says so
+  std::int64_t here = 0;                // the line or box of this rank: where in its part of the window,
+  std::byte* mine = nullptr;            // and where in this process
+  std::int64_t there = 0;               // those of the other rank
+  std::byte* theirs = nullptr;          // of a near one
+  std::int64_t copied = 0;              // the last exchange that was copied out
+  void* request = nullptr;              // of a far one: of the number that goes there,
+  std::int64_t number = 0, before = 0;  // it, and what it takes the place of
+
+  std::int64_t room() const { return whole_lines(message.bytes); }
+  std::int64_t place(std::int64_t exchange) const { return kLine + exchange % 2 * room(); }
+};
+
+/// Of a line or a box in its window, and how long the message is.
+struct Address {
+  std::int64_t at, bytes;
+};
 
 class MpiPut final : public Exchange {
  public:
-  MpiPut(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, std::vector<Message> sends,
-         std::vector<Message> receives)
+  MpiPut(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, std::vector<Link> sends,
+         std::vector<Link> receives, PenstockMpiHandle near, PenstockMpiHandle far)
       : session_(std::move(session)),
         comm_(comm),
         sends_(std::move(sends)),
         receives_(std::move(receives)),
-        tokens_(mpi(), static_cast<int>(sends_.size() + receives_.size())) {
-    sources_ = group(receives_);
-    targets_ = group(sends_);
+        near_(near),
+        far_(far),
+        numbers_(mpi(), number_requests(sends_, true)),
+        receipts_(mpi(), number_requests(receives_, false)) {
+    give_requests(sends_, numbers_, true);
+    give_requests(receives_, receipts_, false);
   }
   ~MpiPut() override {
-    session_->library().windows().retire(window);
-    if (!session_->library().running()) return;
-    mpi().free_group(sources_);
-    mpi().free_group(targets_);
+    auto& library = session_->library();
+    if (library.running() && !session_->failed() && receipts_.size() > 0) {
+      int done = 0;
+      mpi().window_flush_all(far_);
+      mpi().test_all(receipts_.data(), receipts_.size(), &done);
+    }
+    library.windows().retire(near_);
+    library.windows().retire(far_);
   }
   MpiPut(const MpiPut&) = delete;
   MpiPut& operator=(const MpiPut&) = delete;
 
-  // MPI_Win_start and MPI_Win_complete wait for the target's MPI_Win_post, as long as it takes. So each rank says by a
-  // message, which can be waited for with a limit, that it has posted.
   void start() override {
     session_->ready();
-    int n = 0;
-    for (const auto& m : sends_)
-      session_->check(mpi().receive(nullptr, 0, m.rank, kPostedTag, comm_, tokens_.at(n++)), "MPI_Irecv");
-    if (!receives_.empty()) session_->check(mpi().window_post(window, sources_), "MPI_Win_post");
-    for (const auto& m : receives_)
-      session_->check(mpi().send(nullptr, 0, m.rank, kPostedTag, comm_, tokens_.at(n++)), "MPI_Isend");
-    if (sends_.empty()) return;
-    session_->wait(tokens_.data(), static_cast<int>(sends_.size()), "an exchange by MPI_Put");
-    session_->check(mpi().window_start(window, targets_), "MPI_Win_start");
-    for (std::size_t i = 0; i < sends_.size(); ++i)
-      session_->check(mpi().put(sends_[i].source(base_), sends_[i].bytes, sends_[i].rank, offsets[i], window),
-                      "MPI_Put");
-  }
-  void finish() override {
-    if (!sends_.empty()) session_->check(mpi().window_complete(window), "MPI_Win_complete");
-    if (!receives_.empty())
-      session_->until([&](int* done) { return mpi().window_test(window, done); }, "an exchange by MPI_Put");
-    session_->wait(tokens_.data(), tokens_.size(), "an exchange by MPI_Put");
-    if (!staged) return;
-    const auto* from = staged;
-    for (const auto& m : receives_) {
-      std::memcpy(m.data, from, m.bytes);
-      from += m.bytes;
+    ++exchange_;
+    for (auto& s : sends_) {
+      if (s.told) await_room(s);
+      const auto* from = s.message.source(base_);
+      if (s.near) {
+        std::memcpy(s.theirs + s.place(exchange_), from, static_cast<std::size_t>(s.message.bytes));
+        write_near(s);
+      } else {
+        session_->check(mpi().put(from, s.message.bytes, s.message.rank, s.there + s.place(exchange_), far_),
+                        "MPI_Put");
+      }
     }
   }
-
+  void finish() override {
+    if (receipts_.size() > 0)
+      session_->wait(receipts_.data(), receipts_.size(), kWhat);  // of the exchange before
+    if (numbers_.size() > 0) {
+      for (const auto& s : sends_)
+        if (!s.near) session_->check(mpi().window_flush(s.message.rank, far_), "MPI_Win_flush");
+      for (auto& s : sends_)
+        if (!s.near) write_far(s);
+    }
+    missing_ = receives_.size();
+    session_->until([&](int* done) { return look(done); }, kWhat);
+  }
   void rebase(const std::byte* base) override { base_ = base; }
 
-  PenstockMpiHandle window = 0;
-  std::vector<std::int64_t> offsets;  // of each send in its receiver's window
-  const std::byte* staged = nullptr;  // the window's memory, where it is not the receives' own
-
  private:
+  static constexpr const char* kWhat = "an exchange by MPI_Put";
   const PenstockMpi& mpi() const { return session_->verbs(); }
-  PenstockMpiHandle group(const std::vector<Message>& messages) {
-    std::vector<int> ranks;
-    for (const auto& m : messages) ranks.push_back(m.rank);
-    PenstockMpiHandle made = 0;
-    session_->check(mpi().group_of(comm_, ranks.data(), static_cast<int>(ranks.size()), &made),
-                    "MPI_Group_incl");
-    return made;
+  static int number_requests(const std::vector<Link>& links, bool all) {
+    int n = 0;
+    for (const auto& l : links) n += !l.near && (all || l.told);
+    return n;
+  }
+  static void give_requests(std::vector<Link>& links, MpiRequests& requests, bool all) {
+    int n = 0;
+    for (auto& l : links)
+      if (!l.near && (all || l.told)) l.request = requests.at(n++);
+  }
+
+  /// What others have put into this rank's memory.
+  std::int64_t number_here(const Link& l) const { return number_at(l.mine).load(std::memory_order_acquire); }
+  int sync() { return far_ ? mpi().window_sync(far_) : 0; }
+  /// MPI works at what is under way only when it is called.
+  int progress() {
+    int found = 0, from = 0;
+    return mpi().probe_any(kNoMessagesTag, comm_, &found, &from);
+  }
+  void await_room(const Link& s) {
+    if (number_here(s) + 2 >= exchange_) return;
+    session_->until(
+        [&](int* done) {
+          const int code = sync();
+          *done = number_here(s) + 2 >= exchange_;
+          return code != 0 || *done ? code : progress();
+        },
+        kWhat);
+  }
+  void write_near(const Link& l) {
+    session_->check(mpi().window_sync(near_), "MPI_Win_sync");
+    number_at(l.theirs).store(exchange_, std::memory_order_release);
+  }
+  void write_far(Link& l) {
+    l.number = exchange_;
+    session_->check(
+        mpi().fetch_op(&l.number, &l.before, PENSTOCK_MPI_REPLACE, l.message.rank, l.there, far_, l.request),
+        "MPI_Rget_accumulate");
+  }
+  /// Copies out what has come since the last look. Done when all has come and all numbers have gone.
+  int look(int* done) {
+    if (const int code = sync(); code != 0) return code;
+    for (auto& r : receives_) {
+      if (r.copied == exchange_ || number_here(r) < exchange_) continue;
+      take(r);
+    }
+    int gone = 1;
+    if (numbers_.size() > 0)
+      if (const int code = mpi().test_all(numbers_.data(), numbers_.size(), &gone); code != 0) return code;
+    *done = gone && missing_ == 0;
+    return *done ? 0 : progress();
+  }
+  void take(Link& r) {
+    session_->check(mpi().window_sync(r.near ? near_ : far_), "MPI_Win_sync");
+    std::memcpy(r.message.data, r.mine + r.place(exchange_), static_cast<std::size_t>(r.message.bytes));
+    r.copied = exchange_;
+    --missing_;
+    if (!r.told) return;
+    if (r.near) write_near(r);
+    else write_far(r);
   }
 
   std::shared_ptr<MpiSession> session_;
   PenstockMpiHandle comm_;
-  std::vector<Message> sends_, receives_;
+  std::vector<Link> sends_, receives_;
+  PenstockMpiHandle near_, far_;
+  MpiRequests numbers_, receipts_;
   const std::byte* base_ = nullptr;
-  MpiRequests tokens_;
-  PenstockMpiHandle sources_ = 0, targets_ = 0;
+  std::int64_t exchange_ = 0;
+  std::size_t missing_ = 0;
 };
 
 }  // namespace
 
-std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what) {
-  std::set<int> seen;
-  for (const auto& m : messages) {
-    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(what) + ": " + std::to_string(m.bytes) +
-                                                              " bytes with rank " + std::to_string(m.rank) +
-                                                              " of " + std::to_string(size));
-    require(seen.insert(m.rank).second,
-            std::string(what) + ": two messages with rank " + std::to_string(m.rank));
-  }
-  std::erase_if(messages, [](const Message& m) { return m.bytes == 0; });
-  return messages;
-}
-
-std::int64_t MpiComm::first_window_used() const {
-  return session_->library().windows().first_used(number_, windows_);
-}
-
-void MpiComm::free_windows_before(std::int64_t number) {
-  session_->library().windows().free_before(number_, number, [&](const MpiWindows::Entry& w) {
-    session_->check(session_->library().free_window(w), "MPI_Win_free");
-  });
-}
-
-void MpiComm::keep_window(PenstockMpiHandle window, bool passive) {
-  session_->library().windows().add({window, number_, windows_++, passive});
-}
-
-PenstockMpiHandle MpiComm::passive_window(std::int64_t bytes, void** memory) {
-  std::int64_t first[1] = {first_window_used()};
-  all_reduce(first, Reduce::min);
-  free_windows_before(first[0]);
-  PenstockMpiHandle window = 0;
-  session_->check(mpi().window_allocate(bytes, inside_, memory, &window), "MPI_Win_allocate");
-  session_->check(mpi().window_lock_all(window), "MPI_Win_lock_all");
-  keep_window(window, true);
-  return window;
-}
-
 std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "put");
   receives = tidy_messages(std::move(receives), size_, "put");
-  // The receives' own memory is the window where it is one piece on every rank, as ghosts of a vector are.
-  std::byte *first = nullptr, *end = nullptr;
-  std::int64_t bytes = 0;
-  for (const auto& m : receives) {
-    first = bytes ? std::min(first, m.data) : m.data;
-    end = bytes ? std::max(end, m.data + m.bytes) : m.data + m.bytes;
-    bytes += m.bytes;
-  }
-  std::int64_t agreed[2] = {-static_cast<std::int64_t>(end - first != bytes), first_window_used()};
+  meet_node();
+  // Parts of the windows over ranks of this node (1) and over all (0): lines of sends and boxes of receives.
+  std::int64_t bytes[2] = {0, 0};
+  const auto link = [&](const std::vector<Message>& messages, const std::vector<Message>& back, bool boxes) {
+    std::vector<Link> made;
+    for (const auto& m : messages) {
+      Link l{.message = m, .near = shares_memory_with(m.rank)};
+      l.told = std::ranges::find(back, m.rank, &Message::rank) == back.end();
+      l.here = bytes[l.near];
+      bytes[l.near] += kLine + (boxes ? 2 * l.room() : 0);
+      made.push_back(l);
+    }
+    return made;
+  };
+  auto out = link(sends, receives, false), in = link(receives, sends, true);
+  std::int64_t agreed[3] = {-bytes[0], -bytes[1], first_window_used()};
   all_reduce(agreed, Reduce::min);
-  free_windows_before(agreed[1]);
-  const bool staged = agreed[0] != 0;
+  free_windows_before(agreed[2]);
 
-  auto made = std::make_unique<MpiPut>(session_, inside_, sends, receives);
-  void* memory = first;
-  session_->check(staged ? mpi().window_allocate(bytes, inside_, &memory, &made->window)
-                         : mpi().window_create(first, bytes, inside_, &made->window),
-                  "MPI_Win_create");
-  keep_window(made->window, false);
-  if (staged) made->staged = static_cast<const std::byte*>(memory);
-  made->offsets.resize(sends.size());
-  std::vector<std::int64_t> mine(receives.size());
-  std::vector<Message> told, asked;
-  std::int64_t so_far = 0;
-  for (std::size_t i = 0; i < receives.size(); ++i) {
-    mine[i] = staged ? so_far : receives[i].data - first;
-    so_far += receives[i].bytes;
-    told.push_back({receives[i].rank, reinterpret_cast<std::byte*>(&mine[i]), 8});
+  PenstockMpiHandle windows[2] = {0, 0};
+  for (const int near : {0, 1}) {
+    if (agreed[near] == 0) continue;  // nobody's
+    void* memory = nullptr;
+    windows[near] = open_window(bytes[near] + kLine, near == 1, &memory);
+    auto* base = static_cast<std::byte*>(memory);
+    const auto odd = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory) % kLine);
+    const auto first = (kLine - odd) % kLine;
+    std::memset(base, 0,
+                static_cast<std::size_t>(bytes[near] + kLine));  // pages come into being, near this rank
+    session_->check(mpi().window_sync(windows[near]), "MPI_Win_sync");
+    for (auto* links : {&out, &in})
+      for (auto& l : *links)
+        if (l.near == (near == 1)) l.here += first, l.mine = base + l.here;
   }
-  for (std::size_t i = 0; i < sends.size(); ++i)
-    asked.push_back({sends[i].rank, reinterpret_cast<std::byte*>(&made->offsets[i]), 8});
-  deliver(told, asked, "put");
-  return made;
+  const auto tell = [&](const std::vector<Link>& mine, std::vector<Link>& theirs) {
+    std::vector<Address> places(mine.size()), heard(theirs.size());
+    std::vector<Message> told, asked;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      places[i] = {mine[i].here, mine[i].message.bytes};
+      told.push_back({mine[i].message.rank, reinterpret_cast<std::byte*>(&places[i]), sizeof(Address)});
+    }
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      asked.push_back({theirs[i].message.rank, reinterpret_cast<std::byte*>(&heard[i]), sizeof(Address)});
+    deliver(told, asked, "put");
+    for (std::size_t i = 0; i < theirs.size(); ++i) {
+      auto& l = theirs[i];
+      const auto [rank, data, n, from] = l.message;
+      require(heard[i].bytes == n, [&] {
+        return "put: " + std::to_string(n) + " bytes here are " + std::to_string(heard[i].bytes) +
+               " on rank " + std::to_string(rank) + ", at the other end of the message";
+      });
+      l.there = heard[i].at;
+      if (!l.near) continue;
+      void* part = nullptr;
+      session_->check(mpi().window_peer(in_node_[static_cast<std::size_t>(rank)], windows[1], &part),
+                      "MPI_Win_shared_query");
+      l.theirs = static_cast<std::byte*>(part) + l.there;
+    }
+  };
+  tell(in, out);
+  tell(out, in);
+  return std::make_unique<MpiPut>(session_, inside_, std::move(out), std::move(in), windows[1], windows[0]);
 }
 
 }  // namespace penstock
