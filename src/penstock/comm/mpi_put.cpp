@@ -64,10 +64,9 @@ class MpiPut final : public Exchange {
   }
   ~MpiPut() override {
     auto& library = session_->library();
-    if (library.running() && !session_->failed() && receipts_.size() > 0) {
-      int done = 0;
-      mpi().window_flush_all(far_);
-      mpi().test_all(receipts_.data(), receipts_.size(), &done);
+    if (library.running() && !end()) {  // MPI may write into these yet
+      new std::vector<Link>(std::move(sends_));
+      new std::vector<Link>(std::move(receives_));
     }
     library.windows().retire(near_);
     library.windows().retire(far_);
@@ -78,6 +77,7 @@ class MpiPut final : public Exchange {
   void start() override {
     session_->ready();
     ++exchange_;
+    under_way_ = true;
     for (auto& s : sends_) {
       if (s.told) await_room(s);
       const auto* from = s.message.source(base_);
@@ -91,22 +91,32 @@ class MpiPut final : public Exchange {
     }
   }
   void finish() override {
-    if (receipts_.size() > 0)
-      session_->wait(receipts_.data(), receipts_.size(), kWhat);  // of the exchange before
     if (numbers_.size() > 0) {
       for (const auto& s : sends_)
         if (!s.near) session_->check(mpi().window_flush(s.message.rank, far_), "MPI_Win_flush");
       for (auto& s : sends_)
         if (!s.near) write_far(s);
     }
+    if (receipts_.size() > 0)  // of the exchange before
+      session_->wait(receipts_.data(), receipts_.size(), kWhat);
     missing_ = receives_.size();
     session_->until([&](int* done) { return look(done); }, kWhat);
+    under_way_ = false;
   }
   void rebase(const std::byte* base) override { base_ = base; }
 
  private:
   static constexpr const char* kWhat = "an exchange by MPI_Put";
   const PenstockMpi& mpi() const { return session_->verbs(); }
+  /// Whether nothing is under way any more.
+  bool end() noexcept {
+    try {
+      if (!under_way_ && receipts_.size() > 0) session_->wait(receipts_.data(), receipts_.size(), kWhat);
+    } catch (const Error&) {
+      return false;
+    }
+    return !under_way_ || numbers_.size() + receipts_.size() == 0;
+  }
   static int number_requests(const std::vector<Link>& links, bool all) {
     int n = 0;
     for (const auto& l : links) n += !l.near && (all || l.told);
@@ -177,6 +187,7 @@ class MpiPut final : public Exchange {
   const std::byte* base_ = nullptr;
   std::int64_t exchange_ = 0;
   std::size_t missing_ = 0;
+  bool under_way_ = false;
 };
 
 }  // namespace
