@@ -108,8 +108,8 @@ class Comm {
   virtual std::unique_ptr<Exchange> indexed(const std::byte* base, std::int64_t entry_bytes,
                                             std::vector<IndexedMessage> sends,
                                             std::vector<Message> receives) = 0;
-  /// One-sided: each sender puts its bytes and then a number into its receiver's window, where the receiver looks for
-  /// it (MPI_Put; among ranks of one node stores into a window that they share). start() waits for a receiver that is
+  /// One-sided: each sender puts its bytes and then a count into its receiver's window, where the receiver looks for
+  /// it (MPI_Put; among ranks of one node stores into a window that they share). start() may wait for a receiver that is
   /// two exchanges behind.
   virtual std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) = 0;
 

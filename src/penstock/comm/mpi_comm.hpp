@@ -87,8 +87,8 @@ class MpiComm final : public Comm {
   MpiOptions options_;
   std::int64_t number_;  // of this communicator, in this process
   int rank_ = 0, size_ = 1;
-  MpiRequests one_, sum_, slots_;
-  std::vector<bool> receives_;  // per slot: cancelled when a wait fails
+  MpiRequests one_, sum_, slots_, together_;  // the last: those that wait() waits for
+  std::vector<bool> receives_, coming_;       // per slot, and per one of wait(): cancelled when that fails
   std::vector<Request> free_;
   std::vector<int> counts_, places_;
   bool summing_ = false;

@@ -1,72 +1,47 @@
-// One-sided exchanges. A sender writes into the box that its receiver has for it, and behind that the exchange's number.
-// The receiver watches its own memory for the number and copies out what came with it. Ranks of one node have their
-// boxes in memory that they share: a message is a copy and a store there. Elsewhere it is MPI_Put, a flush, and
-// MPI_Rget_accumulate of the number, in windows that are open to all from the beginning to the end.
+// One-sided exchanges. A sender writes into the box that its receiver has for it, and behind that how many pieces it has
+// written. The receiver watches its own memory for the count and copies out what came with it. Ranks of one node have
+// their boxes in memory that they share: there a message is copies and a store. Elsewhere it is MPI_Put, a flush, and
+// MPI_Rget_accumulate of the count. The windows are open to all from the beginning to the end.
 //
-// A box has room for two exchanges, in turn, so that a sender need not wait for a receiver that is still with the exchange
-// before; the message before that must have been copied out. Where the receiver sends back in these exchanges, the
-// sender knows: the receiver wrote its last message when it had finished with that one. Else the receiver says so.
+// A box has two places, so that a sender need not wait for a receiver that is still with the exchange before.
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "penstock/comm/mpi_comm.hpp"
+#include "penstock/comm/mpi_link.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLine = 64;  // of a cache
-constexpr int kNoMessagesTag = 2;   // on inside_: nobody sends with it
+using Links = std::vector<MpiLink>;
+constexpr int kNoMessagesTag = 2;  // on inside_: nobody sends with it
 
-std::int64_t whole_lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-std::atomic_ref<std::int64_t> number_at(std::byte* at) {
-  return std::atomic_ref(*reinterpret_cast<std::int64_t*>(at));
-}
-
-/// A message. The receiver's box: a line with the number of the last exchange that came, and two places. The sender has a
-/// line with the number of the last that has been copied out, which is written only where `told`.
-struct Link {
-  Message message;
-  bool near = false;                    // shares memory with this rank
-  bool told = false;                    // that it was copied out: nothing is sent back that says so
-  std::int64_t here = 0;                // the line or box of this rank: where in its part of the window,
-  std::byte* mine = nullptr;            // and where in this process
-  std::int64_t there = 0;               // those of the other rank
-  std::byte* theirs = nullptr;          // of a near one
-  std::int64_t copied = 0;              // the last exchange that was copied out
-  void* request = nullptr;              // of a far one: of the number that goes there,
-  std::int64_t number = 0, before = 0;  // it, and what it takes the place of
-
-  std::int64_t room() const { return whole_lines(message.bytes); }
-  std::int64_t place(std::int64_t exchange) const { return kLine + exchange % 2 * room(); }
-};
-
-/// Of a line or a box in its window, and how long the message is.
-struct Address {
+/// Where the other end of a message is, and what it takes its length for.
+struct End {
   std::int64_t at, bytes;
 };
 
 class MpiPut final : public Exchange {
  public:
-  MpiPut(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, std::vector<Link> sends,
-         std::vector<Link> receives, PenstockMpiHandle near, PenstockMpiHandle far)
+  MpiPut(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, Links sends, Links receives,
+         PenstockMpiHandle near, PenstockMpiHandle far)
       : session_(std::move(session)),
         comm_(comm),
         sends_(std::move(sends)),
         receives_(std::move(receives)),
         near_(near),
         far_(far),
-        numbers_(mpi(), number_requests(sends_, true)),
-        receipts_(mpi(), number_requests(receives_, false)) {
-    give_requests(sends_, numbers_, true);
+        counts_(mpi(), far_ones(sends_, true)),
+        receipts_(mpi(), far_ones(receives_, false)) {
+    give_requests(sends_, counts_, true);
     give_requests(receives_, receipts_, false);
   }
   ~MpiPut() override {
     auto& library = session_->library();
-    if (library.running() && !end()) {  // MPI may write into these yet
-      new std::vector<Link>(std::move(sends_));
-      new std::vector<Link>(std::move(receives_));
+    if (library.running() && !end()) {  // MPI may yet write into these: they stay
+      new Links(std::move(sends_));
+      new Links(std::move(receives_));
     }
     library.windows().retire(near_);
     library.windows().retire(far_);
@@ -78,29 +53,20 @@ class MpiPut final : public Exchange {
     session_->ready();
     ++exchange_;
     under_way_ = true;
-    for (auto& s : sends_) {
-      if (s.told) await_room(s);
-      const auto* from = s.message.source(base_);
-      if (s.near) {
-        std::memcpy(s.theirs + s.place(exchange_), from, static_cast<std::size_t>(s.message.bytes));
-        write_near(s);
-      } else {
-        session_->check(mpi().put(from, s.message.bytes, s.message.rank, s.there + s.place(exchange_), far_),
-                        "MPI_Put");
-      }
-    }
+    for (auto& s : sends_)
+      if (s.near) write(s);
+      else put(s);
   }
   void finish() override {
-    if (numbers_.size() > 0) {
+    if (counts_.size() > 0) {
       for (const auto& s : sends_)
         if (!s.near) session_->check(mpi().window_flush(s.message.rank, far_), "MPI_Win_flush");
       for (auto& s : sends_)
-        if (!s.near) write_far(s);
+        if (!s.near) tell_far(s);
     }
     if (receipts_.size() > 0)  // of the exchange before
       session_->wait(receipts_.data(), receipts_.size(), kWhat);
-    missing_ = receives_.size();
-    session_->until([&](int* done) { return look(done); }, kWhat);
+    session_->until([&](int* done) { return move(done); }, kWhat);
     under_way_ = false;
   }
   void rebase(const std::byte* base) override { base_ = base; }
@@ -108,6 +74,15 @@ class MpiPut final : public Exchange {
  private:
   static constexpr const char* kWhat = "an exchange by MPI_Put";
   const PenstockMpi& mpi() const { return session_->verbs(); }
+  static int far_ones(const Links& links, bool all) {
+    return static_cast<int>(
+        std::ranges::count_if(links, [&](const MpiLink& l) { return !l.near && (all || l.told); }));
+  }
+  static void give_requests(Links& links, MpiRequests& requests, bool all) {
+    int n = 0;
+    for (auto& l : links)
+      if (!l.near && (all || l.told)) l.request = requests.at(n++);
+  }
   /// Whether nothing is under way any more.
   bool end() noexcept {
     try {
@@ -115,78 +90,84 @@ class MpiPut final : public Exchange {
     } catch (const Error&) {
       return false;
     }
-    return !under_way_ || numbers_.size() + receipts_.size() == 0;
-  }
-  static int number_requests(const std::vector<Link>& links, bool all) {
-    int n = 0;
-    for (const auto& l : links) n += !l.near && (all || l.told);
-    return n;
-  }
-  static void give_requests(std::vector<Link>& links, MpiRequests& requests, bool all) {
-    int n = 0;
-    for (auto& l : links)
-      if (!l.near && (all || l.told)) l.request = requests.at(n++);
+    return !under_way_ || counts_.size() + receipts_.size() == 0;
   }
 
-  /// What others have put into this rank's memory.
-  std::int64_t number_here(const Link& l) const { return number_at(l.mine).load(std::memory_order_acquire); }
   int sync() { return far_ ? mpi().window_sync(far_) : 0; }
   /// MPI works at what is under way only when it is called.
   int progress() {
     int found = 0, from = 0;
     return mpi().probe_any(kNoMessagesTag, comm_, &found, &from);
   }
-  void await_room(const Link& s) {
-    if (number_here(s) + 2 >= exchange_) return;
-    session_->until(
-        [&](int* done) {
-          const int code = sync();
-          *done = number_here(s) + 2 >= exchange_;
-          return code != 0 || *done ? code : progress();
-        },
-        kWhat);
+  bool moved(const MpiLink& l) const { return l.moved == exchange_ * l.pieces; }
+
+  /// As many pieces as there is room for.
+  void write(MpiLink& s) {
+    const auto all = exchange_ * s.pieces, most = s.told ? std::min(all, s.counted() + 2) : all;
+    while (s.moved < most) {
+      std::memcpy(s.theirs + s.place(), s.message.source(base_) + s.offset(), s.bytes());
+      ++s.moved;
+      tell_near(s);
+    }
   }
-  void write_near(const Link& l) {
-    session_->check(mpi().window_sync(near_), "MPI_Win_sync");
-    number_at(l.theirs).store(exchange_, std::memory_order_release);
-  }
-  void write_far(Link& l) {
-    l.number = exchange_;
+  void put(MpiLink& s) {
+    const auto room = [&] { return !s.told || s.moved < s.counted() + 2; };
+    if (!room())
+      session_->until(
+          [&](int* done) {
+            const int code = sync();
+            *done = room();
+            return code != 0 || *done ? code : progress();
+          },
+          kWhat);
     session_->check(
-        mpi().fetch_op(&l.number, &l.before, PENSTOCK_MPI_REPLACE, l.message.rank, l.there, far_, l.request),
+        mpi().put(s.message.source(base_), s.message.bytes, s.message.rank, s.there + s.place(), far_),
+        "MPI_Put");
+    ++s.moved;
+  }
+  void take(MpiLink& r) {
+    const auto come = std::min(r.counted(), exchange_ * r.pieces);
+    if (r.moved == come) return;
+    session_->check(mpi().window_sync(r.near ? near_ : far_), "MPI_Win_sync");
+    while (r.moved < come) {
+      std::memcpy(r.message.data + r.offset(), r.mine + r.place(), r.bytes());
+      ++r.moved;
+      if (r.told && r.near) tell_near(r);
+    }
+    if (r.told && !r.near) tell_far(r);
+  }
+  void tell_near(const MpiLink& l) {
+    session_->check(mpi().window_sync(near_), "MPI_Win_sync");
+    MpiLink::word(l.theirs).store(l.moved, std::memory_order_release);
+  }
+  void tell_far(MpiLink& l) {
+    l.count = l.moved;
+    session_->check(
+        mpi().fetch_op(&l.count, &l.before, PENSTOCK_MPI_REPLACE, l.message.rank, l.there, far_, l.request),
         "MPI_Rget_accumulate");
   }
-  /// Copies out what has come since the last look. Done when all has come and all numbers have gone.
-  int look(int* done) {
+  /// What can be moved by now. Done when all is, and all counts have gone.
+  int move(int* done) {
     if (const int code = sync(); code != 0) return code;
-    for (auto& r : receives_) {
-      if (r.copied == exchange_ || number_here(r) < exchange_) continue;
-      take(r);
-    }
+    bool all = true;
+    for (auto& r : receives_)
+      if (!moved(r)) take(r), all = all && moved(r);
+    for (auto& s : sends_)
+      if (!moved(s)) write(s), all = all && moved(s);
     int gone = 1;
-    if (numbers_.size() > 0)
-      if (const int code = mpi().test_all(numbers_.data(), numbers_.size(), &gone); code != 0) return code;
-    *done = gone && missing_ == 0;
+    if (counts_.size() > 0)
+      if (const int code = mpi().test_all(counts_.data(), counts_.size(), &gone); code != 0) return code;
+    *done = all && gone;
     return *done ? 0 : progress();
-  }
-  void take(Link& r) {
-    session_->check(mpi().window_sync(r.near ? near_ : far_), "MPI_Win_sync");
-    std::memcpy(r.message.data, r.mine + r.place(exchange_), static_cast<std::size_t>(r.message.bytes));
-    r.copied = exchange_;
-    --missing_;
-    if (!r.told) return;
-    if (r.near) write_near(r);
-    else write_far(r);
   }
 
   std::shared_ptr<MpiSession> session_;
   PenstockMpiHandle comm_;
-  std::vector<Link> sends_, receives_;
+  Links sends_, receives_;
   PenstockMpiHandle near_, far_;
-  MpiRequests numbers_, receipts_;
+  MpiRequests counts_, receipts_;
   const std::byte* base_ = nullptr;
   std::int64_t exchange_ = 0;
-  std::size_t missing_ = 0;
   bool under_way_ = false;
 };
 
@@ -199,13 +180,12 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
   // Parts of the windows over ranks of this node (1) and over all (0): lines of sends and boxes of receives.
   std::int64_t bytes[2] = {0, 0};
   const auto link = [&](const std::vector<Message>& messages, const std::vector<Message>& back, bool boxes) {
-    std::vector<Link> made;
+    Links made;
     for (const auto& m : messages) {
-      Link l{.message = m, .near = shares_memory_with(m.rank)};
-      l.told = std::ranges::find(back, m.rank, &Message::rank) == back.end();
+      const bool answered = std::ranges::find(back, m.rank, &Message::rank) != back.end();
+      auto& l = made.emplace_back(m, shares_memory_with(m.rank), answered);
       l.here = bytes[l.near];
-      bytes[l.near] += kLine + (boxes ? 2 * l.room() : 0);
-      made.push_back(l);
+      bytes[l.near] += boxes ? l.box_bytes() : MpiLink::kLine;
     }
     return made;
   };
@@ -218,26 +198,27 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
   for (const int near : {0, 1}) {
     if (agreed[near] == 0) continue;  // nobody's
     void* memory = nullptr;
-    windows[near] = open_window(bytes[near] + kLine, near == 1, &memory);
+    windows[near] = open_window(bytes[near] + MpiLink::kLine, near == 1, &memory);
     auto* base = static_cast<std::byte*>(memory);
-    const auto odd = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory) % kLine);
-    const auto first = (kLine - odd) % kLine;
-    std::memset(base, 0,
-                static_cast<std::size_t>(bytes[near] + kLine));  // pages come into being, near this rank
+    const auto odd = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(memory) % MpiLink::kLine);
+    const auto first = (MpiLink::kLine - odd) % MpiLink::kLine;
+    std::memset(
+        base, 0,
+        static_cast<std::size_t>(bytes[near] + MpiLink::kLine));  // pages come into being, near this rank
     session_->check(mpi().window_sync(windows[near]), "MPI_Win_sync");
     for (auto* links : {&out, &in})
       for (auto& l : *links)
         if (l.near == (near == 1)) l.here += first, l.mine = base + l.here;
   }
-  const auto tell = [&](const std::vector<Link>& mine, std::vector<Link>& theirs) {
-    std::vector<Address> places(mine.size()), heard(theirs.size());
+  const auto tell = [&](const Links& mine, Links& theirs) {
+    std::vector<End> ends(mine.size()), heard(theirs.size());
     std::vector<Message> told, asked;
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      places[i] = {mine[i].here, mine[i].message.bytes};
-      told.push_back({mine[i].message.rank, reinterpret_cast<std::byte*>(&places[i]), sizeof(Address)});
+      ends[i] = {mine[i].here, mine[i].message.bytes};
+      told.push_back({mine[i].message.rank, reinterpret_cast<std::byte*>(&ends[i]), sizeof(End)});
     }
     for (std::size_t i = 0; i < theirs.size(); ++i)
-      asked.push_back({theirs[i].message.rank, reinterpret_cast<std::byte*>(&heard[i]), sizeof(Address)});
+      asked.push_back({theirs[i].message.rank, reinterpret_cast<std::byte*>(&heard[i]), sizeof(End)});
     deliver(told, asked, "put");
     for (std::size_t i = 0; i < theirs.size(); ++i) {
       auto& l = theirs[i];

@@ -36,6 +36,22 @@ def shapes(n):
     }
 
 
+def long_messages(comm, entries):
+    """Messages of several pieces, one way and both ways."""
+    n, row = entries * comm.size, np.arange(entries * comm.size)
+    owners = np.repeat(np.arange(comm.size, dtype=np.int32), entries)
+    for steps in ((-entries,), (-entries, entries)):
+        reached = [row + step for step in (0, *steps)]
+        kept = [(column >= 0) & (column < n) for column in reached]
+        rows = np.concatenate([row[k] for k in kept])
+        columns = np.concatenate([column[k] for column, k in zip(reached, kept, strict=True)])
+        a = ps.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, n))
+        d = ps.dist.csr_array(a, comm, partition=owners, halo="put")
+        for turn in range(20):
+            x = row + float(turn)
+            np.testing.assert_array_equal(d @ d.share(x), d.share(a @ x, of="y"))
+
+
 def same(comm, matrices):
     """Products, transposed ones too, have the bits of those by messages, while many exchanges are alive."""
     rows = np.repeat(np.arange(comm.size, dtype=np.int32), PIECE)
@@ -86,6 +102,7 @@ for node_ranks in (0, 1, 2):  # all of this host, none, pairs
     some = shapes(comm.size)
     often(comm, same(comm, some), 1000)
     freed_in_any_order(comm, some)
+    long_messages(comm, 100_001)  # 800 kB
 small = _core.mpi_comm(0, 60.0, 64, 1)  # messages over 64 bytes are derived types
 same(small, shapes(small.size))
 del small
