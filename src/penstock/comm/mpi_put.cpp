@@ -3,6 +3,9 @@
 // their boxes in memory that they share: there a message is copies and a store. Elsewhere it is MPI_Put, a flush, and
 // MPI_Rget_accumulate of the count. The windows are open to all from the beginning to the end.
 //
+// All waits have a limit and an eye on failures but the flush, which takes as long as the network does, or, where that
+// cannot write memory, until the target calls MPI: it does while it waits, and a rank that fails ends the job.
+//
 // A box has two places, so that a sender need not wait for a receiver that is still with the exchange before.
 #include <algorithm>
 #include <cstring>
