@@ -25,7 +25,6 @@ const char penstock_mpi_flavour[] = "penstock-mpi-flavour=" FLAVOUR;
 typedef PenstockMpiHandle Handle;
 #define COMM(h) ((MPI_Comm)(h))
 #define TYPE(h) ((MPI_Datatype)(h))
-#define GROUP(h) ((MPI_Group)(h))
 #define WIN(h) ((MPI_Win)(h))
 #define TRY(call)                           \
   do {                                      \
@@ -156,6 +155,28 @@ static int ranks_of_node(Handle comm, int* ranks) {
   TRY(MPI_Comm_split_type(COMM(comm), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   TRY(MPI_Comm_size(node, ranks));
   return MPI_Comm_free(&node);
+}
+
+static int split_node(Handle comm, int* in_node, Handle* node) {
+  MPI_Comm made;
+  MPI_Group all, some;
+  int size, code = MPI_ERR_NO_MEM;
+  TRY(MPI_Comm_split_type(COMM(comm), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made));
+  TRY(keep(made, node));
+  TRY(MPI_Comm_size(COMM(comm), &size));
+  TRY(MPI_Comm_group(COMM(comm), &all));
+  TRY(MPI_Comm_group(made, &some));
+  int* ranks = malloc((size_t)size * sizeof(int));
+  if (ranks) {
+    for (int r = 0; r < size; ++r) ranks[r] = r;
+    code = MPI_Group_translate_ranks(all, size, ranks, some, in_node);
+    for (int r = 0; r < size; ++r)
+      if (in_node[r] == MPI_UNDEFINED) in_node[r] = -1;
+  }
+  free(ranks);
+  TRY(MPI_Group_free(&all));
+  TRY(MPI_Group_free(&some));
+  return code;
 }
 
 static int free_comm(Handle comm) {
@@ -402,6 +423,7 @@ const PenstockMpi* penstock_mpi(void) {
       .duplicate = duplicate,
       .split = split,
       .ranks_of_node = ranks_of_node,
+      .split_node = split_node,
       .free_comm = free_comm,
       .clear = clear,
       .start_all = start_all,
@@ -430,21 +452,17 @@ const PenstockMpi* penstock_mpi(void) {
       .free_type = free_type,
       .typed_send_init = typed_send_init,
       .typed_receive_init = typed_receive_init,
-      .group_of = group_of,
-      .free_group = free_group,
-      .window_create = window_create,
       .window_allocate = window_allocate,
+      .window_share = window_share,
+      .window_peer = window_peer,
+      .window_unified = window_unified,
       .window_free = window_free,
-      .window_post = window_post,
-      .window_start = window_start,
-      .put = put,
-      .window_complete = window_complete,
-      .window_test = window_test,
       .window_lock_all = window_lock_all,
       .window_unlock_all = window_unlock_all,
       .window_sync = window_sync,
       .window_flush = window_flush,
       .window_flush_all = window_flush_all,
+      .put = put,
       .window_get = window_get,
       .window_put = window_put,
       .fetch_op = fetch_op,

@@ -1,29 +1,9 @@
-/* The windows of the plugin, a part of plugin.c: active targets (post/start/complete/test), passive ones (lock_all). */
+/* The windows of the plugin, a part of plugin.c: all have passive targets (lock_all). */
 #pragma once
-
-static int group_of(Handle comm, const int* ranks, int n, Handle* out) {
-  MPI_Group all, some;
-  TRY(MPI_Comm_group(COMM(comm), &all));
-  const int code = MPI_Group_incl(all, n, ranks, &some);
-  TRY(MPI_Group_free(&all));
-  *out = (Handle)some;
-  return code;
-}
-
-static int free_group(Handle group) {
-  MPI_Group g = GROUP(group);
-  return g == MPI_GROUP_EMPTY ? MPI_SUCCESS : MPI_Group_free(&g);
-}
 
 static int keep_window(MPI_Win made, Handle* out) {
   *out = (Handle)made;
   return MPI_Win_set_errhandler(made, MPI_ERRORS_RETURN);
-}
-
-static int window_create(void* base, int64_t bytes, Handle comm, Handle* out) {
-  MPI_Win made;
-  TRY(MPI_Win_create(base, (MPI_Aint)bytes, 1, MPI_INFO_NULL, COMM(comm), &made));
-  return keep_window(made, out);
 }
 
 static int window_allocate(int64_t bytes, Handle comm, void** base, Handle* out) {
@@ -32,22 +12,38 @@ static int window_allocate(int64_t bytes, Handle comm, void** base, Handle* out)
   return keep_window(made, out);
 }
 
+/* Each rank's part begins on pages of its own, in memory near it. */
+static int window_share(int64_t bytes, Handle node, void** base, Handle* out) {
+  MPI_Info info;
+  MPI_Win made;
+  TRY(MPI_Info_create(&info));
+  int code = MPI_Info_set(info, "alloc_shared_noncontig", "true");
+  if (code == MPI_SUCCESS) code = MPI_Win_allocate_shared((MPI_Aint)bytes, 1, info, COMM(node), base, &made);
+  MPI_Info_free(&info);
+  return code != MPI_SUCCESS ? code : keep_window(made, out);
+}
+
+static int window_peer(int rank, Handle window, void** base) {
+  MPI_Aint bytes;
+  int unit;
+  return MPI_Win_shared_query(WIN(window), rank, &bytes, &unit, base);
+}
+
+static int window_unified(Handle window, int* answer) {
+  int *model, found = 0;
+  TRY(MPI_Win_get_attr(WIN(window), MPI_WIN_MODEL, &model, &found));
+  *answer = found && *model == MPI_WIN_UNIFIED;
+  return MPI_SUCCESS;
+}
+
 static int window_free(Handle window) {
   MPI_Win w = WIN(window);
   return MPI_Win_free(&w);
 }
 
-static int window_post(Handle window, Handle sources) { return MPI_Win_post(GROUP(sources), 0, WIN(window)); }
-static int window_start(Handle window, Handle targets) {
-  return MPI_Win_start(GROUP(targets), 0, WIN(window));
-}
-
 static int put(const void* data, int64_t bytes, int target, int64_t offset, Handle window) {
   CARRIED(bytes, MPI_Put(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window)));
 }
-
-static int window_complete(Handle window) { return MPI_Win_complete(WIN(window)); }
-static int window_test(Handle window, int* done) { return MPI_Win_test(WIN(window), done); }
 
 /* Memory that a rank wrote itself is seen by others, and theirs here, from a sync on. */
 static int window_sync(Handle window) { return MPI_Win_sync(WIN(window)); }

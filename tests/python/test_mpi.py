@@ -117,6 +117,19 @@ def test_a_text_file_that_all_ranks_read(cache, open_mpi, tmp_path):
     )
 
 
+def test_puts(cache, open_mpi):
+    done, _ = run(cache, open_mpi, 4, "puts.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"4 ranks of MPI \(Open MPI .*\) put\n", done.stdout)
+    assert done.stderr == ""
+
+
+def test_puts_of_mpich(cache, mpich):
+    done, _ = run(cache, mpich, 2, "puts.py", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert re.match("2 ranks of MPI", done.stdout)
+
+
 def test_one_sided_verbs(cache, open_mpi):
     done, _ = run(cache, open_mpi, 3, "one_sided.py")
     assert done.returncode == 0, done.stderr
@@ -153,6 +166,24 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
     assert seconds < 30
 
 
+@pytest.mark.parametrize("node_ranks", ["0", "1"])
+@pytest.mark.parametrize("pattern", ["one-way", "all"])
+@pytest.mark.parametrize(
+    "how, code, message",
+    [
+        ("raise", 1, "rank 1 of 2 failed: ValueError: no luck"),
+        ("kill", 137, r"rank 1 of 2 was killed by signal 9 \(SIGKILL\); the others were stopped"),
+    ],
+)
+def test_a_rank_that_waits_for_puts_hears_of_it(
+    cache, open_mpi, how, code, message, pattern, node_ranks
+):
+    done, seconds = run(cache, open_mpi, 2, "faults.py", how, pattern, node_ranks)
+    assert done.returncode == code, done.stderr
+    assert re.fullmatch(f"penstock: {message}", done.stderr.splitlines()[-1]), done.stderr
+    assert seconds < 30
+
+
 def test_the_script_must_be_there(capsys):
     with pytest.raises(SystemExit) as end:
         app(["run", "-n", "2", "nowhere.py"])
@@ -160,13 +191,20 @@ def test_the_script_must_be_there(capsys):
     assert capsys.readouterr().err == "penstock: nowhere.py: there is no such script\n"
 
 
-def test_ranks_hear_of_a_failure(cache, open_mpi):
-    done, _ = run(cache, open_mpi, 2, "faults.py", "tell")
+@pytest.mark.parametrize(
+    "words", [(), ("one-way", "0"), ("all", "0"), ("one-way", "1"), ("all", "1")], ids=" ".join
+)
+def test_ranks_hear_of_a_failure(cache, open_mpi, words):
+    """In a barrier, and in exchanges by put that the other rank no longer takes part in."""
+    done, _ = run(cache, open_mpi, 2, "faults.py", "tell", *words)
     assert done.returncode == 1
     assert "rank 0 heard: rank 1 of 2 failed: tired" in done.stdout
-    assert (
-        done.stderr.splitlines()[-1]
-        == "penstock: rank 1 of 2 failed: CommError: rank 1 of 2 failed: tired"
+    first = (
+        "[01]" if words else "1"
+    )  # a communicator besides world(): the report is the first one's
+    assert re.fullmatch(
+        f"penstock: rank {first} of 2 failed: CommError: rank 1 of 2 failed: tired",
+        done.stderr.splitlines()[-1],
     )
 
 

@@ -16,10 +16,12 @@ const MpiLibrary& library() {
   return *loaded;
 }
 
-std::shared_ptr<Comm> make(std::uintptr_t address, std::optional<double> timeout, std::int64_t largest) {
+std::shared_ptr<Comm> make(std::uintptr_t address, std::optional<double> timeout, std::int64_t largest,
+                           int node_ranks) {
   MpiOptions options;
   options.timeout = timeout ? *timeout : default_timeout();
   options.largest = largest;
+  options.node_ranks = node_ranks;
   const nb::gil_scoped_release release;
   return mpi_comm(library(), reinterpret_cast<const void*>(address), options);
 }
@@ -48,8 +50,10 @@ void comm_mpi(nb::module_& m) {
   m.def("mpi_gpu_aware", [] { return library().gpu_aware(); },
         "Whether the MPI says that messages may lie in GPU memory. After mpi_start().");
   m.def("mpi_comm", make, nb::arg("address") = 0, nb::arg("timeout") = nb::none(), nb::arg("largest") = 0x7fffffff,
+        nb::arg("node_ranks") = 0,
         "The ranks of the MPI_Comm at `address` (0: MPI_COMM_WORLD), which is duplicated. Collective. Messages over `largest` "
-        "bytes travel as derived types: smaller only in tests.");
+        "bytes travel as derived types, and at most `node_ranks` ranks of a node share memory (0: all): both smaller only in "
+        "tests.");
   m.def("mpi_failed_rank", [](const Comm& comm) {
     const int rank = failed_rank(comm);
     return rank < 0 ? std::optional<int>() : rank;

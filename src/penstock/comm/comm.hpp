@@ -108,7 +108,9 @@ class Comm {
   virtual std::unique_ptr<Exchange> indexed(const std::byte* base, std::int64_t entry_bytes,
                                             std::vector<IndexedMessage> sends,
                                             std::vector<Message> receives) = 0;
-  /// One-sided: each sender puts into its receiver's window (MPI_Put between MPI_Win_post/start/complete/wait).
+  /// One-sided: each sender puts its bytes and then a count into its receiver's window, where the receiver looks for
+  /// it (MPI_Put; among ranks of one node stores into a window that they share). start() may wait for a receiver that is
+  /// two exchanges behind.
   virtual std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) = 0;
 
   /// What every rank gave, for ranks of one process: nobody's object ends while another may still take it, also where a

@@ -30,6 +30,7 @@ std::unique_ptr<Comm> mpi_comm(const MpiLibrary& library, const void* address, M
           "the largest message is 1 to 2^31 - 1 bytes");
   const auto& mpi = library.verbs();
   const auto parent = address ? mpi.comm_at(address) : mpi.world();
+  require(options.node_ranks >= 0, "ranks of a node: a number, or 0 for those that there are");
   mpi.set_largest(options.largest);
   PenstockMpiHandle comm = 0;
   auto session = std::make_shared<MpiSession>(library, parent, options.timeout);
@@ -49,7 +50,8 @@ MpiComm::MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, Mp
       number_(++communicators),
       one_(mpi(), 1),
       sum_(mpi(), 1),
-      slots_(mpi(), 0) {
+      slots_(mpi(), 0),
+      together_(mpi(), 0) {
   session_->check(mpi().rank_and_size(comm_, &rank_, &size_), "MPI_Comm_rank");
   session_->check(mpi().duplicate(comm_, &inside_), "MPI_Comm_dup");
 }
@@ -58,6 +60,7 @@ MpiComm::~MpiComm() {
   if (!session_->library().running()) return;
   mpi().free_comm(comm_);
   mpi().free_comm(inside_);
+  if (node_) mpi().free_comm(*node_);
 }
 
 std::string MpiComm::name() const { return "MPI (" + session_->library().name() + ")"; }
@@ -304,25 +307,27 @@ Request MpiComm::receive(void* data, std::int64_t bytes, int from, int tag) {
 void MpiComm::wait(std::span<Request> requests) {
   if (requests.empty()) return session_->look();
   const auto bytes = mpi().request_bytes;
-  MpiRequests together(mpi(), static_cast<int>(requests.size()));
-  std::vector<bool> coming(requests.size());
+  if (requests.size() > coming_.size()) {
+    together_.grow(static_cast<int>(requests.size()));
+    coming_.resize(requests.size());
+  }
   int n = 0;
   for (auto& r : requests) {
     if (r == kNoRequest) continue;
     require(r >= 0 && r < slots_.size(), "wait: that is no request of this communicator");
     auto* at = slots_.at(static_cast<int>(r));
-    std::memcpy(together.at(n), at, bytes);
-    coming[n++] = receives_[r];
+    std::memcpy(together_.at(n), at, bytes);
+    coming_[n++] = receives_[r];
     mpi().clear(at, 1);
     free_.push_back(r);
     r = kNoRequest;
   }
   try {
     session_->ready();
-    session_->wait(together.data(), n, "wait");
+    session_->wait(together_.data(), n, "wait");
   } catch (...) {  // what comes later must not be written into memory that is no longer theirs
     for (int i = 0; i < n; ++i)
-      if (coming[i]) mpi().cancel_all(together.at(i), 1);
+      if (coming_[i]) mpi().cancel_all(together_.at(i), 1);
     throw;
   }
 }

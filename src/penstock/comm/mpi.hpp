@@ -11,6 +11,8 @@ struct MpiOptions {
   /// Messages beyond this many bytes travel as one element of a derived type, and collectives beyond it as messages: MPI
   /// counts in ints. Smaller only in tests.
   std::int64_t largest = 0x7fffffff;
+  /// Ranks of a node that share memory, at most; 0: all of them. Positive only in tests, which so have nodes on one host.
+  int node_ranks = 0;
 };
 
 /// The ranks of an MPI communicator. `address` points to an MPI_Comm (as mpi4py's MPI._addressof gives), which is

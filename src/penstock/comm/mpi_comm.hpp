@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "penstock/comm/mpi.hpp"
 #include "penstock/comm/mpi_session.hpp"
 
@@ -8,7 +10,8 @@ namespace penstock {
 /// messages with one rank; `what` begins the text.
 std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what);
 
-/// See mpi.hpp. Implemented in mpi.cpp (collectives, messages), mpi_exchange.cpp and mpi_put.cpp (exchanges).
+/// See mpi.hpp. Implemented in mpi.cpp (collectives, messages), mpi_exchange.cpp and mpi_put.cpp
+/// (exchanges), mpi_node.cpp (windows).
 class MpiComm final : public Comm {
  public:
   MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, MpiOptions options);
@@ -70,7 +73,11 @@ class MpiComm final : public Comm {
   void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* what);
   std::int64_t first_window_used() const;
   void free_windows_before(std::int64_t number);  // collective
-  void keep_window(PenstockMpiHandle window, bool passive);
+  /// Over `bytes` of each rank, or of each rank of this node; all may reach it from now on. Collective over all.
+  PenstockMpiHandle open_window(std::int64_t bytes, bool of_node, void** memory);
+  /// Finds out who shares memory with whom, the first time. Collective.
+  void meet_node();
+  bool shares_memory_with(int rank) const;  // after meet_node()
   void check_ready(int root, const char* what) const;
   Request slot();
 
@@ -80,12 +87,14 @@ class MpiComm final : public Comm {
   MpiOptions options_;
   std::int64_t number_;  // of this communicator, in this process
   int rank_ = 0, size_ = 1;
-  MpiRequests one_, sum_, slots_;
-  std::vector<bool> receives_;  // per slot: cancelled when a wait fails
+  MpiRequests one_, sum_, slots_, together_;  // the last: those that wait() waits for
+  std::vector<bool> receives_, coming_;       // per slot, and per one of wait(): cancelled when that fails
   std::vector<Request> free_;
   std::vector<int> counts_, places_;
   bool summing_ = false;
-  std::int64_t windows_ = 0;  // made so far
+  std::int64_t windows_ = 0;               // made so far
+  std::optional<PenstockMpiHandle> node_;  // of ranks that can share memory
+  std::vector<int> in_node_;               // each rank's number there; -1: elsewhere
 };
 
 }  // namespace penstock

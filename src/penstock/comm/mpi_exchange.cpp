@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "penstock/comm/mpi_comm.hpp"
 #include "penstock/core/error.hpp"
@@ -9,7 +10,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kExchangeTag = 1;  // on inside_; 0 is that of collectives, 2 that of put()
+constexpr int kExchangeTag = 1;  // on inside_; 0 is that of collectives
 
 std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
   std::vector<PenstockMpiMessage> all;
@@ -184,6 +185,19 @@ class MpiNeighborhood final : public Exchange {
 };
 
 }  // namespace
+
+std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what) {
+  std::set<int> seen;
+  for (const auto& m : messages) {
+    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(what) + ": " + std::to_string(m.bytes) +
+                                                              " bytes with rank " + std::to_string(m.rank) +
+                                                              " of " + std::to_string(size));
+    require(seen.insert(m.rank).second,
+            std::string(what) + ": two messages with rank " + std::to_string(m.rank));
+  }
+  std::erase_if(messages, [](const Message& m) { return m.bytes == 0; });
+  return messages;
+}
 
 std::unique_ptr<Exchange> MpiComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "persistent");

@@ -102,7 +102,7 @@ void MpiLibrary::finish() const {
 }
 
 int MpiLibrary::free_window(const MpiWindows::Entry& window) const {
-  const int code = window.passive ? verbs_->window_unlock_all(window.window) : 0;
+  const int code = verbs_->window_unlock_all(window.window);
   return code != 0 ? code : verbs_->window_free(window.window);
 }
 

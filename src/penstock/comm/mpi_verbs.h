@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-#define PENSTOCK_MPI_VERSION 3
+#define PENSTOCK_MPI_VERSION 4
 #define PENSTOCK_MPI_SYMBOL "penstock_mpi"
 
-/* An MPI_Comm, MPI_Group, MPI_Win or MPI_Datatype: an int or a pointer, as that MPI has it. */
+/* An MPI_Comm, MPI_Win or MPI_Datatype: an int or a pointer, as that MPI has it. */
 typedef intptr_t PenstockMpiHandle;
 
 enum {
@@ -54,6 +54,8 @@ typedef struct PenstockMpi {
   int (*duplicate)(PenstockMpiHandle comm, PenstockMpiHandle* copy); /* which returns errors */
   int (*split)(PenstockMpiHandle comm, int color, int key, PenstockMpiHandle* part);
   int (*ranks_of_node)(PenstockMpiHandle comm, int* ranks);
+  /* The ranks that can share memory with this one: `in_node` receives each rank's number among them, -1 for others. */
+  int (*split_node)(PenstockMpiHandle comm, int* in_node, PenstockMpiHandle* node);
   int (*free_comm)(PenstockMpiHandle comm);
 
   void (*clear)(void* requests, int n); /* to MPI_REQUEST_NULL */
@@ -97,25 +99,21 @@ typedef struct PenstockMpi {
   int (*typed_receive_init)(void* data, int n, PenstockMpiHandle type, int from, int tag,
                             PenstockMpiHandle comm, void* request);
 
-  /* Windows, opened and closed by post/start/complete/test. */
-  int (*group_of)(PenstockMpiHandle comm, const int* ranks, int n, PenstockMpiHandle* group);
-  int (*free_group)(PenstockMpiHandle group);
-  int (*window_create)(void* base, int64_t bytes, PenstockMpiHandle comm, PenstockMpiHandle* window);
-  int (*window_allocate)(int64_t bytes, PenstockMpiHandle comm, void** base, PenstockMpiHandle* window);
-  int (*window_free)(PenstockMpiHandle window); /* collective */
-  int (*window_post)(PenstockMpiHandle window, PenstockMpiHandle sources);
-  int (*window_start)(PenstockMpiHandle window, PenstockMpiHandle targets);
-  int (*put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window);
-  int (*window_complete)(PenstockMpiHandle window);
-  int (*window_test)(PenstockMpiHandle window, int* done);
-
   /* Windows to which every rank may go from window_lock_all() to window_unlock_all(), which precedes window_free(). A
-     put, an accumulate and a compare_swap are done there after a flush; what carries a request here when that is done. */
+     put, an accumulate and a compare_swap are done there after a flush; what carries a request here when that is done.
+     window_share() is of ranks of one node; window_peer() says where another one's part lies in this process. */
+  int (*window_allocate)(int64_t bytes, PenstockMpiHandle comm, void** base, PenstockMpiHandle* window);
+  int (*window_share)(int64_t bytes, PenstockMpiHandle node, void** base, PenstockMpiHandle* window);
+  int (*window_peer)(int rank, PenstockMpiHandle window, void** base);
+  int (*window_unified)(PenstockMpiHandle window,
+                        int* answer);           /* MPI_WIN_UNIFIED: loads see what others put */
+  int (*window_free)(PenstockMpiHandle window); /* collective */
   int (*window_lock_all)(PenstockMpiHandle window);
   int (*window_unlock_all)(PenstockMpiHandle window);
   int (*window_sync)(PenstockMpiHandle window);
   int (*window_flush)(int target, PenstockMpiHandle window);
   int (*window_flush_all)(PenstockMpiHandle window);
+  int (*put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window);
   int (*window_get)(void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window,
                     void* request);
   int (*window_put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window,

@@ -7,16 +7,15 @@
 
 namespace penstock {
 
-/// The windows of a process, in the order in which they were made. MPI frees a window when all ranks do, and exchanges
+/// The windows of a process, locked for all since they were made, in the order in which they were made. MPI frees a window when all ranks do, and exchanges
 /// end when their owners do, on each rank at another time: so the windows of a communicator are freed later, together,
 /// once every rank has given them up, or at the end. Used by one thread.
 class MpiWindows {
  public:
   struct Entry {
     PenstockMpiHandle window;
-    std::int64_t comm;     // whose, by a number that this process gave it
-    std::int64_t number;   // among those of its communicator: the same on all ranks
-    bool passive = false;  // locked for all since it was made
+    std::int64_t comm;    // whose, by a number that this process gave it
+    std::int64_t number;  // among those of its communicator: the same on all ranks
     bool used = true;
   };
 

@@ -2,7 +2,7 @@
 
 namespace penstock::halo {
 
-// One-sided: owners write into the windows of those who need the entries, MPI_Put between post and wait.
+// One-sided: owners write into the windows of those who need the entries, who look there for it.
 std::unique_ptr<Exchange> put(std::shared_ptr<Comm> comm, std::vector<Message> sends,
                               std::vector<Message> receives) {
   return comm->put(std::move(sends), std::move(receives));
