@@ -31,8 +31,9 @@ def measure_gets(
     -------
     dict or None
         `transport` (its name), `gpus`, `gets` ([bytes, seconds], from the call until the bytes are here),
-        `queued` (the same for each of 4 that are under way at once, as tiles are that are fetched ahead), `claim_s` (a fetch-and-add by one rank on a counter of the other) and `claim_at_once_s` (by both on one), in
-        seconds. None where the GPUs do not reach one another's memory.
+        `queued` (the same for each of 4 that are under way at once, as tiles are that are fetched ahead), `claim_s`
+        (a fetch-and-add by one rank on a counter of the other) and `claim_at_once_s` (by both on one), in seconds.
+        None where the GPUs do not reach one another's memory.
 
     >>> found = measure_gets([-1, -1], seconds=0.01, sizes=[8, 4096])
     >>> found["transport"], [n for n, _ in found["gets"]]

@@ -51,8 +51,8 @@ def matmul(
         Products whose tiles are under way while one is computed; 0: none.
     semiring : str
         "plus_times" (float32 or float64, the same in A and B; A, or a sparse B, may be a pattern, and two patterns give
-        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8). On GPUs
-        there are "plus_times", and "or_and" of sparse patterns.
+        counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8). On
+        GPUs there are "plus_times", and "or_and" of sparse patterns.
     memory : int, optional
         Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int

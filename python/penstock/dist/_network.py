@@ -177,22 +177,22 @@ networks: dict[str, Network] = {
         Network(
             "summit",
             "Brock, Buluc and Yelick (2024, sections 4 and 6): six V100 a node, a rank each, 23 GB/s of "
-            "dual-rail EDR a node (3.83 GB/s a GPU), NVLink of 50 GB/s, 16 TFLOP/s in float32; 900 GB/s of memory by data "
-            "sheet; latencies are typical",
+            "dual-rail EDR a node (3.83 GB/s a GPU), NVLink of 50 GB/s, 16 TFLOP/s in float32; 900 GB/s of memory by "
+            "data sheet; latencies are typical",
             outside=Link(2.0e-6, 0.5e-6, 11.5e9, 0, 0.0), node_bytes_per_s=23e9, inside_bytes_per_s=300e9,
             ranks_per_node=6, at_once=6, node_read=5400e9, cache_bytes=36e6, node_cached=12000e9, **_V100,
         ),
         Network(
             "dgx2",
-            "Brock, Buluc and Yelick (2024, section 6): sixteen V100 of one host, a rank each, NVLink of 50 GB/s between "
-            "any two, 16 TFLOP/s in float32; 900 GB/s of memory by data sheet; latencies are typical",
+            "Brock, Buluc and Yelick (2024, section 6): sixteen V100 of one host, a rank each, NVLink of 50 GB/s "
+            "between any two, 16 TFLOP/s in float32; 900 GB/s of memory by data sheet; latencies are typical",
             outside=None, node_bytes_per_s=50e9, inside_bytes_per_s=800e9,
             ranks_per_node=16, at_once=16, node_read=14400e9, cache_bytes=96e6, node_cached=32000e9, **_V100,
         ),
         Network(
             "h200",
-            "eight H200 of one host, a rank each: gets of 9.6 us and 372 GB/s between any two, copies within a GPU at 4.2 TB/s "
-            "(measured on two); 34 TFLOP/s in float64 by data sheet",
+            "eight H200 of one host, a rank each: gets of 9.6 us and 372 GB/s between any two, copies within a GPU at "
+            "4.2 TB/s (measured on two); 34 TFLOP/s in float64 by data sheet",
             inside=Link(4.8e-6, 1e-7, 372e9, 0, 0.0), outside=None, node_bytes_per_s=372e9,
             inside_bytes_per_s=2976e9, ranks_per_node=8, at_once=8, rank_read=4200e9, node_read=33600e9,
             cache_bytes=400e6, cache_read=4200e9, node_cached=33600e9, call_s=2e-5, rank_flops=34e12,

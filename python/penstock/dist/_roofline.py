@@ -34,7 +34,9 @@ class Roofline:
     shape: tuple[int, int, int]
     compression: float
     local_intensity: float  # flops for each byte of memory
-    network_intensity: float  # flops for each byte that a rank fetches; infinite where none is fetched
+    network_intensity: (
+        float  # flops for each byte that a rank fetches; infinite where none is fetched
+    )
     memory_bytes_per_s: float
     network_bytes_per_s: float
     peak_flops_per_s: float  # infinite where the network does not tell it
@@ -57,7 +59,8 @@ class Roofline:
     def as_dict(self) -> dict[str, Any]:
         """For JSON: infinities are None."""
         plain = {
-            k: None if isinstance(v, float) and math.isinf(v) else v for k, v in asdict(self).items()
+            k: None if isinstance(v, float) and math.isinf(v) else v
+            for k, v in asdict(self).items()
         }
         limit = self.flops_per_s
         return {**plain, "shape": list(self.shape), "bound": self.bound,

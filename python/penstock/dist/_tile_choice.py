@@ -78,7 +78,11 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         part, compression = c_bytes[:, None, :], 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide
         local = (a_nnz > 0)[:, :, None] * (a_bytes[:, :, None] + b_bytes[None] + part)
-    owners = (dealt(*a_nnz.shape, grid), dealt(*b_bytes.shape, tuple(b.grid)), dealt(*area[:, 0].shape, grid))
+    owners = (
+        dealt(*a_nnz.shape, grid),
+        dealt(*b_bytes.shape, tuple(b.grid)),
+        dealt(*area[:, 0].shape, grid),
+    )
     shape = (*a.shape, b.shape[1])
     op = "spgemm" if b.sparse else "spmm"
     return ProductCounts(
@@ -87,7 +91,14 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
 
 
 def choose(
-    comm: Any, a: Any, b: Any, *, steal: str = "none", prefetch: int = 1, network: Any = None, gpus: bool = False
+    comm: Any,
+    a: Any,
+    b: Any,
+    *,
+    steal: str = "none",
+    prefetch: int = 1,
+    network: Any = None,
+    gpus: bool = False,
 ) -> str:
     """`choose_stationary` for real tiles: one of "a", "b", "c". Collective: rank 0 decides, as files with a measured
     network may differ between hosts.
@@ -109,7 +120,9 @@ def choose(
         cells = int(np.prod(a.tiles)) * b.tiles[1]
         if cells <= _MOST_CELLS:
             net = network or (networks["h200"] if gpus else _known(comm))
-            with contextlib.suppress(ValueError):  # of tiles that do not fit: the product says so, on all ranks
+            with contextlib.suppress(
+                ValueError
+            ):  # of tiles that do not fit: the product says so, on all ranks
                 name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
     return comm.share(name, 0) if comm.size > 1 else name
 

@@ -155,7 +155,9 @@ def _grids(
     grid = grid or process_grid(ranks)
     if grid[0] * grid[1] != ranks:
         raise ValueError(f"grid {grid[0]} x {grid[1]} is not of {ranks} ranks")
-    each = math.lcm(*grid) * tiles  # as `tiles` cuts them: every rank has the same number, all matrices fit
+    each = (
+        math.lcm(*grid) * tiles
+    )  # as `tiles` cuts them: every rank has the same number, all matrices fit
     found = (cuts(m, each), cuts(k, each), cuts(n, grid[1] * tiles if dense else each))
     _check(ranks, *(f.size - 1 for f in found))
     return grid, *found

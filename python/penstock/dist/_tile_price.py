@@ -237,11 +237,18 @@ def _summa(c: ProductCounts, m: Machine) -> tuple[_Played, float]:
     rank = np.arange(c.ranks).reshape(rows, cols)
     size = c.tiles
     finish = np.zeros((rows, cols))
-    made = {name: np.zeros((rows, cols)) for name in ("compute", "communicate", "accumulate", "bytes")}
+    made = {
+        name: np.zeros((rows, cols)) for name in ("compute", "communicate", "accumulate", "bytes")
+    }
     across = np.array([np.ptp(m.node[r]) > 0 for r in rank])
     along = np.array([np.ptp(m.node[r]) > 0 for r in rank.T])
     longest, messages = 0.0, 0
-    fold = lambda v, axis, n: np.stack([v.take(range(q, v.shape[axis], n), axis).sum(axis) for q in range(n)], axis)  # noqa: E731
+
+    def fold(v: np.ndarray, axis: int, n: int) -> np.ndarray:
+        return np.stack(
+            [v.take(range(q, v.shape[axis], n), axis).sum(axis) for q in range(n)], axis
+        )
+
     part = np.broadcast_to(c.part, size)
     for k in range(size[1]):
         a = fold(c.a[:, k], 0, rows)
@@ -287,7 +294,12 @@ def _broadcast(size: np.ndarray, ranks: int, outside: np.ndarray, m: Machine) ->
 
 
 def price_product(
-    c: ProductCounts, network: Network, algorithm: str, *, prefetch: int = 1, efficiency: float = 1.0
+    c: ProductCounts,
+    network: Network,
+    algorithm: str,
+    *,
+    prefetch: int = 1,
+    efficiency: float = 1.0,
 ) -> ProductPrediction:
     """Seconds of one product.
 

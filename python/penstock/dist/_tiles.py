@@ -40,11 +40,11 @@ class tiles:
         Of ranks; by default the most square one, no wider than high.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
-        each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or none.
-        What is fetched by `get_tile` and `collect` is in host memory.
+        each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or
+        none. What is fetched by `get_tile` and `collect` is in host memory.
     transport : str
-        "local" (ranks are threads) or "mpi_rma"; with a device "peer" (GPUs that reach one another's memory) or "nvshmem"
-        (processes, a GPU each). "auto" is what there is.
+        "local" (ranks are threads) or "mpi_rma"; with a device "peer" (GPUs that reach one another's memory) or
+        "nvshmem" (processes, a GPU each). "auto" is what there is.
 
     Collective. ValueError and TypeError for arguments; MemoryError; NotCompiledError without CUDA, PlacementError for a
     GPU that is not there or out of reach; CommError where another rank failed.
@@ -170,7 +170,7 @@ class tiles:
 
     @property
     def device(self) -> Any:
-        """Where this rank's tiles are and are multiplied: `ps.device(n)`, `ps.host` for the CPU as a device, or None."""
+        """Where this rank's tiles are and are multiplied: `ps.device(n)`, `ps.host` (the CPU as a device) or None."""
         gpu = self._core.device
         return None if gpu == NO_DEVICE else host if gpu < 0 else device_place(gpu)
 
