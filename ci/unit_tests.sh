@@ -41,9 +41,25 @@ case $preset in
     if setarch -R true 2>/dev/null; then run=(setarch -R); fi
     ;;
 esac
-"${run[@]}" "build/$preset/tests/unit/unit_tests" --gtest_brief=1
+
+# In two processes: most tests keep one core busy. Prints what each says, and fails where one does.
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT  # processes in the background do not hear Ctrl-C
+in_shards() {
+  local shards=2 i failed=0 pids=()
+  for ((i = 0; i < shards; i++)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$i "$@" --gtest_brief=1 >"build/unit_$preset.$i.log" 2>&1 &
+    pids+=($!)
+  done
+  for ((i = 0; i < shards; i++)); do
+    wait "${pids[i]}" || failed=1
+    cat "build/unit_$preset.$i.log"
+  done
+  return $failed
+}
+
+in_shards "${run[@]}" "build/$preset/tests/unit/unit_tests"
 if [ "$preset" = dev ]; then  # what CPUs without the widest vectors run
   for simd in avx2 scalar; do
-    PENSTOCK_SIMD=$simd "build/$preset/tests/unit/unit_tests" --gtest_brief=1 --gtest_filter='Multiply*:Spmv*'
+    PENSTOCK_SIMD=$simd in_shards "build/$preset/tests/unit/unit_tests" --gtest_filter='Multiply*:Spmv*'
   done
 fi
