@@ -117,7 +117,9 @@ def test_labels_come_back(kind, data):
     wanted = {(g.index_of(u), g.index_of(v)) for u, v in edges}
     assert back == wanted
     for label in seen:
-        assert np.all(np.asarray(g.label_of(g.index_of(label)) == np.asarray(label)[()]))
+        told = g.label_of(g.index_of(label))
+        # np.asarray drops a NUL at the end of a string
+        assert told == label if isinstance(label, str) else np.all(told == np.asarray(label)[()])
     if seen and kind not in ("beyond 64 bits", "tuples", "mixed"):
         assert np.all(g.labels[1:] > g.labels[:-1])
     assert g.index_of(list(seen)).tolist() == [g.index_of(label) for label in seen]
