@@ -28,7 +28,7 @@ bool short_and_alike(const CsrView<V>& a) {
   for (std::int64_t r = 0; r + kStretch <= a.rows;
        r += std::max(kStretch, a.rows / kStretches / kStretch * kStretch))
     ++looked, alike += penstock::short_and_alike(a.indptr + r, kStretch);
-  return 4 * alike > 3 * looked;
+  return 2 * alike > looked;
 }
 
 template <class V>
