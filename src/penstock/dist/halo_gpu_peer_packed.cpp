@@ -33,10 +33,6 @@ struct Shown {
   Array<std::byte> memory;
   OwnedEvent packed[kBuffers], read[kBuffers];
 };
-struct Board {
-  explicit Board(int ranks) : shown(static_cast<std::size_t>(ranks)) {}
-  std::vector<std::shared_ptr<Shown>> shown;
-};
 
 /// The same as plain bytes, for other processes.
 struct Handles {
@@ -130,11 +126,9 @@ class PeerPackedHalo final : public GpuHalo {
   }
 
   void find_neighbours() {
-    board_ = shared_by_all<Board>(comm(), [&] { return std::make_shared<Board>(comm().size()); });
-    board_->shown[static_cast<std::size_t>(comm().rank())] = own_;
-    comm().barrier();
+    shown_ = comm().share(own_);
     const auto see = [&](int rank) {
-      const auto& s = *board_->shown[static_cast<std::size_t>(rank)];
+      const auto& s = *static_cast<const Shown*>(shown_[static_cast<std::size_t>(rank)].get());
       return Neighbour{
           s.memory.data, s.memory.size / kBuffers, {s.packed[0], s.packed[1]}, {s.read[0], s.read[1]}};
     };
@@ -182,7 +176,8 @@ class PeerPackedHalo final : public GpuHalo {
 
   std::int64_t buffer_bytes_ = 0, number_ = 0;
   std::shared_ptr<Shown> own_;
-  std::shared_ptr<Board> board_;  // keeps the neighbours' memory and events while this rank may read
+  std::vector<std::shared_ptr<void>>
+      shown_;  // keeps the neighbours' memory and events while this rank may read
   Array<const Index> indices_;
   std::vector<std::int64_t> first_;
   std::vector<std::shared_ptr<void>> opened_;
