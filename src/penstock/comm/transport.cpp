@@ -61,12 +61,21 @@ void require_equal_arenas(std::int64_t least, std::int64_t most) {
   });
 }
 
-std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes) {
+namespace {
+
+std::int64_t whole_words(std::int64_t bytes) {
   require(bytes >= 0, [&] { return "an arena of " + std::to_string(bytes) + " bytes"; });
+  return (bytes + kWord - 1) / kWord * kWord;
+}
+
+}  // namespace
+
+std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes) {
+  const auto whole = whole_words(bytes);
   std::array<std::int64_t, 2> least_most{bytes, -bytes};
   comm.all_reduce(least_most, Reduce::min);
   require_equal_arenas(least_most[0], -least_most[1]);
-  return (bytes + kWord - 1) / kWord * kWord;
+  return whole;
 }
 
 std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr<Comm> comm,
@@ -74,10 +83,8 @@ std::shared_ptr<Transport> make_transport(std::string_view kind, std::shared_ptr
   require(comm != nullptr, "a transport needs a Comm");
   require(kind == "auto" || kind == "local" || kind == "mpi_rma",
           [&] { return "transport '" + std::string(kind) + "' is not one of auto, local, mpi_rma"; });
-  require(arena_bytes >= 0, [&] { return "an arena of " + std::to_string(arena_bytes) + " bytes"; });
   const bool local = kind == "local" || (kind == "auto" && comm->one_process());
-  const auto bytes =
-      local ? (arena_bytes + kWord - 1) / kWord * kWord : require_arena_bytes(*comm, arena_bytes);
+  const auto bytes = local ? whole_words(arena_bytes) : require_arena_bytes(*comm, arena_bytes);
   zeroed = zeroed < 0 ? bytes : std::min(zeroed, bytes);
   return local ? make_local_transport(std::move(comm), bytes, zeroed)
                : make_mpi_transport(std::move(comm), bytes, zeroed);
