@@ -18,7 +18,6 @@ struct Double {
   static Vec load(const double* v) { return _mm512_loadu_pd(v); }
   static Vec load(Mask m, const double* v) { return _mm512_maskz_loadu_pd(m, v); }
   static Vec load(const float* v) { return _mm512_cvtps_pd(_mm256_loadu_ps(v)); }
-  static Vec load(Mask m, const float* v) { return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(m, v)); }
   static void store(Mask m, double* p, Vec v) { _mm512_mask_storeu_pd(p, m, v); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_pd(a, b, c); }
   static Vec add(Vec a, Vec b) { return _mm512_add_pd(a, b); }
@@ -36,7 +35,6 @@ struct Float {
   static void store(Mask m, float* p, Vec v) { _mm512_mask_storeu_ps(p, m, v); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
   static Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
-  static float sum(Vec a) { return _mm512_reduce_add_ps(a); }
 };
 
 template <class T>

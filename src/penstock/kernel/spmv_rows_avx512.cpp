@@ -2,10 +2,7 @@
 // branches that irregular rows would not foretell. Against four entries and branches, halves of bcsstk32 and cnr-2000 ran
 // 1.13 and 1.3 times as fast on a Zen 5, rows of 4 entries on average at random 3 times; G2_circuit, whose rows of 5 are
 // alike, 0.65 times: such rows go to the other kernel.
-#include <immintrin.h>
-
-#include <type_traits>
-
+#include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
 
 namespace penstock::avx512 {
@@ -13,9 +10,7 @@ namespace {
 
 constexpr Offset kWidth = 8;
 
-struct Double {
-  using Vec = __m512d;
-  static Vec zero() { return _mm512_setzero_pd(); }
+struct Doubles : Double {
   static __m256d four(const Index* j, const double* x) {
     const auto low = _mm_loadh_pd(_mm_load_sd(x + j[0]), x + j[1]);
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(low), _mm_loadh_pd(_mm_load_sd(x + j[2]), x + j[3]),
@@ -24,16 +19,12 @@ struct Double {
   static Vec gather(const Index* j, const double* x) {
     return _mm512_insertf64x4(_mm512_castpd256_pd512(four(j, x)), four(j + 4, x), 1);
   }
-  static Vec load(const double* v) { return _mm512_loadu_pd(v); }
-  static Vec load(const float* v) { return _mm512_cvtps_pd(_mm256_loadu_ps(v)); }
-  static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_pd(a, b, c); }
+  using Double::add, Double::fma;
   static Vec fma(__mmask8 m, Vec a, Vec b, Vec c) { return _mm512_mask3_fmadd_pd(a, b, c, m); }
-  static Vec add(Vec a, Vec b) { return _mm512_add_pd(a, b); }
   static Vec add(__mmask8 m, Vec a, Vec b) { return _mm512_mask_add_pd(a, m, a, b); }
-  static double sum(Vec a) { return _mm512_reduce_add_pd(a); }
 };
 
-struct Float {
+struct Floats {  // half as wide as Float: as many entries as of doubles
   using Vec = __m256;
   static Vec zero() { return _mm256_setzero_ps(); }
   static __m128 four(const Index* j, const float* x) {
@@ -58,7 +49,7 @@ struct Float {
 /// Reads kWidth entries where the row has fewer left: those of later rows, whose columns are as good.
 template <class T, class V>
 inline T row_sum(const Index* j, [[maybe_unused]] const V* v, const T* x, Offset n) {
-  using L = std::conditional_t<sizeof(T) == 8, Double, Float>;
+  using L = std::conditional_t<sizeof(T) == 8, Doubles, Floats>;
   auto a = L::zero();
   Offset k = 0;
   for (; k + kWidth < n; k += kWidth) {
