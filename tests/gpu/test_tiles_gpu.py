@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from process_ranks import last_line
 
 import penstock as ps
 from penstock import _core
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.gpu
 
 # Every algorithm with every kind of stealing.
 KINDS = [(a, s) for a in "abc" for s in (False, "locality", "random")] + [("summa", False)]
-DEVICES = [[0], [0, 0], [0, 0, 0, 0], [0, 1]]
+DEVICES = [[0], [0, 0], [0, 0, 0, 0], [0, 1], [0, 1, 2, 3]]
 
 
 def needs(devices):
@@ -241,3 +242,12 @@ def test_a_rank_that_fails_stops_the_others():
 
     with pytest.raises(RuntimeError, match="gone fishing"):
         ps.dist.run(work, 3, timeout=60)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("devices", [[0, 0], [0, 1], [0, 1, 2, 3]], ids=str)
+@pytest.mark.parametrize("transport", ["peer", "nvshmem"])
+def test_every_algorithm_among_processes(transport, devices):
+    needs(devices)
+    used = last_line("tile_ranks.py", len(devices), transport, ",".join(map(str, devices)))
+    assert used == transport

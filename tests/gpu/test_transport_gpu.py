@@ -11,7 +11,7 @@ from penstock.dist import _gets
 
 pytestmark = pytest.mark.gpu
 ON_ONE = [[0], [0, 0], [0, 0, 0, 0]]
-ON_TWO = [[0, 1], [0, 1, 1, 0]]
+ON_SEVERAL = [[0, 1], [0, 1, 1, 0], [0, 1, 2, 3]]
 
 
 def need(gpus):
@@ -19,7 +19,7 @@ def need(gpus):
         pytest.skip(f"GPU {max(gpus)} is needed, and there are {_core.device_count()}")
 
 
-@pytest.mark.parametrize("gpus", [*ON_ONE, *ON_TWO], ids=str)
+@pytest.mark.parametrize("gpus", [*ON_ONE, *ON_SEVERAL], ids=str)
 def test_every_verb_among_threads(gpus):
     need(gpus)
     try:
@@ -38,7 +38,8 @@ def test_small():
 
 @pytest.mark.parametrize(
     "kind, gpus",
-    [("peer", [0, 0]), ("peer", [0, 1]), ("auto", [0, 1]), ("nvshmem", [0, 1])],
+    [("peer", [0, 0])]
+    + [(kind, on) for on in ([0, 1], [0, 1, 2, 3]) for kind in ("peer", "auto", "nvshmem")],
     ids=str,
 )
 def test_every_verb_among_processes(kind, gpus):

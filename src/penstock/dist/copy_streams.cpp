@@ -34,7 +34,7 @@ void leave(CopyStreams* streams) noexcept {
 }  // namespace
 
 CopyStreams::CopyStreams(Where w) : where(w), small(w, true) {
-  for (int i = 0; i < kLarge; ++i) large.push_back(std::make_unique<OwnedStream>(w));
+  for (int i = 0; i < kLarge; ++i) large.push_back(std::make_unique<OwnedStream>(w, true));
 }
 CopyStreams::~CopyStreams() { drain_all(); }
 

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "penstock/comm/transport_kinds.hpp"
+#include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/transport_gpu.hpp"
 #include "penstock/kernel/accumulate.hpp"
+#include "penstock/kernel/copy_by_kernel.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
@@ -38,11 +40,19 @@ std::byte* DeviceTransport::address(RemotePtr p) const {
   return first ? first + p.offset : nullptr;
 }
 
+/// `mine`: the end that need not be in an arena. In host memory, which a kernel may not reach, it is left to copy engines.
+void DeviceTransport::copy(void* to, const void* from, const void* mine, std::int64_t bytes, Stream stream) {
+  if constexpr (have_cuda)
+    if (where_.is_gpu() && bytes < kLargest && kernel_copies(to, from) && place_of(mine) == device_place(where_))
+      return gpu::copy_by_kernel(to, from, bytes, stream);
+  copy_async(to, from, bytes, stream);
+}
+
 void DeviceTransport::queue_get(void* to, RemotePtr from, std::int64_t bytes, Stream stream) {
-  copy_async(to, address(from), bytes, stream);
+  copy(to, address(from), to, bytes, stream);
 }
 void DeviceTransport::queue_put(const void* from, RemotePtr to, std::int64_t bytes, Stream stream) {
-  copy_async(address(to), from, bytes, stream);
+  copy(address(to), from, from, bytes, stream);
 }
 
 Stream DeviceTransport::stream_for(std::int64_t bytes) {

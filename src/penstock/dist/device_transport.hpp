@@ -67,6 +67,7 @@ class DeviceTransport : public Transport {
  private:
   void heed() { comm_->wait({}); }  // throws where a rank has failed
   Stream stream_for(std::int64_t bytes);
+  void copy(void* to, const void* from, const void* mine, std::int64_t bytes, Stream stream);
   template <class Queue>
   Ticket queued(std::int64_t bytes, const Queue& queue);
   void release(std::unordered_map<Ticket, std::size_t>::iterator done);

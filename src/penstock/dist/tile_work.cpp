@@ -41,12 +41,34 @@ TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatr
     else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
       near[static_cast<std::size_t>(p.owner)].push_back(n);
   }
+  begin_soon();
   for (int step = 1; step < plan.ranks;
        ++step) {  // of victims with equally much left, ranks try different ones
     const auto r = (me_ + step) % plan.ranks;
     if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
       victims_.push_back({r, std::move(found)});
   }
+}
+
+/// Nothing hides what the first product waits for. Of those of the first tile the one comes first whose factors are here
+/// soonest, even if all others of a row or column of the grid ask the same owner for them.
+void TileWork::begin_soon() {
+  const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
+    const auto& p = product(n);
+    return (a_.mine(p.i, p.k) ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
+           (b_.mine(p.k, p.j) ? 0 : b_.map().bytes(p.k, p.j) * in_column);
+  };
+  const auto crowded = [&](std::int64_t n) {
+    return wait(n, std::max(c_.grid.cols - 1, 1), std::max(c_.grid.rows - 1, 1));
+  };
+  if (own_.empty()) return;
+  const auto end = std::find_if(own_.begin(), own_.end(), [&](std::int64_t n) {
+    return n >= *std::upper_bound(plan_.groups.begin(), plan_.groups.end(), own_.front());
+  });
+  const auto soonest = std::min_element(own_.begin(), end, [&](std::int64_t x, std::int64_t y) {
+    return crowded(x) < crowded(y);
+  });
+  if (crowded(*soonest) < wait(own_.front(), 1, 1)) std::rotate(own_.begin(), soonest, soonest + 1);
 }
 
 std::int64_t TileWork::next(const TileTimes& so_far) {

@@ -6,7 +6,8 @@
 
 namespace penstock {
 
-/// Which product a rank works on next: its own in the plan's order, then what is worth taking from others.
+/// Which product a rank works on next: its own in the plan's order, but first what it need not wait for, then what is
+/// worth taking from others.
 ///
 /// Each rank has a word that says how many of its products have been begun, and counters: one a product (locality), or
 /// one a stationary tile (random). Owners claim by the counters in their own memory. A thief takes products from the end of
@@ -35,6 +36,7 @@ class TileWork {
   std::int64_t claim(const TileProduct& p) { return mail_.claim(p.owner, 1 + p.turn); }
   std::int64_t begun(std::int64_t n);
   std::int64_t left(int rank);
+  void begin_soon();
   bool cpus_are_busy();
   bool worth(const TileProduct& p, std::int64_t left, const TileTimes& so_far) const;
   std::int64_t next_own();
