@@ -15,6 +15,7 @@ import penstock as ps
 
 _SEED = 24
 COLUMNS = 128  # of a dense B
+_FINER = 4
 _HALF_BAND = 13  # diagonals on each side: 27 entries a row, nlpkkt160 has 28
 
 
@@ -28,6 +29,13 @@ class Pair:
     columns: int
     seconds: float
     make: Callable[[], Any]
+    grid: str | None = "auto"  # of ranks; None: the most square one, wherever the entries are
+    finer: int = 1  # so many times the rows of tiles, of a sparse B the columns, too: thieves find something to take
+
+    @property
+    def same(self) -> str:
+        """Pairs of one matrix, one after the other, have this in common."""
+        return self.name.removesuffix("-square")
 
     @property
     def op(self) -> str:
@@ -42,7 +50,8 @@ def _rmat(scale: int, edges: int, scramble: bool, on_gpu: bool) -> Any:
     return ps.generate.rmat(scale, edges, device=ps.device(0), **how).to("host")
 
 
-NAMES = ("rmat24", "banded", "skewed22", "laplacian", "skewed18", "rmat16", "rmat19", "rmat20")
+NAMES = ("rmat24", "banded", "banded-square", "skewed22", "laplacian", "laplacian-square", "skewed18", "rmat16",
+         "rmat19", "rmat20")  # fmt: skip
 
 
 def pairs(names: list[str], quick: bool, on_gpu: bool) -> list[Pair]:
@@ -53,15 +62,24 @@ def pairs(names: list[str], quick: bool, on_gpu: bool) -> list[Pair]:
     def graph(name: str, scale: int, edges: int, columns: int, seconds: float) -> Pair:
         scale, even = min(scale, 10) if quick else scale, name.startswith("rmat")
         about = f"R-MAT {scale}, {edges} edges a vertex, {'' if even else 'not '}shuffled"
-        return Pair(name, about, columns, seconds, partial(_rmat, scale, edges, even, on_gpu))
+        made = partial(_rmat, scale, edges, even, on_gpu)
+        return Pair(name, about, columns, seconds, made, finer=1 if even else _FINER)
 
-    found = [
-        graph("rmat24", 24, 16, columns, 30),
+    near = [
         Pair("banded", f"{len(band)} diagonals, {rows:,} rows", columns, 20,
              partial(ps.generate.banded, rows, band, dtype=np.float32, seed=_SEED)),
-        graph("skewed22", 22, 16, columns, 10),
         Pair("laplacian", f"7-point Laplacian of {edge}^3", 0, 8,
              partial(ps.generate.laplacian, (edge, edge, edge), dtype=np.float32)),
+    ]  # fmt: skip
+    banded, laplacian = (
+        [p, replace(p, name=f"{p.name}-square", about=f"{p.about}, square grid", grid=None)]
+        for p in near
+    )
+    found = [
+        graph("rmat24", 24, 16, columns, 30),
+        *banded,
+        graph("skewed22", 22, 16, columns, 10),
+        *laplacian,
         graph("skewed18", 18, 4, 0, 6),
         graph("rmat16", 16, 16, 0, 6),
         graph("rmat19", 19, 4, 0, 15),

@@ -3,6 +3,7 @@ each rank checks one of its tiles of every C."""
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +13,10 @@ from brock2024_gpu_suite import Dense
 from brock2024_worker import COUNTED, PARTS
 from penstock.dist._tile_choice import count_maps
 from penstock.dist._tile_counts import ProductCounts, csr_bytes
+from penstock.dist._tile_grid import even_grid
 
 import penstock as ps
+from penstock import _core
 
 _ALLOWED = 1e-4  # of a sum of float32
 _SAMPLE = 1 << 16  # rows of a dense tile that are looked at
@@ -47,6 +50,8 @@ class Work:
     algorithms: list[str]
     turns: int
     seconds: float  # of all turns, at most; each algorithm has one at least
+    grid: Any = None
+    finer: int = 1
 
 
 def _wide(a: Any) -> Any:
@@ -111,8 +116,8 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
     """On rank 0: `results`, algorithm -> seconds of each turn and where they went; `counts`; `tiles`."""
     begin = time.perf_counter()
     a, b = work.problem.a, work.problem.b
-    left = ps.dist.tiles(a, comm, device=work.devices)
-    right = left if b is None else ps.dist.tiles(b.whole, comm, device=work.devices)
+    left = _tiles(work, comm)
+    right = left if b is None else ps.dist.tiles(b.whole, like=left)
     made = time.perf_counter() - begin
     seconds: dict[str, list[float]] = {name: [] for name in work.algorithms}
     parts: dict[str, list[list[float]]] = {name: [] for name in work.algorithms}
@@ -151,10 +156,19 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
     return {"results": found, "counts": counts, "about": about}
 
 
+def _tiles(work: Work, comm: Any) -> Any:
+    """Of A; of A A, whose factors are cut alike, finer ones have fewer columns, too."""
+    a, grid = work.problem.a, work.grid
+    if work.finer > 1:
+        grid = even_grid(a, comm.size) if grid == "auto" else _core.square_grid(comm.size)
+    parts = math.lcm(*grid) * work.finer if work.finer > 1 else 0
+    rows = -(-a.shape[0] // parts) if parts else None
+    cols = rows if work.problem.b is None else None
+    return ps.dist.tiles(a, comm, rows, cols, grid, device=work.devices)
+
+
 def gets(comm: Any, devices: Any, sizes: list[int], seconds: float) -> list[list[float]] | None:
     """[bytes, seconds alone, seconds each of 4 under way] of gets by rank 0 out of rank 1's arena."""
-    from penstock import _core
-
     gpu = -1 if devices == "cpu" else devices[comm.rank]
     transport = _core.make_device_transport(comm, max(sizes), "peer", gpu)
     times = [_core.get_times(transport, 0, 1, sizes, seconds / len(sizes) / 2, n) for n in (1, 4)]

@@ -24,6 +24,7 @@ from penstock import _core
 
 GETS = [8, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 _COPY = 256 << 20  # bytes of the copies that measure a GPU's memory
+_SQUARES = 4  # ranks from which on a square grid is another one
 _ALONE = ("c", "summa")  # with one rank all others are the first
 _CALL = 2e-5  # seconds of a product of tiles besides
 
@@ -41,18 +42,21 @@ def gpus(run: Run) -> int:
     networks: dict[int, Any] = {}
     faults = 0
     todo = pairs(run.args.gpu_matrices, run.args.quick, there > 0)
+    made: dict[str, Any] = {}
     for k, pair in enumerate(todo):
-        made: dict[str, Any] = {}
         base: dict[str, Any] = {}
         for n in counts:
+            if pair.same != pair.name and n < _SQUARES:
+                continue
             if run.left() < pair.seconds:
                 run.report.skip(f"gpus {pair.name}, {n}", "no time is left of --minutes")
                 continue
             seconds = run.left() / ((len(todo) - k) * len(counts)) / 2
             step = partial(_measured, run, pair, n, seconds, networks, base, made)
             faults += run.step("gpus", f"gpus {pair.name}, {n}", step)
-        made.clear()
-        gc.collect()
+        if k + 1 == len(todo) or todo[k + 1].same != pair.same:
+            made.clear()
+            gc.collect()
     return faults
 
 
@@ -102,7 +106,7 @@ def _measured(run: Run, pair: Pair, n: int, seconds: float, networks: dict[int, 
         return run.report.skip(f"gpus {pair.name}, {n}", f"one rank does only {', '.join(_ALONE)}")
     devices = list(range(n)) if _core.device_count() else "cpu"
     net = network(run, n, networks)
-    work = worker.Work(problem, devices, algorithms, run.args.repeats, seconds)
+    work = worker.Work(problem, devices, algorithms, run.args.repeats, seconds, pair.grid, pair.finer)
     done = ps.dist.run(worker.run, n, work)[0]
     c, found = done["counts"], done["results"]
     first = "c" if "c" in found else algorithms[0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._network import Network, networks
-from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt
+from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, shares
 from penstock.dist._tile_price import ProductPrediction, price_product
 
 __all__ = ["choose", "choose_stationary", "count_maps"]
@@ -71,13 +71,17 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         local = entry * (3 * part + 2 * products)
         c_nnz = met(products.sum(1), area[:, 0])
         c_bytes, part, flops = csr_bytes(c_nnz, high, entry - 4), entry * part, 2 * products
-        compression = float(products.sum() / max(c_nnz.sum(), 1.0))
+        compression, needed = float(products.sum() / max(c_nnz.sum(), 1.0)), 1.0
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
-        part, compression = c_bytes[:, None, :], 1.0
+        spans = np.asarray(a.spans).reshape(*a_nnz.shape, 4)
+        touched, needed = shares(spans, high, deep)
+        part, compression = c_bytes[:, None, :] * touched[:, :, None], 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide
-        local = (a_nnz > 0)[:, :, None] * (a_bytes[:, :, None] + b_bytes[None] + part)
+        local = (a_nnz > 0)[:, :, None] * (
+            a_bytes[:, :, None] + b_bytes[None] * needed[:, :, None] + part
+        )
     owners = (
         dealt(*a_nnz.shape, grid),
         dealt(*b_bytes.shape, tuple(b.grid)),
@@ -87,6 +91,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     op = "spgemm" if b.sparse else "spmm"
     return ProductCounts(
         op, grid[0] * grid[1], grid, shape, a_bytes, b_bytes, c_bytes, a_nnz, part, flops, local, *owners, compression,
+        needed,
     )  # fmt: skip
 
 

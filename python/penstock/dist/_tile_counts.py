@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._csr import csr_array
 from penstock._spgemm import spgemm, spgemm_estimate
 from penstock._structure import as_matrix
@@ -47,6 +48,8 @@ class ProductCounts:
     b_owner: np.ndarray  # (K, N)
     c_owner: np.ndarray  # (M, N)
     compression: float = 1.0  # products for each entry of C
+    # (M, K): how much of B[k, j] a product with A[i, k] fetches, of a dense B the rows where A[i, k] has columns
+    needed: np.ndarray | float = 1.0
 
     def __repr__(self) -> str:
         m, k, n = self.tiles
@@ -174,17 +177,29 @@ def count_spmm(
     grid, rows, inner, cols = _grids(ranks, grid, *A.shape, columns, tiles, True)
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
+    spans = _core.tile_spans(A._core, int(rows[1]), int(inner[1])).reshape(*nnz.shape, 4)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
+    touched, needed = shares(spans, high, deep)
     a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
     some = (nnz > 0)[:, :, None]
-    local = np.where(some, a[:, :, None] + b[None] + c[:, None, :], 0.0)
+    part = c[:, None, :] * touched[:, :, None]
+    local = np.where(some, a[:, :, None] + b[None] * needed[:, :, None] + part, 0.0)
     owners = _owners(grid, rows, inner, cols)
     shape = (*A.shape, columns)
     return ProductCounts(
-        "spmm", ranks, grid, shape, a, b, c, nnz, c[:, None, :], flops, local, *owners
+        "spmm", ranks, grid, shape, a, b, c, nnz, part, flops, local, *owners, needed=needed
     )
+
+
+def shares(
+    spans: np.ndarray, high: np.ndarray, deep: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """From the first and end of rows and columns that tiles have entries in, (M, K, 4): the share of C's rows that a
+    product touches, and of a dense B's that it needs."""
+    rows, cols = spans[..., 1] - spans[..., 0], spans[..., 3] - spans[..., 2]
+    return rows / np.maximum(high, 1)[:, None], cols / np.maximum(deep, 1)[None]
 
 
 def _owners(grid: tuple[int, int], *edges: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -161,7 +161,8 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
     own_a, soon_a, got_a = m.get(c.a[i, k], who, ao)
-    own_b, soon_b, got_b = m.get(c.b[k, j], who, bo)
+    b_size = c.b[k, j] * np.broadcast_to(c.needed, size[:2])[i, k]
+    own_b, soon_b, got_b = m.get(b_size, who, bo)
     own, soon = own_a + own_b, soon_a + soon_b
     first = np.concatenate([[True], who[1:] != who[:-1]]) if who.size else np.zeros(0, bool)
     before = np.where(first, 0.0, np.roll(work, 1)) if prefetch else np.zeros_like(soon)
@@ -198,7 +199,7 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     played.communicate += short
     if stealing and work.sum() > 0:
         remote = lambda size: np.where(size > 0, m.far_s + size / m.far, 0.0)  # noqa: E731
-        all_a, all_b, all_c = remote(c.a[i, k]), remote(c.b[k, j]), remote(part)
+        all_a, all_b, all_c = remote(c.a[i, k]), remote(b_size), remote(part)
         fetch = all_a + all_b + all_c
         if stealing == "locality":  # one of the two that did not stay is the thief's
             pair = {"a": (all_b, all_c), "b": (all_a, all_c), "c": (all_a, all_b)}[stays]

@@ -15,8 +15,11 @@ from penstock._structure import as_matrix
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
 from penstock.dist._load import _kind, generator_shape
+from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiles"]
+
+_UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
 
 
 class tiles:
@@ -36,8 +39,13 @@ class tiles:
         Of a tile; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many, and any two
         matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones balance
         better and travel worse.
-    grid : (int, int), optional
-        Of ranks; by default the most square one, no wider than high.
+    grid : (int, int) or "auto", optional
+        Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix that
+        all ranks have or a native store: the most square one of those that spread them evenly, which near the diagonal
+        is one of rows alone.
+    like : tiles, optional
+        What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
+        its columns, where these are not given.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
         each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or
@@ -67,13 +75,23 @@ class tiles:
         comm: Any = None,
         tile_rows: int | None = None,
         tile_cols: int | None = None,
-        grid: tuple[int, int] | None = None,
+        grid: tuple[int, int] | str | None = None,
         *,
         device: Any = None,
         transport: str = "auto",
+        like: tiles | None = None,
     ) -> None:
         from penstock.dist._matrix import csr_array
 
+        if like is not None:
+            if not isinstance(like, tiles):
+                raise TypeError(f"like: other tiles, not {type(like).__name__}")
+            comm = like.comm if comm is None else comm
+            tile_rows = tile_rows or like.tile_shape[1]
+            grid = like.grid if grid is None else grid
+            if device is None:
+                device = _same_device(like)
+            transport = like.transport if transport == "auto" else transport
         if comm is None:
             if not isinstance(source, csr_array):
                 raise TypeError(
@@ -225,9 +243,12 @@ class tiles:
         return self._matrix(self._core.whole())
 
     def explain(self) -> str:
-        """Shape, tiles, grid, and how full the tiles are, in a line."""
+        """Shape, tiles, grid, and how full the tiles are, in a line; where one rank has much more than others, that, too."""
         where = "" if self.device is None else f", on {self.device!r}"
-        return f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
+        worst = imbalance(self.tile_nnz, self.grid) if self.sparse else 1.0
+        uneven = f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
+        said = f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
+        return said + uneven * (worst > _UNEVEN)
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -252,19 +273,43 @@ def _asked(
     comm: Any,
     tile_rows: int | None,
     tile_cols: int | None,
-    grid: tuple[int, int] | None,
+    grid: tuple[int, int] | str | None,
     transport: str,
     device: Any,
 ) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
     each rank's own."""
     sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
-    chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     kind = _source_kind(source)
+    if isinstance(grid, str):
+        chosen = _weighed(source, kind, grid, comm.size)
+    else:
+        chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     if kind == "dense":
         _dense(source)
     gpu = tile_device(device, transport, comm.rank, comm.size)
     return kind, _facts(source, kind), (*sizes, chosen, transport, gpu)
+
+
+def _weighed(source: Any, kind: str, grid: str, ranks: int) -> tuple[int, int]:
+    """grid="auto": each rank finds the same."""
+    if grid != "auto":
+        raise ValueError(f"grid={grid!r}: two numbers of ranks, down and across, or 'auto'")
+    if kind not in ("matrix", "store"):
+        raise ValueError(
+            f"grid='auto' looks at all entries before they are cut, of a matrix that every rank has or a native store; "
+            f"of this source ({kind}) it cannot: give grid=(rows, columns), {ranks} ranks in all"
+        )
+    if kind == "store":
+        from penstock._io.store import open_store
+
+        source = open_store(source)
+    return even_grid(as_matrix(source, "ps.dist.tiles"), ranks)
+
+
+def _same_device(like: tiles) -> Any:
+    gpu = like._core.device
+    return None if gpu == NO_DEVICE else "cpu" if gpu < 0 else gpu
 
 
 def _positive(n: int) -> int:

@@ -7,6 +7,7 @@
 #include "penstock/bind/dist.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/tile_spans.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -279,6 +280,25 @@ nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiri
   return as_numpy<double>(out);
 }
 
+nb::object spans_of(const TileMap& map) {
+  auto out = allocate<std::int64_t>(4 * std::ssize(map.tiles));
+  auto* to = out.data;
+  for (const auto& t : map.tiles)
+    for (const auto& s : {t.row_span(), t.col_span()}) *to++ = s.first, *to++ = s.end;
+  return as_numpy<std::int64_t>(out);
+}
+
+nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols) {
+  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
+    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {1, 1}, tile_value<V>(), true);
+    {
+      const nb::gil_scoped_release release;
+      find_spans(csr.view(), map);
+    }
+    return spans_of(map);
+  });
+}
+
 /// Cheap, and without ranks: from shapes and, where it is sparse, the entries of each tile.
 TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
                const std::string& dtype, const nb::object& nnz) {
@@ -308,12 +328,14 @@ void dist_tiles(nb::module_& m) {
         for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
         return as_numpy<Offset>(out);
       })
+      .def_prop_ro("spans", spans_of)
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
       .def("bytes", [](const TileMap& t, std::int64_t i, std::int64_t j) {
         require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
         return t.bytes(i, j);
       }, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
+  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"));
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("dtype"),
         arg("nnz").none());
   nb::class_<Plan>(m, "TilePlan")

@@ -128,7 +128,7 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
       more = n != TileWork::kNone;
       if (!more) break;
       const auto& p = plan.products[static_cast<std::size_t>(n)];
-      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_tile(p.k, p.j),
+      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_for(a.map().at(p.i, p.k), p.k, p.j),
                            options.mask ? options.mask->async_get_tile(p.i, p.j) : TileHere{}});
       times.fetched +=
           under_way.back().a.fetched() + under_way.back().b.fetched() + under_way.back().mask.fetched();

@@ -121,7 +121,13 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   plan.m = a.down(), plan.k = a.across(), plan.n = b.across();
   const auto m = plan.m, ks = plan.k, n = plan.n;
   require(counts.empty() || std::ssize(counts) == m * ks * n, "plan_multiply: one count for every product");
-  double part = 0;  // entries of a layer's copy of a tile
+  double part = 0;       // entries of a layer's copy of a tile
+  Span touched{0, 0};  // and its rows
+  /// What travels of a sum: of a dense one, rows that a factor has entries in.
+  const auto sum_bytes = [&](const TileAt& ct, double entries, Span rows) {
+    return c.sparse ? blob_bytes(true, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(entries)))
+                    : blob_bytes(false, c.value, rows.size(), ct.cols, 0);
+  };
   std::vector<std::int32_t> turns(static_cast<std::size_t>(plan.ranks));
 
   const auto add = [&](std::int64_t i, std::int64_t k, std::int64_t j) {
@@ -149,11 +155,11 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
-    if (b.owner(k, j) != p.owner) p.fetched += b.bytes(k, j);
+    if (b.owner(k, j) != p.owner) p.fetched += b.bytes_for(at, k, j);
     if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);
-    if (replicas == 1 && c.owner(i, j) != p.owner)
-      p.sent = blob_bytes(c.sparse, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(entries)));
+    touched = touched.with(at.row_span());
+    if (replicas == 1 && c.owner(i, j) != p.owner) p.sent = sum_bytes(ct, entries, at.row_span());
     p.turn = turns[static_cast<std::size_t>(p.owner)]++;
     plan.products.push_back(p);
   };
@@ -162,9 +168,8 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     if (end == plan.groups.back()) return;
     auto& first = plan.products[static_cast<std::size_t>(plan.groups.back())];
     const auto& ct = c.at(first.i, first.j);
-    if (replicas > 1 && c.owner(first.i, first.j) != first.owner)
-      first.sent = blob_bytes(c.sparse, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(part)));
-    part = 0;
+    if (replicas > 1 && c.owner(first.i, first.j) != first.owner) first.sent = sum_bytes(ct, part, touched);
+    part = 0, touched = {0, 0};
     plan.groups.push_back(end);
   };
 

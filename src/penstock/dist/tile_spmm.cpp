@@ -29,25 +29,27 @@ class DenseSum final : public TileSum {
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto cols = tile_.cols;
     const DenseView<const T> x{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
-    const DenseView<T> y{data_, tile_.rows, cols, cols, 1};
-    spmm<S, V>(csr_of<V>(a.data, a.tile), x, y, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
-    fresh_ = false;
+    const auto rows = fresh_ ? Span{0, tile_.rows} : a.tile.row_span();  // the first one writes all
+    const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
+    spmm<S, V>(rows_of<V>(a, rows), x, y, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+    rows_ = rows_.with(a.tile.row_span()), fresh_ = false;
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
     const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
-    std::int64_t first = 0;
+    auto first = rows_.first * tile_.cols;
+    const auto end = rows_.end * tile_.cols;
     do {
-      const auto count = std::min(step, tile_.nnz - first);
+      const auto count = std::min(step, end - first);
       const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
       const auto write = [&](std::byte* to) {
         std::memcpy(to, &first, kHead);
         if (bytes > 0) std::memcpy(to + kHead, data_ + first, static_cast<std::size_t>(bytes));
       };
-      piece(kHead + bytes, write, first + count == tile_.nnz);
+      piece(kHead + bytes, write, first + count == end);
       first += count;
-    } while (first < tile_.nnz);
+    } while (first < end);
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
@@ -72,6 +74,7 @@ class DenseSum final : public TileSum {
   }
 
   TileAt tile_;
+  Span rows_{0, 0};  // that have products
   bool fresh_ = true;
   Array<T> own_;
   T* data_ = nullptr;

@@ -55,27 +55,30 @@ class DenseSumGpu final : public TileSum {
     const auto cols = tile_.cols;
     if (tile_.nnz == 0) return;
     const DenseView<const T> x{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
-    const DenseView<T> y{data_, tile_.rows, cols, cols, 1};
+    const auto rows = fresh_ ? Span{0, tile_.rows} : a.tile.row_span();  // the first one writes all
+    const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
     const auto scale = std::exchange(fresh_, false) ? Scale<S>{} : Scale<S>::accumulate();
-    spmm_on<S, V>(csr_of<V>(a.data, a.tile), x, y, scale, here());
+    spmm_on<S, V>(rows_of<V>(a, rows), x, y, scale, here());
+    rows_ = rows_.with(a.tile.row_span());
     synchronize(here());
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
     const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
-    std::int64_t first = 0;
+    auto first = rows_.first * tile_.cols;
+    const auto end = rows_.end * tile_.cols;
     do {
-      const auto count = std::min(step, tile_.nnz - first);
+      const auto count = std::min(step, end - first);
       const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
       const auto write = [&](std::byte* to) {
         copy_async(to, &first, sizeof first, here());
         copy_async(to + kHead, data_ + first, bytes, here());
         synchronize(here());
       };
-      piece(kHead + bytes, write, first + count == tile_.nnz);
+      piece(kHead + bytes, write, first + count == end);
       first += count;
-    } while (first < tile_.nnz);
+    } while (first < end);
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
@@ -104,6 +107,7 @@ class DenseSumGpu final : public TileSum {
 
   TileAt tile_;
   std::shared_ptr<Workshop> shop_;
+  Span rows_{0, 0};  // that have products
   bool fresh_ = true;
   Array<std::byte> own_;
   T* data_ = nullptr;

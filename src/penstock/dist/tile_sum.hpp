@@ -15,6 +15,14 @@ struct TileView {
   std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
 };
 
+/// Rows of a sparse tile, outside of which it has no entries.
+template <class V>
+CsrView<V> rows_of(const TileView& tile, Span rows) {
+  auto a = csr_of<V>(tile.data, tile.tile);
+  a.indptr += rows.first, a.rows = rows.size();
+  return a;
+}
+
 /// What adds up to a tile of C, or to the part of it that this rank computes for another.
 class TileSum {
  public:

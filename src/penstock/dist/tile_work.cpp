@@ -50,13 +50,17 @@ TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatr
   }
 }
 
+std::int64_t TileWork::fetched_of_b(const TileProduct& p) const {
+  return b_.map().bytes_for(a_.map().at(p.i, p.k), p.k, p.j);
+}
+
 /// Nothing hides what the first product waits for. Of those of the first tile the one comes first whose factors are here
 /// soonest, even if all others of a row or column of the grid ask the same owner for them.
 void TileWork::begin_soon() {
   const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
     const auto& p = product(n);
     return (a_.mine(p.i, p.k) ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
-           (b_.mine(p.k, p.j) ? 0 : b_.map().bytes(p.k, p.j) * in_column);
+           (b_.mine(p.k, p.j) ? 0 : fetched_of_b(p) * in_column);
   };
   const auto crowded = [&](std::int64_t n) {
     return wait(n, std::max(c_.grid.cols - 1, 1), std::max(c_.grid.rows - 1, 1));
@@ -118,7 +122,7 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
                                                           : kBytes;
   double moved = 0;
   if (!a_.mine(p.i, p.k)) moved += static_cast<double>(a_.map().bytes(p.i, p.k));
-  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(b_.map().bytes(p.k, p.j));
+  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(fetched_of_b(p));
   if (c_.owner(p.i, p.j) != me_) {
     const auto& at = c_.at(p.i, p.j);
     // Sparse: a result has at most an entry for each product.

@@ -36,6 +36,7 @@ class TileWork {
   std::int64_t claim(const TileProduct& p) { return mail_.claim(p.owner, 1 + p.turn); }
   std::int64_t begun(std::int64_t n);
   std::int64_t left(int rank);
+  std::int64_t fetched_of_b(const TileProduct& p) const;
   void begin_soon();
   bool cpus_are_busy();
   bool worth(const TileProduct& p, std::int64_t left, const TileTimes& so_far) const;

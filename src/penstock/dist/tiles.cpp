@@ -1,6 +1,7 @@
 #include "penstock/dist/tiles.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/dist/bounded_wait.hpp"
+#include "penstock/dist/tile_spans.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
@@ -62,6 +64,10 @@ std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::in
 std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
   const auto& t = at(i, j);
   return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
+}
+
+std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
+  return sparse ? bytes(i, j) : left.col_span().size() * at(i, j).cols * bytes_of(value);
 }
 
 Offset TileMap::nnz() const {
@@ -181,27 +187,12 @@ TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport ma
 }
 
 void TileMatrix::lay_out(const Fill& fill, Filled filled) {
-  const auto me = comm_->rank(), ranks = comm_->size();
   const auto down = map_.down(), across = map_.across();
   if (map_.sparse) {
-    std::vector<std::int64_t> starts(static_cast<std::size_t>(ranks) + 1);
-    std::vector<Offset> mine;
-    for (std::int64_t i = 0; i < down; ++i)
-      for (std::int64_t j = 0; j < across; ++j) {
-        starts[static_cast<std::size_t>(map_.owner(i, j)) + 1] += 8;
-        if (map_.owner(i, j) == me) mine.push_back(map_.at(i, j).nnz);
-      }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<Offset> all(map_.tiles.size());
-    comm_->all_gather_v(mine.data(), all.data(), starts);
-    for (std::int64_t i = 0; i < down; ++i)
-      for (std::int64_t j = 0; j < across; ++j) {
-        auto& next = starts[static_cast<std::size_t>(map_.owner(i, j))];
-        map_.tiles[static_cast<std::size_t>(map_.number(i, j))].nnz = all[static_cast<std::size_t>(next / 8)];
-        next += 8;
-      }
+    const auto nnz = shared_by_owners<Offset>([](const TileAt& t) { return t.nnz; });
+    for (std::size_t n = 0; n < nnz.size(); ++n) map_.tiles[n].nnz = nnz[n];
   }
-  std::vector<std::int64_t> used(static_cast<std::size_t>(ranks));
+  std::vector<std::int64_t> used(static_cast<std::size_t>(comm_->size()));
   for (std::int64_t i = 0; i < down; ++i)
     for (std::int64_t j = 0; j < across; ++j) {
       auto& end = used[static_cast<std::size_t>(map_.owner(i, j))];
@@ -218,8 +209,10 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       const auto bytes = map_.bytes(i, j);
       largest = std::max(largest, bytes);
       if (!mine(i, j) || bytes == 0) continue;
-      if (on_device() && filled == Filled::host) {
+      if (filled == Filled::host) {
         const auto written = draft(i, j);
+        if (map_.sparse && !on_device())
+          std::memset(written.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
         fill(i, j, written.data);
         publish(i, j, written);
       } else {
@@ -233,7 +226,36 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     }
   if (on_device())
     pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, {}});
+  if (map_.sparse && filled == Filled::host) share_spans();
   transport_->barrier();
+}
+
+template <class T, class Get>
+std::vector<T> TileMatrix::shared_by_owners(const Get& get) const {
+  constexpr auto kEach = static_cast<std::int64_t>(sizeof(T));
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(comm_->size()) + 1);
+  std::vector<T> own, found(map_.tiles.size()), all(map_.tiles.size());
+  for (std::int64_t i = 0; i < map_.down(); ++i)
+    for (std::int64_t j = 0; j < map_.across(); ++j) {
+      starts[static_cast<std::size_t>(map_.owner(i, j)) + 1] += kEach;
+      if (mine(i, j)) own.push_back(get(map_.at(i, j)));
+    }
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  comm_->all_gather_v(own.data(), found.data(), starts);
+  for (std::int64_t i = 0; i < map_.down(); ++i)
+    for (std::int64_t j = 0; j < map_.across(); ++j) {
+      auto& next = starts[static_cast<std::size_t>(map_.owner(i, j))];
+      all[static_cast<std::size_t>(map_.number(i, j))] = found[static_cast<std::size_t>(next / kEach)];
+      next += kEach;
+    }
+  return all;
+}
+
+void TileMatrix::share_spans() {
+  using Spans = std::array<Span, 2>;
+  const auto all = shared_by_owners<Spans>([](const TileAt& t) { return Spans{t.in_rows, t.in_cols}; });
+  for (std::size_t n = 0; n < all.size(); ++n)
+    map_.tiles[n].in_rows = all[n][0], map_.tiles[n].in_cols = all[n][1];
 }
 
 TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
@@ -245,6 +267,7 @@ TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
 
 void TileMatrix::publish(std::int64_t i, std::int64_t j, const Draft& draft) {
   const RemotePtr to{comm_->rank(), map_.at(i, j).offset};
+  if (map_.sparse) find_spans(draft.data, map_.tiles[static_cast<std::size_t>(map_.number(i, j))]);
   if (on_device()) transport_->wait(transport_->put(draft.data, to, map_.bytes(i, j)));
 }
 
@@ -264,11 +287,12 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
   return transport_->arena() + map_.at(i, j).offset;
 }
 
-std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, std::int64_t bytes,
+/// They land where they are in the tile.
+std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
                                                      bool to_host) {
   auto landing = std::make_shared<TileHere::Landing>();
   if (to_host || !pool_) {
-    landing->memory = allocate_bytes(bytes, {});
+    landing->memory = allocate_bytes(bytes.end, {});
   } else {
     auto& free = pool_->free;
     if (free.empty()) {
@@ -280,32 +304,49 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
     landing->pool = pool_;
   }
   landing->transport = transport_;
-  landing->ticket = transport_->get(landing->memory.get(), {map_.owner(i, j), map_.at(i, j).offset}, bytes);
+  landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
+                                    {map_.owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
   return landing;
 }
 
-TileHere TileMatrix::get(std::int64_t i, std::int64_t j, bool to_host) {
+/// Of a sparse tile all rows.
+TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host) {
   require_tile(i, j);
   TileHere here;
   here.tile_ = map_.at(i, j);
-  const auto bytes = map_.bytes(i, j);
-  if (bytes == 0) return here;
+  Span bytes{0, map_.bytes(i, j)};
+  if (bytes.size() == 0) return here;
   if (mine(i, j) && !to_host) {
     here.own_ = own_tile(i, j);
     return here;
   }
   auto& held = (to_host ? held_on_host_ : held_)[map_.number(i, j)];
   here.landing_ = held.lock();
-  if (here.landing_) return here;
+  if (here.landing_ && here.landing_->rows.covers(rows)) return here;
+  if (!map_.sparse) {
+    const auto each = here.tile_.cols * bytes_of(map_.value);
+    bytes = {rows.first * each, rows.end * each};
+  }
   here.landing_ = start(i, j, bytes, to_host);
-  here.fetched_ = bytes;
+  here.landing_->rows = rows;
+  here.fetched_ = bytes.size();
   held = here.landing_;
   return here;
 }
 
-TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) { return get(i, j, false); }
+TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  return get(i, j, {0, map_.at(i, j).rows}, false);
+}
 
-TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) { return get(i, j, on_device()); }
+TileHere TileMatrix::async_get_for(const TileAt& left, std::int64_t i, std::int64_t j) {
+  return map_.sparse ? async_get_tile(i, j) : get(i, j, left.col_span(), false);
+}
+
+TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  return get(i, j, {0, map_.at(i, j).rows}, on_device());
+}
 
 TileHere TileMatrix::get_on_host(std::int64_t i, std::int64_t j) {
   auto here = async_get_on_host(i, j);
@@ -323,7 +364,7 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
     return here;
   }
   here.fetched_ = (here.tile_.rows + 1) * 8;
-  here.landing_ = start(i, j, here.fetched_, false);
+  here.landing_ = start(i, j, {0, here.fetched_}, false);
   return here;
 }
 
@@ -370,6 +411,7 @@ void TileMatrix::renew_tiles(const std::map<std::int64_t, Offset>& entries, cons
     synchronize(stream);
   };
   lay_out(renew, Filled::arena);
+  share_spans();
 }
 
 #define X(V)                                                      \

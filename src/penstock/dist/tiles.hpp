@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,11 +38,27 @@ constexpr TileValue tile_value() {
   else return TileValue::float64;
 }
 
+/// [first, end); without an end all there are.
+struct Span {
+  std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
+  std::int64_t size() const { return std::max<std::int64_t>(end - first, 0); }
+  bool covers(Span other) const { return first <= other.first && other.end <= end; }
+  /// The smallest that has both.
+  Span with(Span other) const {
+    if (size() == 0) return other;
+    return {std::min(first, other.first), std::max(end, other.end)};
+  }
+  bool operator==(const Span&) const = default;
+};
+
 /// Where a tile lies in its owner's arena, and what it is.
 struct TileAt {
   std::int64_t offset = 0;
   std::int64_t rows = 0, cols = 0;
-  Offset nnz = 0;  // dense: rows * cols
+  Offset nnz = 0;                   // dense: rows * cols
+  Span in_rows = {}, in_cols = {};  // all entries are in these, as far as is known
+  Span row_span() const { return {in_rows.first, std::min(in_rows.end, rows)}; }
+  Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
 };
 
 /// The directory: the same on all ranks, and plain data, so that plans are made and tested without ranks. A sparse tile
@@ -62,6 +80,8 @@ struct TileMap {
   }
   int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;  // of the blob
+  /// What is fetched of tile (i, j) as the right factor of `left`: of a dense one, rows where `left` has columns.
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
   Offset nnz() const;
   std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
 };
@@ -108,6 +128,7 @@ class TileHere {
     std::shared_ptr<void> memory;
     std::shared_ptr<Pool> pool;  // where the memory goes back; null: it is freed
     Transport::Ticket ticket = 0;
+    Span rows;  // that come; the memory has place for all
     ~Landing();
   };
   TileAt tile_;
@@ -161,6 +182,9 @@ class TileMatrix {
   /// Starts to fetch; TileHere::data() waits. A tile that is still held here since an earlier call is not fetched again.
   /// It is where the tiles are: on the device, if they are on one.
   TileHere async_get_tile(std::int64_t i, std::int64_t j);
+  /// The same for a product with `left` on its left: of a dense tile only rows where `left` has columns need come, and the
+  /// others' places are not to be read.
+  TileHere async_get_for(const TileAt& left, std::int64_t i, std::int64_t j);
   /// The same in host memory.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
@@ -176,6 +200,8 @@ class TileMatrix {
   };
   Draft draft(std::int64_t i, std::int64_t j);
   void publish(std::int64_t i, std::int64_t j, const Draft& draft);
+  /// Tells all ranks where own tiles have entries, which publish() has found. Collective.
+  void share_spans();
   /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
   /// that owners stay. Not collective.
   TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
@@ -187,14 +213,17 @@ class TileMatrix {
 
  private:
   void require_tile(std::int64_t i, std::int64_t j) const;
-  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, std::int64_t bytes, bool to_host);
-  TileHere get(std::int64_t i, std::int64_t j, bool to_host);
+  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
+  TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host);
 
   std::shared_ptr<Comm> comm_;
   TileMap map_;
   MakeTransport make_;
   std::shared_ptr<Transport> transport_;
   void lay_out(const Fill& fill, Filled filled);  // shares the entries of own tiles, makes the arena
+  /// all[number] of each tile from get(tile) on its owner.
+  template <class T, class Get>
+  std::vector<T> shared_by_owners(const Get& get) const;
 
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
       held_on_host_;  // fetched tiles that someone may still hold

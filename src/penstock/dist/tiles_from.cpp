@@ -91,6 +91,7 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
     close(rows);
     for (const auto& [j, written] : drafts) out.publish(i, j, written);
   }
+  out.share_spans();
   out.transport()->barrier();
   return out;
 }

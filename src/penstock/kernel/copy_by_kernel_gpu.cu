@@ -8,7 +8,7 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kEach = 4, kMostBlocks = 64;
+constexpr int kEach = 4, kMostBlocks = 32;
 
 __global__ void __launch_bounds__(kThreads)
     copy_kernel(uint4* __restrict__ to, const uint4* __restrict__ from, std::int64_t vectors, int rest) {

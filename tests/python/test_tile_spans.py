@@ -1,0 +1,146 @@
+"""Where tiles have entries: what is fetched of a dense factor, what is sent of sums, and which grid is even."""
+
+import functools
+
+import numpy as np
+import pytest
+from dist_support import run
+
+import penstock as ps
+from penstock import _core
+from penstock.dist._tile_choice import count_maps
+from penstock.dist._tile_counts import count_spmm
+from penstock.dist._tile_grid import even_grid
+from penstock.dist._tile_price import price_product
+
+KINDS = [(a, s) for a in "abc" for s in (False, "locality", "random")] + [("summa", False)]
+ROWS, COLUMNS = 400, 12
+BAND = ps.generate.banded(ROWS, [-3, -1, 0, 2], dtype=np.float64, seed=3)
+BAND = ps.csr_array((np.arange(BAND.nnz) % 7 - 3.0, BAND.indices, BAND.indptr), shape=BAND.shape)
+X = np.random.default_rng(4).integers(-4, 5, (ROWS, COLUMNS)).astype(np.float64)
+
+
+def sparse(rows, cols, nnz, seed):
+    rng = np.random.default_rng(seed)
+    where = rng.integers(0, rows, nnz) // 3 * 3, rng.integers(cols // 5, max(cols // 2, 1), nnz)
+    return ps.csr_array((np.ones(nnz), where), shape=(rows, cols))
+
+
+def spans_by_hand(A, high, wide):
+    found = []
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    for i in range(0, A.shape[0], high):
+        for j in range(0, A.shape[1], wide):
+            here = (row // high == i // high) & (A.indices // wide == j // wide)
+            r, c = row[here] - i, A.indices[here] - j
+            found.append([r.min(), r.max() + 1, c.min(), c.max() + 1] if r.size else [0] * 4)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("tile", [(1, 1), (7, 5), (400, 400), (64, 400)])
+@pytest.mark.parametrize("A", [BAND, sparse(90, 61, 40, 1), sparse(5, 5, 0, 2)], ids=repr)
+def test_spans_are_those_of_the_entries(A, tile):
+    wanted = spans_by_hand(A, *tile)
+    np.testing.assert_array_equal(_core.tile_spans(A._core, *tile).reshape(-1, 4), wanted)
+
+    def work(comm):
+        return [ps.dist.tiles(A, comm, *tile, device=d)._core.map.spans for d in (None, "cpu")]
+
+    for rank in run(work, 3):
+        for spans in rank:
+            np.testing.assert_array_equal(spans.reshape(-1, 4), wanted)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("grid", [(4, 1), (2, 2)], ids=str)
+def test_products_fetch_and_send_only_those_rows(grid, device):
+    def work(comm):
+        at = ps.dist.tiles(BAND, comm, grid=grid, device=device)
+        xt = ps.dist.tiles(X, comm, like=at)
+        assert (xt.grid, xt.device, xt.transport) == (at.grid, at.device, at.transport)
+        counts = count_maps(at._core.map, xt._core.map)
+        out = []
+        for kind in KINDS:
+            c = ps.dist.matmul(at, xt, *kind)
+            moved = np.array([c.times["fetched_bytes"], c.times["sent_bytes"]])
+            comm.all_reduce(moved)
+            out.append((kind, c.collect(), moved.tolist(), c.plan().loads))
+        whole = xt.get_tile(1, 0)  # a part of it was fetched before
+        return out, counts, whole
+
+    row = 8 * COLUMNS // grid[1]
+    for found, counts, whole in run(work, 4):
+        np.testing.assert_array_equal(whole, X[ROWS // grid[0] :][: len(whole), : whole.shape[1]])
+        for (stays, steal), c, (fetched, sent), loads in found:
+            what = f"{stays} {steal}"
+            np.testing.assert_array_equal(c, BAND @ X, err_msg=what)
+            if steal or stays == "summa":
+                continue
+            assert fetched == sum(p["fetched"] for p in loads), what
+            planned = sum(p["sent"] for p in loads)
+            assert planned <= sent <= planned + 64 * 16, what  # each piece says where it belongs
+            network = ps.dist.networks["h200"]
+            assert fetched + planned == price_product(counts, network, stays).bytes_all, what
+            if grid == (4, 1) and stays != "b":  # of three borders, 3 rows down and 2 up
+                assert (fetched, planned) == (3 * (3 + 2) * row, 0), what
+
+
+def test_a_tile_that_is_held_in_part_is_fetched_again_for_more():
+    """A(0, 1) needs one row of B(1, 0), A(1, 1) of the same rank other ones."""
+    A = ps.csr_array((np.ones(3), ([0, 9, 19], [10, 19, 10])), shape=(20, 20))
+    B = np.arange(40.0).reshape(20, 2)
+
+    def work(comm):
+        at, bt = (ps.dist.tiles(m, comm, 10, n, (1, 2)) for m, n in ((A, 10), (B, 1)))
+        return [ps.dist.matmul(at, bt, how, prefetch=p).collect() for how in "abc" for p in (0, 3)]
+
+    for found in run(work, 2):
+        for c in found:
+            np.testing.assert_array_equal(c, A @ B)
+
+
+def test_renewed_tiles_have_other_spans():
+    full = ps.csr_array(np.arange(1.0, 10_001).reshape(100, 100))
+
+    def work(comm):
+        at = ps.dist.tiles(BAND, comm, 100, 100, (2, 1))
+        xt = ps.dist.tiles(X, comm, like=at)
+        at.renew_tiles({(0, 3): full} if comm.rank == 0 else {})
+        return ps.dist.matmul(at, xt, "c").collect()
+
+    wanted = BAND @ X
+    wanted[:100] += full @ X[300:]
+    for c in run(work, 2):
+        np.testing.assert_array_equal(c, wanted)
+
+
+def test_the_model_counts_what_products_of_a_whole_matrix_need():
+    counts = count_spmm(BAND, COLUMNS, 4, grid=(4, 1))
+    np.testing.assert_array_equal(np.diag(counts.needed), 1)
+    assert counts.needed[0, 1] == 2 / 100 and counts.needed[1, 0] == 3 / 100
+    assert counts.needed[0, 2] == 0 and counts.part[0, 1, 0] == 2 * COLUMNS * 8
+    square = count_spmm(BAND, COLUMNS, 4)
+    h200 = ps.dist.networks["h200"]
+    assert price_product(counts, h200, "c").bytes_all < price_product(square, h200, "c").bytes_all
+
+
+def test_the_even_grid():
+    assert even_grid(BAND, 4) == (4, 1) and even_grid(BAND, 16) == (16, 1)
+    assert even_grid(BAND, 6) == (3, 2)  # without a common divisor the diagonal meets all ranks
+    assert even_grid(ps.generate.rmat(10, 8, seed=1), 4) == (2, 2)
+    assert even_grid(ps.csr_array((5, 5)), 4) == (2, 2) and even_grid(BAND, 1) == (1, 1)
+
+    def work(comm):
+        T = ps.dist.tiles(BAND, comm, grid="auto")
+        assert "fullest rank" not in T.explain()
+        assert "the fullest rank 2 times" in ps.dist.tiles(BAND, comm).explain()
+        for wrong, source in (("even", BAND), ("auto", X), ("auto", ps.dist.csr_array(BAND, comm))):
+            with pytest.raises(ValueError, match="auto"):
+                ps.dist.tiles(source, comm, grid=wrong)
+        with pytest.raises(ValueError, match="generator"):
+            ps.dist.tiles(functools.partial(ps.generate.rmat, 6), comm, grid="auto")
+        with pytest.raises(TypeError, match="like: other tiles, not csr_array"):
+            ps.dist.tiles(X, comm, like=BAND)
+        return T.grid, ps.dist.tiles(X, like=T).tile_shape
+
+    assert run(work, 4) == [((4, 1), (100, 12))] * 4
