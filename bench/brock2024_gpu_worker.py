@@ -115,7 +115,7 @@ def counted(a: Any, b: Any, c: Any) -> ProductCounts:
 def run(comm: Any, work: Work) -> dict[str, Any] | None:
     """On rank 0: `results`, algorithm -> seconds of each turn and where they went; `counts`; `tiles`."""
     begin = time.perf_counter()
-    a, b = work.problem.a, work.problem.b
+    b = work.problem.b
     left = _tiles(work, comm)
     right = left if b is None else ps.dist.tiles(b.whole, like=left)
     made = time.perf_counter() - begin
@@ -143,6 +143,8 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
                     found[name]["broadcasts"] = c.times["broadcasts"]
             del c
         turn += 1
+        if turn == 1:
+            begin = time.perf_counter()
     for name in work.algorithms:
         every = comm.gather(np.median(np.array(parts[name]), axis=0), 0)
         if comm.rank == 0:

@@ -106,7 +106,9 @@ def _measured(run: Run, pair: Pair, n: int, seconds: float, networks: dict[int, 
         return run.report.skip(f"gpus {pair.name}, {n}", f"one rank does only {', '.join(_ALONE)}")
     devices = list(range(n)) if _core.device_count() else "cpu"
     net = network(run, n, networks)
-    work = worker.Work(problem, devices, algorithms, run.args.repeats, seconds, pair.grid, pair.finer)
+    work = worker.Work(
+        problem, devices, algorithms, run.args.repeats, seconds, pair.grid, pair.finer
+    )
     done = ps.dist.run(worker.run, n, work)[0]
     c, found = done["counts"], done["results"]
     first = "c" if "c" in found else algorithms[0]

@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import pytest
 from dist_support import run
-
-import penstock as ps
-from penstock import _core
 from penstock.dist._tile_choice import count_maps
 from penstock.dist._tile_counts import count_spmm
 from penstock.dist._tile_grid import even_grid
 from penstock.dist._tile_price import price_product
+
+import penstock as ps
+from penstock import _core
 
 KINDS = [(a, s) for a in "abc" for s in (False, "locality", "random")] + [("summa", False)]
 ROWS, COLUMNS = 400, 12
@@ -117,8 +117,8 @@ def test_renewed_tiles_have_other_spans():
 def test_the_model_counts_what_products_of_a_whole_matrix_need():
     counts = count_spmm(BAND, COLUMNS, 4, grid=(4, 1))
     np.testing.assert_array_equal(np.diag(counts.needed), 1)
-    assert counts.needed[0, 1] == 2 / 100 and counts.needed[1, 0] == 3 / 100
-    assert counts.needed[0, 2] == 0 and counts.part[0, 1, 0] == 2 * COLUMNS * 8
+    assert np.allclose([counts.needed[0, 1], counts.needed[1, 0]], [0.02, 0.03])
+    assert counts.needed[0, 2] == 0 and round(counts.part[0, 1, 0]) == 2 * COLUMNS * 8
     square = count_spmm(BAND, COLUMNS, 4)
     h200 = ps.dist.networks["h200"]
     assert price_product(counts, h200, "c").bytes_all < price_product(square, h200, "c").bytes_all
@@ -133,7 +133,7 @@ def test_the_even_grid():
     def work(comm):
         T = ps.dist.tiles(BAND, comm, grid="auto")
         assert "fullest rank" not in T.explain()
-        assert "the fullest rank 2 times" in ps.dist.tiles(BAND, comm).explain()
+        assert "the fullest rank 1.99 times" in ps.dist.tiles(BAND, comm).explain()
         for wrong, source in (("even", BAND), ("auto", X), ("auto", ps.dist.csr_array(BAND, comm))):
             with pytest.raises(ValueError, match="auto"):
                 ps.dist.tiles(source, comm, grid=wrong)

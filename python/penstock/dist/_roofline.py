@@ -75,7 +75,7 @@ def roofline(c: ProductCounts, network: Network, *, efficiency: float = 1.0) -> 
     some = c.done
     i, k, j = np.ogrid[: some.shape[0], : some.shape[1], : some.shape[2]]
     who = c.c_owner[i, j]
-    b = c.b[k, j] * np.broadcast_to(c.needed, c.tiles[:2])[i, k]
+    b = c.needed_of_b(i, k, j)
     moved = some * (c.a[i, k] * (c.a_owner[i, k] != who) + b * (c.b_owner[k, j] != who))
     fetched = float(moved.sum())
     memory, peak = m.memory / m.turns, m.flops / m.turns

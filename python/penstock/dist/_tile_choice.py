@@ -71,12 +71,12 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         local = entry * (3 * part + 2 * products)
         c_nnz = met(products.sum(1), area[:, 0])
         c_bytes, part, flops = csr_bytes(c_nnz, high, entry - 4), entry * part, 2 * products
-        compression, needed = float(products.sum() / max(c_nnz.sum(), 1.0)), 1.0
+        compression, spans = float(products.sum() / max(c_nnz.sum(), 1.0)), None
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
-        spans = np.asarray(a.spans).reshape(*a_nnz.shape, 4)
-        touched, needed = shares(spans, high, deep)
+        spans = shares(np.asarray(a.spans).reshape(*a_nnz.shape, 4), high, deep)
+        needed, touched = spans[..., 3] - spans[..., 2], spans[..., 1] - spans[..., 0]
         part, compression = c_bytes[:, None, :] * touched[:, :, None], 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide
         local = (a_nnz > 0)[:, :, None] * (
@@ -91,7 +91,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     op = "spgemm" if b.sparse else "spmm"
     return ProductCounts(
         op, grid[0] * grid[1], grid, shape, a_bytes, b_bytes, c_bytes, a_nnz, part, flops, local, *owners, compression,
-        needed,
+        spans,
     )  # fmt: skip
 
 

@@ -48,8 +48,8 @@ class ProductCounts:
     b_owner: np.ndarray  # (K, N)
     c_owner: np.ndarray  # (M, N)
     compression: float = 1.0  # products for each entry of C
-    # (M, K): how much of B[k, j] a product with A[i, k] fetches, of a dense B the rows where A[i, k] has columns
-    needed: np.ndarray | float = 1.0
+    # (M, K, 4), where B is dense: where rows and columns of A[i, k] with entries begin and end, as shares of the tile's
+    spans: np.ndarray | None = None
 
     def __repr__(self) -> str:
         m, k, n = self.tiles
@@ -58,6 +58,17 @@ class ProductCounts:
     @property
     def tiles(self) -> tuple[int, int, int]:
         return self.flops.shape  # type: ignore[return-value]
+
+    @property
+    def needed(self) -> np.ndarray:
+        """(M, K): how much of B[k, j] a product with A[i, k] fetches: of a dense B rows where A[i, k] has columns."""
+        if self.spans is None:
+            return np.ones(self.a.shape)
+        return self.spans[..., 3] - self.spans[..., 2]
+
+    def needed_of_b(self, i: np.ndarray, k: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Bytes of B[k, j] that a product with A[i, k] fetches."""
+        return np.rint(self.b[k, j] * self.needed[i, k])
 
     @property
     def done(self) -> np.ndarray:
@@ -177,9 +188,12 @@ def count_spmm(
     grid, rows, inner, cols = _grids(ranks, grid, *A.shape, columns, tiles, True)
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
-    spans = _core.tile_spans(A._core, int(rows[1]), int(inner[1])).reshape(*nnz.shape, 4)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
-    touched, needed = shares(spans, high, deep)
+    spans = np.zeros((*nnz.shape, 4))
+    if A.nnz:
+        found = _core.tile_spans(A._core, int(rows[1]), int(inner[1]))
+        spans = shares(found.reshape(spans.shape), high, deep)
+    needed, touched = spans[..., 3] - spans[..., 2], spans[..., 1] - spans[..., 0]
     a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
@@ -189,17 +203,28 @@ def count_spmm(
     owners = _owners(grid, rows, inner, cols)
     shape = (*A.shape, columns)
     return ProductCounts(
-        "spmm", ranks, grid, shape, a, b, c, nnz, part, flops, local, *owners, needed=needed
+        "spmm",
+        ranks,
+        grid,
+        shape,
+        a,
+        b,
+        c,
+        nnz,
+        part,
+        flops,
+        local,
+        *owners,
+        spans=spans,
     )
 
 
-def shares(
-    spans: np.ndarray, high: np.ndarray, deep: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """From the first and end of rows and columns that tiles have entries in, (M, K, 4): the share of C's rows that a
-    product touches, and of a dense B's that it needs."""
-    rows, cols = spans[..., 1] - spans[..., 0], spans[..., 3] - spans[..., 2]
-    return rows / np.maximum(high, 1)[:, None], cols / np.maximum(deep, 1)[None]
+def shares(spans: np.ndarray, high: np.ndarray, deep: np.ndarray) -> np.ndarray:
+    """Of rows and columns that tiles have entries in, (M, K, 4): as shares of the tiles' rows and columns."""
+    down, across = (np.maximum(n, 1).astype(float) for n in (high, deep))
+    return np.concatenate(
+        [spans[..., :2] / down[:, None, None], spans[..., 2:] / across[None, :, None]], axis=-1
+    )
 
 
 def _owners(grid: tuple[int, int], *edges: np.ndarray) -> tuple[np.ndarray, ...]:

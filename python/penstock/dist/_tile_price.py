@@ -159,15 +159,21 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         tile = tile * copies + k % copies
     order = np.argsort((who.astype(np.int64) * (tile.max(initial=0) + 1) + tile) * max(size) + turn)
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
+    wanted = c.a[i, k] * (ao != who), c.needed_of_b(i, k, j) * (bo != who)
+    order = _soonest(c, who, tile[order], wanted)
+    i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
-    own_a, soon_a, got_a = m.get(c.a[i, k], who, ao)
-    b_size = c.b[k, j] * np.broadcast_to(c.needed, size[:2])[i, k]
-    own_b, soon_b, got_b = m.get(b_size, who, bo)
+    a_size, b_size = c.a[i, k], c.needed_of_b(i, k, j)
+    here_a, here_b = _here_already(c, prefetch + 1, who, i, k, j)
+    own_a, soon_a, got_a = m.get(np.where(here_a, 0.0, a_size), who, ao)
+    own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size), who, bo)
     own, soon = own_a + own_b, soon_a + soon_b
     first = np.concatenate([[True], who[1:] != who[:-1]]) if who.size else np.zeros(0, bool)
     before = np.where(first, 0.0, np.roll(work, 1)) if prefetch else np.zeros_like(soon)
     waits = own + np.maximum(0.0, soon - before)
     part = np.broadcast_to(c.part, size)[i, k, j]
+    if c.spans is not None:
+        part = np.rint(part)  # whole rows
     leaves = part
     if copies > 1 and who.size:  # a copy of a tile leaves once, with its first product
         key = (i * size[2] + j) * copies + k % copies
@@ -175,7 +181,13 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
             np.concatenate([[True], (key[1:] != key[:-1]) | (who[1:] != who[:-1])])
         )
         leaves = np.zeros(who.size)
-        leaves[begin] = np.minimum(np.add.reduceat(part, begin), c.c[i[begin], j[begin]])
+        whole = c.c[i[begin], j[begin]]
+        if c.spans is None:
+            leaves[begin] = np.minimum(np.add.reduceat(part, begin), whole)
+        else:  # from the first row that one of its products touches to the last
+            rows = c.spans[i, k]
+            ends = np.maximum.reduceat(rows[:, 1], begin)
+            leaves[begin] = np.rint(whole * (ends - np.minimum.reduceat(rows[:, 0], begin)))
     push, later, sent = m.get(leaves, co, who)  # the owner fetches it
     added = _ADDED * leaves / m.memory * m.turns
     if c.op == "spmm":
@@ -199,7 +211,7 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     played.communicate += short
     if stealing and work.sum() > 0:
         remote = lambda size: np.where(size > 0, m.far_s + size / m.far, 0.0)  # noqa: E731
-        all_a, all_b, all_c = remote(c.a[i, k]), remote(b_size), remote(part)
+        all_a, all_b, all_c = remote(a_size), remote(b_size), remote(part)
         fetch = all_a + all_b + all_c
         if stealing == "locality":  # one of the two that did not stay is the thief's
             pair = {"a": (all_b, all_c), "b": (all_a, all_c), "c": (all_a, all_b)}[stays]
@@ -207,6 +219,43 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         mine = float((work + waits + added).sum())
         played.stolen_s = float((work + fetch + added + 2 * m.far_s).sum()) / mine
     return played
+
+
+def _soonest(
+    c: ProductCounts, who: np.ndarray, tile: np.ndarray, waits: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """The order of products where each rank begins its first tile with what it has to fetch least for, as the executor
+    does: even if all others of a row or column of the grid ask the same owner. `waits`: bytes of A and B."""
+    order = np.arange(who.size)
+    new = np.ones(who.size, bool)
+    new[1:] = (who[1:] != who[:-1]) | (tile[1:] != tile[:-1])
+    begins = np.flatnonzero(new)
+    ends = np.append(begins[1:], who.size)
+    first = np.ones(begins.size, bool)
+    first[1:] = who[begins[1:]] != who[begins[:-1]]
+    alone = waits[0] + waits[1]
+    crowded = waits[0] * max(c.grid[1] - 1, 1) + waits[1] * max(c.grid[0] - 1, 1)
+    for begin, end in zip(begins[first], ends[first], strict=True):
+        best = int(np.argmin(crowded[begin:end]))
+        if crowded[begin + best] < alone[begin]:
+            order[begin:end] = np.roll(order[begin:end], -best)
+    return order
+
+
+def _here_already(
+    c: ProductCounts, kept: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, j: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether one of so many products before, whose tiles a rank still has, had the tile of A, and what is needed of
+    that of B."""
+    a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
+    spans = np.zeros((who.size, 2)) if c.spans is None else c.spans[i, k, 2:]
+    for back in range(1, min(kept, who.size - 1) + 1):
+        new, old = slice(back, None), slice(None, -back)
+        same = (who[new] == who[old]) & (k[new] == k[old])
+        a[new] |= same & (i[new] == i[old])
+        covered = (spans[new, 0] >= spans[old, 0]) & (spans[new, 1] <= spans[old, 1])
+        b[new] |= same & (j[new] == j[old]) & covered
+    return a, b
 
 
 def _place(c: ProductCounts, m: Machine) -> np.ndarray:

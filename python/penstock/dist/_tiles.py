@@ -40,9 +40,9 @@ class tiles:
         matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones balance
         better and travel worse.
     grid : (int, int) or "auto", optional
-        Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix that
-        all ranks have or a native store: the most square one of those that spread them evenly, which near the diagonal
-        is one of rows alone.
+        Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix
+        that all ranks have or a native store: the most square one of those that spread them evenly, which near the
+        diagonal is one of rows alone.
     like : tiles, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
         its columns, where these are not given.
@@ -243,10 +243,12 @@ class tiles:
         return self._matrix(self._core.whole())
 
     def explain(self) -> str:
-        """Shape, tiles, grid, and how full the tiles are, in a line; where one rank has much more than others, that, too."""
+        """Shape, tiles, grid, and how full the tiles are, in a line; also where one rank has much more than others."""
         where = "" if self.device is None else f", on {self.device!r}"
         worst = imbalance(self.tile_nnz, self.grid) if self.sparse else 1.0
-        uneven = f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
+        uneven = (
+            f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
+        )
         said = f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
         return said + uneven * (worst > _UNEVEN)
 

@@ -148,6 +148,7 @@ bool enable_peer(int who, int whose) {
   static std::mutex lock;
   static std::array<std::array<signed char, kMaxGpus>, kMaxGpus> known{};  // 0 unknown, 1 yes, -1 no
   if (who == whose) return true;
+  require_gpu(who), require_gpu(whose);
   const std::lock_guard guard(lock);
   auto& answer = known.at(static_cast<std::size_t>(who)).at(static_cast<std::size_t>(whose));
   if (answer == 0) {

@@ -121,7 +121,7 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   plan.m = a.down(), plan.k = a.across(), plan.n = b.across();
   const auto m = plan.m, ks = plan.k, n = plan.n;
   require(counts.empty() || std::ssize(counts) == m * ks * n, "plan_multiply: one count for every product");
-  double part = 0;       // entries of a layer's copy of a tile
+  double part = 0;     // entries of a layer's copy of a tile
   Span touched{0, 0};  // and its rows
   /// What travels of a sum: of a dense one, rows that a factor has entries in.
   const auto sum_bytes = [&](const TileAt& ct, double entries, Span rows) {

@@ -35,7 +35,7 @@ void find_spans(const std::byte* blob, TileAt& tile) {
 
 template <class V>
 void find_spans(const CsrView<V>& whole, TileMap& map) {
-  parallel_for(map.down(), [&](std::int64_t i) {
+  parallel_for(map.across() > 0 ? map.down() : 0, [&](std::int64_t i) {
     auto* const tiles = map.tiles.data() + map.number(i, 0);
     for (std::int64_t j = 0; j < map.across(); ++j) tiles[j].in_rows = tiles[j].in_cols = kNone;
     for (std::int64_t r = 0; r < tiles->rows; ++r) {

@@ -25,8 +25,11 @@ TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatr
       mail_(mail),
       how_(a.comm()->size() > 1 ? how : Steal::none),
       me_(a.comm()->rank()),
-      loads_(static_cast<std::size_t>(plan.ranks)) {
+      loads_(static_cast<std::size_t>(plan.ranks)),
+      begin_(static_cast<std::size_t>(plan.ranks), -1) {
   for (const auto& p : plan.products) ++loads_[static_cast<std::size_t>(p.owner)];
+  for (std::int64_t g = std::ssize(plan.groups) - 2; g >= 0; --g)
+    begin_[static_cast<std::size_t>(product(group(g)).owner)] = g;
   if (how_ == Steal::random) {
     for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g)
       (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
@@ -35,13 +38,16 @@ TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatr
     return;
   }
   std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan.ranks));
-  for (std::int64_t n = 0; n < std::ssize(plan.products); ++n) {
-    const auto& p = product(n);
-    if (p.owner == me_) own_.push_back(n);
-    else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
-      near[static_cast<std::size_t>(p.owner)].push_back(n);
+  for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g) {
+    const auto first = soonest(g);
+    for (std::int64_t turn = 0; turn < group(g + 1) - group(g); ++turn) {
+      const auto n = in_turn(g, first, turn);
+      const auto& p = product(n);
+      if (p.owner == me_) own_.push_back(n);
+      else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+        near[static_cast<std::size_t>(p.owner)].push_back(n);
+    }
   }
-  begin_soon();
   for (int step = 1; step < plan.ranks;
        ++step) {  // of victims with equally much left, ranks try different ones
     const auto r = (me_ + step) % plan.ranks;
@@ -54,25 +60,37 @@ std::int64_t TileWork::fetched_of_b(const TileProduct& p) const {
   return b_.map().bytes_for(a_.map().at(p.i, p.k), p.k, p.j);
 }
 
-/// Nothing hides what the first product waits for. Of those of the first tile the one comes first whose factors are here
-/// soonest, even if all others of a row or column of the grid ask the same owner for them.
-void TileWork::begin_soon() {
+/// The product of a stationary tile that its owner begins with. Nothing hides what a rank's very first product waits for:
+/// it is the one whose factors are there soonest, even if all others of a row or column of the grid ask the same owner for
+/// them. All ranks know it.
+std::int64_t TileWork::soonest(std::int64_t g) const {
+  const auto begin = group(g), end = group(g + 1);
+  const auto owner = product(begin).owner;
+  if (begin_[static_cast<std::size_t>(owner)] != g) return begin;
   const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
     const auto& p = product(n);
-    return (a_.mine(p.i, p.k) ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
-           (b_.mine(p.k, p.j) ? 0 : fetched_of_b(p) * in_column);
+    return (a_.map().owner(p.i, p.k) == owner ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
+           (b_.map().owner(p.k, p.j) == owner ? 0 : fetched_of_b(p) * in_column);
   };
   const auto crowded = [&](std::int64_t n) {
     return wait(n, std::max(c_.grid.cols - 1, 1), std::max(c_.grid.rows - 1, 1));
   };
-  if (own_.empty()) return;
-  const auto end = std::find_if(own_.begin(), own_.end(), [&](std::int64_t n) {
-    return n >= *std::upper_bound(plan_.groups.begin(), plan_.groups.end(), own_.front());
-  });
-  const auto soonest = std::min_element(own_.begin(), end, [&](std::int64_t x, std::int64_t y) {
-    return crowded(x) < crowded(y);
-  });
-  if (crowded(*soonest) < wait(own_.front(), 1, 1)) std::rotate(own_.begin(), soonest, soonest + 1);
+  auto best = begin;
+  for (auto n = begin + 1; n < end; ++n)
+    if (crowded(n) < crowded(best)) best = n;
+  return crowded(best) < wait(begin, 1, 1) ? best : begin;
+}
+
+/// The product of a stationary tile that comes after `turn` others, beginning with `first`.
+std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t turn) const {
+  const auto n = first + turn;
+  return n < group(g + 1) ? n : n - group(g + 1) + group(g);
+}
+
+/// Of a tile that is claimed product by product; kNone where all are taken.
+std::int64_t TileWork::claim_next(std::int64_t g) {
+  const auto turn = claim(product(group(g)));
+  return turn < group(g + 1) - group(g) ? begun(in_turn(g, soonest(g), turn)) : kNone;
 }
 
 std::int64_t TileWork::next(const TileTimes& so_far) {
@@ -92,8 +110,7 @@ std::int64_t TileWork::next_own() {
   for (; at_ < own_.size(); ++at_) {
     const auto n = own_[at_];
     if (how_ == Steal::random) {
-      const auto turn = group(n) + claim(product(group(n)));
-      if (turn < group(n + 1)) return begun(turn);
+      if (const auto found = claim_next(n); found != kNone) return found;
       continue;
     }
     if (how_ == Steal::locality && claim(product(n)) != 0) continue;
@@ -154,8 +171,7 @@ std::int64_t TileWork::rob_any(const TileTimes& so_far) {
     const auto g = any_.back();
     const auto& last = product(group(g + 1) - 1);
     if (!worth(last, left(last.owner), so_far)) continue;
-    const auto turn = group(g) + claim(product(group(g)));
-    if (turn < group(g + 1)) return begun(turn);
+    if (const auto found = claim_next(g); found != kNone) return found;
   }
   return kNone;
 }

@@ -37,7 +37,9 @@ class TileWork {
   std::int64_t begun(std::int64_t n);
   std::int64_t left(int rank);
   std::int64_t fetched_of_b(const TileProduct& p) const;
-  void begin_soon();
+  std::int64_t soonest(std::int64_t g) const;
+  std::int64_t in_turn(std::int64_t g, std::int64_t first, std::int64_t turn) const;
+  std::int64_t claim_next(std::int64_t g);
   bool cpus_are_busy();
   bool worth(const TileProduct& p, std::int64_t left, const TileTimes& so_far) const;
   std::int64_t next_own();
@@ -54,6 +56,7 @@ class TileWork {
   std::vector<std::int64_t> any_;    // groups of others (random), the next at the back
   std::vector<Victim> victims_;      // (locality)
   std::vector<std::int64_t> loads_;  // products of each rank
+  std::vector<std::int64_t> begin_;  // the first stationary tile of each rank; -1: it has none
   std::size_t at_ = 0;
 };
 

@@ -51,6 +51,7 @@ DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, 
   std::iota(all.begin(), all.end(), 0);
   Trouble trouble;
   trouble.attempt([&] { const UseDevice exists(where); });
+  trouble.agree(comm);  // before anybody asks for another's GPU
   const auto out_of_reach = why_unreachable(comm, where, all, "transport=\"local\" on the CPU");
   if (trouble.why.empty()) trouble.why = out_of_reach;
   std::shared_ptr<void> mine;
