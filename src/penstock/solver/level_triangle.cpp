@@ -1,0 +1,136 @@
+#include "penstock/solver/level_triangle.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/solver/device_form.hpp"
+
+namespace penstock {
+namespace {
+
+template <class T>
+Array<T> array_of(const std::vector<T>& v) {
+  auto a = allocate<T>(std::max<std::int64_t>(1, std::ssize(v)));
+  std::copy(v.begin(), v.end(), a.data);
+  return a.slice(0, std::ssize(v));
+}
+
+/// Runs of narrow levels, and of all others.
+std::vector<LevelRun> runs_of(const std::vector<Index>& first_tasks) {
+  std::vector<LevelRun> runs;
+  const auto levels = std::ssize(first_tasks) - 1;
+  const auto mark = [&](std::int64_t l) {
+    return static_cast<std::int64_t>(first_tasks[static_cast<std::size_t>(l)]);
+  };
+  const auto narrow = [&](std::int64_t l) { return mark(l + 1) - mark(l) <= kNarrowTasks; };
+  for (std::int64_t l = 0; l < levels;) {
+    const auto first = l;
+    const bool wide = !narrow(l);
+    while (l < levels && narrow(l) == !wide) ++l;
+    const bool joins = !runs.empty() && runs.back().wide && (wide || l - first < kLeastNarrow);
+    if (!joins) runs.push_back({.first_level = first, .first_task = mark(first), .wide = wide});
+    runs.back().levels = l - runs.back().first_level;
+    runs.back().tasks = mark(l) - runs.back().first_task;
+  }
+  return runs;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<Index> levels_of(const HostTriangle<T>& t) {
+  std::vector<Index> level(static_cast<std::size_t>(t.rows));
+  for (std::int64_t p = 0; p < t.rows; ++p) {
+    Index mine = 0;
+    for (auto k = t.starts[p]; k < t.starts[p + 1]; ++k) {
+      const auto needed = t.backward ? t.rows - 1 - t.indices[k] : std::int64_t(t.indices[k]);
+      require(needed >= 0 && needed < p,
+              [&] { return "a triangle's row at position " + std::to_string(p) + " needs a later one"; });
+      mine = std::max(mine, level[static_cast<std::size_t>(needed)] + 1);
+    }
+    level[static_cast<std::size_t>(p)] = mine;
+  }
+  return level;
+}
+
+template <class T>
+LevelTriangle<T> by_levels(const HostTriangle<T>& t) {
+  constexpr int kShifts = 6;  // 1 .. 32 lanes
+  const auto level = levels_of(t);
+  const auto length = [&](std::int64_t p) { return t.starts[p + 1] - t.starts[p]; };
+  // Rows of a level lie together, those of as many lanes beside each other, and otherwise as they were.
+  const auto bin = [&](std::int64_t p) {
+    return static_cast<std::size_t>(level[static_cast<std::size_t>(p)]) * kShifts +
+           static_cast<std::size_t>(lanes_shift(length(p)));
+  };
+  const auto levels = level.empty() ? 0 : std::int64_t(*std::max_element(level.begin(), level.end())) + 1;
+  std::vector<Index> ends(static_cast<std::size_t>(levels) * kShifts + 1);
+  for (std::int64_t p = 0; p < t.rows; ++p) ++ends[bin(p) + 1];
+  for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
+
+  std::vector<RowTask> tasks;
+  std::vector<Index> first_tasks;
+  for (std::size_t b = 0; b + 1 < ends.size(); ++b) {
+    if (b % kShifts == 0) first_tasks.push_back(static_cast<Index>(tasks.size()));
+    const auto shift = b % kShifts;
+    const Index rows = kWarp >> shift;
+    for (auto first = std::int64_t(ends[b]); first < ends[b + 1]; first += rows)
+      tasks.push_back({.first = static_cast<Index>(first),
+                       .rows = static_cast<std::uint16_t>(std::min<std::int64_t>(rows, ends[b + 1] - first)),
+                       .shift = static_cast<std::uint16_t>(shift)});
+  }
+  first_tasks.push_back(static_cast<Index>(tasks.size()));
+
+  LevelTriangle<T> out;
+  out.tasks = array_of(tasks), out.levels = array_of(first_tasks);
+  out.runs = runs_of(first_tasks);
+  std::vector<Index> source(static_cast<std::size_t>(t.rows));  // the position that each came from
+  for (std::int64_t p = 0; p < t.rows; ++p)
+    source[static_cast<std::size_t>(ends[bin(p)]++)] = static_cast<Index>(p);
+  const auto from = [&](std::int64_t to) {
+    return static_cast<std::int64_t>(source[static_cast<std::size_t>(to)]);
+  };
+  const auto entries = t.starts[t.rows] - t.starts[0];
+  out.order = allocate<Index>(std::max<std::int64_t>(1, t.rows)).slice(0, t.rows);
+  out.starts = allocate<Offset>(t.rows + 1);
+  out.indices = allocate<Index>(std::max<Offset>(1, entries)).slice(0, entries);
+  out.values = allocate<T>(std::max<Offset>(1, entries)).slice(0, entries);
+  out.starts.data[0] = 0;
+  for (std::int64_t to = 0; to < t.rows; ++to)
+    out.starts.data[to + 1] = out.starts.data[to] + length(from(to));
+  parallel_ranges(t.rows, 4096, [&](std::int64_t first, std::int64_t last) {
+    for (auto to = first; to < last; ++to) {
+      const auto p = from(to);
+      out.order.data[to] = static_cast<Index>(t.backward ? t.rows - 1 - p : p);
+      std::copy_n(t.indices + t.starts[p], length(p), out.indices.data + out.starts.data[to]);
+      std::copy_n(t.values + t.starts[p], length(p), out.values.data + out.starts.data[to]);
+    }
+  });
+  return out;
+}
+
+template <class T>
+LevelTriangle<T> on_device(const LevelTriangle<T>& t, Stream stream) {
+  LevelTriangle<T> out;
+  const auto copied = [&]<class U>(const Array<U>& a) {
+    return copy_to_device(std::span<const U>(a.data, static_cast<std::size_t>(a.size)), stream);
+  };
+  out.order = copied(t.order), out.starts = copied(t.starts);
+  out.indices = copied(t.indices), out.values = copied(t.values);
+  out.tasks = copied(t.tasks), out.levels = copied(t.levels);
+  out.runs = t.runs;
+  synchronize(stream);
+  return out;
+}
+
+#define X(T)                                                     \
+  template std::vector<Index> levels_of(const HostTriangle<T>&); \
+  template LevelTriangle<T> by_levels(const HostTriangle<T>&);   \
+  template LevelTriangle<T> on_device(const LevelTriangle<T>&, Stream);
+X(float)
+X(double)
+#undef X
+
+}  // namespace penstock
