@@ -172,6 +172,33 @@ std::string keep_on_gpu(DistGpu& g, const AnyOp& m, std::int64_t spare) {
   return "";
 }
 
+/// z = M r, by this rank's device, `times` times.
+void apply_on_gpu(DistGpu& g, const AnyOp& m, const AnyVector& r, const AnyResult& z, int times) {
+  std::visit([&]<class T>(const LinearOp<T>& op) {
+    const auto n = op.rows;
+    require(std::int64_t(r.shape(0)) == n && std::int64_t(z.shape(0)) == n && r.dtype() == nb::dtype<T>() &&
+                z.dtype() == nb::dtype<T>(),
+            "M: r and z need its " + std::to_string(n) + " rows and its type");
+    const void* from = r.data();
+    void* to = z.data();
+    const nb::gil_scoped_release release;
+    const Stream stream = *g.stream;
+    const auto bytes = n * std::int64_t(sizeof(T));
+    const DeviceVectors<T> here(n, 2, g.where);
+    is_here(g, from), is_here(g, to);
+    const auto apply = form_of<T>(m, n).make(stream, 0);
+    try {
+      copy_async(here[0], from, bytes, stream);
+      for (int i = 0; i < times; ++i) apply(here[0], here[1], stream);
+      copy_async(to, here[1], bytes, stream);
+      synchronize(stream);
+    } catch (...) {
+      drain(stream);
+      throw;
+    }
+  }, m.op);
+}
+
 template <class T, class V>
 bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x, const nb::object& m,
                const nb::dict& options, nb::dict& out) {
@@ -271,6 +298,8 @@ void dist_gpu(nb::module_& m) {
         "Collective.");
   m.def("dist_gpu_keep", keep_on_gpu, arg("g"), arg("m"), arg("spare"),
         "Copies a LinearOp's form for devices there, if it and `spare` bytes have room: '', or why not.");
+  m.def("dist_gpu_apply", apply_on_gpu, arg("g"), arg("m"), arg("r"), arg("z"), arg("times") = 1,
+        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for measurements.");
   m.def("gpu_halo_names", [] {
     std::vector<std::string> names;
     for (const auto n : gpu_halo_names()) names.emplace_back(n);
