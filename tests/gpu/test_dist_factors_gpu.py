@@ -1,4 +1,4 @@
-"""Incomplete factors and dense blocks of each rank's own block, applied by the rank's GPU."""
+"""Incomplete factors, dense blocks and additive Schwarz, applied by each rank's GPU."""
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ KINDS = {
     "block_jacobi": dl.BlockJacobi,
     "blocks of 7": lambda D: dl.BlockJacobi(D, 7),
     "blocks with factors": lambda D: dl.BlockJacobi(D, blocks=5, inner="ilu"),
+    "schwarz": lambda D: dl.AdditiveSchwarz(D, "ic0"),
+    "added": lambda D: dl.AdditiveSchwarz(D, "ilu0", combine="added"),
 }
 
 
@@ -110,6 +112,32 @@ def test_applied_in_float32(kind):
     np.testing.assert_allclose(z, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("halo", ["gather", "index_pinned", "peer", "peer_packed"])
+@pytest.mark.parametrize("combine", ["restricted", "weighted", "added"])
+def test_schwarz_by_exchanges(halo, combine):
+    """There and back, with products between."""
+    A = ps.csr_array(sp.csr_array(MATRICES["random"]()))
+    r = np.random.default_rng(3).standard_normal(A.shape[0])
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=on(comm.rank), halo=halo)
+        M = dl.AdditiveSchwarz(D, "ilu0", combine=combine)
+        mine = D.share(r, of="y")
+        z, seen = np.empty_like(mine), set()
+        for times in (1, 3, 2):
+            _core.dist_gpu_apply(D._gpu._core, M._native_op, mine, z, times)
+            D @ mine
+            seen.add(z.tobytes())
+        assert len(seen) == 1, "other bits in another run"
+        return D.collect(z), D.collect(M @ mine)
+
+    for ranks in (1, 2, 4):
+        for z, expected in ps.dist.run(work, ranks):
+            near = 1e-11 * np.abs(expected).max()
+            what = f"{halo}, {combine}, {ranks} ranks"
+            np.testing.assert_allclose(z, expected, rtol=0, atol=near, err_msg=what)
+
+
 @pytest.mark.parametrize("block", [1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 64, 100, 1024])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_blocks_of_every_size(block, dtype):
@@ -169,7 +197,7 @@ def test_solvers(method, kind, ranks):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["chain", "random", "stairs"])
-@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi"])
+@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi", "schwarz"])
 def test_matrices(method, name, kind):
     A = ps.csr_array(sp.csr_array(MATRICES[name]()))
     b = np.random.default_rng(2).standard_normal(A.shape[0])
@@ -177,7 +205,7 @@ def test_matrices(method, name, kind):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi"])
+@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi", "schwarz"])
 def test_float32(method, kind):
     A = ps.generate.laplacian((15, 14, 13)).astype(np.float32)
     b = np.random.default_rng(1).standard_normal(A.shape[0]).astype(np.float32)
@@ -186,7 +214,7 @@ def test_float32(method, kind):
     check(x, info, y, told, 1e-4, f"{method}, {kind}, float32")
 
 
-@pytest.mark.parametrize("kind", ["ilu0", "block_jacobi"])
+@pytest.mark.parametrize("kind", ["ilu0", "block_jacobi", "schwarz"])
 @pytest.mark.parametrize("method", ["bicgstab", "gmres"])
 def test_a_matrix_that_is_not_symmetric(method, kind):
     A = ps.generate.advection_diffusion(60)
@@ -198,7 +226,7 @@ def test_a_matrix_that_is_not_symmetric(method, kind):
 def test_the_same_bits_in_every_run(method):
     A = ps.generate.laplacian((30, 29, 28))
     b = np.random.default_rng(1).standard_normal(A.shape[0])
-    for kind in ("ic0", "block_jacobi"):
+    for kind in ("ic0", "block_jacobi", "schwarz"):
         found = {solved(A, b, method, 2, kind, rtol=1e-8)[0].tobytes() for _ in range(3)}
         assert len(found) == 1, kind
 
@@ -206,7 +234,7 @@ def test_the_same_bits_in_every_run(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_ranks_without_rows(method):
     A = ps.csr_array(np.array([[4.0, 1, 0], [1, 4, 1], [0, 1, 4]]))
-    for M in ("ilu0", "ic0", "block_jacobi"):
+    for M in ("ilu0", "ic0", "block_jacobi", "schwarz"):
         x, _, _, _ = solved(A, np.array([1.0, 2, 3]), method, 4, M, rtol=1e-12)
         np.testing.assert_allclose(A @ x, [1, 2, 3], rtol=1e-10)
 

@@ -19,6 +19,9 @@ KINDS = {
     "blocks of 7": lambda D: dl.BlockJacobi(D, 7),
     "blocks with factors": lambda D: dl.BlockJacobi(D, blocks=3, inner="ilu"),
     "shifted": lambda D: dl.IC0(D, shift=0.05),
+    "schwarz": "schwarz",
+    "added": lambda D: dl.AdditiveSchwarz(D, "ic0", combine="added"),
+    "weighted": lambda D: dl.AdditiveSchwarz(D, "ilu0", combine="weighted"),
 }
 
 
@@ -73,7 +76,7 @@ def test_solvers_are_the_hosts(method, kind, ranks):
 
 
 @pytest.mark.parametrize("name", ["chain", "random"])
-@pytest.mark.parametrize("kind", ["ilu0", "ic0", "blocks of 7"])
+@pytest.mark.parametrize("kind", ["ilu0", "ic0", "blocks of 7", "schwarz", "added"])
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_matrices(name, kind, ranks):
     A = matrix(name)
@@ -83,7 +86,7 @@ def test_matrices(name, kind, ranks):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi"])
+@pytest.mark.parametrize("kind", ["ilu0", "ic0", "block_jacobi", "schwarz"])
 def test_float32(method, kind):
     A = matrix("laplacian").astype(np.float32)
     b = np.random.default_rng(1).standard_normal(A.shape[0]).astype(np.float32)
@@ -96,7 +99,7 @@ def test_a_matrix_that_is_not_symmetric():
     A = ps.generate.advection_diffusion(20)
     b = np.random.default_rng(1).standard_normal(A.shape[0])
     for method in ("bicgstab", "gmres"):
-        for kind in ("ilu0", "block_jacobi", "blocks with factors"):
+        for kind in ("ilu0", "block_jacobi", "blocks with factors", "schwarz"):
             check(*solved_twice(A, b, 3, method, KINDS[kind], rtol=1e-8), 1e-8)
 
 
@@ -114,10 +117,51 @@ def test_m_serves_several_solves():
         assert len(set(found)) == 1
 
 
+HALOS = ["sync", "gather", "pinned", "index_standard", "index_pinned", "peer", "peer_packed"]
+
+
+@pytest.mark.parametrize("halo", [*HALOS, "device", "device_indexed"])
+@pytest.mark.parametrize("combine", ["restricted", "weighted", "added"])
+def test_schwarz_by_every_exchange(halo, combine):
+    """There and back: to the bits of the host's, which adds up in the same order."""
+    A = matrix("random")
+    r = np.random.default_rng(3).standard_normal(A.shape[0])
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, halo=halo, partition="balanced")
+        M = dl.AdditiveSchwarz(D, "ilu0", combine=combine)
+        mine = D.share(r, of="y")
+        z = np.empty_like(mine)
+        for times in (1, 3):
+            _core.dist_gpu_apply(D._gpu._core, M._native_op, mine, z, times)
+            np.testing.assert_array_equal(z, M @ mine)
+            D @ D.share(r)  # exchanges between
+        return True
+
+    for ranks in (1, 2, 5):
+        assert all(ps.dist.run(work, ranks))
+
+
+def test_schwarz_of_another_matrix_is_the_hosts():
+    """Its exchanges are not those of A."""
+    A = matrix("laplacian")
+    b = np.ones(A.shape[0])
+
+    def work(comm):
+        D, E = (ps.dist.csr_array(A, comm, device=ps.host) for _ in range(2))
+        D._gpu.solve = None
+        x, info = dl.cg(D, D.share(b, of="y"), M=dl.AdditiveSchwarz(E, "ic0"), rtol=1e-8)
+        return D.collect(x), info
+
+    for x, info in ps.dist.run(work, 2):
+        assert info == 0
+        np.testing.assert_allclose(A @ x, b, rtol=0, atol=1e-6)
+
+
 def test_ranks_without_rows():
     A = ps.csr_array(np.array([[4.0, 1, 0], [1, 4, 1], [0, 1, 4]]))
     for method in METHODS:
-        for M in ("ilu0", "ic0", "block_jacobi"):
+        for M in ("ilu0", "ic0", "block_jacobi", "schwarz"):
             x, info, _, _ = solved_twice(A, np.array([1.0, 2, 3]), 5, method, M, rtol=1e-12)
             assert info == 0, info
             np.testing.assert_allclose(A @ x, [1, 2, 3], rtol=1e-10)

@@ -189,7 +189,7 @@ void forms_agree(const LinearOp<T>& op) {
   for (std::size_t i = 0; i < n; ++i) r[i] = T(double(i % 13) - 6);
   op.apply(r, expected);
   for (int time = 0; time < 2; ++time) {
-    const auto apply = op.on_device.make(Stream{}, 0);
+    const auto apply = op.on_device.make(Stream{}, 0, {});
     apply(r.data(), z.data(), Stream{});
     EXPECT_EQ(z, expected);
   }

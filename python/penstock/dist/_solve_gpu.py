@@ -17,7 +17,6 @@ from penstock.linalg.krylov import _count, _tolerance
 
 __all__ = ["can_stay", "described", "kind_of", "solve_beside", "why_no_room"]
 
-ON_DEVICE = ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev")  # those of M's names
 VECTORS = 14  # at most, that cg, pipecg and bicgstab take, with b, x and what M takes
 
 
@@ -32,13 +31,12 @@ def can_stay(a: Any, b: Any, x0: Any, m: Any, callback: Any, checkpoint: Any) ->
     there = on_gpu(b) or on_gpu(x0)
     here = getattr(b, "ndim", 0) == 1 and not (there and not (callback is checkpoint is None))
     made = getattr(m, "_on_device", None)
-    if isinstance(m, str):
-        here = here and m in ON_DEVICE
-    elif made is not None and here:
+    if made is not None and here:
         wide = a.dtype == np.float64 or _dtype(b) != np.float32
-        here = m.dtype == (np.float64 if wide else np.float32)
+        shared = getattr(m, "_exchanges_as", None)
+        here = m.dtype == (np.float64 if wide else np.float32) and (shared is None or shared is a)
     else:
-        here = here and m is None
+        here = here and (m is None or isinstance(m, str))
     not_here, any_there = any_rank(a.comm, [not here, there])
     return not not_here, not not_here and any_there
 
@@ -82,17 +80,17 @@ def solve_beside(
         "callback": None,
         "checkpoint_every": 0,
     }
-    form = described(m, a, dtype)
+    form = described(m, a, dtype, method)
     no_room = why_no_room(form, a, dtype, method, kept)
     if no_room:
         raise MemoryError(f"{no_room}; with b in host memory the CPU solves")
     return x, a._gpu.solve(method, rhs, x, form, settings)
 
 
-def described(m: Any, a: Any, dtype: np.dtype) -> dict[str, Any] | None:
+def described(m: Any, a: Any, dtype: np.dtype, method: str) -> dict[str, Any] | None:
     """What M, made here where it is a name, says of itself: enough to apply it on a device. Collective."""
     if isinstance(m, str):
-        m = by_name(m, a, dtype, True)
+        m = by_name(m, a, dtype, method in ("cg", "pipecg"))
     return None if m is None else m._on_device
 
 

@@ -151,7 +151,7 @@ def _solve(
 
     kept, no_room = int(given["restart"]), ""
     if on_device:
-        op, m = A._gpu, described(M, A, dtype)
+        op, m = A._gpu, described(M, A, dtype, method)
         no_room = why_no_room(m, A, dtype, method, kept)
         on_device = not no_room
     if not on_device:
@@ -241,9 +241,9 @@ def cg(
 ) -> tuple[np.ndarray, SolveInfo]:
     """Solves A x = b by conjugate gradients, for a symmetric positive definite A that ranks share out. Collective.
 
-    Where A is on GPUs, all vectors are, too, for one right-hand side with M None or of this module, AdditiveSchwarz
-    excepted; otherwise, and where a GPU has no room for M, the CPU computes. `info.vectors` says which, and why there
-    is no room. So for all methods of this module.
+    Where A is on GPUs, all vectors are, too, for one right-hand side with M None or of this module; otherwise, and
+    where a GPU has no room for M, the CPU computes. `info.vectors` says which, and why there is no room. So for all
+    methods of this module.
 
     Parameters
     ----------

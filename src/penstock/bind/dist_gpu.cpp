@@ -159,12 +159,20 @@ const DeviceForm<T>& form_of(const AnyOp& any, std::int64_t rows) {
   return op->on_device;
 }
 
+template <class T, class V>
+DeviceGhosts<T> ghosts_of(DistProductGpu<V>& product) {
+  return {.bring = [&product](const T* owned, Stream s) {
+            return static_cast<const T*>(product.exchange(owned, sizeof(T), s));
+          },
+          .add = [&product](const T* ghosts, T* owned, Stream s) { product.add_ghosts(ghosts, owned, s); }};
+}
+
 /// Copies what M consists of to this rank's device, where it has room for it and `spare` bytes: "", or why not.
 std::string keep_on_gpu(DistGpu& g, const AnyOp& m, std::int64_t spare) {
   const nb::gil_scoped_release release;
   const auto rows = visit(g, [](const auto& p) { return p.matrix().rows(); });
   try {
-    std::visit([&]<class T>(const LinearOp<T>&) { form_of<T>(m, rows).make(*g.stream, spare); }, m.op);
+    std::visit([&]<class T>(const LinearOp<T>&) { form_of<T>(m, rows).make(*g.stream, spare, {}); }, m.op);
   } catch (const Error& e) {
     if (e.code() != Errc::out_of_memory) throw;
     return e.what();
@@ -174,7 +182,7 @@ std::string keep_on_gpu(DistGpu& g, const AnyOp& m, std::int64_t spare) {
 
 /// z = M r, by this rank's device, `times` times.
 void apply_on_gpu(DistGpu& g, const AnyOp& m, const AnyVector& r, const AnyResult& z, int times) {
-  std::visit([&]<class T>(const LinearOp<T>& op) {
+  std::visit([&]<class T, class P>(const LinearOp<T>& op, const std::shared_ptr<P>& product) {
     const auto n = op.rows;
     require(std::int64_t(r.shape(0)) == n && std::int64_t(z.shape(0)) == n && r.dtype() == nb::dtype<T>() &&
                 z.dtype() == nb::dtype<T>(),
@@ -186,17 +194,20 @@ void apply_on_gpu(DistGpu& g, const AnyOp& m, const AnyVector& r, const AnyResul
     const auto bytes = n * std::int64_t(sizeof(T));
     const DeviceVectors<T> here(n, 2, g.where);
     is_here(g, from), is_here(g, to);
-    const auto apply = form_of<T>(m, n).make(stream, 0);
+    const auto apply = form_of<T>(m, n).make(stream, 0, ghosts_of<T>(*product));
     try {
       copy_async(here[0], from, bytes, stream);
       for (int i = 0; i < times; ++i) apply(here[0], here[1], stream);
+      record(*g.done, stream);
+      synchronize_with(*product->matrix().comm, *g.done, "a preconditioner");
       copy_async(to, here[1], bytes, stream);
       synchronize(stream);
     } catch (...) {
+      product->abandon();
       drain(stream);
       throw;
     }
-  }, m.op);
+  }, m.op, g.any);
 }
 
 template <class T, class V>
@@ -238,7 +249,7 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
       };
     DeviceM<T> pre;
     try {
-      if (form) pre.apply = form->make(stream, 0);
+      if (form) pre.apply = form->make(stream, 0, ghosts_of<T>(product));
       else if (given.polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given.polynomial, stream);
       else if (scaled) pre.diagonal = here[2];
       result = dist_solve_gpu<T>(method, {a, *product.matrix().comm, pre, stream, [&] { product.abandon(); }},
@@ -299,7 +310,7 @@ void dist_gpu(nb::module_& m) {
   m.def("dist_gpu_keep", keep_on_gpu, arg("g"), arg("m"), arg("spare"),
         "Copies a LinearOp's form for devices there, if it and `spare` bytes have room: '', or why not.");
   m.def("dist_gpu_apply", apply_on_gpu, arg("g"), arg("m"), arg("r"), arg("z"), arg("times") = 1,
-        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for measurements.");
+        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for measurements. Collective.");
   m.def("gpu_halo_names", [] {
     std::vector<std::string> names;
     for (const auto n : gpu_halo_names()) names.emplace_back(n);

@@ -42,8 +42,8 @@ DeviceForm<T> device_factors(std::shared_ptr<const void> owner, const HostTriang
                              const HostTriangle<T>& upper, std::span<const T> inverse) {
   const auto cache = std::make_shared<KeptOnDevice<Kept<T>>>();
   DeviceForm<T> form;
-  form.make = [cache, lower, upper, inverse, held = owner](Stream stream,
-                                                           std::int64_t spare) -> DeviceApply<T> {
+  form.make = [cache, lower, upper, inverse, held = owner](Stream stream, std::int64_t spare,
+                                                           const DeviceGhosts<T>&) -> DeviceApply<T> {
     const auto kept = cache->get(stream.where, [&] {
       const auto first = by_levels(lower), second = by_levels(upper);
       const auto vector = static_cast<std::int64_t>(inverse.size_bytes());

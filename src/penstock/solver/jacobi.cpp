@@ -151,7 +151,8 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   };
   op.matrix_bytes = [n, block] { return n * block * static_cast<std::int64_t>(sizeof(T)); };
   const auto cache = std::make_shared<KeptOnDevice<Array<T>>>();
-  op.on_device.make = [inverse, n, block, cache](Stream stream, std::int64_t spare) -> DeviceApply<T> {
+  op.on_device.make = [inverse, n, block, cache](Stream stream, std::int64_t spare,
+                                                 const DeviceGhosts<T>&) -> DeviceApply<T> {
     const auto kept = cache->get(stream.where, [&] {
       require_room(n * block * static_cast<std::int64_t>(sizeof(T)), spare, stream.where);
       auto blocks =

@@ -18,12 +18,21 @@ struct LocalDots {
 template <class T>
 using DeviceApply = std::function<void(const T* r, T* z, Stream stream)>;
 
-/// How a preconditioner of this process's rows alone is applied to vectors on a device. Empty functions: not at all.
+/// How a vector on this rank's device meets those of other ranks: of an exchange's plan. Both are collective.
+template <class T>
+struct DeviceGhosts {
+  /// The entries that this rank needs of others', by owner; null where no rank needs any. On the device until the next.
+  std::function<const T*(const T* owned, Stream stream)> bring = {};
+  /// owned[i] += what other ranks have for it; `ghosts` are ordered as those that are brought.
+  std::function<void(const T* ghosts, T* owned, Stream stream)> add = {};
+};
+
+/// How a preconditioner is applied to vectors on a device. Empty functions: not at all.
 template <class T>
 struct DeviceForm {
   /// For one solver, which applies it on this stream. What M consists of is copied to the device when it is first asked
   /// for, and stays there with M. Throws Error{out_of_memory} where it has no room for M and `spare` bytes more.
-  std::function<DeviceApply<T>(Stream stream, std::int64_t spare)> make = {};
+  std::function<DeviceApply<T>(Stream stream, std::int64_t spare, const DeviceGhosts<T>& ghosts)> make = {};
   /// Levels of the lower and of the upper triangle: rows that wait for one another.
   std::function<std::pair<std::int64_t, std::int64_t>()> levels = {};
 };
