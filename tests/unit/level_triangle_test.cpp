@@ -58,7 +58,8 @@ std::vector<double> serial(const Rows& rows, const std::vector<double>& in) {
 /// All that the kernels rely on, and the solve itself.
 LevelTriangle<double> check(const Rows& rows) {
   const auto n = rows.count();
-  const auto t = on_device(by_levels(rows.view()), Stream{});
+  const std::vector<double> scale(static_cast<std::size_t>(n), 0.5);
+  const auto t = on_device(by_levels<double>(rows.view(), scale), Stream{});
   std::vector<Index> seen(t.order.data, t.order.data + t.order.size);
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(std::ssize(seen), n);
@@ -95,16 +96,25 @@ LevelTriangle<double> check(const Rows& rows) {
   EXPECT_EQ(t.tasks.size, task);
   for (std::int64_t p = 0; p < n; ++p)
     for (auto k = t.starts.data[p]; k < t.starts.data[p + 1]; ++k)
-      EXPECT_LT(level_of[std::size_t(t.indices.data[k])], level_of[std::size_t(t.order.data[p])]);
+      EXPECT_LT(level_of[std::size_t(t.order.data[t.indices.data[k]])],
+                level_of[std::size_t(t.order.data[p])]);
 
-  std::vector<double> in(std::size_t(n) + 1), z(std::size_t(n) + 1), scale(std::size_t(n) + 1, 0.5);
+  // What is given in the order of rows, and in that of another triangle.
+  const auto after = on_device(by_levels<double>(rows.view(), scale, &t), Stream{});
+  std::vector<double> in(std::size_t(n) + 1), given(in), z(in), out(in);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = double(i % 11) - 5;
-  std::memset(z.data(), kNotYet, z.size() * sizeof(double));
-  unsigned ticket = 0;
-  for (const auto& run : t.runs)
-    solve_levels(t.view(scale.data()), run, in.data(), z.data(), &ticket, Stream{});
-  in.pop_back(), z.pop_back();
-  EXPECT_EQ(z, serial(rows, in));
+  for (std::int64_t p = 0; p < n; ++p) given[std::size_t(p)] = in[std::size_t(t.order.data[p])];
+  const auto expected = serial(rows, {in.begin(), in.end() - 1});
+  for (const auto* one : {&t, &after}) {
+    std::memset(z.data(), kNotYet, z.size() * sizeof(double));
+    unsigned ticket = 0;
+    for (const auto& run : one->runs)
+      solve_levels(one->view(), run,
+                   {.in = one == &t ? in.data() : given.data(), .z = z.data(), .out = out.data()}, &ticket,
+                   Stream{});
+    EXPECT_EQ(std::vector<double>(out.begin(), out.end() - 1), expected);
+    for (std::int64_t p = 0; p < n; ++p) EXPECT_EQ(z[std::size_t(p)], out[std::size_t(t.order.data[p])]);
+  }
   return t;
 }
 

@@ -9,16 +9,18 @@ namespace {
 
 /// Level by level, a task after the other.
 template <class T>
-void solve_here(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z) {
+void solve_here(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v) {
   for (auto l = run.first_level; l < run.first_level + run.levels; ++l) {
     poll_interrupt();
     for (auto t = rows.levels[l]; t < rows.levels[l + 1]; ++t) {
       const auto& task = rows.tasks[t];
       for (auto p = std::int64_t(task.first); p < std::int64_t(task.first) + task.rows; ++p) {
-        const auto i = rows.order[p];
-        T sum = rows.scale ? rows.scale[i] * in[i] : in[i];
-        for (auto k = rows.starts[p]; k < rows.starts[p + 1]; ++k) sum -= rows.values[k] * z[rows.indices[k]];
-        z[i] = sum;
+        T sum = v.in[rows.from[p]];
+        if (rows.scale) sum *= rows.scale[p];
+        for (auto k = rows.starts[p]; k < rows.starts[p + 1]; ++k)
+          sum -= rows.values[k] * v.z[rows.indices[k]];
+        v.z[p] = sum;
+        if (v.out) v.out[rows.to[p]] = sum;
       }
     }
   }
@@ -27,19 +29,20 @@ void solve_here(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z
 }  // namespace
 
 template <class T>
-void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, unsigned* ticket,
+void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v, unsigned* ticket,
                   Stream stream) {
-  if (!stream.where.is_gpu()) return solve_here(rows, run, in, z);
+  if (!stream.where.is_gpu()) return solve_here(rows, run, v);
   if constexpr (have_cuda) {
-    if (run.wide) gpu::solve_wide_levels(rows, run, in, z, ticket, stream);
-    else gpu::solve_narrow_levels(rows, run, in, z, stream);
+    if (run.wide) gpu::solve_wide_levels(rows, run, v, ticket, stream);
+    else gpu::solve_narrow_levels(rows, run, v, stream);
   } else {
     throw Error(Errc::not_compiled, "triangular solves on a GPU: this build has no CUDA");
   }
 }
 
-template void solve_levels(const LevelRows<float>&, const LevelRun&, const float*, float*, unsigned*, Stream);
-template void solve_levels(const LevelRows<double>&, const LevelRun&, const double*, double*, unsigned*,
+template void solve_levels(const LevelRows<float>&, const LevelRun&, const LevelVectors<float>&, unsigned*,
+                           Stream);
+template void solve_levels(const LevelRows<double>&, const LevelRun&, const LevelVectors<double>&, unsigned*,
                            Stream);
 
 }  // namespace penstock

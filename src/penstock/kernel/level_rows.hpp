@@ -17,14 +17,16 @@ struct alignas(8) RowTask {
   std::uint16_t rows = 0, shift = 0;
 };
 
-/// A unit triangle, rows in the order of their levels. All arrays are on the device.
+/// A unit triangle in the order of its levels: its vector z is in that order, too, in which rows that are solved together read
+/// and write side by side. All arrays are on the device.
 template <class T>
 struct LevelRows {
-  const Index* order = nullptr;    // the row at each position
   const Offset* starts = nullptr;  // of the row at each position; one more
-  const Index* indices = nullptr;
+  const Index* indices = nullptr;  // positions
   const T* values = nullptr;
-  const T* scale = nullptr;  // of each row; may be null
+  const T* scale = nullptr;     // by position; may be null
+  const Index* from = nullptr;  // where the entry of each position is in `in`
+  const Index* to = nullptr;    // and in `out`
   const RowTask* tasks = nullptr;
   const Index* levels = nullptr;  // the first task of each level; one more
 };
@@ -41,8 +43,9 @@ inline constexpr int kEntriesAtOnce = 4;  // of a lane, whose reads are under wa
 inline constexpr std::int64_t kNarrowTasks = 8;
 /// Narrow levels between wide ones are solved with these, where there are fewer: a launch takes as long as they do.
 inline constexpr std::int64_t kLeastNarrow = 8;
-/// Blocks of a wide run: as many as solve two levels at once. More would wait, and their waiting is traffic.
-inline constexpr std::int64_t kLevelsAtOnce = 2, kMostWideBlocks = 4 * 132;
+/// Blocks of a wide run: as many as have the rows of so many levels under way. What is read of a row before z takes as long
+/// as several levels; more would wait, and their waiting is traffic.
+inline constexpr std::int64_t kLevelsAtOnce = 4, kMostWideBlocks = 4 * 132;
 
 /// log2 of the lanes that a row of so many entries gets.
 constexpr int lanes_shift(Offset entries) {
@@ -52,11 +55,19 @@ constexpr int lanes_shift(Offset entries) {
   return std::bit_width(static_cast<std::uint64_t>(lanes - 1));
 }
 
-/// z[i] = scale[i] in[i] - (row i) . z for the rows of a run, after the runs before it. `ticket`, for a wide run, is zero; z then
-/// is kNotYet wherever no run has written. `in` and z do not overlap. Ordered on the stream. Each row's sum has a fixed
-/// order: the same bits in every run.
+/// What a solve reads and writes.
 template <class T>
-void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, unsigned* ticket,
+struct LevelVectors {
+  const T* in = nullptr;
+  T* z = nullptr;    // by position
+  T* out = nullptr;  // what z has, where `to` says; may be null
+};
+
+/// z[p] = scale[p] in[from[p]] - (row p) . z for the positions of a run, after the runs before it. `ticket`, for a wide run, is
+/// zero; z then is kNotYet wherever no run has written. The three vectors do not overlap. Ordered on the stream. Each row's
+/// sum has a fixed order: the same bits in every run.
+template <class T>
+void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v, unsigned* ticket,
                   Stream stream);
 
 /// The byte that a z which is not there yet is filled with: a NaN that solve_levels never writes.
@@ -64,10 +75,11 @@ inline constexpr int kNotYet = 0xff;
 
 namespace gpu {
 template <class T>
-void solve_narrow_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, Stream stream);
+void solve_narrow_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v,
+                         Stream stream);
 template <class T>
-void solve_wide_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, unsigned* ticket,
-                       Stream stream);
+void solve_wide_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v,
+                       unsigned* ticket, Stream stream);
 }  // namespace gpu
 
 }  // namespace penstock

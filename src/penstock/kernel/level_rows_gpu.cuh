@@ -24,7 +24,8 @@ __device__ void write_shared(T* p, T v) {
 
 /// A lane's share of a task: every (lanes)-th entry of a row from `first` on.
 struct LaneRow {
-  Index row = -1;  // -1: none
+  Index position = -1;  // -1: none
+  Index from = 0;       // where its entry of `in` is
   bool leads = false;
   int lanes = 1;
   Offset first = 0, end = 0;
@@ -33,22 +34,27 @@ struct LaneRow {
 template <class T>
 __device__ LaneRow lane_row(const LevelRows<T>& rows, RowTask task) {
   const int lane = threadIdx.x % kWarp, at = lane >> task.shift, part = lane & ((1 << task.shift) - 1);
-  LaneRow mine{.row = -1, .leads = part == 0, .lanes = 1 << task.shift, .first = 0, .end = 0};
+  LaneRow mine;
+  mine.leads = part == 0, mine.lanes = 1 << task.shift;
   if (at >= task.rows) return mine;
-  const auto p = std::int64_t(task.first) + at;
-  mine.row = read_once(rows.order + p);
-  mine.first = rows.starts[p] + part, mine.end = rows.starts[p + 1];
+  mine.position = task.first + at;
+  const auto* starts = rows.starts + mine.position;
+  mine.first = starts[0] + part, mine.end = starts[1];
+  if (mine.leads) mine.from = read_once(rows.from + mine.position);
   return mine;
 }
 
 /// The task's rows; all lanes of the warp call it. `kWaits`: z may not be there yet. The rows of a task do not need each
 /// other, so that no lane waits for its own warp.
 template <class T, bool kWaits>
-__device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const T* in, T* z) {
+__device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const LevelVectors<T>& v) {
   T given = 0;
-  if (mine.row >= 0 && mine.leads) {
-    given = in[mine.row];
-    if (rows.scale) given *= rows.scale[mine.row];
+  Index to = 0;
+  const bool writes = mine.position >= 0 && mine.leads;
+  if (writes) {
+    given = v.in[mine.from];
+    if (rows.scale) given *= read_once(rows.scale + mine.position);
+    if (v.out) to = read_once(rows.to + mine.position);
   }
   T sum = 0;
   for (auto first = mine.first; first < mine.end; first += kEntriesAtOnce * mine.lanes) {
@@ -63,15 +69,15 @@ __device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const 
     }
 #pragma unroll
     for (int i = 0; i < kEntriesAtOnce; ++i)
-      if constexpr (kWaits) got[i] = at[i] >= 0 ? read_shared(z + at[i]) : T(0);
-      else got[i] = at[i] >= 0 ? z[at[i]] : T(0);
+      if constexpr (kWaits) got[i] = at[i] >= 0 ? read_shared(v.z + at[i]) : T(0);
+      else got[i] = at[i] >= 0 ? v.z[at[i]] : T(0);
     if constexpr (kWaits) {
       for (;;) {
         bool waits = false;
 #pragma unroll
         for (int i = 0; i < kEntriesAtOnce; ++i)
           if (not_yet(got[i])) {
-            got[i] = read_shared(z + at[i]);
+            got[i] = read_shared(v.z + at[i]);
             waits = true;
           }
         if (!waits) break;
@@ -82,11 +88,12 @@ __device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const 
   }
   __syncwarp();
   sum = sum_lanes<PlusTimes<T>>(sum, mine.lanes);
-  if (mine.row < 0 || !mine.leads) return;
+  if (!writes) return;
   const T result = given - sum;
   const T told = not_yet(result) ? other_nan(result) : result;  // never the NaN that stands for none
-  if constexpr (kWaits) write_shared(z + mine.row, told);
-  else z[mine.row] = told;
+  if constexpr (kWaits) write_shared(v.z + mine.position, told);
+  else v.z[mine.position] = told;
+  if (v.out) v.out[to] = told;
 }
 
 }  // namespace penstock::gpu

@@ -9,7 +9,7 @@ static_assert(kNarrowTasks == kThreads / kWarp);
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    narrow_kernel(LevelRows<T> rows, std::int64_t first_level, std::int64_t levels, const T* in, T* z) {
+    narrow_kernel(LevelRows<T> rows, std::int64_t first_level, std::int64_t levels, LevelVectors<T> v) {
   const int warp = threadIdx.x / kWarp;
   const Index* marks = rows.levels + first_level;
   // This warp's task of a level; one without rows where it has none.
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
     next = lane_row(rows, after);  // of the next level
     after = task_of(from, to);     // of the one after it
     from = to, to = mark(level + 4);
-    solve_task<T, false>(rows, mine, in, z);
+    solve_task<T, false>(rows, mine, v);
     __syncthreads();  // z is there for the block
   }
 }
@@ -33,12 +33,15 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <class T>
-void solve_narrow_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, Stream stream) {
+void solve_narrow_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v,
+                         Stream stream) {
   const UseDevice use(stream.where);
-  launch(narrow_kernel<T>, 1, stream, rows, run.first_level, run.levels, in, z);
+  launch(narrow_kernel<T>, 1, stream, rows, run.first_level, run.levels, v);
 }
 
-template void solve_narrow_levels(const LevelRows<float>&, const LevelRun&, const float*, float*, Stream);
-template void solve_narrow_levels(const LevelRows<double>&, const LevelRun&, const double*, double*, Stream);
+template void solve_narrow_levels(const LevelRows<float>&, const LevelRun&, const LevelVectors<float>&,
+                                  Stream);
+template void solve_narrow_levels(const LevelRows<double>&, const LevelRun&, const LevelVectors<double>&,
+                                  Stream);
 
 }  // namespace penstock::gpu

@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    wide_kernel(LevelRows<T> rows, std::int64_t first_task, std::int64_t tasks, const T* in, T* z,
+    wide_kernel(LevelRows<T> rows, std::int64_t first_task, std::int64_t tasks, LevelVectors<T> v,
                 unsigned* ticket) {
   const auto claim = [&] { return threadIdx.x % kWarp == 0 ? atomicAdd(ticket, 1u) : 0u; };
   const RowTask* mine = rows.tasks + first_task;
@@ -20,26 +20,26 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t task = __shfl_sync(kAll, next, 0);
     if (task >= tasks) return;
     next = claim();  // its answer comes while this task is solved
-    solve_task<T, true>(rows, lane_row(rows, mine[task]), in, z);
+    solve_task<T, true>(rows, lane_row(rows, mine[task]), v);
   }
 }
 
 }  // namespace
 
 template <class T>
-void solve_wide_levels(const LevelRows<T>& rows, const LevelRun& run, const T* in, T* z, unsigned* ticket,
-                       Stream stream) {
+void solve_wide_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v,
+                       unsigned* ticket, Stream stream) {
   const UseDevice use(stream.where);
   constexpr std::int64_t kWarps = kThreads / kWarp;
   const auto level = (run.tasks + run.levels - 1) / run.levels;  // tasks of one
   const auto blocks =
       std::clamp<std::int64_t>((kLevelsAtOnce * level + kWarps - 1) / kWarps, 1, kMostWideBlocks);
-  launch(wide_kernel<T>, blocks, stream, rows, run.first_task, run.tasks, in, z, ticket);
+  launch(wide_kernel<T>, blocks, stream, rows, run.first_task, run.tasks, v, ticket);
 }
 
-template void solve_wide_levels(const LevelRows<float>&, const LevelRun&, const float*, float*, unsigned*,
-                                Stream);
-template void solve_wide_levels(const LevelRows<double>&, const LevelRun&, const double*, double*, unsigned*,
-                                Stream);
+template void solve_wide_levels(const LevelRows<float>&, const LevelRun&, const LevelVectors<float>&,
+                                unsigned*, Stream);
+template void solve_wide_levels(const LevelRows<double>&, const LevelRun&, const LevelVectors<double>&,
+                                unsigned*, Stream);
 
 }  // namespace penstock::gpu

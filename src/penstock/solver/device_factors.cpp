@@ -8,13 +8,12 @@ namespace {
 template <class T>
 struct Kept {
   LevelTriangle<T> lower, upper;
-  Array<T> inverse;
 };
 
-/// A vector between the two solves, and a ticket for each wide run. Of one solver, on one stream.
+/// What the solves have in the order of their levels, and a ticket for each wide run. Of one solver, on one stream.
 template <class T>
 struct Between {
-  Array<T> y;
+  DeviceVectors<T> z;
   Array<unsigned> tickets;
 };
 
@@ -25,11 +24,10 @@ std::int64_t wide_runs(const LevelTriangle<T>& t) {
 
 /// Returns the next ticket that is not used.
 template <class T>
-unsigned* solve(const LevelTriangle<T>& t, const T* scale, const T* in, T* z, unsigned* tickets,
-                Stream stream) {
-  if (wide_runs(t) > 0) fill_async(z, kNotYet, t.order.size * static_cast<std::int64_t>(sizeof(T)), stream);
+unsigned* solve(const LevelTriangle<T>& t, const LevelVectors<T>& v, unsigned* tickets, Stream stream) {
+  if (wide_runs(t) > 0) fill_async(v.z, kNotYet, t.order.size * static_cast<std::int64_t>(sizeof(T)), stream);
   for (const auto& run : t.runs) {
-    solve_levels<T>(t.view(scale), run, in, z, tickets, stream);
+    solve_levels<T>(t.view(), run, v, tickets, stream);
     tickets += run.wide;
   }
   return tickets;
@@ -45,22 +43,19 @@ DeviceForm<T> device_factors(std::shared_ptr<const void> owner, const HostTriang
   form.make = [cache, lower, upper, inverse, held = owner](Stream stream, std::int64_t spare,
                                                            const DeviceGhosts<T>&) -> DeviceApply<T> {
     const auto kept = cache->get(stream.where, [&] {
-      const auto first = by_levels(lower), second = by_levels(upper);
-      const auto vector = static_cast<std::int64_t>(inverse.size_bytes());
-      require_room(first.bytes() + second.bytes() + 2 * vector, spare, stream.where);
-      Kept<T> k{on_device(first, stream), on_device(second, stream), copy_to_device(inverse, stream)};
-      synchronize(stream);
-      return k;
+      const auto first = by_levels(lower), second = by_levels(upper, inverse, &first);
+      const auto vectors = 2 * static_cast<std::int64_t>(inverse.size_bytes());
+      require_room(first.bytes() + second.bytes() + vectors, spare, stream.where);
+      return Kept<T>{on_device(first, stream), on_device(second, stream)};
     });
-    const auto place = device_place(stream.where);
-    const auto rows = kept->lower.order.size;
-    const auto wide = std::max<std::int64_t>(1, wide_runs(kept->lower) + wide_runs(kept->upper));
-    const Between<T> between{allocate<T>(std::max<std::int64_t>(1, rows), place),
-                             allocate<unsigned>(wide, place)};
+    const auto rows = kept->lower.order.size, wide = wide_runs(kept->lower) + wide_runs(kept->upper);
+    const Between<T> between{DeviceVectors<T>(rows, 2, stream.where),
+                             allocate<unsigned>(std::max<std::int64_t>(1, wide), device_place(stream.where))};
     return [kept, between](const T* r, T* z, Stream stream) {
+      T *first = between.z[0], *second = between.z[1];
       fill_async(between.tickets.data, 0, between.tickets.bytes(), stream);
-      auto* next = solve<T>(kept->lower, nullptr, r, between.y.data, between.tickets.data, stream);
-      solve<T>(kept->upper, kept->inverse.data, between.y.data, z, next, stream);
+      auto* next = solve<T>(kept->lower, {.in = r, .z = first}, between.tickets.data, stream);
+      solve<T>(kept->upper, {.in = first, .z = second, .out = z}, next, stream);
     };
   };
   form.levels = [lower, upper, held = owner] {

@@ -11,10 +11,15 @@ namespace penstock {
 namespace {
 
 template <class T>
+Array<T> some(std::int64_t count) {
+  return allocate<T>(std::max<std::int64_t>(1, count)).slice(0, count);
+}
+
+template <class T>
 Array<T> array_of(const std::vector<T>& v) {
-  auto a = allocate<T>(std::max<std::int64_t>(1, std::ssize(v)));
+  const auto a = some<T>(std::ssize(v));
   std::copy(v.begin(), v.end(), a.data);
-  return a.slice(0, std::ssize(v));
+  return a;
 }
 
 /// Runs of narrow levels, and of all others.
@@ -56,7 +61,8 @@ std::vector<Index> levels_of(const HostTriangle<T>& t) {
 }
 
 template <class T>
-LevelTriangle<T> by_levels(const HostTriangle<T>& t) {
+LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
+                           const LevelTriangle<T>* first) {
   constexpr int kShifts = 6;  // 1 .. 32 lanes
   const auto level = levels_of(t);
   const auto length = [&](std::int64_t p) { return t.starts[p + 1] - t.starts[p]; };
@@ -86,28 +92,44 @@ LevelTriangle<T> by_levels(const HostTriangle<T>& t) {
   LevelTriangle<T> out;
   out.tasks = array_of(tasks), out.levels = array_of(first_tasks);
   out.runs = runs_of(first_tasks);
-  std::vector<Index> source(static_cast<std::size_t>(t.rows));  // the position that each came from
-  for (std::int64_t p = 0; p < t.rows; ++p)
-    source[static_cast<std::size_t>(ends[bin(p)]++)] = static_cast<Index>(p);
+  std::vector<Index> source(static_cast<std::size_t>(t.rows));  // the host's position of each of ours
+  std::vector<Index> position(source.size());                   // of each row
+  const auto row = [&](std::int64_t p) { return t.backward ? t.rows - 1 - p : p; };
+  for (std::int64_t p = 0; p < t.rows; ++p) {
+    const auto to = ends[bin(p)]++;
+    source[static_cast<std::size_t>(to)] = static_cast<Index>(p);
+    position[static_cast<std::size_t>(row(p))] = to;
+  }
   const auto from = [&](std::int64_t to) {
     return static_cast<std::int64_t>(source[static_cast<std::size_t>(to)]);
   };
   const auto entries = t.starts[t.rows] - t.starts[0];
-  out.order = allocate<Index>(std::max<std::int64_t>(1, t.rows)).slice(0, t.rows);
-  out.starts = allocate<Offset>(t.rows + 1);
-  out.indices = allocate<Index>(std::max<Offset>(1, entries)).slice(0, entries);
-  out.values = allocate<T>(std::max<Offset>(1, entries)).slice(0, entries);
+  out.order = some<Index>(t.rows), out.starts = some<Offset>(t.rows + 1);
+  out.indices = some<Index>(entries), out.values = some<T>(entries);
+  if (!scale.empty()) out.scale = some<T>(t.rows);
   out.starts.data[0] = 0;
   for (std::int64_t to = 0; to < t.rows; ++to)
     out.starts.data[to + 1] = out.starts.data[to] + length(from(to));
   parallel_ranges(t.rows, 4096, [&](std::int64_t first, std::int64_t last) {
     for (auto to = first; to < last; ++to) {
       const auto p = from(to);
-      out.order.data[to] = static_cast<Index>(t.backward ? t.rows - 1 - p : p);
-      std::copy_n(t.indices + t.starts[p], length(p), out.indices.data + out.starts.data[to]);
+      const auto i = row(p);
+      out.order.data[to] = static_cast<Index>(i);
+      if (!scale.empty()) out.scale.data[to] = scale[static_cast<std::size_t>(i)];
+      auto* indices = out.indices.data + out.starts.data[to];
+      for (auto k = t.starts[p]; k < t.starts[p + 1]; ++k)
+        *indices++ = position[static_cast<std::size_t>(t.indices[k])];
       std::copy_n(t.values + t.starts[p], length(p), out.values.data + out.starts.data[to]);
     }
   });
+  if (first) {
+    require(first->order.size == t.rows, "by_levels: two triangles of other sizes");
+    for (std::int64_t q = 0; q < t.rows; ++q)
+      position[static_cast<std::size_t>(first->order.data[q])] = static_cast<Index>(q);
+    out.from = some<Index>(t.rows);
+    for (std::int64_t to = 0; to < t.rows; ++to)
+      out.from.data[to] = position[static_cast<std::size_t>(out.order.data[to])];
+  }
   return out;
 }
 
@@ -117,17 +139,17 @@ LevelTriangle<T> on_device(const LevelTriangle<T>& t, Stream stream) {
   const auto copied = [&]<class U>(const Array<U>& a) {
     return copy_to_device(std::span<const U>(a.data, static_cast<std::size_t>(a.size)), stream);
   };
-  out.order = copied(t.order), out.starts = copied(t.starts);
-  out.indices = copied(t.indices), out.values = copied(t.values);
+  out.order = copied(t.order), out.from = copied(t.from), out.starts = copied(t.starts);
+  out.indices = copied(t.indices), out.values = copied(t.values), out.scale = copied(t.scale);
   out.tasks = copied(t.tasks), out.levels = copied(t.levels);
   out.runs = t.runs;
   synchronize(stream);
   return out;
 }
 
-#define X(T)                                                     \
-  template std::vector<Index> levels_of(const HostTriangle<T>&); \
-  template LevelTriangle<T> by_levels(const HostTriangle<T>&);   \
+#define X(T)                                                                                                \
+  template std::vector<Index> levels_of(const HostTriangle<T>&);                                            \
+  template LevelTriangle<T> by_levels(const HostTriangle<T>&, std::span<const T>, const LevelTriangle<T>*); \
   template LevelTriangle<T> on_device(const LevelTriangle<T>&, Stream);
 X(float)
 X(double)
