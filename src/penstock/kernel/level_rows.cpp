@@ -11,7 +11,7 @@ namespace {
 template <class T>
 void solve_here(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v) {
   for (auto l = run.first_level; l < run.first_level + run.levels; ++l) {
-    poll_interrupt();
+    if (l % 256 == 0) poll_interrupt();
     for (auto t = rows.levels[l]; t < rows.levels[l + 1]; ++t) {
       const auto& task = rows.tasks[t];
       for (auto p = std::int64_t(task.first); p < std::int64_t(task.first) + task.rows; ++p) {
