@@ -37,7 +37,8 @@ class _OfRank(DistPreconditioner):
     @property
     def levels(self) -> tuple[int, int] | None:
         """How many steps the triangular solves with L and with U take on this rank when all rows that can be solved
-        at once are: what they cost on a GPU. None where there are no triangles (BlockJacobi of dense blocks)."""
+        at once are: what they cost on a GPU. None where there are no triangles (BlockJacobi of dense blocks).
+        Counted anew each time."""
         return self._native_op.levels
 
 

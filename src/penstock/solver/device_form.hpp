@@ -36,9 +36,9 @@ inline void require_room(std::int64_t bytes, std::int64_t spare, Where where) {
   const auto free = device_memory(where).free;
   const auto megabytes = [](std::int64_t n) { return std::to_string((n + 999'999) / 1'000'000) + " MB"; };
   if (bytes > free || spare > free - bytes)
-    throw Error(Errc::out_of_memory, "M takes " + megabytes(bytes) + " on GPU " + std::to_string(where.gpu) +
-                                         " and the vectors " + megabytes(spare) + ", which has " +
-                                         megabytes(free) + " free: more ranks have smaller parts");
+    throw Error(Errc::out_of_memory, "GPU " + std::to_string(where.gpu) + " has " + megabytes(free) +
+                                         " free; M takes " + megabytes(bytes) + " and the vectors " +
+                                         megabytes(spare) + ": more ranks have smaller parts");
 }
 
 /// An array in host memory, copied to the stream's device; complete when the stream has come there.

@@ -63,43 +63,45 @@ std::vector<Index> levels_of(const HostTriangle<T>& t) {
 template <class T>
 LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
                            const LevelTriangle<T>* first) {
-  constexpr int kShifts = 6;  // 1 .. 32 lanes
   const auto level = levels_of(t);
   const auto length = [&](std::int64_t p) { return t.starts[p + 1] - t.starts[p]; };
-  // Rows of a level lie together, those of as many lanes beside each other, and otherwise as they were.
-  const auto bin = [&](std::int64_t p) {
-    return static_cast<std::size_t>(level[static_cast<std::size_t>(p)]) * kShifts +
-           static_cast<std::size_t>(lanes_shift(length(p)));
-  };
   const auto levels = level.empty() ? 0 : std::int64_t(*std::max_element(level.begin(), level.end())) + 1;
-  std::vector<Index> ends(static_cast<std::size_t>(levels) * kShifts + 1);
-  for (std::int64_t p = 0; p < t.rows; ++p) ++ends[bin(p) + 1];
-  for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
+  std::vector<Index> ends(static_cast<std::size_t>(levels) + 1);
+  for (const auto l : level) ++ends[static_cast<std::size_t>(l) + 1];
+  for (std::size_t l = 1; l < ends.size(); ++l) ends[l] += ends[l - 1];
+  std::vector<Index> source(level.size());  // the host's position of each of ours
+  for (std::int64_t p = 0; p < t.rows; ++p)
+    source[static_cast<std::size_t>(ends[static_cast<std::size_t>(level[static_cast<std::size_t>(p)])]++)] =
+        static_cast<Index>(p);
 
+  // Rows of as many lanes lie beside each other in a level, and otherwise as they were. `ends` now has the levels' own.
   std::vector<RowTask> tasks;
   std::vector<Index> first_tasks;
-  for (std::size_t b = 0; b + 1 < ends.size(); ++b) {
-    if (b % kShifts == 0) first_tasks.push_back(static_cast<Index>(tasks.size()));
-    const auto shift = b % kShifts;
-    const Index rows = kWarp >> shift;
-    for (auto first = std::int64_t(ends[b]); first < ends[b + 1]; first += rows)
-      tasks.push_back({.first = static_cast<Index>(first),
-                       .rows = static_cast<std::uint16_t>(std::min<std::int64_t>(rows, ends[b + 1] - first)),
-                       .shift = static_cast<std::uint16_t>(shift)});
+  const auto shift = [&](Index p) { return lanes_shift(length(p)); };
+  auto at = source.begin();
+  for (std::int64_t l = 0; l < levels; ++l) {
+    first_tasks.push_back(static_cast<Index>(tasks.size()));
+    const auto end = source.begin() + ends[static_cast<std::size_t>(l)];
+    const auto fewer = [&](Index p, Index q) { return shift(p) < shift(q); };
+    if (!std::is_sorted(at, end, fewer)) std::stable_sort(at, end, fewer);
+    while (at < end) {
+      const auto lanes = shift(*at);
+      RowTask task{.first = static_cast<Index>(at - source.begin()),
+                   .rows = 0,
+                   .shift = static_cast<std::uint16_t>(lanes)};
+      for (; at < end && task.rows < kWarp >> lanes && shift(*at) == lanes; ++at) ++task.rows;
+      tasks.push_back(task);
+    }
   }
   first_tasks.push_back(static_cast<Index>(tasks.size()));
 
   LevelTriangle<T> out;
   out.tasks = array_of(tasks), out.levels = array_of(first_tasks);
   out.runs = runs_of(first_tasks);
-  std::vector<Index> source(static_cast<std::size_t>(t.rows));  // the host's position of each of ours
-  std::vector<Index> position(source.size());                   // of each row
+  std::vector<Index> position(source.size());  // of each row
   const auto row = [&](std::int64_t p) { return t.backward ? t.rows - 1 - p : p; };
-  for (std::int64_t p = 0; p < t.rows; ++p) {
-    const auto to = ends[bin(p)]++;
-    source[static_cast<std::size_t>(to)] = static_cast<Index>(p);
-    position[static_cast<std::size_t>(row(p))] = to;
-  }
+  for (std::int64_t to = 0; to < t.rows; ++to)
+    position[static_cast<std::size_t>(row(source[static_cast<std::size_t>(to)]))] = static_cast<Index>(to);
   const auto from = [&](std::int64_t to) {
     return static_cast<std::int64_t>(source[static_cast<std::size_t>(to)]);
   };
