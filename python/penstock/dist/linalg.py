@@ -150,6 +150,7 @@ def _solve(
     norm = np.sqrt(total(comm, float(np.vdot(rhs.astype(np.float64), rhs.astype(np.float64)))))
 
     kept, no_room = int(given["restart"]), ""
+    m: Any = None
     if on_device:
         op, m = A._gpu, described(M, A, dtype, method)
         no_room = why_no_room(m, A, dtype, method, kept)
