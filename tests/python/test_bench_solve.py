@@ -48,6 +48,19 @@ def test_solvers_on_a_toy_matrix(tmp_path: Path) -> None:
             assert 10 <= ours["vectors_per_iteration"] <= 11.5
 
 
+def test_factors_on_a_toy_matrix(tmp_path: Path) -> None:
+    """Where there is no GPU, with the CPU as a device."""
+    out = tmp_path / "factors.json"
+    said = run("factors_gpu.py", "--quick", "--repeats", REPEATS, "--out", out)
+    cases = {c["case"]: c for c in checked(out, "factors_gpu", REPEATS)["cases"]}
+    assert cases["line ic0"]["levels"] == 400
+    assert cases["line dense blocks of 4"]["levels"] is None
+    assert cases["laplacian8^3 ilu0"]["levels"] == 22
+    solved = cases["cg laplacian8^3"]["results"]
+    assert solved["ic0"]["iterations"] < solved["jacobi"]["iterations"]
+    assert "M / product" in said and "laplacian20^2 ilu0" in said
+
+
 def test_petsc_where_it_is(tmp_path: Path) -> None:
     python = shutil.which("python3", path="/usr/bin")
     if python is None or shutil.which("mpirun") is None:

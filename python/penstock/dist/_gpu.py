@@ -257,7 +257,7 @@ class GpuPart:
 
     def solve(self, method: str, b: Any, x: Any, M: Any, settings: dict[str, Any]) -> SolveInfo:
         """x, the guess, becomes the result; vectors stay from one iteration to the next on the GPU. `M`: None, or what
-        `Jacobi` and `Chebyshev` say of themselves."""
+        a preconditioner of `penstock.dist.linalg` says of itself."""
         from penstock.linalg._info import make_info
 
         result = _core.dist_gpu_solve(self._core, method, exported(b), exported(x), M, settings)

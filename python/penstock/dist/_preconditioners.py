@@ -25,6 +25,23 @@ class DistPreconditioner(Preconditioner):
     _on_device: dict[str, Any] | None = None  # what is enough to apply it to vectors on a GPU
 
 
+class _OfRank(DistPreconditioner):
+    """Each rank has a matrix of its own, and solves with it."""
+
+    _exchanges_as: Any = None  # the matrix whose exchanges it shares; None: it has none
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._on_device = {"op": native}
+
+    @property
+    def levels(self) -> tuple[int, int] | None:
+        """How many steps the triangular solves with L and with U take on this rank when all rows that can be solved
+        at once are: what they cost on a GPU. None where there are no triangles (BlockJacobi of dense blocks).
+        Counted anew each time."""
+        return self._native_op.levels
+
+
 def _type(a: Any, dtype: Any) -> np.dtype:
     wanted = real_dtype(a) if dtype is None else np.dtype(dtype)
     if wanted not in (np.float32, np.float64):
@@ -86,10 +103,11 @@ def _first(rows: Any) -> int:
     return int(rows[0]) if len(rows) else -1
 
 
-class BlockJacobi(DistPreconditioner):
+class BlockJacobi(_OfRank):
     """The inverses of diagonal blocks, which do not cross ranks: ps.linalg.BlockJacobi of each rank's own block.
 
-    Parameters as there; `blocks` are counted on each rank. ValueError for partitions that split rows.
+    Parameters as there; `blocks` are counted on each rank. ValueError for partitions that split rows. On GPUs the
+    inverses (inner="lu") or the factors ("ilu") are copied there once.
     """
 
     def __init__(
@@ -113,18 +131,19 @@ class BlockJacobi(DistPreconditioner):
         super().__init__(_on_block(A, dtype, make))
 
 
-class ILU0(DistPreconditioner):
+class ILU0(_OfRank):
     """ps.linalg.ILU0 of each rank's own block: block Jacobi by ranks, so that more ranks take more iterations.
 
     For bicgstab and gmres; for cg use IC0. AdditiveSchwarz gives up less. ValueError names the row of a zero pivot, and
-    is raised for partitions that split rows.
+    is raised for partitions that split rows. The CPU makes the factors; on GPUs they are copied there once, and solves
+    go level by level (`levels`).
     """
 
     def __init__(self, A: Any, *, shift: float = 0.0, dtype: Any = None) -> None:
         super().__init__(_on_block(A, dtype, lambda a, t: serial.ILU0(a, shift=shift, dtype=t)))
 
 
-class IC0(DistPreconditioner):
+class IC0(_OfRank):
     """ps.linalg.IC0 of each rank's own block, for a symmetric positive definite A; otherwise as ILU0."""
 
     def __init__(self, A: Any, *, shift: float = 0.0, dtype: Any = None) -> None:
@@ -176,7 +195,7 @@ def _require_positive(diagonal: np.ndarray, rows: Any) -> None:
 _COMBINE = ("restricted", "weighted", "added")
 
 
-class AdditiveSchwarz(DistPreconditioner):
+class AdditiveSchwarz(_OfRank):
     """Solutions on overlapping subdomains, one a rank: the rows that it owns and those that they need (overlap one).
 
     Parameters
@@ -192,7 +211,8 @@ class AdditiveSchwarz(DistPreconditioner):
     shift : float
         As for ILU0.
 
-    The rows that others own are brought once, when M is made. With one rank it is ILU0 or IC0 itself.
+    The rows that others own are brought once, when M is made. With one rank it is ILU0 or IC0 itself. On GPUs it is
+    applied there by solvers of the A that it was made of; their exchanges bring the entries of r.
     """
 
     def __init__(
@@ -221,6 +241,7 @@ class AdditiveSchwarz(DistPreconditioner):
             lambda: _counted(domain.first_row, lambda: factors(matrix, shift=shift, dtype=kind)),
         )
         super().__init__(domain.schwarz(made._native_op, how))
+        self._exchanges_as = A
 
 
 _BY_NAME: dict[str, Callable[..., DistPreconditioner]] = {

@@ -25,8 +25,6 @@ import numpy as np
 
 from penstock import _core
 from penstock._convert import as_array
-from penstock._device_vectors import _dtype
-from penstock._products import on_gpu
 from penstock.dist._agree import agreed, any_rank, require_same, total
 from penstock.dist._checkpoint import Checkpoint, checksum
 from penstock.dist._preconditioners import (
@@ -38,6 +36,7 @@ from penstock.dist._preconditioners import (
     Jacobi,
     by_name,
 )
+from penstock.dist._solve_gpu import can_stay, described, kind_of, solve_beside, why_no_room
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
 from penstock.linalg.krylov import _count, _tolerance, _vector
@@ -81,10 +80,6 @@ def _preconditioner(m: Any, a: Any, dtype: np.dtype, symmetric: bool) -> Any:
     return agreed(a.comm, make)
 
 
-def _kind_of(m: Any) -> str:
-    return m if isinstance(m, str) else type(m).__name__
-
-
 def _solve(
     method: str,
     A: Any,
@@ -103,9 +98,9 @@ def _solve(
     many: bool = False,
 ) -> tuple[np.ndarray, SolveInfo]:
     """`callback(x, residual, iteration, norm of b)` is called after each iteration."""
-    on_device, beside = _on_device(A, b, x0, M, callback, checkpoint)
+    on_device, beside = can_stay(A, b, x0, M, callback, checkpoint)
     if beside:
-        return _solve_beside(method, A, b, x0, rtol, atol, maxiter, M, restart)
+        return solve_beside(method, A, b, x0, rtol, atol, maxiter, M, restart)
     comm, n, owned = A.comm, max(A.shape[0], 1), len(A.rows)
     path = None if checkpoint is None else os.fspath(checkpoint)
 
@@ -124,7 +119,7 @@ def _solve(
             raise ValueError(f"b has shape {as_array(b).shape}: there is no right-hand side")
         return {
             "the solver": zlib.crc32(method.encode()),
-            "the kind of M": zlib.crc32(_kind_of(M).encode()),
+            "the kind of M": zlib.crc32(kind_of(M).encode()),
             "checkpoint": zlib.crc32(str(path).encode()),
             "checkpoint_every": _count(checkpoint_every, EVERY, "checkpoint_every"),
             "the number of b's columns": columns,
@@ -154,12 +149,15 @@ def _solve(
     x[..., ~not_zero if rhs.ndim == 2 else not not_zero[0]] = 0  # whatever x0: as in SciPy
     norm = np.sqrt(total(comm, float(np.vdot(rhs.astype(np.float64), rhs.astype(np.float64)))))
 
+    kept, no_room = int(given["restart"]), ""
+    m: Any = None
     if on_device:
-        op, m = A._gpu, _device_preconditioner(M, A, dtype)
-    else:
+        op, m = A._gpu, described(M, A, dtype, method)
+        no_room = why_no_room(m, A, dtype, method, kept)
+        on_device = not no_room
+    if not on_device:
         op = _core.dist_op(A._core, dtype.name, PREPARE_AFTER if prepare else -1)
-        m = _preconditioner(M, A, dtype, method in ("cg", "pipecg"))
-    kept = int(given["restart"])
+        m = m["op"] if no_room else _preconditioner(M, A, dtype, method in ("cg", "pipecg"))
     settings: dict[str, Any] = {
         "rtol": given["rtol"],
         "atol": given["atol"],
@@ -178,7 +176,7 @@ def _solve(
         rows = np.asarray(A.rows, dtype=np.int64)
         about = {
             "method": method,
-            "M": "none" if M is None else _kind_of(M),
+            "M": "none" if M is None else kind_of(M),
             "rows": A.shape[0],
             "nonzeros": int(A.nnz),
             "dtype": dtype.name,
@@ -194,80 +192,12 @@ def _solve(
     else:
         (result,) = _core.dist_solve(method, A._core, op, m, rhs, x, 1, settings)
         info = make_info(result, op)
+        info.vectors += f": {no_room}" if no_room else ""
     if states is not None:
         info.resumed = states.resumed
         if info.converged:
             states.remove()
     return x, info
-
-
-def _on_device(
-    a: Any, b: Any, x0: Any, m: Any, callback: Any, checkpoint: Any
-) -> tuple[bool, bool]:
-    """Whether all vectors can stay where the matrix is, and whether some are there already: all ranks say the same."""
-    if a._gpu is None:
-        return False, False
-    there = on_gpu(b) or on_gpu(x0)
-    here = getattr(b, "ndim", 0) == 1 and not (there and not (callback is checkpoint is None))
-    made = getattr(m, "_on_device", None)
-    if isinstance(m, str):
-        here = here and m in ("jacobi", "chebyshev")
-    elif made is not None and here:
-        wide = a.dtype == np.float64 or _dtype(b) != np.float32
-        here = made["diagonal"].dtype == (np.float64 if wide else np.float32)
-    else:
-        here = here and m is None
-    not_here, any_there = any_rank(a.comm, [not here, there])
-    return not not_here, not not_here and any_there
-
-
-def _solve_beside(
-    method: str,
-    a: Any,
-    b: Any,
-    x0: Any,
-    rtol: float,
-    atol: float,
-    maxiter: int | None,
-    m: Any,
-    restart: int | None,
-) -> tuple[Any, SolveInfo]:
-    """Of vectors that are on the GPU, on some rank; x is beside b."""
-    n = max(a.shape[0], 1)
-
-    def check() -> dict[str, float]:
-        if a.shape[0] != a.shape[1]:
-            raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
-        return {
-            "the kind of M": zlib.crc32(_kind_of(m).encode()),
-            "rtol": _tolerance(rtol, "rtol"),
-            "atol": _tolerance(atol, "atol"),
-            "maxiter": _count(maxiter, 10 * n, "maxiter"),
-            "restart": min(_count(restart, 20, "restart"), n),
-        }
-
-    given = agreed(a.comm, check)
-    require_same(a.comm, given)
-    wide = any_rank(a.comm, a.dtype == np.float64 or _dtype(b) != np.float32)[0]
-    dtype = np.dtype(np.float64 if wide else np.float32)
-    rhs, x, guess = a._gpu.vectors(b, x0, dtype)
-    kept = int(given["restart"])
-    settings = {
-        **given,
-        "maxiter": int(given["maxiter"]) * (kept if method == "gmres" else 1),
-        "restart": kept,
-        "starts_at_zero": not guess,
-        "callback": None,
-        "checkpoint_every": 0,
-    }
-    return x, a._gpu.solve(method, rhs, x, _device_preconditioner(m, a, dtype), settings)
-
-
-def _device_preconditioner(m: Any, a: Any, dtype: np.dtype) -> dict[str, Any] | None:
-    """What `Jacobi` and `Chebyshev` say of themselves. Collective."""
-    if isinstance(m, str):
-        m = by_name(m, a, dtype, True)
-    return None if m is None else m._on_device
 
 
 def _solve_columns(
@@ -312,8 +242,9 @@ def cg(
 ) -> tuple[np.ndarray, SolveInfo]:
     """Solves A x = b by conjugate gradients, for a symmetric positive definite A that ranks share out. Collective.
 
-    Where A is on GPUs, all vectors are, too, for one right-hand side with M None, Jacobi or Chebyshev; otherwise the
-    CPU computes. `info.vectors` says which. So for all methods of this module.
+    Where A is on GPUs, all vectors are, too, for one right-hand side with M None or of this module; otherwise, and
+    where a GPU has no room for M, the CPU computes. `info.vectors` says which, and why there is no room. So for all
+    methods of this module.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SolveInfo(int):
         Bytes that passes over vectors moved in all, and that the matrix costs each product: both as counted from the
         algorithm, at least.
     vectors : str
-        Whose memory the vectors were in: "cpu", or "gpu 0".
+        Whose memory the vectors were in: "cpu", or "gpu 0"; "cpu: ..." where a GPU had no room for them and M, and why.
     resumed : int
         The iteration at which a checkpoint was taken up (`ps.dist.linalg`); 0 otherwise.
     columns : tuple of SolveInfo

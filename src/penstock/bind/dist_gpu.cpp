@@ -128,19 +128,86 @@ void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::stri
   throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
 }
 
-/// M as Python describes it: its diagonal, and the polynomial in it where there is a degree.
+/// M as Python describes it: its diagonal, and the polynomial in it where there is a degree; or an operator with a form for
+/// devices.
 struct GivenM {
-  AnyVector diagonal;
+  std::optional<AnyVector> diagonal;
   ChebyshevOptions polynomial{.degree = 0};
+  const AnyOp* op = nullptr;
 };
 
-std::optional<GivenM> given_m(const nb::object& m) {
-  if (m.is_none()) return {};
+GivenM given_m(const nb::object& m) {
+  GivenM g;
+  if (m.is_none()) return g;
   const auto d = nb::cast<nb::dict>(m);
-  GivenM g{.diagonal = nb::cast<AnyVector>(d["diagonal"])};
+  if (d.contains("op")) {
+    g.op = nb::cast<const AnyOp*>(d["op"]);
+    return g;
+  }
+  g.diagonal = nb::cast<AnyVector>(d["diagonal"]);
   g.polynomial.degree = nb::cast<int>(d["degree"]);
   std::tie(g.polynomial.smallest, g.polynomial.largest) = nb::cast<std::pair<double, double>>(d["eigenvalues"]);
   return g;
+}
+
+/// The operator's form for devices, in the type of the vectors.
+template <class T>
+const DeviceForm<T>& form_of(const AnyOp& any, std::int64_t rows) {
+  const auto* op = std::get_if<LinearOp<T>>(&any.op);
+  require(op && op->rows == rows && op->on_device.make,
+          "M is not of the vectors' type and rows, or has no form for vectors on a GPU");
+  return op->on_device;
+}
+
+template <class T, class V>
+DeviceGhosts<T> ghosts_of(DistProductGpu<V>& product) {
+  return {.bring = [&product](const T* owned, Stream s) {
+            return static_cast<const T*>(product.exchange(owned, sizeof(T), s));
+          },
+          .add = [&product](const T* ghosts, T* owned, Stream s) { product.add_ghosts(ghosts, owned, s); }};
+}
+
+/// Copies what M consists of to this rank's device, where it has room for it and `spare` bytes: "", or why not.
+std::string keep_on_gpu(DistGpu& g, const AnyOp& m, std::int64_t spare) {
+  const nb::gil_scoped_release release;
+  const auto rows = visit(g, [](const auto& p) { return p.matrix().rows(); });
+  try {
+    std::visit([&]<class T>(const LinearOp<T>&) { form_of<T>(m, rows).make(*g.stream, spare, {}); }, m.op);
+  } catch (const Error& e) {
+    if (e.code() != Errc::out_of_memory) throw;
+    return e.what();
+  }
+  return "";
+}
+
+/// z = M r, by this rank's device, `times` times.
+void apply_on_gpu(DistGpu& g, const AnyOp& m, const AnyVector& r, const AnyResult& z, int times) {
+  std::visit([&]<class T, class P>(const LinearOp<T>& op, const std::shared_ptr<P>& product) {
+    const auto n = op.rows;
+    require(std::int64_t(r.shape(0)) == n && std::int64_t(z.shape(0)) == n && r.dtype() == nb::dtype<T>() &&
+                z.dtype() == nb::dtype<T>(),
+            "M: r and z need its " + std::to_string(n) + " rows and its type");
+    const void* from = r.data();
+    void* to = z.data();
+    const nb::gil_scoped_release release;
+    const Stream stream = *g.stream;
+    const auto bytes = n * std::int64_t(sizeof(T));
+    const DeviceVectors<T> here(n, 2, g.where);
+    is_here(g, from), is_here(g, to);
+    const auto apply = form_of<T>(m, n).make(stream, 0, ghosts_of<T>(*product));
+    try {
+      copy_async(here[0], from, bytes, stream);
+      for (int i = 0; i < times; ++i) apply(here[0], here[1], stream);
+      record(*g.done, stream);
+      synchronize_with(*product->matrix().comm, *g.done, "a preconditioner");
+      copy_async(to, here[1], bytes, stream);
+      synchronize(stream);
+    } catch (...) {
+      product->abandon();
+      drain(stream);
+      throw;
+    }
+  }, m.op, g.any);
 }
 
 template <class T, class V>
@@ -155,21 +222,23 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
   auto o = options_of(options);
   o.checkpoints = checkpoints_of<T>(options);
   const auto given = given_m(m);
-  require(!given || (std::int64_t(given->diagonal.shape(0)) == n && given->diagonal.dtype() == b.dtype()),
+  require(!given.diagonal || (std::int64_t(given.diagonal->shape(0)) == n && given.diagonal->dtype() == b.dtype()),
           method + ": M's diagonal needs this rank's rows, and b's type");
-  const void *from = b.data(), *scales = given ? given->diagonal.data() : nullptr;
+  const auto* form = given.op ? &form_of<T>(*given.op, n) : nullptr;
+  const bool scaled = given.diagonal.has_value();
+  const void *from = b.data(), *scales = scaled ? given.diagonal->data() : nullptr;
   void* to = x.data();
   SolveResult result;
   {
     const nb::gil_scoped_release release;
     const Stream stream = *g.stream;
     const auto bytes = n * std::int64_t(sizeof(T));
-    const DeviceVectors<T> here(n, given ? 3 : 2, g.where);
+    const DeviceVectors<T> here(n, scaled ? 3 : 2, g.where);
     is_here(g, from), is_here(g, to);
-    if (given) is_here(g, scales);
+    if (scaled) is_here(g, scales);
     copy_async(here[0], from, bytes, stream);
     if (!o.starts_at_zero) copy_async(here[1], to, bytes, stream);
-    if (given) copy_async(here[2], scales, bytes, stream);
+    if (scaled) copy_async(here[2], scales, bytes, stream);
     DeviceOp<T> a{.rows = n, .cols = product.matrix().cols(), .where = g.where};
     a.apply = [&](const T* p, T* q, Stream s) { product.template multiply<PlusTimes<T>>(p, q, {}, s); };
     if (o.callback)  // which sees the caller's x
@@ -180,8 +249,9 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
       };
     DeviceM<T> pre;
     try {
-      if (given && given->polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given->polynomial, stream);
-      else if (given) pre.diagonal = here[2];
+      if (form) pre.apply = form->make(stream, 0, ghosts_of<T>(product));
+      else if (given.polynomial.degree > 0) pre = device_chebyshev<T>(a, here[2], given.polynomial, stream);
+      else if (scaled) pre.diagonal = here[2];
       result = dist_solve_gpu<T>(method, {a, *product.matrix().comm, pre, stream, [&] { product.abandon(); }},
                                  here[0], here[1], o);
       copy_async(to, here[1], bytes, stream);
@@ -235,7 +305,12 @@ void dist_gpu(nb::module_& m) {
         arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
         "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are row-major. Collective.");
   m.def("dist_gpu_solve", solve, arg("g"), arg("method"), arg("b"), arg("x"), arg("m").none(), arg("options"),
-        "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev polynomial. Collective.");
+        "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev polynomial, or of op. "
+        "Collective.");
+  m.def("dist_gpu_keep", keep_on_gpu, arg("g"), arg("m"), arg("spare"),
+        "Copies a LinearOp's form for devices there, if it and `spare` bytes have room: '', or why not.");
+  m.def("dist_gpu_apply", apply_on_gpu, arg("g"), arg("m"), arg("r"), arg("z"), arg("times") = 1,
+        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for measurements. Collective.");
   m.def("gpu_halo_names", [] {
     std::vector<std::string> names;
     for (const auto n : gpu_halo_names()) names.emplace_back(n);

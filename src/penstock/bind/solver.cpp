@@ -1,4 +1,9 @@
 // Operators and Krylov methods. An operator is a matrix of the library, a preconditioner, or a Python function.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+
+#include <optional>
+
 #include "penstock/bind/device_op.hpp"
 #include "penstock/bind/solve_call.hpp"
 #include "penstock/core/error.hpp"
@@ -149,6 +154,13 @@ void solver(nb::module_& m) {
       })
       .def_prop_ro("dtype", [](const AnyOp& a) {
         return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
+      })
+      .def_prop_ro("levels", [](const AnyOp& a) {  // None where there are no triangles
+        return std::visit([](const auto& op) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
+          if (!op.on_device.levels) return {};
+          const nb::gil_scoped_release release;
+          return op.on_device.levels();
+        }, a.op);
       })
       .def("apply", apply, nb::arg("x"), nb::arg("y"));
   m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"), nb::arg("prepare_after"));

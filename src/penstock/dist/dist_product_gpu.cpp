@@ -196,6 +196,7 @@ template <class V>
 void DistProductGpu<V>::abandon() noexcept {
   for (auto& [key, l] : links_)
     if (l.x) l.x->abandon();
+  for (auto& [key, b] : back_) b.halo->abandon();
 }
 
 template <class V>
@@ -219,17 +220,16 @@ void DistProductGpu<V>::settle(Marks& m) {
 template <class V>
 const DistTimes& DistProductGpu<V>::times() {
   for (auto& m : marks_) settle(*m);
-  for (auto& [key, l] : links_) {
-    const auto add = [&](auto& link) {
-      if (!link) return;
-      const auto& t = link->times();
-      times_.wait += t.wait, times_.pack += t.pack, times_.copy += t.copy;
-      times_.sent_bytes += t.sent_bytes, times_.received_bytes += t.received_bytes;
-      times_.messages += t.messages;
-      link->clear_times();
-    };
-    add(l.x), add(l.sums);
-  }
+  const auto add = [&](auto& link) {
+    if (!link) return;
+    const auto& t = link->times();
+    times_.wait += t.wait, times_.pack += t.pack, times_.copy += t.copy;
+    times_.sent_bytes += t.sent_bytes, times_.received_bytes += t.received_bytes;
+    times_.messages += t.messages;
+    link->clear_times();
+  };
+  for (auto& [key, l] : links_) add(l.x), add(l.sums);
+  for (auto& [key, b] : back_) add(b.halo);
   return times_;
 }
 

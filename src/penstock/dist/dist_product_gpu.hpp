@@ -54,6 +54,15 @@ class DistProductGpu {
   void multiply_columns_transposed(const typename S::value_type* x, typename S::value_type* y,
                                    std::int64_t columns, Scale<S> scale, Stream stream);
 
+  /// The entries of x that this rank needs of others', by owner, on the device until the next exchange or product; null where
+  /// no rank needs any. x has the owned entries, on the device. Ordered on the stream. Collective.
+  const void* exchange(const void* x, std::int64_t entry_bytes, Stream stream);
+  /// The way back: owned[i] += what other ranks have for it. `ghosts` has as many entries as exchange() brings, in their
+  /// order, and is not overwritten before the stream has come here. From GPU to GPU by the strategy of the products; one
+  /// rank's after the other in ascending order: the same bits in every run. Collective.
+  template <class T>
+  void add_ghosts(const T* ghosts, T* owned, Stream stream);
+
   /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
   /// will not come, where that can be ended. No product is possible afterwards.
   void abandon() noexcept;
@@ -93,6 +102,11 @@ class DistProductGpu {
     bool open = false;  // not yet counted
   };
   struct Streaming;
+  /// Of ghosts to their owners: the exchange of the plan that is this one's reverse.
+  struct Back {
+    std::unique_ptr<GpuHalo> halo;
+    Array<const Index> to;  // where its entries belong
+  };
 
   template <class T>
   Array<const T> copied(const Array<const T>& from);
@@ -105,6 +119,7 @@ class DistProductGpu {
     return columns == 1 ? Plan{.one = plan_spmv(a, value_bytes, setup_)} : Plan{.many = spmm_plan(a, setup_)};
   }
   Links& links(std::int64_t value_bytes, std::int64_t columns);
+  Back& back(std::int64_t entry_bytes);
   Links& links_back(std::int64_t value_bytes, std::int64_t columns);
   Csr<V> transposed_of(const Csr<V>& a, std::int64_t first, std::int64_t last);
   Marks& next_marks();
@@ -129,7 +144,8 @@ class DistProductGpu {
   OwnedStream setup_;
   std::optional<Transposed> transposed_;
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links>
-      links_;  // bytes of a number, columns, transposed
+      links_;                          // bytes of a number, columns, transposed
+  std::map<std::int64_t, Back> back_;  // by bytes of an entry
   std::vector<std::unique_ptr<Marks>> marks_;
   std::size_t next_ = 0;
   DistTimes times_;

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/solver/device_factors.hpp"
 #include "penstock/solver/levels.hpp"
 #include "penstock/solver/preconditioners.hpp"
 
@@ -92,6 +93,13 @@ struct Triangle {
     return std::ssize(starts) * static_cast<std::int64_t>(sizeof(Offset)) +
            std::ssize(indices) * static_cast<std::int64_t>(sizeof(Index) + sizeof(T));
   }
+  HostTriangle<T> view() const {
+    return {.rows = order.rows(),
+            .backward = order.backward(),
+            .starts = starts.data(),
+            .indices = indices.data(),
+            .values = values.data()};
+  }
 };
 
 /// z[i] = scale[i] in[i] - sum of the row times z; `scale` may be null. in and z may be the same.
@@ -152,6 +160,7 @@ struct Factors {
     op.matrix_bytes = [f] {
       return f->lower.bytes() + f->upper.bytes() + std::ssize(f->inverse) * std::int64_t(sizeof(T));
     };
+    op.on_device = device_factors<T>(f, f->lower.view(), f->upper.view(), f->inverse);
     return op;
   }
 };

@@ -6,7 +6,9 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/dense_blocks.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/solver/device_form.hpp"
 #include "penstock/solver/preconditioners.hpp"
 #include "penstock/solver/vectors.hpp"
 
@@ -148,6 +150,20 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
     else parallel_ranges(count, per_thread, some);
   };
   op.matrix_bytes = [n, block] { return n * block * static_cast<std::int64_t>(sizeof(T)); };
+  const auto cache = std::make_shared<KeptOnDevice<Array<T>>>();
+  op.on_device.make = [inverse, n, block, cache](Stream stream, std::int64_t spare,
+                                                 const DeviceGhosts<T>&) -> DeviceApply<T> {
+    const auto kept = cache->get(stream.where, [&] {
+      require_room(n * block * static_cast<std::int64_t>(sizeof(T)), spare, stream.where);
+      auto blocks =
+          copy_to_device(std::span<const T>(inverse.data, static_cast<std::size_t>(n * block)), stream);
+      synchronize(stream);
+      return blocks;
+    });
+    return [kept, n, block](const T* r, T* z, Stream stream) {
+      multiply_blocks<T>(kept->data, n, block, r, z, stream);
+    };
+  };
   return op;
 }
 

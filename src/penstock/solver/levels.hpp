@@ -27,6 +27,7 @@ class RowOrder {
   }
 
   std::int64_t rows() const { return rows_; }
+  bool backward() const { return backward_; }
   /// The row at a position.
   std::int64_t row(std::int64_t position) const { return backward_ ? rows_ - 1 - position : position; }
   bool parallel() const { return order_.size() > 1; }

@@ -2,14 +2,39 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "penstock/core/array.hpp"
+#include "penstock/core/device.hpp"
 
 namespace penstock {
 
 /// w . y and y . y over the rows that this process owns.
 struct LocalDots {
   double wy = 0, yy = 0;
+};
+
+/// z = M r for vectors on a device, ordered on the stream; r and z do not overlap.
+template <class T>
+using DeviceApply = std::function<void(const T* r, T* z, Stream stream)>;
+
+/// How a vector on this rank's device meets those of other ranks: of an exchange's plan. Both are collective.
+template <class T>
+struct DeviceGhosts {
+  /// The entries that this rank needs of others', by owner; null where no rank needs any. On the device until the next.
+  std::function<const T*(const T* owned, Stream stream)> bring = {};
+  /// owned[i] += what other ranks have for it; `ghosts` are ordered as those that are brought.
+  std::function<void(const T* ghosts, T* owned, Stream stream)> add = {};
+};
+
+/// How a preconditioner is applied to vectors on a device. Empty functions: not at all.
+template <class T>
+struct DeviceForm {
+  /// For one solver, which applies it on this stream. What M consists of is copied to the device when it is first asked
+  /// for, and stays there with M. Throws Error{out_of_memory} where it has no room for M and `spare` bytes more.
+  std::function<DeviceApply<T>(Stream stream, std::int64_t spare, const DeviceGhosts<T>& ghosts)> make = {};
+  /// Levels of the lower and of the upper triangle: rows that wait for one another.
+  std::function<std::pair<std::int64_t, std::int64_t>()> levels = {};
 };
 
 /// All that a Krylov method asks of a matrix or of a preconditioner: y = A x. One process may own a part of the rows
@@ -26,6 +51,8 @@ struct LinearOp {
   Array<const T> diagonal = {};
   /// Least bytes that one application reads besides x, from now on; may be empty.
   std::function<std::int64_t()> matrix_bytes = {};
+  /// The same for vectors on a device; may be empty.
+  DeviceForm<T> on_device = {};
 };
 
 /// Where the vectors live: inner products are sums over all who own rows. Several of them travel in one reduction,

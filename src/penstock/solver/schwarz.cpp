@@ -9,6 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/solver/device_schwarz.hpp"
 #include "penstock/solver/dist_op.hpp"
 
 namespace penstock {
@@ -219,6 +220,14 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
     s->back->begin();
     s->back->template end<PlusTimes<T>>(y.data());
   };
+  if (s->inner.on_device.make)
+    op.on_device = device_schwarz<T>(s,
+                                     {.rows = n,
+                                      .owned = s->owned,
+                                      .ghosts = s->ghosts,
+                                      .weights = s->weights,
+                                      .adds = how != Combine::restricted},
+                                     s->inner.on_device);
   op.matrix_bytes = [s] { return s->inner.matrix_bytes ? s->inner.matrix_bytes() : std::int64_t(0); };
   return op;
 }
