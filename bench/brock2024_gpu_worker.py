@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,10 @@ import penstock as ps
 from penstock import _core
 
 _ALLOWED = 1e-4  # of a sum of float32
-_SAMPLE = 1 << 16  # rows of a dense tile that are looked at
+_SAMPLE, _AT_ONCE = (
+    1 << 16,
+    1 << 12,
+)  # rows of a dense tile that are looked at, and those that lie side by side
 Span = tuple[int, int]
 
 
@@ -58,14 +63,23 @@ def _wide(a: Any) -> Any:
     return a if a.dtype == np.float64 else a.astype(np.float64)
 
 
-def dense_error(p: Problem, tile: np.ndarray, rows: Span, cols: Span) -> float:
-    """In multiples of what is allowed. All factors are positive."""
-    at = np.unique(np.linspace(0, len(tile) - 1, min(len(tile), _SAMPLE)).astype(np.int64))
-    expected = p.down[rows[0] : rows[1]][at, None] * p.b.across[None, cols[0] : cols[1]]
-    off = np.abs(tile[at] - expected)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(off == 0, 0.0, off / expected)
-    return float(np.max(share, initial=0.0) / _ALLOWED)
+def dense_error(p: Problem, fetch: Callable[[Span], np.ndarray], rows: Span, cols: Span) -> float:
+    """In multiples of what is allowed, of rows all over a tile. All factors are positive. `fetch`: some of its rows."""
+    high, worst = rows[1] - rows[0], 0.0
+    step = max(_AT_ONCE, -(-high // (_SAMPLE // _AT_ONCE)))
+    for first in range(0, high, step):
+        end = min(first + _AT_ONCE, high)
+        part = fetch((first, end))
+        expected = (
+            p.down[rows[0] + first : rows[0] + end, None] * p.b.across[None, cols[0] : cols[1]]
+        )
+        off = np.abs(part - expected)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(off == 0, 0.0, off / expected)
+        worst = max(worst, float(np.max(share, initial=0.0)))
+        if not np.isfinite(share).all():
+            return 1e9
+    return worst / _ALLOWED
 
 
 def sparse_error(p: Problem, tile: Any, rows: Span, cols: Span) -> float:
@@ -91,8 +105,10 @@ def _error(p: Problem, comm: Any, c: Any, number: int) -> float:
     worst = 0.0
     if mine:
         at = mine[number % len(mine)]
-        check = sparse_error if p.b is None else dense_error
-        worst = check(p, c.get_tile(*at), *_spans(c, *at))
+        if p.b is None:
+            worst = sparse_error(p, c.get_tile(*at), *_spans(c, *at))
+        else:
+            worst = dense_error(p, partial(c.get_tile, *at), *_spans(c, *at))
     found = np.array([worst if np.isfinite(worst) else 1e9])
     comm.all_reduce(found, "max")
     return float(found[0])

@@ -99,6 +99,24 @@ def test_a_tile_that_is_held_in_part_is_fetched_again_for_more():
             np.testing.assert_array_equal(c, A @ B)
 
 
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_some_rows_of_a_dense_tile(device):
+    def work(comm):
+        xt = ps.dist.tiles(X, comm, 100, 5, (2, 1), device=device)
+        for i, j, rows in ((1, 1, (7, 30)), (3, 2, (0, 100)), (2, 0, (4, 4)), (0, 0, (99, 100))):
+            part = xt.get_tile(i, j, rows)
+            wanted = X[100 * i + rows[0] : 100 * i + rows[1], 5 * j : 5 * j + 5]
+            np.testing.assert_array_equal(part, wanted)
+        for wrong in ((-1, 3), (5, 4), (0, 101)):
+            with pytest.raises(ValueError, match="of a tile of 100"):
+                xt.get_tile(0, 0, wrong)
+        with pytest.raises(ValueError, match="as a whole"):
+            ps.dist.tiles(BAND, comm, device=device).get_tile(0, 0, (0, 1))
+        return True
+
+    assert all(run(work, 2))
+
+
 def test_renewed_tiles_have_other_spans():
     full = ps.csr_array(np.arange(1.0, 10_001).reshape(100, 100))
 

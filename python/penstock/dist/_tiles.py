@@ -215,10 +215,13 @@ class tiles:
         self._require_tile(i, j)
         return self._core.map.owner(i, j)
 
-    def get_tile(self, i: int, j: int) -> Any:
-        """Tile (i, j), fetched here: a csr_array or a NumPy array, a copy. Not collective."""
+    def get_tile(self, i: int, j: int, rows: tuple[int, int] | None = None) -> Any:
+        """Tile (i, j), fetched here: a csr_array or a NumPy array, a copy. `rows`: first and end of the rows that are
+        wanted of a dense tile; nothing else travels. Not collective. ValueError for what there is not."""
         self._require_tile(i, j)
-        return self._matrix(self._core.tile(i, j))
+        if rows is None:
+            return self._matrix(self._core.tile(i, j))
+        return self._core.rows_of_tile(i, j, *rows)
 
     def replace_tile(self, i: int, j: int, tile: np.ndarray) -> None:
         """Overwrites a dense tile, on whichever rank it is. Not collective: `barrier()` before others read it."""

@@ -139,6 +139,24 @@ nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
   });
 }
 
+/// Rows of a dense tile.
+nb::object rows_of_tile(TileMatrix& t, std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t end) {
+  TileHere here;
+  {
+    const nb::gil_scoped_release release;
+    here = t.get_rows_on_host(i, j, {first, end});
+  }
+  return with_value(t.map().value, [&]<class V>(V) -> nb::object {
+    if constexpr (is_pattern<V>) refuse_values();
+    else {
+      const auto cols = t.map().at(i, j).cols, count = (end - first) * cols;
+      auto out = allocate<V>(count);
+      if (count > 0) std::copy_n(reinterpret_cast<const V*>(here.data()) + first * cols, count, out.data);
+      return as_array(out, end - first, cols);
+    }
+  });
+}
+
 nb::object whole(TileMatrix& t) {
   const auto& map = t.map();
   return with_value(map.value, [&]<class V>(V) -> nb::object {
@@ -364,6 +382,7 @@ void dist_tiles(nb::module_& m) {
       })
       .def_prop_ro("transport", [](const TileMatrix& t) { return t.transport()->name(); })
       .def("tile", tile, arg("i"), arg("j"))
+      .def("rows_of_tile", rows_of_tile, arg("i"), arg("j"), arg("first"), arg("end"))
       .def("whole", whole)
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
       .def("renew_tiles", renew_tiles, arg("tiles"))

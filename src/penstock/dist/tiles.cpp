@@ -354,6 +354,19 @@ TileHere TileMatrix::get_on_host(std::int64_t i, std::int64_t j) {
   return here;
 }
 
+TileHere TileMatrix::get_rows_on_host(std::int64_t i, std::int64_t j, Span rows) {
+  require_tile(i, j);
+  const auto there = map_.at(i, j).rows;
+  require(!map_.sparse, "a sparse tile is fetched as a whole");
+  require(0 <= rows.first && rows.first <= rows.end && rows.end <= there, [&] {
+    return "rows " + std::to_string(rows.first) + " to " + std::to_string(rows.end) + " of a tile of " +
+           std::to_string(there);
+  });
+  TileHere here;
+  if (rows.size() > 0) here = get(i, j, rows, on_device()), here.data();
+  return here;
+}
+
 TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
   require_tile(i, j);
   require(map_.sparse, "a dense tile has no row offsets");

@@ -188,6 +188,8 @@ class TileMatrix {
   /// The same in host memory.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
+  /// Some rows of a dense tile, in host memory, where they are in the tile; the others' places are not to be read.
+  TileHere get_rows_on_host(std::int64_t i, std::int64_t j, Span rows);
   /// Row offsets alone, of a sparse tile, where the tiles are.
   TileHere async_get_offsets(std::int64_t i, std::int64_t j);
   /// The bytes of an own tile, where they are, to be written between barriers.

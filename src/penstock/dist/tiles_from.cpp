@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "penstock/core/parallel.hpp"
 #include "penstock/dist/tiles.hpp"
 
 namespace penstock {
@@ -98,15 +99,31 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
 
 TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map,
                           MakeTransport make) {
+  constexpr std::int64_t kGrain = 256 << 10;  // bytes that a thread copies at a time
   const auto size = bytes_of(map.value), step = map.cols * size;
-  const auto copy = map;
-  return {std::move(comm), std::move(map), std::move(make),
-          [&](std::int64_t i, std::int64_t j, std::byte* to) {
-            const auto& t = copy.at(i, j);
-            const auto* from = whole + i * copy.tile_rows * step + j * copy.tile_cols * size;
-            for (std::int64_t r = 0; r < t.rows; ++r)
-              std::memcpy(to + r * t.cols * size, from + r * step, static_cast<std::size_t>(t.cols * size));
-          }};
+  TileMatrix out(
+      std::move(comm), map, std::move(make), [](auto, auto, auto*) {}, TileMatrix::Filled::arena);
+  for (std::int64_t i = 0; i < map.down(); ++i)
+    for (std::int64_t j = 0; j < map.across(); ++j) {
+      const auto bytes = map.bytes(i, j);
+      if (!out.mine(i, j) || bytes == 0) continue;
+      const auto* from = whole + i * map.tile_rows * step + j * map.tile_cols * size;
+      const auto width = map.at(i, j).cols * size;
+      if (out.on_device() && width == step) {  // it lies there as it is
+        out.publish(i, j, {const_cast<std::byte*>(from), {}});
+        continue;
+      }
+      const auto written = out.draft(i, j);
+      parallel_ranges(map.at(i, j).rows, std::max<std::int64_t>(kGrain / width, 1),
+                      [&](std::int64_t r, std::int64_t end) {
+                        for (; r < end; ++r)
+                          std::memcpy(written.data + r * width, from + r * step,
+                                      static_cast<std::size_t>(width));
+                      });
+      out.publish(i, j, written);
+    }
+  out.transport()->barrier();
+  return out;
 }
 
 template <class V>
