@@ -26,6 +26,7 @@ GETS = [8, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
 _COPY = 256 << 20  # bytes of the copies that measure a GPU's memory
 _SQUARES = 4  # ranks from which on a square grid is another one
 _ALONE = ("c", "summa")  # with one rank all others are the first
+_PROBE = 5.0  # seconds, where this machine has not been probed
 _CALL = 2e-5  # seconds of a product of tiles besides
 
 
@@ -74,7 +75,8 @@ def network(run: Run, n: int, networks: dict[int, Any]) -> Any:
     if "gets" not in facts and n > 1:
         facts["gets"] = ps.dist.run(worker.gets, 2, [0, 1], GETS, 0.5)[0]
         known = ps.machine()["gpus_measured"]
-        facts["probed_peer"] = (known[0].get("peer") or {}).get("copy") if known else None
+        found = known or _core.probe(_PROBE, [0, 1])["gpus"]
+        facts["probed_peer"] = (found[0].get("peer") or {}).get("copy")
     memory = facts["memory"]
     alone = [[GETS[0], _CALL], [GETS[-1], GETS[-1] / memory]]  # one GPU fetches nothing
     gets = facts.get("gets") or alone
