@@ -175,14 +175,13 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
 
 
 def _tiles(work: Work, comm: Any) -> Any:
-    """Of A; of A A, whose factors are cut alike, finer ones have fewer columns, too."""
+    """Of A, with as many rows as the case wants."""
     a, grid = work.problem.a, work.grid
-    if work.finer > 1:
-        grid = even_grid(a, comm.size) if grid == "auto" else _core.square_grid(comm.size)
-    parts = math.lcm(*grid) * work.finer if work.finer > 1 else 0
-    rows = -(-a.shape[0] // parts) if parts else None
-    cols = rows if work.problem.b is None else None
-    return ps.dist.tiles(a, comm, rows, cols, grid, device=work.devices)
+    if work.finer == 1:
+        return ps.dist.tiles(a, comm, grid=grid, device=work.devices)
+    grid = even_grid(a, comm.size) if grid == "auto" else _core.square_grid(comm.size)
+    rows = -(-a.shape[0] // (math.lcm(*grid) * work.finer))
+    return ps.dist.tiles(a, comm, rows, grid=grid, device=work.devices)
 
 
 def gets(comm: Any, devices: Any, sizes: list[int], seconds: float) -> list[list[float]] | None:

@@ -57,7 +57,7 @@ def options(about: str) -> argparse.ArgumentParser:
         default=list(GPU_MATRICES),
         help=",".join(GPU_MATRICES),
     )
-    parser.add_argument("--repeats", type=int, default=5, help="turns of each; the median counts")
+    parser.add_argument("--repeats", type=int, default=7, help="turns of each; the median counts")
     parser.add_argument(
         "--minutes", type=float, default=10.0, help="rows are left out to keep to it"
     )
