@@ -30,8 +30,8 @@ class Pair:
     seconds: float
     make: Callable[[], Any]
     grid: str | None = "auto"  # of ranks; None: the most square one, wherever the entries are
-    # So many times the rows of tiles: thieves find something to take. Not of A A: tiles four times as fine both ways took
-    # 43 ms on four GPUs where one a rank took 14.
+    # So many times the rows of tiles: thieves find something to take. Not of A A: tiles four times as fine both ways
+    # took 43 ms on four GPUs where one a rank took 14.
     finer: int = 1
 
     @property
@@ -65,7 +65,9 @@ def pairs(names: list[str], quick: bool, on_gpu: bool) -> list[Pair]:
         scale, even = min(scale, 10) if quick else scale, name.startswith("rmat")
         about = f"R-MAT {scale}, {edges} edges a vertex, {'' if even else 'not '}shuffled"
         made = partial(_rmat, scale, edges, even, on_gpu)
-        return Pair(name, about, columns, seconds, made, finer=_FINER if columns and not even else 1)
+        return Pair(
+            name, about, columns, seconds, made, finer=_FINER if columns and not even else 1
+        )
 
     near = [
         Pair("banded", f"{len(band)} diagonals, {rows:,} rows", columns, 20,
