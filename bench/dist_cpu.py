@@ -1,5 +1,5 @@
-"""Matrices that ranks share out, on the CPUs of one host: penstock against PETSc with as many ranks, layouts
-against the naive one, and the memory of each rank over its share.
+"""Matrices that ranks share out, on the CPUs of one host: penstock against PETSc with as many ranks (A x, CG, and A A
+of the Laplacian of half the edge), layouts against the naive one, and the memory of each rank over its share.
 
     python bench/dist_cpu.py --petsc-python /usr/bin/python3       # bench/results/dist_cpu.json, about 15 minutes
     python bench/dist_cpu.py --parts layouts --layout-ranks 64     # on a host with as many cores
@@ -28,14 +28,15 @@ from report import Report, add_options
 
 import penstock as ps
 
-PARTS = ("spmv", "cg", "layouts", "memory")
+PARTS = ("spmv", "cg", "spgemm", "layouts", "memory")
 SPMV = ("cnr-2000", "bcsstk32", "G2_circuit")
 CG = ("G2_circuit", "bodyy5", "t2dah_e")  # those that CG solves with Jacobi
+SPGEMM = ("cnr-2000", "bcsstk32", "G2_circuit")
 
 
 def inputs(args: argparse.Namespace, report: Report, names: list[str]) -> Iterator[tuple[str, Any]]:
     """(name, SciPy CSR) of the Laplacian and of files in the folder."""
-    edge = 12 if args.quick else args.size
+    edge = 12 if args.quick else args.size // (2 if names is args.spgemm else 1)
     yield f"laplacian{edge}", matrices.with_values(ps.generate.laplacian((edge, edge, edge)))
     if args.quick:
         return
@@ -56,7 +57,11 @@ def options() -> argparse.ArgumentParser:
     say("--folder", type=Path, help="of matrix files; PENSTOCK_DATA where it is not given")
     say("--spmv", type=lambda t: t.split(","), default=list(SPMV), help="files that are multiplied")
     say("--cg", type=lambda t: t.split(","), default=list(CG), help="files that CG solves")
+    say(
+        "--spgemm", type=lambda t: t.split(","), default=list(SPGEMM), help="files that are squared"
+    )
     say("--ranks", type=int, default=2)
+    say("--spgemm-ranks", type=int, default=4)
     say("--size", type=int, default=128, help="edge of the 3-D Laplacian")
     say("--rtol", type=float, default=1e-8)
     say("--maxiter", type=int, default=6000)
@@ -74,7 +79,7 @@ def main() -> int:
     args = parser.parse_args()
     if args.folder:
         os.environ["PENSTOCK_DATA"] = str(args.folder)
-    if min(args.ranks, args.layout_ranks) < 1 or not args.memory_scales:
+    if min(args.ranks, args.layout_ranks, args.spgemm_ranks) < 1 or not args.memory_scales:
         parser.error("give at least one rank and one scale")
     turn = 0.0 if args.quick else args.turn_seconds
     try:
@@ -87,7 +92,7 @@ def main() -> int:
     report.data |= {"part_seconds": {}, "load": os.getloadavg()[0]}
     for part in args.parts:
         started = time.monotonic()
-        if part in ("spmv", "cg"):
+        if part in ("spmv", "cg", "spgemm"):
             for name, csr in inputs(args, report, getattr(args, part)):
                 getattr(parts, part)(args, report, settings, name, csr)
         elif part == "layouts":

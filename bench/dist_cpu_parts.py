@@ -37,11 +37,12 @@ def about_case(part: str, name: str, csr: Any, ranks: int, **more: Any) -> dict[
 
 
 def _rival(stack: contextlib.ExitStack, args: Any, report: Report, name: str, problem: Problem,
-           ) -> Any:  # fmt: skip
+           ranks: int | None = None) -> Any:  # fmt: skip
     """PETSc's ranks, or None where there are none."""
-    cuts = ps.partition.balanced(ps.csr_array(problem.csr), args.ranks).row_cuts
+    ranks = ranks or args.ranks
+    cuts = ps.partition.balanced(ps.csr_array(problem.csr), ranks).row_cuts
     try:
-        crew = petsc_ranks(args.petsc_python, problem, np.asarray(cuts), args.ranks)
+        crew = petsc_ranks(args.petsc_python, problem, np.asarray(cuts), ranks)
     except ImportError as e:
         report.skip("petsc", str(e))
         return None
@@ -72,6 +73,40 @@ def spmv(args: Any, report: Report, settings: harness.Settings, name: str, csr: 
             everybody.append(products("petsc", rival, settings.turn_seconds, "rival"))
         about = about_case("spmv", name, csr, args.ranks)
         case = harness.Case(f"{name} A x", product_check(csr, x), work=work, about=about)
+        report.add(harness.measure(case, everybody, settings))
+
+
+def spgemm(args: Any, report: Report, settings: harness.Settings, name: str, csr: Any) -> None:
+    """A A, from tiles and from PETSc's rows; each call allocates its result."""
+    x = np.random.default_rng(5).uniform(-1, 1, csr.shape[1])
+    right, size = csr @ (csr @ x), abs(csr) @ (abs(csr) @ abs(x))
+    longest = int(np.diff(csr.indptr).max(initial=0))
+    allowed = 4 * (longest + 2) * np.finfo(float).eps * size + 1e-300
+    work = 2 * float(np.diff(csr.indptr)[csr.indices].sum())
+
+    def check(y: np.ndarray) -> float:
+        return float(np.max(abs(y - right) / allowed, initial=0.0))
+
+    ranks = args.spgemm_ranks
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
+        contextlib.ExitStack() as s,
+    ):
+        store = str(Path(folder) / "a.penstock")
+        ps.save(store, ps.csr_array(csr))
+        everybody = []
+        for how, who in (("mpi", "penstock"), ("threads", "penstock_threads")):
+            crew = our_ranks(how, ranks, x)
+            s.callback(crew.close)
+            notes = crew.ask(do="tiles", source=store)
+            notes.pop("seconds")
+            notes |= {"algorithm": crew.ask(do="square", calls=1)["algorithm"]}
+            everybody.append(products(who, crew, settings.turn_seconds, do="square", notes=notes))
+        rival = _rival(s, args, report, name, Problem(csr, x, "", "", 0, 0, 0), ranks)
+        if rival:
+            everybody.append(products("petsc", rival, settings.turn_seconds, "rival", do="square"))
+        about = about_case("spgemm", name, csr, ranks, products=work / 2)
+        case = harness.Case(f"{name} A A", check, work=work, about=about)
         report.add(harness.measure(case, everybody, settings))
 
 

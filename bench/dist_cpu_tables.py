@@ -9,7 +9,11 @@ from paper_tables import Report, Table, Target, good, markdown, number, of_part,
 from paper_tables import show as show_all
 from plot_ratios import figure, ratios, save
 
-OURS = {"spmv": "penstock_prepared", "cg": "penstock"}  # whose ratio is a goal's
+OURS = {
+    "spmv": "penstock_prepared",
+    "cg": "penstock",
+    "spgemm": "penstock",
+}  # whose ratio is a goal's
 TITLES = {"seconds": "all ranks, ms a product", "cpu": "CPU of the slowest rank, ms a product"}
 
 
@@ -47,6 +51,19 @@ def cg(data: Report) -> list[Table]:
     return [("CG", header, rows)] if rows else []
 
 
+def spgemm(data: Report) -> list[Table]:
+    rows = [
+        [c["matrix"], f"{c['rows']:,}", f"{c['products'] / 1e6:.3g}", f"{c['ranks']}",
+         *(_ms(good(c, n)) for n in ("penstock", "penstock_threads", "petsc")),
+         " x ".join(str(n) for n in good(c, "penstock").get("grid", [])) or "-",
+         *(_ratio(c, n) for n in ("penstock", "penstock_threads")), number(c["load"], ".1f")]
+        for c in of_part(data, "spgemm")
+    ]  # fmt: skip
+    header = ["matrix", "rows", "products of entries, millions", "ranks", "ours, ms", "threads", "PETSc", "grid",
+              "PETSc / ours", "threads", "load"]  # fmt: skip
+    return [("A A", header, rows)] if rows else []
+
+
 def layouts(data: Report) -> list[Table]:
     tables: list[Table] = []
     for c in of_part(data, "layouts"):
@@ -72,7 +89,7 @@ def memory(data: Report) -> list[Table]:
 
 
 def tables(data: Report) -> list[Table]:
-    return [*spmv(data), *cg(data), *layouts(data), *memory(data)]
+    return [*spmv(data), *cg(data), *spgemm(data), *layouts(data), *memory(data)]
 
 
 def targets(data: Report) -> list[Target]:
@@ -80,7 +97,7 @@ def targets(data: Report) -> list[Target]:
     if data["quick"]:
         data = {**data, "cases": []}
     found = []
-    for part, what in (("spmv", "product, prepared"), ("cg", "CG")):
+    for part, what in (("spmv", "product, prepared"), ("cg", "CG"), ("spgemm", "A A")):
         got = [(c["matrix"], c["ratios"][OURS[part]]) for c in of_part(data, part)
                if OURS[part] in c["ratios"]]  # fmt: skip
         found.append(target(f"{what}, MPI: PETSc's time / ours", 1.0, got))

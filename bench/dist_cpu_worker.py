@@ -4,7 +4,8 @@
     python dist_cpu_worker.py FOLDER 16           # 16 ranks that are threads
 
 Commands come as fifo_ranks.py sends them; FOLDER has b.npy where a matrix is multiplied. "open" makes a matrix under a
-name, "multiply", "cpu" and "solve" use it, "fetch" leaves the last result in x.npy, "memory" tells each rank's peak.
+name, "multiply", "cpu" and "solve" use it, "tiles" makes tiles, "square" multiplies them by themselves, "fetch" leaves
+the last result, or A A b, in x.npy, "memory" tells each rank's peak.
 Seconds are from a barrier of all ranks to the next: the slowest counts.
 """
 
@@ -46,6 +47,8 @@ class Rank:
         self.comm, self.folder = comm, folder
         self.made: dict[str, tuple[Any, np.ndarray, np.ndarray]] = {}
         self.last: tuple[Any, np.ndarray] | None = None
+        self.tiled: Any = None
+        self.squared: Any = None
 
     def open(self, c: dict[str, Any]) -> dict[str, Any]:
         D = ps.dist.csr_array(source_of(c["source"]), self.comm, **c.get("how", {}))
@@ -83,7 +86,22 @@ class Rank:
         self.last = (D, x)
         return {"iterations": info.iterations}
 
+    def tiles(self, c: dict[str, Any]) -> dict[str, Any]:
+        self.tiled = ps.dist.tiles(c["source"], self.comm, grid="auto")
+        return {"grid": list(self.tiled.grid), "tiles": list(self.tiled.tiles)}
+
+    def square(self, c: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(c["calls"]):
+            self.squared = None
+            self.squared = ps.dist.matmul(self.tiled, self.tiled)
+        return {"algorithm": self.squared.times["algorithm"]}
+
     def fetch(self, _: dict[str, Any]) -> dict[str, Any]:
+        if self.squared is not None:
+            whole = self.squared.collect()
+            if self.comm.rank == 0:
+                np.save(self.folder / "x.npy", whole @ np.load(self.folder / "b.npy"))
+            return {}
         assert self.last is not None
         whole = self.last[0].collect(self.last[1], root=0)
         if whole is not None:

@@ -7,7 +7,8 @@ Reads indptr.npy, indices.npy, data.npy and b.npy from FOLDER, and cuts.npy, the
 Every rank reads commands, one JSON object a line, from a FIFO of its own, command.RANK (a rank that waits there takes
 no CPU time); rank 0 answers in the FIFO `answer`.
 Commands: {"do": "setup", "ksp", "pc", "sub", "rtol", "restart", "maxiter"}, {"do": "solve", "calls"}, {"do":
-"multiply", "calls"} (x = A b), {"do": "fetch"} (writes x.npy), {"do": "end"}.
+"multiply", "calls"} (x = A b), {"do": "square", "calls"} (A A), {"do": "fetch"} (writes x, or A A b, to x.npy),
+{"do": "end"}.
 """
 
 import json
@@ -83,7 +84,7 @@ def main():
 
 
 def serve(folder, a, b, x, commands, answers):
-    comm, ksp = a.comm, None
+    comm, ksp, squared = a.comm, None, None
     for line in commands:
         c = json.loads(line)
         answer = {}
@@ -103,7 +104,14 @@ def serve(folder, a, b, x, commands, answers):
             elif c["do"] == "multiply":
                 for _ in range(c["calls"]):
                     a.mult(b, x)
+            elif c["do"] == "square":
+                for _ in range(c["calls"]):
+                    if squared is not None:
+                        squared.destroy()
+                    squared = a.matMult(a)
             elif c["do"] == "fetch":
+                if squared is not None:
+                    squared.mult(b, x)
                 scatter, everything = PETSc.Scatter.toZero(x)
                 scatter.scatter(x, everything)
                 if comm.rank == 0:

@@ -26,10 +26,21 @@ PenstockMpiHandle MpiComm::open_window(std::int64_t bytes, bool of_node, void** 
 }
 
 PenstockMpiHandle MpiComm::passive_window(std::int64_t bytes, void** memory) {
-  std::int64_t first[1] = {first_window_used()};
-  all_reduce(first, Reduce::min);
-  free_windows_before(first[0]);
-  return open_window(bytes, false, memory);
+  auto& windows = session_->library().windows();
+  auto by_all = windows.given_up(number_);
+  if (!by_all.empty()) {
+    all_reduce(by_all, Reduce::min);
+    const auto* again = windows.take(number_, by_all, bytes, [&](const MpiWindows::Entry& w) {
+      session_->check(session_->library().free_window(w), "MPI_Win_free");
+    });
+    if (again) {
+      *memory = again->memory;
+      return again->window;
+    }
+  }
+  const auto window = open_window(bytes, false, memory);
+  windows.made_last().bytes = bytes, windows.made_last().memory = *memory;
+  return window;
 }
 
 void MpiComm::meet_node() {
