@@ -56,6 +56,12 @@ class Network:
     hop_s: float = 0.0  # more latency between nodes of two switches
     row_s: float = 0.0  # of each row of a product on one rank, besides its bytes
     rank_flops: float = 0.0  # of one rank, a second; 0: memory alone bounds its products
+    # Bytes a second of products with long rows: (bytes that the product reads, rate), ascending. Of one rank alone, and
+    # of all ranks of a node, of whom each has an equal share of the bytes. Empty: cache_bytes tells cache from memory.
+    rank_products: tuple[tuple[float, float], ...] = ()
+    node_products: tuple[tuple[float, float], ...] = ()
+    uneven_s: float = 0.0  # of each row that is not as long as the one before, on one rank
+    threads: int = 0  # of each rank that was measured; 0: not known
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
@@ -65,6 +71,8 @@ class Network:
             value = getattr(self, f.name)
             if isinstance(value, (int, float)):
                 _number(f.name, value, f.name.endswith(("per_s", "read", "cached", "node", "once")))
+        for name in ("rank_products", "node_products"):
+            object.__setattr__(self, name, _curve(name, getattr(self, name)))
 
     def save(self, path: Any, **more: Any) -> None:
         """As JSON; `more` is kept beside it (curves, when, how)."""
@@ -111,7 +119,22 @@ class Network:
             at_once=min(cores, ranks_per_node),
             rank_read=min(self.rank_read * share, self.node_read),
             cache_read=min(self.cache_read * share, self.node_cached),
+            rank_products=tuple((n, rate * share) for n, rate in self.rank_products),
         )
+
+
+def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
+    """ValueError where they are not pairs of positive numbers, ascending in bytes."""
+    try:
+        found = tuple((float(n), float(rate)) for n, rate in points)
+    except (TypeError, ValueError):
+        raise ValueError(f"network: {name} = {points!r} is not a list of [bytes, rate]") from None
+    for i, (n, rate) in enumerate(found):
+        _number(f"{name}[{i}] bytes", n, True)
+        _number(f"{name}[{i}] rate", rate, True)
+        if i and n <= found[i - 1][0]:
+            raise ValueError(f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes")
+    return found
 
 
 def _number(name: str, value: Any, positive: bool) -> None:

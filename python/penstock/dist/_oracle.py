@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._structure import as_matrix
 from penstock.dist._layouts import LAYOUTS, Counts, count
+from penstock.dist._local_price import BOUNDS
 from penstock.dist._network import Network, networks
 from penstock.dist._price import HALOS, Prediction, as_dict, price
 
@@ -29,6 +31,7 @@ __all__ = ["Forecast", "predict_scaling", "predict_weak_scaling"]
 
 DEFAULT = ("contiguous", "balanced", "grid", "grid_reduce", "bins", "bins_gather")
 WORTH = 0.5  # efficiency down to which more ranks are still recommended
+_IRREGULAR = 0.2, 64.0
 _GAIN = 0.97  # of the time so far: less of a gain is none
 
 
@@ -126,6 +129,7 @@ class Forecast:
                     f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: "
                     f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal."
                 )
+        out.append(f"Its local products wait most for {BOUNDS[p.bound]}.")
         turn = [q.ranks for q in self.of(p.layout) if q.ratio > 1]
         if turn:
             out.append(
@@ -175,25 +179,37 @@ def _ranks(ranks: Iterable[int]) -> list[int]:
 
 
 def irregularity(A: Any, network: Network, seconds: float = 0.3) -> float:
-    """The time of `A @ x` on this machine, without that of beginning rows, over what `network`, measured here, says of
-    reading its arrays once: at least 0.2. Times a few products."""
+    """The `irregular` with which the oracle prices `A @ x` on one rank of `network`, measured here, at the time that it
+    takes: on as many threads as a rank had then. Times some products."""
     A = as_matrix(A, "irregularity")
     kind = np.float64 if A.dtype == bool else A.dtype
-    x, best = np.ones(A.shape[1], kind), float("inf")
-    begin = time.perf_counter()
-    for turn in range(1000):
-        start = time.perf_counter()
-        A @ x
-        best = min(best, time.perf_counter() - start)
-        if turn >= 3 and time.perf_counter() - begin > seconds:
-            break
-    return irregular_of(best, count(A, "contiguous", 1), network)
+    x, y, spent = np.ones(A.shape[1], kind), np.zeros(A.shape[0], kind), []
+    threads = _core.num_threads()
+    _core.set_num_threads(network.threads or threads)
+    try:
+        begin = time.perf_counter()
+        for turn in range(1000):
+            start = time.perf_counter()
+            A.dot(x, out=y)
+            spent.append(time.perf_counter() - start)
+            if turn >= 4 and time.perf_counter() - begin > seconds:
+                break
+    finally:
+        _core.set_num_threads(threads)
+    # The first makes plans and pages. What disturbs a product makes it slower, never faster.
+    return irregular_of(float(np.quantile(spent[1:], 0.25)), count(A, "contiguous", 1), network)
 
 
 def irregular_of(seconds: float, c: Counts, network: Network) -> float:
-    """The `irregular` with which a product on one rank is priced at so many seconds; at least 0.2."""
-    least, regular = (price(c, network, irregular=f).compute for f in (0.0, 1.0))
-    return max(0.2, (seconds - least) / (regular - least)) if regular > least else 1.0
+    """The `irregular`, of 0.2 to 64, with which a product on one rank is priced at so many seconds."""
+    low, high = _IRREGULAR
+    for _ in range(48):
+        middle = (low * high) ** 0.5
+        if price(c, network, irregular=middle).compute < seconds:
+            low = middle
+        else:
+            high = middle
+    return (low * high) ** 0.5
 
 
 def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Prediction:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._layouts import LAYOUTS, Counts
+from penstock.dist._local_price import local
 from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
@@ -43,6 +44,7 @@ class Prediction:
     mad: float
     imbalance: float
     grid: tuple[int, int]
+    bound: str = "bytes"  # of the slowest rank's own product: a name in `_local_price.BOUNDS`
 
     @property
     def ratio(self) -> float:
@@ -68,22 +70,6 @@ class _Nodes:
     def shared(self, seconds: np.ndarray) -> np.ndarray:
         """Each rank's processor time, where more ranks than cores take turns."""
         return np.maximum(seconds, self.total(seconds) / self.at_once)
-
-
-def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
-    """Seconds that each rank's own work takes."""
-    w, read = n.network, c.read_bytes.astype(float)
-    cached = np.clip(2.0 - n.total(read) / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-
-    def moved(size: np.ndarray) -> np.ndarray:
-        one = size * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
-        both = n.total(size) * (
-            cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached)
-        )
-        return np.maximum(n.shared(one), both)
-
-    rows = n.shared(c.walked * w.row_s)
-    return irregular * moved(read) + moved(c.again_bytes.astype(float)) + rows
 
 
 @dataclass
@@ -202,13 +188,14 @@ def price(
     halo : str
         "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
     irregular : float
-        The product's time on one rank, without `row_s` of its rows, over that of reading its arrays once in order: what
-        gathering x costs besides.
+        How many times as long the local product takes for its bytes as one whose rows are long and in order: what
+        gathering x costs besides. Less than 1: the product is that much faster, rows included.
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
     n = _Nodes(network, c.ranks)
-    own = _compute(c, n, irregular)
+    work = local(c, n, irregular)
+    own = work.seconds
     x_bytes, sum_bytes = c.phases()
     sync = halo == "sync" and c.ranks > 1
     x = _gathered(c, n) if sync else _messages(c.pairs, x_bytes, n, sums=False)
@@ -246,7 +233,7 @@ def price(
         flops / seconds / 1e9 if seconds else 0.0, int(c.nnz.max()),
         int(max(sent.max(initial=0), got.max(initial=0))), int(sent.sum()),
         int(max(tags.max(initial=0), arrivals.max(initial=0))), int(tags.sum()),
-        int(c.read_bytes.max()), c.mad, c.imbalance, c.grid,
+        int(c.read_bytes.max()), c.mad, c.imbalance, c.grid, work.bound(),
     )  # fmt: skip
 
 

@@ -1,0 +1,179 @@
+"""Local products measured, with all ranks of a node at work and with one: by the bytes that they read, and by their rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+
+__all__ = ["caches", "products"]
+
+_LEAST, _STEP = 1 << 20, 4  # bytes of the smallest product of a curve, and times as many of each next
+_MOST = 256 << 20  # of the largest, of one rank
+_ROUND = 8 << 20  # bytes that a timed round reads at least
+# Rows and entries a row of products that stay in cache, 5 MB, and are long beside their calls: few rows of many
+# entries tell the rate, many of one entry what a row costs, and lengths drawn below 16 what uneven ones do besides.
+_LONG, _SHORT, _UNEVEN = (12288, 32), (65536, 1), (49152, 16)
+_SEED = 11
+
+
+def caches(cpus: list[int]) -> tuple[int, int]:
+    """Bytes of the largest last-level cache that one of these CPUs has, and of all of them."""
+    found: dict[tuple[int, str], int] = {}
+    for cpu in cpus:
+        best = (0, "", 0)
+        for folder in Path(f"/sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
+            try:
+                level, size, shared = (
+                    (folder / name).read_text().strip()
+                    for name in ("level", "size", "shared_cpu_list")
+                )
+                best = max(best, (int(level), shared, int(size.rstrip("K")) << 10))
+            except (OSError, ValueError):
+                continue
+        if best[0]:
+            found[best[:2]] = best[2]
+    if not found:
+        size = _core.topology()["cache_bytes"]
+        return size, size
+    return max(found.values()), sum(found.values())
+
+
+def _size(rows: int, entries: int) -> int:
+    """Bytes that a product reads: `Metrics.bytes` of one part."""
+    return 12 * entries + 8 * (rows + 1) + 16 * rows
+
+
+def _long_rows(size: int) -> Any:
+    from penstock.generate import banded
+
+    return banded(max(size // _size(1, _LONG[1]), 2 * _LONG[1]), list(range(_LONG[1])))
+
+
+def _first_rows(a: Any, size: int) -> Any:
+    """So many that a product of them reads `size` bytes."""
+    from penstock import csr_array
+
+    rows = min(max(size // _size(1, _LONG[1]), 1), a.shape[0])
+    end = int(a.indptr[rows])
+    cols = min(rows + _LONG[1], a.shape[1])
+    return csr_array((a.data[:end], a.indices[:end], a.indptr[: rows + 1]), shape=(rows, cols))
+
+
+def _uneven() -> tuple[Any, int]:
+    """Rows of 0 to 15 entries side by side, and how many are not as long as the one before."""
+    from penstock import csr_array
+
+    rows, most = _UNEVEN
+    length = np.random.default_rng(_SEED).integers(0, most, rows)
+    ends = np.concatenate([[0], np.cumsum(length)])
+    columns = np.repeat(np.arange(rows) - ends[:-1], length) + np.arange(ends[-1])
+    a = csr_array((np.ones(ends[-1]), columns, ends), shape=(rows, rows + most))
+    return a, int(np.count_nonzero(np.diff(length)))
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """Who makes products at once. `turns`: ranks that share a core."""
+
+    comm: Any
+    at_work: bool
+    turns: float = 1.0
+    call: float = 0.0  # seconds of a product without entries
+
+    def seconds(self, a: Any, rounds: int = 7) -> float:
+        """Of a product, less its call: the median round, the slowest rank's."""
+        sweeps = min(max(1, _ROUND // _size(a.shape[0], a.nnz)), 100)
+        x, y, times = np.ones(a.shape[1]), np.zeros(a.shape[0]), []
+        for _ in range(rounds):
+            self.comm.barrier()
+            start = time.perf_counter()
+            for _ in range(sweeps if self.at_work else 0):
+                a.dot(x, out=y)
+            if self.turns > 1:  # ranks that take turns on a core are not counted as if each had one
+                self.comm.barrier()
+            spent = np.array([time.perf_counter() - start])
+            self.comm.all_reduce(spent, "max")
+            times.append(float(spent[0]) / sweeps)
+        found = float(np.median(times[1:]))
+        return max(found - self.call * self.turns, 0.1 * found)
+
+    def curve(self, top: int) -> list[list[float]]:
+        """[bytes that one rank's product reads, seconds], up to `top`."""
+        sizes = [n for n in (_LEAST * _STEP**k for k in range(16)) if 2 * n <= top] + [top]
+        whole, found = _long_rows(top if self.at_work else 1), []
+        for size in sizes:
+            a = _first_rows(whole, size)
+            real = self.comm.collect(_size(a.shape[0], a.nnz))[0]
+            found.append([float(real), self.seconds(a)])
+        return found
+
+
+def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str, Any]:
+    """What products of `comm.size` ranks on so many nodes cost; the same on all ranks. Collective.
+
+    Parameters
+    ----------
+    comm : ps.dist.Comm
+    nodes, per_node : int
+        Nodes, and the ranks of the fullest.
+    cpus : list of int
+        That the ranks of this node may use.
+
+    Returns
+    -------
+    dict
+        `rank_products` and `node_products` ([bytes, bytes a second], of one rank and of all of a node), `cache_read` and
+        `node_cached` (bytes a second of those that stay in cache), `row_s`, `uneven_s` (seconds, of one rank) and
+        `cache_bytes` (of a node).
+
+    Notes
+    -----
+    One rank's curve goes to twice its last-level cache, that of all ranks to three times those of the node, so that its
+    last point is memory's; at most 256 MB a rank, and a quarter of the memory that is free.
+    """
+    from penstock.generate import banded
+
+    first = comm.rank == 0
+    last_level, all_levels = comm.share(caches(cpus))
+    room = comm.share(_core.topology()["available_bytes"]) // (4 * per_node)
+    top = int(min(max(2 * last_level, 48 << 20), _MOST, max(room, _LEAST)))
+    each = int(min(max(3 * all_levels // per_node, 16 << 20), top))
+    turns = max(1.0, per_node / len(cpus))
+    call = _Crew(comm, first).seconds(banded(1, [0]))
+    one_rank, all_ranks = _Crew(comm, first, 1.0, call), _Crew(comm, True, turns, call)
+
+    long, short = (banded(rows, list(range(each))) for rows, each in (_LONG, _SHORT))
+    uneven, changes = _uneven()
+    alone, rows, mixed = (one_rank.seconds(a) for a in (long, short, uneven))
+    # alone = rows row_s + bytes / rate, and rows likewise.
+    sizes = [_size(a.shape[0], a.nnz) for a in (long, short, uneven)]
+    row, per_byte = np.linalg.solve(
+        [[long.shape[0], sizes[0]], [short.shape[0], sizes[1]]], np.array([alone, rows])
+    )
+    row = float(np.clip(row, 0.0, 0.9 * rows / short.shape[0]))
+    rest = max(alone - long.shape[0] * row, 0.1 * alone)
+    besides = mixed - uneven.shape[0] * row - sizes[2] * rest / sizes[0]
+    together = all_ranks.seconds(long)
+    one, mine = sizes[0] / rest, comm.size / nodes
+
+    def rates(curve: list[list[float]], ranks: float, turns: float) -> list[list[float]]:
+        """Of so many ranks, without what their rows cost."""
+        begun = row * turns / _size(1, _LONG[1])  # seconds of a byte
+        return [[n * ranks, n * ranks / max(s - n * begun, 0.1 * s)] for n, s in curve]
+
+    return {
+        "rank_products": rates(one_rank.curve(top), 1, 1),
+        "node_products": rates(all_ranks.curve(each), mine, turns),
+        "cache_read": one,
+        "node_cached": max(one * mine * alone / together, one),
+        "row_s": row,
+        "uneven_s": float(max(besides, 0.0) / changes),
+        "cache_bytes": float(all_levels),
+    }
+

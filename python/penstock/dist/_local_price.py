@@ -1,0 +1,76 @@
+"""Seconds of each rank's own product: its bytes at the rate of the level that holds them, and its rows besides.
+
+A rank alone takes `bytes / rate + rows * row_s + uneven * uneven_s`. The rate is that of products with long rows whose
+bytes are as many: a core's work where caches hold them, memory's beyond. Rows that are not as long as the one before
+end loops that a processor foretold wrongly; that adds up with the bytes, as it waits for neither. All ranks of a node
+take at least their bytes over what the node reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.dist._layouts import Counts
+from penstock.dist._network import Network
+
+__all__ = ["BOUNDS", "Local", "local"]
+
+# What a rank's own product waits for most, by `Prediction.bound`.
+BOUNDS = {
+    "bytes": "reading its matrix and vectors on one rank",
+    "node": "what the ranks of a node read together",
+    "rows": "beginning rows",
+    "uneven": "rows whose lengths differ",
+}
+
+
+@dataclass(frozen=True)
+class Local:
+    """Arrays have one number a rank. `seconds`, and the parts that they are made of where the node does not bound."""
+
+    seconds: np.ndarray
+    bytes: np.ndarray
+    rows: np.ndarray
+    uneven: np.ndarray
+    node: np.ndarray
+
+    def bound(self) -> str:
+        """Of the slowest rank: a name in BOUNDS."""
+        r = int(self.seconds.argmax())
+        if self.node[r] >= self.seconds[r]:
+            return "node"
+        return max(("bytes", "rows", "uneven"), key=lambda name: float(getattr(self, name)[r]))
+
+
+def _per_byte(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.ndarray:
+    """Seconds of a byte where a product reads so many: between measured sizes, linear in their logarithms."""
+    sizes, rates = np.array(curve).T
+    return np.interp(np.log(np.maximum(size, 1.0)), np.log(sizes), 1 / rates)
+
+
+def _rates(w: Network, size: np.ndarray, total: np.ndarray, turns: np.ndarray) -> Any:
+    """Seconds of a byte of a rank alone, and of all of a node. `turns`: ranks that share a core and its caches."""
+    cached = np.clip(2.0 - total / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
+    one = cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read)
+    both = cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached)
+    if w.rank_products:
+        one = _per_byte(w.rank_products, size * turns)
+    if w.node_products:
+        both = _per_byte(w.node_products, total)
+    return one, both
+
+
+def local(c: Counts, n: Any, irregular: float) -> Local:
+    """Of all ranks. `n`: which ranks share a node (`penstock.dist._price`)."""
+    w: Network = n.network
+    own, again = c.read_bytes.astype(float), c.again_bytes.astype(float)
+    turns = np.maximum(1.0, n.filled[n.node] / n.at_once)
+    one, both = _rates(w, own + again, n.total(own + again), turns)
+    # Bytes that are gathered out of order take longer; a product that is faster than its parts is so in all of them.
+    moved, rest = irregular * own + again, min(irregular, 1.0)
+    parts = moved * one, rest * w.row_s * c.walked, rest * w.uneven_s * (c.uneven + 0 * c.walked)
+    node = n.total(moved) * both
+    return Local(np.maximum(n.shared(sum(parts)), node), *parts, node)
