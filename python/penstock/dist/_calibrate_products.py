@@ -13,12 +13,14 @@ from penstock import _core
 
 __all__ = ["caches", "products"]
 
-_LEAST, _STEP = 1 << 20, 4  # bytes of the smallest product of a curve, and times as many of each next
+_LEAST, _STEP = 1 << 20, 2  # bytes of the smallest product of a curve, and times as many of each next
 _MOST = 256 << 20  # of the largest, of one rank
 _ROUND = 8 << 20  # bytes that a timed round reads at least
 # Rows and entries a row of products that stay in cache, 5 MB, and are long beside their calls: few rows of many
-# entries tell the rate, many of one entry what a row costs, and lengths drawn below 16 what uneven ones do besides.
-_LONG, _SHORT, _UNEVEN = (12288, 32), (65536, 1), (49152, 16)
+# entries tell the rate, many of one entry what a row costs, and lengths drawn from 0 to 10, as parts of rows of meshes
+# and graphs have them, what uneven ones do besides.
+_LONG, _SHORT, _UNEVEN = (12288, 32), (65536, 1), (65536, 11)
+_GATHERED = tuple((16 << 10) * n for n in (1, 2, 4, 8, 32, 128, 512))  # bytes of x, read at random
 _SEED = 11
 
 
@@ -66,7 +68,7 @@ def _first_rows(a: Any, size: int) -> Any:
 
 
 def _uneven() -> tuple[Any, int]:
-    """Rows of 0 to 15 entries side by side, and how many are not as long as the one before."""
+    """Rows of 0 to 10 entries side by side, and how many are not as long as the one before."""
     from penstock import csr_array
 
     rows, most = _UNEVEN
@@ -75,6 +77,26 @@ def _uneven() -> tuple[Any, int]:
     columns = np.repeat(np.arange(rows) - ends[:-1], length) + np.arange(ends[-1])
     a = csr_array((np.ones(ends[-1]), columns, ends), shape=(rows, rows + most))
     return a, int(np.count_nonzero(np.diff(length)))
+
+
+def _gathered(crew: Any, near: float) -> list[list[float]]:
+    """[bytes of x, seconds that an entry takes longer where x is read at random], never falling. `near`: seconds of as
+    many entries in order."""
+    from penstock import csr_array
+
+    (rows, each), worst, found = _LONG, 0.0, []
+    place = np.random.default_rng(_SEED).random((rows if crew.at_work else 1, each))
+    place.sort(1)
+    place = place.ravel()
+    ends = np.arange(place.size // each + 1) * each
+    for size in _GATHERED:
+        a = csr_array(
+            (np.ones(place.size), (place * (size // 8)).astype(np.int32), ends),
+            shape=(ends.size - 1, size // 8),
+        )
+        worst = max(worst, (crew.seconds(a, 5) - near) / (rows * each))
+        found.append([float(size), worst])
+    return found
 
 
 @dataclass(frozen=True)
@@ -129,8 +151,8 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
     -------
     dict
         `rank_products` and `node_products` ([bytes, bytes a second], of one rank and of all of a node), `cache_read` and
-        `node_cached` (bytes a second of those that stay in cache), `row_s`, `uneven_s` (seconds, of one rank) and
-        `cache_bytes` (of a node).
+        `node_cached` (bytes a second of those that stay in cache), `row_s`, `uneven_s` (seconds, of one rank),
+        `gather_s` ([bytes of x, seconds of an entry]) and `cache_bytes` (of a node).
 
     Notes
     -----
@@ -174,6 +196,7 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
         "node_cached": max(one * mine * alone / together, one),
         "row_s": row,
         "uneven_s": float(max(besides, 0.0) / changes),
+        "gather_s": _gathered(one_rank, alone),
         "cache_bytes": float(all_levels),
     }
 

@@ -27,6 +27,9 @@ BOUNDS = {
 }
 
 
+_LEAST_GATHER = 0.02  # of an entry's time, that reading x at random costs at least
+
+
 @dataclass(frozen=True)
 class Local:
     """Arrays have one number a rank. `seconds`, and the parts that they are made of where the node does not bound."""
@@ -43,6 +46,26 @@ class Local:
         if self.node[r] >= self.seconds[r]:
             return "node"
         return max(("bytes", "rows", "uneven"), key=lambda name: float(getattr(self, name)[r]))
+
+
+def _still_irregular(c: Counts, w: Network, irregular: float, entry_s: float) -> Any:
+    """What is left of `irregular` where each rank has a part of x. A rank that needs all of x, however small its own
+    part, reads it at random: what that costs more falls with the size of the two parts, its own and the halo."""
+    if irregular <= 1 or not w.gather_s or c.ranks == 1:
+        return irregular
+    own = c.owned_x.astype(float)
+    halo = np.bincount(c.pairs[:, 1], c.x, minlength=c.ranks) if c.pairs.size else 0 * own
+    size, more = np.log(np.array([n for n, _ in w.gather_s])), np.array([s for _, s in w.gather_s])
+
+    def cost(entries: Any) -> Any:
+        bytes_ = np.log(np.maximum(entries * c.entry_bytes, 1.0))
+        return np.interp(bytes_, size, more) + _LEAST_GATHER * entry_s
+
+    needs, fair = (own + halo) / max(c.shape[1], 1), 1 / c.ranks
+    random = np.clip((needs - fair) / (1 - fair), 0.0, 1.0)
+    parts = (own * cost(own) + halo * cost(halo)) / np.maximum(own + halo, 1.0)
+    left = np.minimum(parts / cost(float(c.shape[1])), 1.0)
+    return 1 + (irregular - 1) * (1 - random * (1 - left))
 
 
 def _per_byte(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.ndarray:
@@ -70,7 +93,8 @@ def local(c: Counts, n: Any, irregular: float) -> Local:
     turns = np.maximum(1.0, n.filled[n.node] / n.at_once)
     one, both = _rates(w, own + again, n.total(own + again), turns)
     # Bytes that are gathered out of order take longer; a product that is faster than its parts is so in all of them.
-    moved, rest = irregular * own + again, min(irregular, 1.0)
+    moved = _still_irregular(c, w, irregular, 12 / w.cache_read) * own + again
+    rest = min(irregular, 1.0)
     parts = moved * one, rest * w.row_s * c.walked, rest * w.uneven_s * (c.uneven + 0 * c.walked)
     node = n.total(moved) * both
     return Local(np.maximum(n.shared(sum(parts)), node), *parts, node)

@@ -61,6 +61,8 @@ class Network:
     rank_products: tuple[tuple[float, float], ...] = ()
     node_products: tuple[tuple[float, float], ...] = ()
     uneven_s: float = 0.0  # of each row that is not as long as the one before, on one rank
+    # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
+    gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
 
     def __post_init__(self) -> None:
@@ -71,7 +73,7 @@ class Network:
             value = getattr(self, f.name)
             if isinstance(value, (int, float)):
                 _number(f.name, value, f.name.endswith(("per_s", "read", "cached", "node", "once")))
-        for name in ("rank_products", "node_products"):
+        for name in ("rank_products", "node_products", "gather_s"):
             object.__setattr__(self, name, _curve(name, getattr(self, name)))
 
     def save(self, path: Any, **more: Any) -> None:
@@ -124,14 +126,14 @@ class Network:
 
 
 def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
-    """ValueError where they are not pairs of positive numbers, ascending in bytes."""
+    """ValueError where they are not pairs of numbers, ascending in bytes; rates are positive."""
     try:
-        found = tuple((float(n), float(rate)) for n, rate in points)
+        found = tuple((float(n), float(value)) for n, value in points)
     except (TypeError, ValueError):
-        raise ValueError(f"network: {name} = {points!r} is not a list of [bytes, rate]") from None
-    for i, (n, rate) in enumerate(found):
-        _number(f"{name}[{i}] bytes", n, True)
-        _number(f"{name}[{i}] rate", rate, True)
+        raise ValueError(f"network: {name} = {points!r} is not a list of pairs of numbers") from None
+    for i, (n, value) in enumerate(found):
+        _number(f"{name}[{i}][0]", n, True)
+        _number(f"{name}[{i}][1]", value, name.endswith("products"))
         if i and n <= found[i - 1][0]:
             raise ValueError(f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes")
     return found
