@@ -16,10 +16,11 @@ __all__ = ["caches", "products"]
 _LEAST, _STEP = 1 << 20, 2  # bytes of the smallest product of a curve, and times as many of each next
 _MOST = 256 << 20  # of the largest, of one rank
 _ROUND = 8 << 20  # bytes that a timed round reads at least
-# Rows and entries a row of products that stay in cache, 5 MB, and are long beside their calls: few rows of many
-# entries tell the rate, many of one entry what a row costs, and lengths drawn from 0 to 10, as parts of rows of meshes
-# and graphs have them, what uneven ones do besides.
-_LONG, _SHORT, _UNEVEN = (12288, 32), (65536, 1), (65536, 11)
+# Products that stay in cache, 5 MB, and are long beside their calls. Rows of many entries tell the rate. Rows with
+# neighbours as long as they, of lengths that are no multiple of a vector's, tell what a row costs; lengths drawn below
+# _UNEVEN, as parts of rows of meshes and graphs have them, what it costs that they differ.
+_LONG_ROWS, _LONG = 6144, 64
+_ALIKE, _ROWS, _UNEVEN = (3, 5, 7, 11), 65536, 11
 _GATHERED = tuple((16 << 10) * n for n in (1, 2, 4, 8, 32, 128, 512))  # bytes of x, read at random
 _SEED = 11
 
@@ -51,32 +52,24 @@ def _size(rows: int, entries: int) -> int:
     return 12 * entries + 8 * (rows + 1) + 16 * rows
 
 
-def _long_rows(size: int) -> Any:
-    from penstock.generate import banded
+def _near(lengths: np.ndarray) -> Any:
+    """A matrix with rows of these lengths, entries side by side from the diagonal on."""
+    from penstock import csr_array
 
-    return banded(max(size // _size(1, _LONG[1]), 2 * _LONG[1]), list(range(_LONG[1])))
+    rows, ends = lengths.size, np.concatenate([[0], np.cumsum(lengths)])
+    columns = np.repeat(np.arange(rows) - ends[:-1], lengths) + np.arange(ends[-1])
+    shape = (rows, rows + int(lengths.max()))
+    return csr_array((np.ones(ends[-1]), columns.astype(np.int32), ends), shape=shape)
 
 
 def _first_rows(a: Any, size: int) -> Any:
     """So many that a product of them reads `size` bytes."""
     from penstock import csr_array
 
-    rows = min(max(size // _size(1, _LONG[1]), 1), a.shape[0])
+    rows = min(max(size // _size(1, _LONG), 1), a.shape[0])
     end = int(a.indptr[rows])
-    cols = min(rows + _LONG[1], a.shape[1])
-    return csr_array((a.data[:end], a.indices[:end], a.indptr[: rows + 1]), shape=(rows, cols))
-
-
-def _uneven() -> tuple[Any, int]:
-    """Rows of 0 to 10 entries side by side, and how many are not as long as the one before."""
-    from penstock import csr_array
-
-    rows, most = _UNEVEN
-    length = np.random.default_rng(_SEED).integers(0, most, rows)
-    ends = np.concatenate([[0], np.cumsum(length)])
-    columns = np.repeat(np.arange(rows) - ends[:-1], length) + np.arange(ends[-1])
-    a = csr_array((np.ones(ends[-1]), columns, ends), shape=(rows, rows + most))
-    return a, int(np.count_nonzero(np.diff(length)))
+    shape = (rows, min(rows + _LONG, a.shape[1]))
+    return csr_array((a.data[:end], a.indices[:end], a.indptr[: rows + 1]), shape=shape)
 
 
 def _gathered(crew: Any, near: float) -> list[list[float]]:
@@ -84,7 +77,7 @@ def _gathered(crew: Any, near: float) -> list[list[float]]:
     many entries in order."""
     from penstock import csr_array
 
-    (rows, each), worst, found = _LONG, 0.0, []
+    rows, each, worst, found = _LONG_ROWS, _LONG, 0.0, []
     place = np.random.default_rng(_SEED).random((rows if crew.at_work else 1, each))
     place.sort(1)
     place = place.ravel()
@@ -127,8 +120,11 @@ class _Crew:
 
     def curve(self, top: int) -> list[list[float]]:
         """[bytes that one rank's product reads, seconds], up to `top`."""
+        from penstock.generate import banded
+
         sizes = [n for n in (_LEAST * _STEP**k for k in range(16)) if 2 * n <= top] + [top]
-        whole, found = _long_rows(top if self.at_work else 1), []
+        rows, found = top // _size(1, _LONG) if self.at_work else 1, []
+        whole = banded(max(rows, 2 * _LONG), list(range(_LONG)))
         for size in sizes:
             a = _first_rows(whole, size)
             real = self.comm.collect(_size(a.shape[0], a.nnz))[0]
@@ -159,34 +155,32 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
     One rank's curve goes to twice its last-level cache, that of all ranks to three times those of the node, so that its
     last point is memory's; at most 256 MB a rank, and a quarter of the memory that is free.
     """
-    from penstock.generate import banded
-
     first = comm.rank == 0
     last_level, all_levels = comm.share(caches(cpus))
     room = comm.share(_core.topology()["available_bytes"]) // (4 * per_node)
     top = int(min(max(2 * last_level, 48 << 20), _MOST, max(room, _LEAST)))
     each = int(min(max(3 * all_levels // per_node, 16 << 20), top))
     turns = max(1.0, per_node / len(cpus))
-    call = _Crew(comm, first).seconds(banded(1, [0]))
+    call = _Crew(comm, first).seconds(_near(np.array([1])))
     one_rank, all_ranks = _Crew(comm, first, 1.0, call), _Crew(comm, True, turns, call)
 
-    long, short = (banded(rows, list(range(each))) for rows, each in (_LONG, _SHORT))
-    uneven, changes = _uneven()
-    alone, rows, mixed = (one_rank.seconds(a) for a in (long, short, uneven))
-    # alone = rows row_s + bytes / rate, and rows likewise.
-    sizes = [_size(a.shape[0], a.nnz) for a in (long, short, uneven)]
-    row, per_byte = np.linalg.solve(
-        [[long.shape[0], sizes[0]], [short.shape[0], sizes[1]]], np.array([alone, rows])
-    )
-    row = float(np.clip(row, 0.0, 0.9 * rows / short.shape[0]))
-    rest = max(alone - long.shape[0] * row, 0.1 * alone)
-    besides = mixed - uneven.shape[0] * row - sizes[2] * rest / sizes[0]
+    drawn = np.random.default_rng(_SEED).integers(0, _UNEVEN, _ROWS)
+    long = _near(np.full(_LONG_ROWS, _LONG))
+    some = [long, _near(np.repeat(_ALIKE, _ROWS // len(_ALIKE))), _near(drawn)]
+    alone, alike, mixed = (one_rank.seconds(a) for a in some)
+    # alone = rows row_s + bytes / rate, and alike likewise.
+    sizes = [_size(a.shape[0], a.nnz) for a in some]
+    both = [[_LONG_ROWS, sizes[0]], [_ROWS, sizes[1]]]
+    row = float(np.clip(np.linalg.solve(both, [alone, alike])[0], 0.0, 0.9 * alike / _ROWS))
+    rest = max(alone - _LONG_ROWS * row, 0.1 * alone)
+    besides = mixed - _ROWS * row - sizes[2] * rest / sizes[0]
+    changes = np.count_nonzero(np.diff(drawn))
     together = all_ranks.seconds(long)
     one, mine = sizes[0] / rest, comm.size / nodes
 
     def rates(curve: list[list[float]], ranks: float, turns: float) -> list[list[float]]:
         """Of so many ranks, without what their rows cost."""
-        begun = row * turns / _size(1, _LONG[1])  # seconds of a byte
+        begun = row * turns / _size(1, _LONG)  # seconds of a byte
         return [[n * ranks, n * ranks / max(s - n * begun, 0.1 * s)] for n, s in curve]
 
     return {

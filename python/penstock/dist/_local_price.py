@@ -2,8 +2,8 @@
 
 A rank alone takes `bytes / rate + rows * row_s + uneven * uneven_s`. The rate is that of products with long rows whose
 bytes are as many: a core's work where caches hold them, memory's beyond. Rows that are not as long as the one before
-end loops that a processor foretold wrongly; that adds up with the bytes, as it waits for neither. All ranks of a node
-take at least their bytes over what the node reads.
+end loops that a processor foretold wrongly, and a vector's last entries go unused; reading does not hide that. Ranks of
+a node read no faster than all of them together do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEAST_GATHER = 0.02  # of an entry's time, that reading x at random costs at le
 
 @dataclass(frozen=True)
 class Local:
-    """Arrays have one number a rank. `seconds`, and the parts that they are made of where the node does not bound."""
+    """Arrays have one number a rank: `seconds`, and what they are made of, the larger of `bytes` and `node` and the rest."""
 
     seconds: np.ndarray
     bytes: np.ndarray
@@ -43,9 +43,7 @@ class Local:
     def bound(self) -> str:
         """Of the slowest rank: a name in BOUNDS."""
         r = int(self.seconds.argmax())
-        if self.node[r] >= self.seconds[r]:
-            return "node"
-        return max(("bytes", "rows", "uneven"), key=lambda name: float(getattr(self, name)[r]))
+        return max(BOUNDS, key=lambda name: float(getattr(self, name)[r]))
 
 
 def _still_irregular(c: Counts, w: Network, irregular: float, entry_s: float) -> Any:
@@ -92,9 +90,8 @@ def local(c: Counts, n: Any, irregular: float) -> Local:
     own, again = c.read_bytes.astype(float), c.again_bytes.astype(float)
     turns = np.maximum(1.0, n.filled[n.node] / n.at_once)
     one, both = _rates(w, own + again, n.total(own + again), turns)
-    # Bytes that are gathered out of order take longer; a product that is faster than its parts is so in all of them.
     moved = _still_irregular(c, w, irregular, 12 / w.cache_read) * own + again
-    rest = min(irregular, 1.0)
-    parts = moved * one, rest * w.row_s * c.walked, rest * w.uneven_s * (c.uneven + 0 * c.walked)
+    parts = moved * one, w.row_s * c.walked, w.uneven_s * (c.uneven + 0 * c.walked)
     node = n.total(moved) * both
-    return Local(np.maximum(n.shared(sum(parts)), node), *parts, node)
+    reads = np.maximum(n.shared(parts[0]), node)
+    return Local(reads + n.shared(parts[1] + parts[2]), *parts, node)

@@ -188,8 +188,8 @@ def price(
     halo : str
         "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
     irregular : float
-        How many times as long the local product takes for its bytes as one whose rows are long and in order: what
-        gathering x costs besides. Less than 1: the product is that much faster, rows included.
+        How many times as long the local product takes for its bytes, rows apart, as one whose rows are long and in
+        order: what gathering x costs besides.
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
