@@ -21,6 +21,9 @@ __all__ = ["Prediction", "price"]
 # Bytes moved for each byte sent: by packing (the index, the value read, the value written), and by adding up sums (the
 # index, the sum, and y, read and written).
 _PACKED, _ADDED = 2.5, 3.5
+# Bytes moved for each byte of a reduction: before it (zeros, and the index, the sum read, and written), in each stage, and
+# after it (the same, into another buffer, then as _ADDED).
+_SPREAD, _SUMMED, _TAKEN = 4.0, 3.0, 7.0
 HALOS = ("messages", "sync")
 
 
@@ -68,8 +71,20 @@ class _Nodes:
         return np.bincount(self.node, values, minlength=self.count)[self.node]
 
     def shared(self, seconds: np.ndarray) -> np.ndarray:
-        """Each rank's processor time, where more ranks than cores take turns."""
-        return np.maximum(seconds, self.total(seconds) / self.at_once)
+        """When each rank is done with so much work of its processor. Where more ranks than cores take turns, it shares
+        its core with others, whoever they are: each holds it up for as long as both have work."""
+        most = self.filled[self.node]
+        if (most <= self.at_once).all():
+            return seconds
+        order = np.lexsort((seconds, self.node))  # of each node, ascending
+        place, value = np.arange(self.ranks), seconds[order]
+        start = (np.cumsum(self.filled) - self.filled)[self.node]  # ranks are in the order of nodes
+        below = np.cumsum(value) - value
+        least = below - below[start] + value * (start + most - 1 - place)  # min(own, other's), summed
+        out = np.empty_like(value)
+        turns = np.maximum(most / self.at_once, 1.0)
+        out[order] = value + (turns - 1) * least / np.maximum(most - 1, 1)
+        return out
 
 
 @dataclass
@@ -146,19 +161,33 @@ def _reduced(c: Counts, n: _Nodes) -> _Reduction:
     cpu, late, wait, got = (np.zeros(n.ranks) for _ in range(4))
     arrivals = np.zeros(n.ranks, np.int64)
     longest = float(size.max(initial=0))
+    if wide > 1:
+        cpu += (_SPREAD + _TAKEN) * longest / n.network.rank_read
     for k, link in enumerate(_stages(wide, n)):
         gets = (place % 2 ** (k + 1) == 0) & (place + 2**k < wide)
         arrivals += gets
         got += gets * size
         # The last row master waits for every stage: all ranks are charged what the longest row's costs.
         asks = longest > link.eager_bytes
-        cpu += 2 * link.overhead_s * (1 + asks) + 3 * longest / n.network.rank_read
+        cpu += 2 * link.overhead_s * (1 + asks) + _SUMMED * longest / n.network.rank_read
         cpu += longest / link.bytes_per_s * link.copied_by_ranks
         late += link.latency_s + asks * link.handshake_s
         late += longest / link.bytes_per_s * (not link.copied_by_ranks)
     sends = (place > 0).astype(np.int64)
     phase = _Phase(n.shared(cpu), wait, late, np.zeros(n.ranks))
     return _Reduction(phase, sends * size, got.astype(np.int64), sends, arrivals)
+
+
+def _after(c: Counts, ready: np.ndarray, reduces: bool) -> np.ndarray:
+    """When each rank has its own sums and all those that others have for it."""
+    out = ready.copy()
+    if reduces:
+        first = np.arange(c.ranks) // c.grid[1] * c.grid[1]
+        np.maximum.at(out, first, ready)
+        return out[first]
+    some = c.sums > 0
+    np.maximum.at(out, c.pairs[some, 1], ready[c.pairs[some, 0]])
+    return out
 
 
 def _gathered(c: Counts, n: _Nodes) -> _Phase:
@@ -222,8 +251,8 @@ def price(
         sums = _messages(c.pairs, sum_bytes, n, sums=True)
         sent, got = sent + each(out, sum_bytes), got + each(into, sum_bytes)
         tags, arrivals = tags + each(out, c.sums > 0), arrivals + each(into, c.sums > 0)
-    total = own + x.cpu + sums.cpu + x.late + sums.late + sums.soon + sums.wait
-    total = total + np.maximum(0.0, x.wait + x.soon - own)
+    ready = own + x.cpu + x.late + np.maximum(0.0, x.wait + x.soon - own)
+    total = _after(c, ready, reduces) + sums.cpu + sums.late + sums.soon + sums.wait
     calls = n.shared(np.full(c.ranks, network.call_s))
     seconds = float((total + calls).max(initial=0.0))
     compute = float((own + calls).max(initial=0.0))
