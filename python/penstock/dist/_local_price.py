@@ -46,24 +46,44 @@ class Local:
         return max(BOUNDS, key=lambda name: float(getattr(self, name)[r]))
 
 
-def _still_irregular(c: Counts, w: Network, irregular: float, entry_s: float) -> Any:
-    """What is left of `irregular` where each rank has a part of x. A rank that needs all of x, however small its own
-    part, reads it at random: what that costs more falls with the size of the two parts, its own and the halo."""
-    if irregular <= 1 or not w.gather_s or c.ranks == 1:
-        return irregular
+def _gather(c: Counts, w: Network) -> tuple[Any, Any]:
+    """What an entry costs more where x is read at random, in seconds: of each rank, and where x is whole. A rank that
+    needs all of x, however small its own part, reads it so; it reads two parts one after the other, its own and the
+    halo, and pays for how large they are."""
     own = c.owned_x.astype(float)
     halo = np.bincount(c.pairs[:, 1], c.x, minlength=c.ranks) if c.pairs.size else 0 * own
     size, more = np.log(np.array([n for n, _ in w.gather_s])), np.array([s for _, s in w.gather_s])
 
     def cost(entries: Any) -> Any:
         bytes_ = np.log(np.maximum(entries * c.entry_bytes, 1.0))
-        return np.interp(bytes_, size, more) + _LEAST_GATHER * entry_s
+        return np.interp(bytes_, size, more) + _LEAST_GATHER * 12 / w.cache_read
 
     needs, fair = (own + halo) / max(c.shape[1], 1), 1 / c.ranks
     random = np.clip((needs - fair) / (1 - fair), 0.0, 1.0)
     parts = (own * cost(own) + halo * cost(halo)) / np.maximum(own + halo, 1.0)
-    left = np.minimum(parts / cost(float(c.shape[1])), 1.0)
-    return 1 + (irregular - 1) * (1 - random * (1 - left))
+    whole = cost(float(c.shape[1]))
+    return random * np.minimum(parts, whole) + (1 - random) * whole, whole
+
+
+def _still_irregular(c: Counts, w: Network, irregular: float, size: np.ndarray) -> Any:
+    """What is left of `irregular`, that of the whole matrix on one rank, where ranks have parts of it. It falls with what
+    an entry's gathering costs; and where the whole matrix lies in memory and parts lie in caches, with what memory adds,
+    for there it is prefetching that fails."""
+    if irregular <= 1 or c.ranks == 1:
+        return irregular
+    left: Any = 1.0
+    if w.gather_s:
+        mine, whole_x = _gather(c, w)
+        left = mine / whole_x
+    if w.rank_products:
+        rows, cols = c.shape
+        bytes_ = c.nnz.sum() * (4.0 + c.entry_bytes) + 8 * rows + c.entry_bytes * (rows + cols)
+        slow = 1 / np.array([rate for _, rate in w.rank_products])
+        step = max(slow.max() - slow.min(), 1e-30)
+        far = (_per_byte(w.rank_products, np.array([bytes_])) - slow.min()) / step  # 1: in memory
+        here = (_per_byte(w.rank_products, size) - slow.min()) / step
+        left = left * (1 - far + np.minimum(far, here))
+    return 1 + (irregular - 1) * left
 
 
 def _per_byte(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.ndarray:
@@ -90,7 +110,7 @@ def local(c: Counts, n: Any, irregular: float) -> Local:
     own, again = c.read_bytes.astype(float), c.again_bytes.astype(float)
     turns = np.maximum(1.0, n.filled[n.node] / n.at_once)
     one, both = _rates(w, own + again, n.total(own + again), turns)
-    moved = _still_irregular(c, w, irregular, 12 / w.cache_read) * own + again
+    moved = _still_irregular(c, w, irregular, (own + again) * turns) * own + again
     parts = moved * one, w.row_s * c.walked, w.uneven_s * (c.uneven + 0 * c.walked)
     node = n.total(moved) * both
     reads = np.maximum(n.shared(parts[0]), node)
