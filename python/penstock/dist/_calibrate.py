@@ -22,6 +22,7 @@ from penstock.dist._network import VERSION, Link, Network
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
+HIDDEN = (2048, 8192, 16384, 32768, 65536, 262144)  # bytes of exchanges beside work, among SIZES
 GETS = (8, 256, 4096, 32768, 262144, 1 << 20, 4 << 20, 16 << 20)  # bytes of one-sided gets
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
 _LARGE = 48 << 20  # bytes of a rank's triad
@@ -101,12 +102,38 @@ def _cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link, Curve]:
+def _link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve]:
+    """Between ranks that copy messages themselves."""
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
-    gap = _core.message_gap(comm, a, b)
     found = fit(curve)
-    overhead = min(gap / 2, found["latency_s"] / 2)
-    return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": copied}), curve
+    overhead = min(_core.message_gap(comm, a, b) / 2, found["latency_s"] / 2)
+    return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": True}), curve
+
+
+def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, Curve]:
+    """Between ranks whose messages an adapter carries, and the curves of ping-pongs and of both ways at once. What goes
+    one way at a time may be faster than what follows other messages: a link that is shaped lets the first bytes pass."""
+    _, curve = _link(comm, a, b, seconds)
+    partners = [b if r == a else a if r == b else -1 for r in range(comm.size)]
+
+    def both_ways(size: int, work: float = 0.0, about: float = 0.0) -> float:
+        rounds = max(2, min(15, int(seconds / max(about, 1e-7))))
+        return float(_core.exchange_round(comm, partners, size, rounds, work))
+
+    rounds: Curve = [
+        (n, max(one, both_ways(n, about=one)) if n <= _ROUND_BYTES else one) for n, one in curve
+    ]
+    # Messages beyond the last round are as far above their ping-pongs as it is.
+    above = max(rounds[i][1] - curve[i][1] for i in range(len(curve)) if curve[i][0] == _ROUND_BYTES)
+    rounds = [(n, s + above * (n > _ROUND_BYTES)) for n, s in rounds]
+    found, spent = fit(rounds), dict(rounds)
+    overhead = min(_core.message_gap(comm, a, b) / 2, found["latency_s"] / 2)
+    hidden = []
+    for n in HIDDEN:
+        work = min(spent[n], 1.0)
+        left = both_ways(n, work, 2 * work) - work
+        hidden.append((n, min(max(1 - left / spent[n], 0.0), 1.0)))
+    return Link(**found, overhead_s=overhead, hidden=tuple(hidden)), curve, rounds
 
 
 def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> dict[str, Any]:
@@ -180,11 +207,11 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     inside = Link(1e-7, 5e-8, 1e10, 1 << 20, 0.0, copied_by_ranks=True)
     if len(mates) > 1:
         pairs["inside"] = (first, mates[1])
-        inside, curves["inside"] = _link(comm, *pairs["inside"], each, copied=True)
+        inside, curves["inside"] = _link(comm, *pairs["inside"], each)
     outside = None
     if others:
         pairs["outside"] = (first, others[0])
-        outside, curves["outside"] = _link(comm, *pairs["outside"], each, copied=False)
+        outside, curves["outside"], curves["both ways"] = _far_link(comm, *pairs["outside"], each)
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()

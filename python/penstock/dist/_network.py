@@ -30,6 +30,26 @@ class Link:
     copied_by_ranks: bool = (
         False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
     )
+    # (bytes of a message, share of its time on the way that passes while its ranks compute), ascending. Empty: all of it
+    # up to `eager_bytes`, nothing beyond. Means nothing where ranks copy.
+    hidden: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", _curve("hidden", self.hidden))
+
+
+def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
+    """ValueError where they are not pairs of numbers, ascending in bytes; rates are positive."""
+    try:
+        found = tuple((float(n), float(value)) for n, value in points)
+    except (TypeError, ValueError):
+        raise ValueError(f"network: {name} = {points!r} is not a list of pairs of numbers") from None
+    for i, (n, value) in enumerate(found):
+        _number(f"{name}[{i}][0]", n, True)
+        _number(f"{name}[{i}][1]", value, name.endswith("products"))
+        if i and n <= found[i - 1][0]:
+            raise ValueError(f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes")
+    return found
 
 
 @dataclass(frozen=True)
@@ -67,7 +87,7 @@ class Network:
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
-            for f in fields(Link) if link else ():
+            for f in fields(Link)[:-1] if link else ():
                 _number(f"{what}.{f.name}", getattr(link, f.name), f.name == "bytes_per_s")
         for f in fields(self):
             value = getattr(self, f.name)
@@ -123,20 +143,6 @@ class Network:
             cache_read=min(self.cache_read * share, self.node_cached),
             rank_products=tuple((n, rate * share) for n, rate in self.rank_products),
         )
-
-
-def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
-    """ValueError where they are not pairs of numbers, ascending in bytes; rates are positive."""
-    try:
-        found = tuple((float(n), float(value)) for n, value in points)
-    except (TypeError, ValueError):
-        raise ValueError(f"network: {name} = {points!r} is not a list of pairs of numbers") from None
-    for i, (n, value) in enumerate(found):
-        _number(f"{name}[{i}][0]", n, True)
-        _number(f"{name}[{i}][1]", value, name.endswith("products"))
-        if i and n <= found[i - 1][0]:
-            raise ValueError(f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes")
-    return found
 
 
 def _number(name: str, value: Any, positive: bool) -> None:

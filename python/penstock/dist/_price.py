@@ -97,6 +97,14 @@ class _Phase:
     soon: np.ndarray  # on the wire, while ranks may work
 
 
+def _beside(link: Link, size: np.ndarray) -> np.ndarray:
+    """The share of messages' time on the wire that passes while their ranks work."""
+    if not link.hidden:
+        return np.where(size > link.eager_bytes, 0.0, 1.0)
+    sizes, shares = np.array(link.hidden).T
+    return np.interp(np.log(size), np.log(sizes), shares)
+
+
 def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Phase:
     w, ranks = n.network, n.ranks
     keep = size > 0
@@ -120,8 +128,9 @@ def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Ph
     wait = np.zeros(ranks)
     np.maximum.at(wait, receiver, start)
     wires = []
-    for late in (True, False):  # the adapter works alone on eager messages only
-        some = (~copied) & (asks if late else ~asks)
+    beside = np.where(near, _beside(w.inside, size), _beside(far_link, size))
+    for late in (True, False):  # what ranks wait for, and what passes beside their work
+        some = (~copied) * ((1 - beside) if late else beside)
         out, into = each(sender, travel * some), each(receiver, travel * some)
         far = size * some * ~near
         node_out, node_in = n.total(each(sender, far)), n.total(each(receiver, far))
@@ -201,7 +210,8 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
         w.inside.copied_by_ranks / w.inside.bytes_per_s
     )
     within = n.total(others) / w.inside_bytes_per_s
-    wire = zero if n.count == 1 else zero + size / w.node_bytes_per_s
+    missing = size - n.total(c.owned_x.astype(float)) * c.entry_bytes  # on this node
+    wire = zero if n.count == 1 else missing / w.node_bytes_per_s
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
 
 

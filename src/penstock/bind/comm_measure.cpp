@@ -13,9 +13,10 @@ void comm_measure(nb::module_& m) {
     return ping_pong(comm, a, b, sizes, seconds);
   }, arg("comm"), arg("a"), arg("b"), arg("sizes"), arg("seconds"), Free());
   m.def("message_gap", &message_gap, arg("comm"), arg("a"), arg("b"), Free());
-  m.def("exchange_round", [](Comm& comm, const std::vector<int>& partners, std::int64_t bytes, int rounds) {
-    return exchange_round(comm, partners, bytes, rounds);
-  }, arg("comm"), arg("partners"), arg("bytes"), arg("rounds"), Free());
+  m.def("exchange_round",
+        [](Comm& comm, const std::vector<int>& partners, std::int64_t bytes, int rounds, double work) {
+          return exchange_round(comm, partners, bytes, rounds, work);
+        }, arg("comm"), arg("partners"), arg("bytes"), arg("rounds"), arg("work") = 0.0, Free());
   m.def("triad", &triad, arg("comm"), arg("ranks"), arg("bytes"), arg("rounds"), Free());
 }
 

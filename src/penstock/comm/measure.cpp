@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kTag = 7, kBurst = 256, kBursts = 9, kMostTrips = 400;
 constexpr std::int64_t kGrain = 1 << 14;
+constexpr double kMostWork = 10;  // seconds
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -106,10 +107,13 @@ double message_gap(Comm& comm, int a, int b) {
   return out;
 }
 
-double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t bytes, int rounds) {
+double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t bytes, int rounds,
+                      double work) {
   require(std::ssize(partners) == comm.size(), std::to_string(partners.size()) + " partners for " +
                                                    std::to_string(comm.size()) + " ranks: one each");
   require(bytes >= 1 && rounds >= 1, "a round moves at least 1 byte, and there is at least 1");
+  require(work >= 0 && work <= kMostWork, "an exchange beside " + std::to_string(work) + " s of work: 0 to " +
+                                              std::to_string(kMostWork));
   for (int r = 0; r < comm.size(); ++r) {
     const int other = partners[static_cast<std::size_t>(r)];
     require(
@@ -127,6 +131,8 @@ double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t by
     comm.barrier();
     const double begin = now();
     exchange->start();
+    while (other >= 0 && now() - begin < work) {
+    }
     exchange->finish();
     double spent = other >= 0 ? now() - begin : 0;
     comm.all_reduce(std::span<double>(&spent, 1), Reduce::max);
