@@ -117,15 +117,15 @@ def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, C
     partners = [b if r == a else a if r == b else -1 for r in range(comm.size)]
 
     def both_ways(size: int, work: float = 0.0, about: float = 0.0) -> float:
-        rounds = max(2, min(15, int(seconds / max(about, 1e-7))))
+        rounds = max(4, min(15, int(seconds / max(about, 1e-7))))
         return float(_core.exchange_round(comm, partners, size, rounds, work))
 
     rounds: Curve = [
-        (n, max(one, both_ways(n, about=one)) if n <= _ROUND_BYTES else one) for n, one in curve
+        (n, max(one, both_ways(n, about=one)) if n <= HIDDEN[-1] else one) for n, one in curve
     ]
-    # Messages beyond the last round are as far above their ping-pongs as it is.
-    above = max(rounds[i][1] - curve[i][1] for i in range(len(curve)) if curve[i][0] == _ROUND_BYTES)
-    rounds = [(n, s + above * (n > _ROUND_BYTES)) for n, s in rounds]
+    # Longer ones are as far above their ping-pongs as the last.
+    above = dict(rounds)[HIDDEN[-1]] - dict(curve)[HIDDEN[-1]]
+    rounds = [(n, s + above * (n > HIDDEN[-1])) for n, s in rounds]
     found, spent = fit(rounds), dict(rounds)
     overhead = min(_core.message_gap(comm, a, b) / 2, found["latency_s"] / 2)
     hidden = []

@@ -18,7 +18,7 @@ double message_gap(Comm& comm, int a, int b);
 
 /// Seconds of a round in which every rank r that has partners[r] >= 0 sends `bytes` there and receives as many from
 /// there, by persistent exchanges; the slowest rank's, median of `rounds`. Partners of partners are the ranks themselves.
-/// Between the start and the end of an exchange its ranks compute for `work` seconds, which count.
+/// Between the start and the end of an exchange its ranks do what takes `work` seconds without it, which count.
 double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t bytes, int rounds,
                       double work = 0);
 
