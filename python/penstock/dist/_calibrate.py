@@ -105,15 +105,18 @@ def _cpus() -> list[int]:
 def _link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve]:
     """Between ranks that copy messages themselves."""
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
+    return Link(**_fitted(comm, a, b, curve), copied_by_ranks=True), curve
+
+
+def _fitted(comm: Any, a: int, b: int, curve: Curve) -> dict[str, float]:
     found = fit(curve)
-    overhead = min(_core.message_gap(comm, a, b) / 2, found["latency_s"] / 2)
-    return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": True}), curve
+    return {**found, "overhead_s": min(_core.message_gap(comm, a, b), found["latency_s"]) / 2}
 
 
 def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, Curve]:
     """Between ranks whose messages an adapter carries, and the curves of ping-pongs and of both ways at once. What goes
     one way at a time may be faster than what follows other messages: a link that is shaped lets the first bytes pass."""
-    _, curve = _link(comm, a, b, seconds)
+    curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
     partners = [b if r == a else a if r == b else -1 for r in range(comm.size)]
 
     def both_ways(size: int, work: float = 0.0, about: float = 0.0) -> float:
@@ -126,14 +129,12 @@ def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, C
     # Longer ones are as far above their ping-pongs as the last.
     above = dict(rounds)[HIDDEN[-1]] - dict(curve)[HIDDEN[-1]]
     rounds = [(n, s + above * (n > HIDDEN[-1])) for n, s in rounds]
-    found, spent = fit(rounds), dict(rounds)
-    overhead = min(_core.message_gap(comm, a, b) / 2, found["latency_s"] / 2)
-    hidden = []
+    spent, hidden = dict(rounds), []
     for n in HIDDEN:
         work = min(spent[n], 1.0)
         left = both_ways(n, work, 2 * work) - work
         hidden.append((n, min(max(1 - left / spent[n], 0.0), 1.0)))
-    return Link(**found, overhead_s=overhead, hidden=tuple(hidden)), curve, rounds
+    return Link(**_fitted(comm, a, b, rounds), hidden=tuple(hidden)), curve, rounds
 
 
 def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
         begun = row * turns / _size(1, _LONG)  # seconds of a byte
         return [[n * ranks, n * ranks / max(s - n * begun, 0.1 * s)] for n, s in curve]
 
-    return {
+    found = {
         "rank_products": rates(one_rank.curve(top), 1, 1),
         "node_products": rates(all_ranks.curve(each), mine, turns),
         "cache_read": one,
@@ -193,4 +193,4 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
         "gather_s": _gathered(one_rank, alone),
         "cache_bytes": float(all_levels),
     }
-
+    return dict(comm.share(found))
