@@ -1,4 +1,4 @@
-"""What the oracle says of local products: hand-computed seconds, what falls and rises with what, and its calibration."""
+"""What the oracle says of local products: seconds by hand, what falls and rises with what, and its calibration."""
 
 from __future__ import annotations
 
@@ -108,7 +108,9 @@ def test_files_of_older_versions_are_read(tmp_path: Path) -> None:
 
 def test_gathering_falls_with_the_parts_of_x() -> None:
     gather = ((800.0, 0.0), (8000.0, 1e-9))
-    net = network(gather_s=gather, **{**CURVES, "rank_products": ((1.0, 1e9),), "node_products": ()})
+    net = network(
+        gather_s=gather, **{**CURVES, "rank_products": ((1.0, 1e9),), "node_products": ()}
+    )
     plain = seconds(counts([10**4] * 2), net)
     pairs, all_of_x = np.array([[0, 1], [1, 0]]), np.array([500, 500])
     near = counts([10**4] * 2)  # no halo: as irregular as the whole
@@ -159,7 +161,9 @@ def test_uneven_rows_are_counted(name: str, ranks: int) -> None:
         whole = whole[~np.isin(whole, pieces[0])]
         mine = np.concatenate([whole, np.unique(pieces[0][pieces[3] == part])])
         here, ghost = parts == part, cols != part
-        own, far = (np.bincount(row[here & some], minlength=A.shape[0])[mine] for some in (~ghost, ghost))
+        own, far = (
+            np.bincount(row[here & some], minlength=A.shape[0])[mine] for some in (~ghost, ghost)
+        )
         far = far[far > 0]
         found.append(np.count_nonzero(np.diff(own)) + np.count_nonzero(np.diff(far)))
     assert p.metrics(A).uneven.tolist() == found
@@ -174,13 +178,21 @@ def test_distributed_matrices_count_them_too() -> None:
     A = ps.generate.rmat(7, 4, seed=3)
 
     def work(comm: Any) -> list[int]:
-        return ps.dist.csr_array(A, comm, partition="contiguous", halo="isend").metrics().uneven.tolist()
+        return (
+            ps.dist.csr_array(A, comm, partition="contiguous", halo="isend")
+            .metrics()
+            .uneven.tolist()
+        )
 
     assert ps.dist.run(work, 3)[0] == ps.partition.contiguous(A, 3).metrics(A).uneven.tolist()
 
 
-@pytest.mark.parametrize(("at_once", "per_node", "ranks"), [(2, 4, 7), (1, 3, 3), (2, 4, 4), (4, 4, 9)])
-def test_ranks_that_share_a_core_hold_each_other_up(at_once: int, per_node: int, ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("at_once", "per_node", "ranks"), [(2, 4, 7), (1, 3, 3), (2, 4, 4), (4, 4, 9)]
+)
+def test_ranks_that_share_a_core_hold_each_other_up(
+    at_once: int, per_node: int, ranks: int
+) -> None:
     net = network(at_once=at_once, ranks_per_node=per_node, outside=FREE)
     n, own = _price._Nodes(net, ranks), np.random.default_rng(1).random(ranks)
     wanted = []
@@ -232,7 +244,9 @@ def test_products_are_calibrated(ranks: int, monkeypatch: pytest.MonkeyPatch) ->
     assert (np.diff([s for _, s in facts["gather_s"]]) >= 0).all()
     assert facts["node_products"][0][0] == pytest.approx(ranks * facts["rank_products"][0][0])
     assert facts["cache_bytes"] == 2 << 20 and 0 <= facts["row_s"] < 1e-5
-    assert all(math.isfinite(facts[k]) and facts[k] >= 0 for k in ("uneven_s", "cache_read", "node_cached"))
+    assert all(
+        math.isfinite(facts[k]) and facts[k] >= 0 for k in ("uneven_s", "cache_read", "node_cached")
+    )
 
 
 def test_caches_are_those_of_the_processors() -> None:

@@ -115,7 +115,7 @@ def _fitted(comm: Any, a: int, b: int, curve: Curve) -> dict[str, float]:
 
 def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, Curve]:
     """Between ranks whose messages an adapter carries, and the curves of ping-pongs and of both ways at once. What goes
-    one way at a time may be faster than what follows other messages: a link that is shaped lets the first bytes pass."""
+    one way at a time may be faster than what follows others: a link that is shaped lets the first bytes pass."""
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
     partners = [b if r == a else a if r == b else -1 for r in range(comm.size)]
 

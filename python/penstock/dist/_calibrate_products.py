@@ -1,4 +1,4 @@
-"""Local products measured, with all ranks of a node at work and with one: by the bytes that they read, and by their rows."""
+"""Local products measured, with all ranks of a node at work and with one: by the bytes they read, and by their rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from penstock import _core
 
 __all__ = ["caches", "products"]
 
-_LEAST, _STEP = 1 << 20, 2  # bytes of the smallest product of a curve, and times as many of each next
+_LEAST, _STEP = (
+    1 << 20,
+    2,
+)  # bytes of the smallest product of a curve, and times as many of each next
 _MOST = 256 << 20  # of the largest, of one rank
 _ROUND = 8 << 20  # bytes that a timed round reads at least
 # Products that stay in cache, 5 MB, and are long beside their calls. Rows of many entries tell the rate. Rows with
@@ -146,8 +149,8 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
     Returns
     -------
     dict
-        `rank_products` and `node_products` ([bytes, bytes a second], of one rank and of all of a node), `cache_read` and
-        `node_cached` (bytes a second of those that stay in cache), `row_s`, `uneven_s` (seconds, of one rank),
+        `rank_products` and `node_products` ([bytes, bytes a second], of one rank and of all of a node), `cache_read`
+        and `node_cached` (bytes a second of those that stay in cache), `row_s`, `uneven_s` (seconds, of one rank),
         `gather_s` ([bytes of x, seconds of an entry]) and `cache_bytes` (of a node).
 
     Notes

@@ -60,9 +60,7 @@ class Counts:
     mad: float
     imbalance: float
     entry_bytes: int  # of a value of x and y
-    walked: (
-        np.ndarray
-    )  # rows whose sums the rank begins: of its local matrix, and again those with entries of the halo
+    walked: np.ndarray  # rows whose sums the rank begins: of its local matrix, and again those with entries of the halo
     again_bytes: (
         np.ndarray
     )  # what the second pass over rows with entries of the halo reads and writes besides

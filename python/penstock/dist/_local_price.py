@@ -32,7 +32,8 @@ _LEAST_GATHER = 0.02  # of an entry's time, that reading x at random costs at le
 
 @dataclass(frozen=True)
 class Local:
-    """Arrays have one number a rank: `seconds`, and what they are made of, the larger of `bytes` and `node` and the rest."""
+    """Arrays have one number a rank: `seconds`, and what they are made of: the larger of `bytes` and `node`, and the
+    rest."""
 
     seconds: np.ndarray
     bytes: np.ndarray
@@ -66,9 +67,9 @@ def _gather(c: Counts, w: Network) -> tuple[Any, Any]:
 
 
 def _still_irregular(c: Counts, w: Network, irregular: float, size: np.ndarray) -> Any:
-    """What is left of `irregular`, that of the whole matrix on one rank, where ranks have parts of it. It falls with what
-    an entry's gathering costs; and where the whole matrix lies in memory and parts lie in caches, with what memory adds,
-    for there it is prefetching that fails."""
+    """What is left of `irregular`, that of the whole matrix on one rank, where ranks have parts of it. It falls with
+    what an entry's gathering costs; and where the whole matrix lies in memory and parts lie in caches, with what memory
+    adds, for there it is prefetching that fails."""
     if irregular <= 1 or c.ranks == 1:
         return irregular
     left: Any = 1.0

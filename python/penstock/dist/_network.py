@@ -30,8 +30,8 @@ class Link:
     copied_by_ranks: bool = (
         False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
     )
-    # (bytes of a message, share of its time on the way that passes while its ranks compute), ascending. Empty: all of it
-    # up to `eager_bytes`, nothing beyond. Means nothing where ranks copy.
+    # (bytes of a message, share of its time on the way that passes while its ranks compute), ascending. Empty: all of
+    # it up to `eager_bytes`, nothing beyond. Means nothing where ranks copy.
     hidden: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -43,12 +43,16 @@ def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
     try:
         found = tuple((float(n), float(value)) for n, value in points)
     except (TypeError, ValueError):
-        raise ValueError(f"network: {name} = {points!r} is not a list of pairs of numbers") from None
+        raise ValueError(
+            f"network: {name} = {points!r} is not a list of pairs of numbers"
+        ) from None
     for i, (n, value) in enumerate(found):
         _number(f"{name}[{i}][0]", n, True)
         _number(f"{name}[{i}][1]", value, name.endswith("products"))
         if i and n <= found[i - 1][0]:
-            raise ValueError(f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes")
+            raise ValueError(
+                f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes"
+            )
     return found
 
 

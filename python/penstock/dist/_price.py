@@ -21,8 +21,8 @@ __all__ = ["Prediction", "price"]
 # Bytes moved for each byte sent: by packing (the index, the value read, the value written), and by adding up sums (the
 # index, the sum, and y, read and written).
 _PACKED, _ADDED = 2.5, 3.5
-# Bytes moved for each byte of a reduction: before it (zeros, and the index, the sum read, and written), in each stage, and
-# after it (the same, into another buffer, then as _ADDED).
+# Bytes moved for each byte of a reduction: before it (zeros, and the index, the sum read, and written), in each stage,
+# and after it (the same, into another buffer, then as _ADDED).
 _SPREAD, _SUMMED, _TAKEN = 4.0, 3.0, 7.0
 HALOS = ("messages", "sync")
 
@@ -80,7 +80,9 @@ class _Nodes:
         place, value = np.arange(self.ranks), seconds[order]
         start = (np.cumsum(self.filled) - self.filled)[self.node]  # ranks are in the order of nodes
         below = np.cumsum(value) - value
-        least = below - below[start] + value * (start + most - 1 - place)  # min(own, other's), summed
+        least = (
+            below - below[start] + value * (start + most - 1 - place)
+        )  # min(own, other's), summed
         out = np.empty_like(value)
         turns = np.maximum(most / self.at_once, 1.0)
         out[order] = value + (turns - 1) * least / np.maximum(most - 1, 1)

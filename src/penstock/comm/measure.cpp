@@ -113,8 +113,8 @@ double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t by
   require(std::ssize(partners) == comm.size(), std::to_string(partners.size()) + " partners for " +
                                                    std::to_string(comm.size()) + " ranks: one each");
   require(bytes >= 1 && rounds >= 1, "a round moves at least 1 byte, and there is at least 1");
-  require(work >= 0 && work <= kMostWork, "an exchange beside " + std::to_string(work) + " s of work: 0 to " +
-                                              std::to_string(kMostWork));
+  require(work >= 0 && work <= kMostWork,
+          "an exchange beside " + std::to_string(work) + " s of work: 0 to " + std::to_string(kMostWork));
   for (int r = 0; r < comm.size(); ++r) {
     const int other = partners[static_cast<std::size_t>(r)];
     require(

@@ -116,9 +116,8 @@ class Measure {
   void group(std::int64_t g) {
     auto s = take();
     std::int64_t rows = 0;
-    groups_.each_row(g, [&](std::int64_t r) {
-      entries(g, r, rows++, a_.indptr.data[r], a_.indptr.data[r + 1], *s);
-    });
+    groups_.each_row(
+        g, [&](std::int64_t r) { entries(g, r, rows++, a_.indptr.data[r], a_.indptr.data[r + 1], *s); });
     if (!pieces_.empty()) {
       for (const auto* piece : pieces_[at(g)]) {  // by row: a part may hold several pieces of one
         rows += s->last_row[0] != piece->row;
