@@ -18,7 +18,7 @@ import page_kogge2018_paper as paper
 import page_kogge2018_worker as worker
 from page_kogge2018_runs import Run, about
 from penstock.dist._layouts import count
-from penstock.dist._oracle import irregular_of
+from penstock.dist._irregular import irregular_of, irregular_with_cache
 from penstock.dist._price import price
 
 import penstock as ps
@@ -72,7 +72,7 @@ def checked(error: float) -> dict[str, Any]:
     }
 
 
-def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregular: float) -> None:
+def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregular: Any) -> None:
     """A measured job, with the oracle's prediction of every row beside it."""
     net = ps.dist.Network.of(done["network"])
     results = {}
@@ -99,7 +99,7 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
         irregular=irregular, network=network, load=os.getloadavg()[0], results=results))  # fmt: skip
 
 
-def _irregular(run: Run, a: Any, threads: int) -> float:
+def _irregular(run: Run, a: Any, threads: int) -> Any:
     """What gathering x costs, by products on one rank of this process and so many threads, in a run of its own."""
     turns = max(9, run.args.repeats)
     done = ps.dist.run(
@@ -107,7 +107,7 @@ def _irregular(run: Run, a: Any, threads: int) -> float:
     )[0]
     net = ps.dist.Network.of(done["network"])
     spent = float(np.quantile(done["results"]["ours"]["seconds"], 0.25))  # others only slow it down
-    return irregular_of(spent, count(a, "balanced", 1), net)
+    return irregular_with_cache(a, net, irregular_of(spent, count(a, "balanced", 1), net))
 
 
 def ranks(run: Run, source: Any, a: Any) -> None:

@@ -37,7 +37,7 @@ def counts(read: Any, walked: Any = 0, uneven: Any = 0, **change: Any) -> Any:
     return _layouts.Counts(**{**base, **change})
 
 
-def seconds(c: Any, net: Any, irregular: float = 1.0) -> float:
+def seconds(c: Any, net: Any, irregular: Any = 1.0) -> float:
     return _price.price(c, net, irregular=irregular).compute
 
 
@@ -144,6 +144,18 @@ def test_irregularity_is_what_explains_the_seconds() -> None:
     assert _oracle.irregular_of(0.0, whole, net) == pytest.approx(0.2)
     before = ps.num_threads()
     assert 0.2 <= _oracle.irregularity(A, network(threads=1), 0.01) <= 64.001
+    small = network(threads=1, rank_products=((1e5, 4e9), (1e6, 1e9)))
+    band = ps.generate.banded(3000, list(range(-4, 5)))
+    whole, cached = _oracle.irregularity(band, small, 0.01)
+    assert 0.2 <= whole <= 64.001 and 0.2 <= cached <= 64.001
+    wide = ps.generate.uniform(3000, 9000, 8, seed=1)
+    assert isinstance(_oracle.irregularity(wide, small, 0.01), float), "its rows need all of x"
+    c = counts([10**5] * 2, nnz=np.array([10**5] * 2))
+    assert seconds(c, small, (3.0, 2.0)) == pytest.approx(2e5 / 4e9)
+    assert seconds(
+        counts([10**6] * 2, nnz=np.array([10**5] * 2)), small, (3.0, 2.0)
+    ) == pytest.approx(3e-3)
+    assert seconds(counts(10**6), small, (3.0, 2.0)) == pytest.approx(3e-3)
     assert ps.num_threads() == before
 
 

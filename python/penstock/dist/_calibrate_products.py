@@ -18,7 +18,10 @@ _LEAST, _STEP = (
     2,
 )  # bytes of the smallest product of a curve, and times as many of each next
 _MOST = 256 << 20  # of the largest, of one rank
-_ROUND = 8 << 20  # bytes that a timed round reads at least
+_ROUND, _LONGER = (
+    8 << 20,
+    3,
+)  # bytes that a timed round reads at least, and times as many where ranks share cores
 # Products that stay in cache, 5 MB, and are long beside their calls. Rows of many entries tell the rate. Rows with
 # neighbours as long as they, of lengths that are no multiple of a vector's, tell what a row costs; lengths drawn below
 # _UNEVEN, as parts of rows of meshes and graphs have them, what it costs that they differ.
@@ -105,8 +108,9 @@ class _Crew:
     call: float = 0.0  # seconds of a product without entries
 
     def seconds(self, a: Any, rounds: int = 7) -> float:
-        """Of a product, less its call: the median round, the slowest rank's."""
-        sweeps = min(max(1, _ROUND // _size(a.shape[0], a.nnz)), 100)
+        """Of a product, less its call, the slowest rank's."""
+        least = _ROUND * (1 if self.turns <= 1 else _LONGER)
+        sweeps = min(max(1, least // _size(a.shape[0], a.nnz)), 100)
         x, y, times = np.ones(a.shape[1]), np.zeros(a.shape[0]), []
         for _ in range(rounds):
             self.comm.barrier()
@@ -118,7 +122,8 @@ class _Crew:
             spent = np.array([time.perf_counter() - start])
             self.comm.all_reduce(spent, "max")
             times.append(float(spent[0]) / sweeps)
-        found = float(np.median(times[1:]))
+        # Ranks that sleep while others have their core begin late now and then, which is no rate of theirs.
+        found = min(times[1:]) if self.turns > 1 else float(np.median(times[1:]))
         return max(found - self.call * self.turns, 0.1 * found)
 
     def curve(self, top: int) -> list[list[float]]:

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.dist._layouts import Counts
 from penstock.dist._network import Network
 
-__all__ = ["BOUNDS", "Local", "local"]
+__all__ = ["BOUNDS", "Irregular", "Local", "local"]
 
 # What a rank's own product waits for most, by `Prediction.bound`.
 BOUNDS = {
@@ -27,6 +27,8 @@ BOUNDS = {
 }
 
 
+# A factor on the bytes: of the whole matrix on one rank, or of that and of rows that lie in cache.
+Irregular = float | tuple[float, float]
 _LEAST_GATHER = 0.02  # of an entry's time, that reading x at random costs at least
 
 
@@ -66,16 +68,14 @@ def _gather(c: Counts, w: Network) -> tuple[Any, Any]:
     return random * np.minimum(parts, whole) + (1 - random) * whole, whole
 
 
-def _still_irregular(c: Counts, w: Network, irregular: float, size: np.ndarray) -> Any:
-    """What is left of `irregular`, that of the whole matrix on one rank, where ranks have parts of it. It falls with
-    what an entry's gathering costs; and where the whole matrix lies in memory and parts lie in caches, with what memory
-    adds, for there it is prefetching that fails."""
-    if irregular <= 1 or c.ranks == 1:
-        return irregular
-    left: Any = 1.0
-    if w.gather_s:
-        mine, whole_x = _gather(c, w)
-        left = mine / whole_x
+def _still_irregular(c: Counts, w: Network, irregular: Irregular, size: np.ndarray) -> Any:
+    """What is left of the whole matrix's factor on one rank where ranks have parts of it. Where it lies in memory and
+    parts lie in caches, it becomes that of rows in cache; where that is not known, as much less as memory adds to
+    reading, for there it is prefetching that fails. What it has above 1 falls with what an entry's gathering costs."""
+    whole, cached = irregular if isinstance(irregular, tuple) else (irregular, None)
+    if c.ranks == 1 or (whole <= 1 and cached is None):
+        return whole
+    left: Any = whole
     if w.rank_products:
         rows, cols = c.shape
         bytes_ = c.nnz.sum() * (4.0 + c.entry_bytes) + 8 * rows + c.entry_bytes * (rows + cols)
@@ -83,8 +83,13 @@ def _still_irregular(c: Counts, w: Network, irregular: float, size: np.ndarray) 
         step = max(slow.max() - slow.min(), 1e-30)
         far = (_per_byte(w.rank_products, np.array([bytes_])) - slow.min()) / step  # 1: in memory
         here = (_per_byte(w.rank_products, size) - slow.min()) / step
-        left = left * (1 - far + np.minimum(far, here))
-    return 1 + (irregular - 1) * left
+        if cached is None:
+            cached = 1 + (whole - 1) * (1 - far)
+        left = cached + (whole - cached) * np.minimum(here / np.maximum(far, 1e-9), 1.0)
+    if w.gather_s:
+        mine, whole_x = _gather(c, w)
+        left = np.where(left > 1, 1 + (left - 1) * mine / whole_x, left)
+    return left
 
 
 def _per_byte(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.ndarray:
@@ -105,7 +110,7 @@ def _rates(w: Network, size: np.ndarray, total: np.ndarray, turns: np.ndarray) -
     return one, both
 
 
-def local(c: Counts, n: Any, irregular: float) -> Local:
+def local(c: Counts, n: Any, irregular: Irregular) -> Local:
     """Of all ranks. `n`: which ranks share a node (`penstock.dist._price`)."""
     w: Network = n.network
     own, again = c.read_bytes.astype(float), c.again_bytes.astype(float)

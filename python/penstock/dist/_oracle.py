@@ -13,25 +13,23 @@ Bytes and messages are exact, by the partition's metrics; seconds are a model's 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from penstock import _core
 from penstock._structure import as_matrix
+from penstock.dist._irregular import irregular_of, irregularity
 from penstock.dist._layouts import LAYOUTS, Counts, count
-from penstock.dist._local_price import BOUNDS
+from penstock.dist._local_price import BOUNDS, Irregular
 from penstock.dist._network import Network, networks
 from penstock.dist._price import HALOS, Prediction, as_dict, price
 
-__all__ = ["Forecast", "predict_scaling", "predict_weak_scaling"]
+__all__ = ["Forecast", "irregular_of", "irregularity", "predict_scaling", "predict_weak_scaling"]
 
 DEFAULT = ("contiguous", "balanced", "grid", "grid_reduce", "bins", "bins_gather")
 WORTH = 0.5  # efficiency down to which more ranks are still recommended
-_IRREGULAR = 0.2, 64.0
 _GAIN = 0.97  # of the time so far: less of a gain is none
 
 
@@ -178,41 +176,7 @@ def _ranks(ranks: Iterable[int]) -> list[int]:
     return found
 
 
-def irregularity(A: Any, network: Network, seconds: float = 0.3) -> float:
-    """The `irregular` with which the oracle prices `A @ x` on one rank of `network`, measured here, at the time that it
-    takes: on as many threads as a rank had then. Times some products."""
-    A = as_matrix(A, "irregularity")
-    kind = np.float64 if A.dtype == bool else A.dtype
-    x, y, spent = np.ones(A.shape[1], kind), np.zeros(A.shape[0], kind), []
-    threads = _core.num_threads()
-    _core.set_num_threads(network.threads or threads)
-    try:
-        begin = time.perf_counter()
-        for turn in range(1000):
-            start = time.perf_counter()
-            A.dot(x, out=y)
-            spent.append(time.perf_counter() - start)
-            if turn >= 4 and time.perf_counter() - begin > seconds:
-                break
-    finally:
-        _core.set_num_threads(threads)
-    # The first makes plans and pages. What disturbs a product makes it slower, never faster.
-    return irregular_of(float(np.quantile(spent[1:], 0.25)), count(A, "contiguous", 1), network)
-
-
-def irregular_of(seconds: float, c: Counts, network: Network) -> float:
-    """The `irregular`, of 0.2 to 64, with which a product on one rank is priced at so many seconds."""
-    low, high = _IRREGULAR
-    for _ in range(48):
-        middle = (low * high) ** 0.5
-        if price(c, network, irregular=middle).compute < seconds:
-            low = middle
-        else:
-            high = middle
-    return (low * high) ** 0.5
-
-
-def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Prediction:
+def _cheaper(c: Counts, network: Network, halo: str, irregular: Irregular) -> Prediction:
     halos = HALOS if halo == "auto" else (halo,)
     return min(
         (price(c, network, halo=h, irregular=irregular) for h in halos), key=lambda p: p.seconds
@@ -221,7 +185,7 @@ def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Predic
 
 def _forecast(
     kind: str, cases: Iterable[tuple[str, int, Callable[[], Counts]]], network: Network, halo: str,
-    irregular: float, step: Callable[[str], None] | None,
+    irregular: Irregular, step: Callable[[str], None] | None,
 ) -> Forecast:  # fmt: skip
     rows, left_out = [], {}
     for layout, ranks, make in cases:
@@ -233,7 +197,8 @@ def _forecast(
             left_out[f"{layout}, {ranks} ranks"] = str(e)
     if not rows:
         raise ValueError("nothing could be predicted: " + "; ".join(left_out.values()))
-    return Forecast(network, kind, rows, irregular, left_out)
+    whole = irregular[0] if isinstance(irregular, tuple) else irregular
+    return Forecast(network, kind, rows, whole, left_out)
 
 
 def predict_scaling(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._layouts import LAYOUTS, Counts
-from penstock.dist._local_price import local
+from penstock.dist._local_price import Irregular, local
 from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
@@ -218,7 +218,7 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
 
 
 def price(
-    c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0
+    c: Counts, network: Network, *, halo: str = "messages", irregular: Irregular = 1.0
 ) -> Prediction:
     """Seconds of one product.
 
@@ -228,9 +228,10 @@ def price(
     network : Network
     halo : str
         "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
-    irregular : float
+    irregular : float or (float, float)
         How many times as long the local product takes for its bytes, rows apart, as one whose rows are long and in
-        order: what gathering x costs besides.
+        order: what gathering x costs besides. Of the whole matrix on one rank; or of that, and of rows of it that lie
+        in cache, where the whole does not.
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
