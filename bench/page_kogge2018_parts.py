@@ -17,8 +17,8 @@ import numpy as np
 import page_kogge2018_paper as paper
 import page_kogge2018_worker as worker
 from page_kogge2018_runs import Run, about
-from penstock.dist._layouts import count
 from penstock.dist._irregular import irregular_of, irregular_with_cache
+from penstock.dist._layouts import count
 from penstock.dist._price import price
 
 import penstock as ps

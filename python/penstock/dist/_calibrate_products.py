@@ -123,7 +123,7 @@ class _Crew:
             self.comm.all_reduce(spent, "max")
             times.append(float(spent[0]) / sweeps)
         # Ranks that sleep while others have their core begin late now and then, which is no rate of theirs.
-        found = min(times[1:]) if self.turns > 1 else float(np.median(times[1:]))
+        found = min(times[1:]) if self.turns > 1 else float(np.quantile(times[1:], 0.25))
         return max(found - self.call * self.turns, 0.1 * found)
 
     def curve(self, top: int) -> list[list[float]]:
@@ -191,9 +191,15 @@ def products(comm: Any, nodes: int, per_node: int, cpus: list[int]) -> dict[str,
         begun = row * turns / _size(1, _LONG)  # seconds of a byte
         return [[n * ranks, n * ranks / max(s - n * begun, 0.1 * s)] for n, s in curve]
 
+    of_one = rates(one_rank.curve(top), 1, 1)
+    of_node = rates(all_ranks.curve(each), mine, turns)
+    sizes_of_node, rates_of_node = np.array(of_node).T
+    for point in of_one:  # alone a rank is no slower than among others
+        among = np.interp(np.log(mine * point[0]), np.log(sizes_of_node), 1 / rates_of_node)
+        point[1] = max(point[1], float(1 / among / mine))
     found = {
-        "rank_products": rates(one_rank.curve(top), 1, 1),
-        "node_products": rates(all_ranks.curve(each), mine, turns),
+        "rank_products": of_one,
+        "node_products": of_node,
         "cache_read": one,
         "node_cached": max(one * mine * alone / together, one),
         "row_s": row,

@@ -22,7 +22,7 @@ _IRREGULAR = 0.2, 64.0
 
 def irregularity(A: Any, network: Network, seconds: float = 0.3) -> Irregular:
     """The `irregular` with which the oracle prices `A @ x` on one rank of `network`, measured here, at the time that it
-    takes: on as many threads as a rank had then. Of all of A, and of rows in cache where A is larger. Times products."""
+    takes: on as many threads as a rank had then. Of all of A, and of rows in cache where A is larger. Times some."""
     A = as_matrix(A, "irregularity")
     whole = irregular_of(_spent(A, network, seconds), count(A, "contiguous", 1), network)
     return irregular_with_cache(A, network, whole, seconds)

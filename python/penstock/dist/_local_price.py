@@ -68,7 +68,9 @@ def _gather(c: Counts, w: Network) -> tuple[Any, Any]:
     return random * np.minimum(parts, whole) + (1 - random) * whole, whole
 
 
-def _still_irregular(c: Counts, w: Network, irregular: Irregular, size: np.ndarray) -> Any:
+def _still_irregular(
+    c: Counts, w: Network, irregular: Irregular, size: np.ndarray, total: np.ndarray
+) -> Any:
     """What is left of the whole matrix's factor on one rank where ranks have parts of it. Where it lies in memory and
     parts lie in caches, it becomes that of rows in cache; where that is not known, as much less as memory adds to
     reading, for there it is prefetching that fails. What it has above 1 falls with what an entry's gathering costs."""
@@ -78,11 +80,11 @@ def _still_irregular(c: Counts, w: Network, irregular: Irregular, size: np.ndarr
     left: Any = whole
     if w.rank_products:
         rows, cols = c.shape
-        bytes_ = c.nnz.sum() * (4.0 + c.entry_bytes) + 8 * rows + c.entry_bytes * (rows + cols)
-        slow = 1 / np.array([rate for _, rate in w.rank_products])
-        step = max(slow.max() - slow.min(), 1e-30)
-        far = (_per_byte(w.rank_products, np.array([bytes_])) - slow.min()) / step  # 1: in memory
-        here = (_per_byte(w.rank_products, size) - slow.min()) / step
+        all_bytes = c.nnz.sum() * (4.0 + c.entry_bytes) + 8 * rows + c.entry_bytes * (rows + cols)
+        far = _in_memory(w.rank_products, np.array([all_bytes]))
+        here = _in_memory(w.rank_products, size)
+        if w.node_products:
+            here = np.maximum(here, _in_memory(w.node_products, total))
         if cached is None:
             cached = 1 + (whole - 1) * (1 - far)
         left = cached + (whole - cached) * np.minimum(here / np.maximum(far, 1e-9), 1.0)
@@ -96,6 +98,12 @@ def _per_byte(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.nd
     """Seconds of a byte where a product reads so many: between measured sizes, linear in their logarithms."""
     sizes, rates = np.array(curve).T
     return np.interp(np.log(np.maximum(size, 1.0)), np.log(sizes), 1 / rates)
+
+
+def _in_memory(curve: tuple[tuple[float, float], ...], size: np.ndarray) -> np.ndarray:
+    """0 where a product reads so many bytes as fast as any, 1 where as slowly."""
+    slow = 1 / np.array([rate for _, rate in curve])
+    return (_per_byte(curve, size) - slow.min()) / max(slow.max() - slow.min(), 1e-30)
 
 
 def _rates(w: Network, size: np.ndarray, total: np.ndarray, turns: np.ndarray) -> Any:
@@ -116,7 +124,8 @@ def local(c: Counts, n: Any, irregular: Irregular) -> Local:
     own, again = c.read_bytes.astype(float), c.again_bytes.astype(float)
     turns = np.maximum(1.0, n.filled[n.node] / n.at_once)
     one, both = _rates(w, own + again, n.total(own + again), turns)
-    moved = _still_irregular(c, w, irregular, (own + again) * turns) * own + again
+    size, total = (own + again) * turns, n.total(own + again)
+    moved = _still_irregular(c, w, irregular, size, total) * own + again
     parts = moved * one, w.row_s * c.walked, w.uneven_s * (c.uneven + 0 * c.walked)
     node = n.total(moved) * both
     reads = np.maximum(n.shared(parts[0]), node)

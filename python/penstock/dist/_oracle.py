@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from penstock._structure import as_matrix
 from penstock.dist._irregular import irregular_of, irregularity
 from penstock.dist._layouts import LAYOUTS, Counts, count
