@@ -236,6 +236,16 @@ def test_messages_pass_beside_work_as_far_as_was_measured() -> None:
     assert _price.price(c, eager).communicate == pytest.approx(0.0, abs=1e-12)
 
 
+def test_all_of_x_enters_a_node_but_for_what_it_has() -> None:
+    link = _network.Link(0.0, 0.0, 1e9, 1 << 40, 0.0)
+    alone = network(ranks_per_node=1, at_once=1, outside=link, inside=link, node_bytes_per_s=1e9,
+                    inside_bytes_per_s=1e9)  # fmt: skip
+    p = _price.price(counts([0] * 4), alone, halo="sync")
+    assert p.seconds == pytest.approx(750 * 8 / 1e9)
+    pair = network(ranks_per_node=2, at_once=2, outside=link, inside=FREE, node_bytes_per_s=1e9)
+    assert _price.price(counts([0] * 4), pair, halo="sync").seconds == pytest.approx(4e-6)
+
+
 def test_an_exchange_beside_work_takes_as_long_at_least() -> None:
     times = ps.dist.run(lambda comm: _core.exchange_round(comm, [1, 0], 4096, 3, 0.002), 2)
     assert times[0] == times[1] > 0.001

@@ -211,7 +211,7 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
     cpu = sum(2 * s.overhead_s for s in stages) + others * (
         w.inside.copied_by_ranks / w.inside.bytes_per_s
     )
-    within = n.total(others) / w.inside_bytes_per_s
+    within = n.total(others) / w.inside_bytes_per_s * (n.filled[n.node] > 1)
     missing = size - n.total(c.owned_x.astype(float)) * c.entry_bytes  # on this node
     wire = zero if n.count == 1 else missing / w.node_bytes_per_s
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
