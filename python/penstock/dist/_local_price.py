@@ -29,6 +29,7 @@ BOUNDS = {
 
 # A factor on the bytes: of the whole matrix on one rank, or of that and of rows that lie in cache.
 Irregular = float | tuple[float, float]
+_SHARED = 1.1  # times a rank's own time for its bytes, from which on the node is what it waits for
 _LEAST_GATHER = 0.02  # of an entry's time, that reading x at random costs at least
 
 
@@ -46,6 +47,8 @@ class Local:
     def bound(self) -> str:
         """Of the slowest rank: a name in BOUNDS."""
         r = int(self.seconds.argmax())
+        if self.node[r] <= _SHARED * self.bytes[r]:
+            return max(("bytes", "rows", "uneven"), key=lambda name: float(getattr(self, name)[r]))
         return max(BOUNDS, key=lambda name: float(getattr(self, name)[r]))
 
 
@@ -79,9 +82,7 @@ def _still_irregular(
         return whole
     left: Any = whole
     if w.rank_products:
-        rows, cols = c.shape
-        all_bytes = c.nnz.sum() * (4.0 + c.entry_bytes) + 8 * rows + c.entry_bytes * (rows + cols)
-        far = _in_memory(w.rank_products, np.array([all_bytes]))
+        far = _in_memory(w.rank_products, c.read_bytes.sum(keepdims=True).astype(float))
         here = _in_memory(w.rank_products, size)
         if w.node_products:
             here = np.maximum(here, _in_memory(w.node_products, total))

@@ -103,6 +103,7 @@ class Forecast:
             f"Use {name} on {p.ranks:,} ranks{halo}: {_time(p.seconds)} a product, {self.speedup(p):.3g} times "
             f"{self.base().ranks:,} rank{'s' * (self.base().ranks > 1)}, {self.efficiency(p):.0%} of ideal."
         )
+        out.append(f"Local products wait most for {BOUNDS[p.bound]}.")
         last = self.ranks()[-1]
         least = min(self.rows, key=lambda q: q.seconds)
         if self.kind == "weak":
@@ -125,7 +126,6 @@ class Forecast:
                     f"It gets faster up to {end.ranks:,} ranks ({end.layout}), the most asked for: "
                     f"{_time(end.seconds)}, {self.efficiency(end):.0%} of ideal."
                 )
-        out.append(f"Its local products wait most for {BOUNDS[p.bound]}.")
         turn = [q.ranks for q in self.of(p.layout) if q.ratio > 1]
         if turn:
             out.append(
