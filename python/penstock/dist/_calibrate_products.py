@@ -111,15 +111,15 @@ class _Crew:
         """Of a product, less its call, the slowest rank's."""
         least = _ROUND * (1 if self.turns <= 1 else _LONGER)
         sweeps = min(max(1, least // _size(a.shape[0], a.nnz)), 100)
-        x, y, times = np.ones(a.shape[1]), np.zeros(a.shape[0]), []
+        times: list[float] = []
         for _ in range(rounds):
             self.comm.barrier()
             start = time.perf_counter()
-            for _ in range(sweeps if self.at_work else 0):
-                a.dot(x, out=y)
+            each = _core.time_products(a._core, sweeps) if self.at_work else [0.0]
+            spent = np.array([sum(each)])
             if self.turns > 1:  # ranks that take turns on a core are not counted as if each had one
                 self.comm.barrier()
-            spent = np.array([time.perf_counter() - start])
+                spent[0] = time.perf_counter() - start
             self.comm.all_reduce(spent, "max")
             times.append(float(spent[0]) / sweeps)
         # Ranks that sleep while others have their core begin late now and then, which is no rate of theirs.

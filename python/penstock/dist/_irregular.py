@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -38,23 +37,16 @@ def irregular_with_cache(A: Any, network: Network, whole: float, seconds: float 
 
 
 def _spent(A: Any, network: Network, seconds: float) -> float:
-    """Seconds of a product, when nothing disturbs it."""
-    kind = np.float64 if A.dtype == bool else A.dtype
-    x, y, spent = np.ones(A.shape[1], kind), np.zeros(A.shape[0], kind), []
+    """Seconds of a product, when nothing disturbs it, its call included."""
     threads = _core.num_threads()
     _core.set_num_threads(network.threads or threads)
     try:
-        begin = time.perf_counter()
-        for turn in range(1000):
-            start = time.perf_counter()
-            A.dot(x, out=y)
-            spent.append(time.perf_counter() - start)
-            if turn >= 12 and time.perf_counter() - begin > seconds:
-                break
+        once = min(_core.time_products(A._core, 2))
+        spent = _core.time_products(A._core, min(max(int(seconds / max(once, 1e-7)), 13), 1000))
     finally:
         _core.set_num_threads(threads)
     # The first bring the matrix to caches. What disturbs a product makes it slower, never faster.
-    return float(np.quantile(spent[4:], 0.25))
+    return float(np.quantile(spent[4:], 0.25)) + network.call_s
 
 
 def _rows_in_cache(A: Any, network: Network) -> Any:
