@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -16,8 +17,8 @@ import numpy as np
 import page_kogge2018_paper as paper
 import page_kogge2018_worker as worker
 from page_kogge2018_runs import Run, about
+from penstock.dist._irregular import irregular_of, irregular_with_cache
 from penstock.dist._layouts import count
-from penstock.dist._oracle import irregular_of
 from penstock.dist._price import price
 
 import penstock as ps
@@ -71,7 +72,7 @@ def checked(error: float) -> dict[str, Any]:
     }
 
 
-def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregular: float) -> None:
+def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregular: Any) -> None:
     """A measured job, with the oracle's prediction of every row beside it."""
     net = ps.dist.Network.of(done["network"])
     results = {}
@@ -98,25 +99,27 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
         irregular=irregular, network=network, load=os.getloadavg()[0], results=results))  # fmt: skip
 
 
-def _irregular(run: Run, a: Any) -> float:
-    """What gathering x costs, by products on one rank of this process, in a run of its own."""
-    turns = max(5, run.args.repeats)
-    done = ps.dist.run(worker.work, 1, a, turns, ["ours"], _PROBE_SECONDS)[0]
+def _irregular(run: Run, a: Any, threads: int) -> Any:
+    """What gathering x costs, by products on one rank of this process and so many threads, in a run of its own."""
+    turns = max(9, run.args.repeats)
+    done = ps.dist.run(
+        worker.work, 1, a, turns, ["ours"], _PROBE_SECONDS, threads_per_rank=threads
+    )[0]
     net = ps.dist.Network.of(done["network"])
-    spent = float(np.median(done["results"]["ours"]["seconds"]))
-    return irregular_of(spent, count(a, "balanced", 1), net)
+    spent = float(np.quantile(done["results"]["ours"]["seconds"], 0.25))  # others only slow it down
+    return irregular_with_cache(a, net, irregular_of(spent, count(a, "balanced", 1), net))
 
 
 def ranks(run: Run, source: Any, a: Any) -> None:
     """Figures 5 to 7 and 9 on ranks that are threads."""
-    irregular = _irregular(run, a)
+    irregular = functools.cache(functools.partial(_irregular, run, a))
     for n in run.args.ranks:
         if run.left() <= 0:
             run.report.skip(f"ranks {source.name}, {n}", "no time is left of --minutes")
             return
         names = list(worker.LAYOUTS)
         done = ps.dist.run(worker.work, n, a, run.args.repeats, names, _PROBE_SECONDS)[0]
-        _case(run, "ranks", source, a, done, irregular)
+        _case(run, "ranks", source, a, done, irregular(done["network"]["threads"]))
 
 
 def launched(
@@ -129,7 +132,7 @@ def launched(
     env: dict[str, str] | None = None,
 ) -> None:
     """Jobs of `front` N worker ..., on a store of the matrix. `front` holds {n} where the number of ranks belongs."""
-    irregular = _irregular(run, a)
+    irregular = functools.cache(functools.partial(_irregular, run, a))
     with tempfile.TemporaryDirectory(prefix="page-kogge-") as folder:
         store, job, out = (Path(folder) / n for n in ("matrix.penstock", "job.json", "result.json"))
         ps.save(store, a)
@@ -151,7 +154,8 @@ def launched(
                     f"{part} {source.name}, {n} ranks", f"exit code {done.returncode}: {why[0]}"
                 )
                 return
-            _case(run, part, source, a, json.loads(out.read_text()), irregular)
+            done_job = json.loads(out.read_text())
+            _case(run, part, source, a, done_job, irregular(done_job["network"]["threads"]))
 
 
 def mpi(run: Run, source: Any, a: Any) -> None:

@@ -70,6 +70,9 @@ class Metrics:
     held: np.ndarray  # int64: rows of the local matrix: those owned, and parts of others
     ghost_rows: np.ndarray  # int64: those with entries in columns that others own
     ghosts_most: np.ndarray  # int64: the most such entries of a row
+    uneven: (
+        np.ndarray
+    )  # int64: rows that differ in length from the one before, in own columns and in others'
 
     def exchange_matrix(self, cells: int = 1024) -> np.ndarray:
         """Values sent, receivers down and senders across: dense, float64, at most `cells` parts or runs of parts a

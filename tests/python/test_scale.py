@@ -99,7 +99,9 @@ def test_stencils_are_counted_without_a_matrix(extent: tuple[int, ...], ranks: i
         assert np.array_equal(mine[np.lexsort((mine[:, 0], mine[:, 1]))], m.exchange)
         assert np.array_equal(c.nnz, m.nnz) and np.array_equal(c.read_bytes, m.bytes)
         again = _layouts.again_bytes(m.ghost_rows, False, 8)
-        assert np.array_equal(c.walked, m.held) and (c.again_bytes >= again).all()
+        walked = m.held + m.ghost_rows
+        assert (c.walked >= walked).all() and (c.again_bytes >= again).all()
+        assert c.layout != "contiguous" or np.array_equal(c.walked, walked)
         assert c.layout != "contiguous" or np.array_equal(c.again_bytes, again)
         assert (c.mad, c.imbalance) == pytest.approx((m.mad, m.imbalance))
     with pytest.raises(ValueError, match="1 to 3 axes"):
@@ -156,7 +158,7 @@ def test_rows_with_ghosts_are_walked_again() -> None:
     free, slow = (_price.price(c, simple(row_s=s)).compute for s in (0.0, 1e-6))
     assert slow - free == pytest.approx(c.walked.max() * 1e-6, rel=0.02)
     short = _layouts.count(ps.generate.laplacian((9, 8)), "contiguous", 2)
-    assert np.array_equal(short.walked, [36, 36]) and np.array_equal(short.again_bytes, [252, 252])
+    assert np.array_equal(short.walked, [45, 45]) and np.array_equal(short.again_bytes, [252, 252])
     spent = _price.price(c, simple(row_s=1e-8), irregular=3.0)
     whole = _layouts.count(A, "contiguous", 1)
     at_once = _price.price(whole, simple(row_s=1e-8), irregular=3.0).compute

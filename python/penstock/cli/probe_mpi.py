@@ -19,7 +19,7 @@ def _kept() -> dict[str, Any] | None:
         _network.Network.of(facts)
     except (OSError, ValueError, AttributeError):
         return None
-    return facts if "one_sided" in facts else None  # older versions did not measure it
+    return facts if "uneven_s" in facts else None  # older versions did not measure it
 
 
 def _measure(ranks: int) -> dict[str, Any]:
@@ -77,6 +77,16 @@ def show(facts: dict[str, Any], file: str, fresh: bool) -> None:
     rows["memory"] = (
         f"triad {facts['rank_read'] / 1e9:.1f} GB/s on one rank, {facts['node_read'] / 1e9:.1f} on all of a node"
     )
+    for name, words in (("rank_products", "one rank"), ("node_products", "all of a node at once")):
+        points = facts.get(name) or []
+        if points:
+            rows[f"products, {words}"] = ", ".join(
+                f"{rate / 1e9:.1f} GB/s at {ui.size(int(n))}" for n, rate in points
+            )
+    if facts.get("uneven_s") is not None:
+        rows["rows of products"] = (
+            f"{facts['row_s'] * 1e9:.2f} ns each, {facts['uneven_s'] * 1e9:.2f} ns more where lengths differ"
+        )
     out.print(ui.facts(rows))
 
 

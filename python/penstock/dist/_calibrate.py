@@ -1,4 +1,4 @@
-"""A network measured: ping-pongs, bursts, rounds of exchanges, a triad and empty products, over any `Comm`."""
+"""A network measured: ping-pongs, bursts, rounds of exchanges, a triad, products and calls, over any `Comm`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ import numpy as np
 
 from penstock import _core, _probe
 from penstock._io._atomic import atomic_file
+from penstock.dist import _calibrate_products
 from penstock.dist._network import VERSION, Link, Network
 
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
 
 SIZES = (8, 64, 256, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 1 << 20, 4 << 20)  # fmt: skip
+HIDDEN = (2048, 8192, 16384, 32768, 65536, 262144)  # bytes of exchanges beside work, among SIZES
 GETS = (8, 256, 4096, 32768, 262144, 1 << 20, 4 << 20, 16 << 20)  # bytes of one-sided gets
 _ROUND_BYTES = 1 << 20  # of an exchange of all pairs at once
 _LARGE = 48 << 20  # bytes of a rank's triad
-# Rows and entries a row of products that stay in cache, 5 MB, and are long beside their calls: few rows of many
-# entries tell the rate, many of one entry what a row costs.
-_LONG, _SHORT = (12288, 32), (65536, 1)
 _NO_STEP = 0.9  # of the squared error of one line: two lines must be better by more
 Curve = list[tuple[int, float]]
 
@@ -103,12 +102,39 @@ def _cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
-def _link(comm: Any, a: int, b: int, seconds: float, copied: bool) -> tuple[Link, Curve]:
+def _link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve]:
+    """Between ranks that copy messages themselves."""
     curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
-    gap = _core.message_gap(comm, a, b)
+    return Link(**_fitted(comm, a, b, curve), copied_by_ranks=True), curve
+
+
+def _fitted(comm: Any, a: int, b: int, curve: Curve) -> dict[str, float]:
     found = fit(curve)
-    overhead = min(gap / 2, found["latency_s"] / 2)
-    return Link(**{**found, "overhead_s": overhead, "copied_by_ranks": copied}), curve
+    return {**found, "overhead_s": min(_core.message_gap(comm, a, b), found["latency_s"]) / 2}
+
+
+def _far_link(comm: Any, a: int, b: int, seconds: float) -> tuple[Link, Curve, Curve]:
+    """Between ranks whose messages an adapter carries, and the curves of ping-pongs and of both ways at once. What goes
+    one way at a time may be faster than what follows others: a link that is shaped lets the first bytes pass."""
+    curve = list(zip(SIZES, _core.ping_pong(comm, a, b, SIZES, seconds), strict=True))
+    partners = [b if r == a else a if r == b else -1 for r in range(comm.size)]
+
+    def both_ways(size: int, work: float = 0.0, about: float = 0.0) -> float:
+        rounds = max(4, min(15, int(seconds / max(about, 1e-7))))
+        return float(_core.exchange_round(comm, partners, size, rounds, work))
+
+    rounds: Curve = [
+        (n, max(one, both_ways(n, about=one)) if n <= HIDDEN[-1] else one) for n, one in curve
+    ]
+    # Longer ones are as far above their ping-pongs as the last.
+    above = dict(rounds)[HIDDEN[-1]] - dict(curve)[HIDDEN[-1]]
+    rounds = [(n, s + above * (n > HIDDEN[-1])) for n, s in rounds]
+    spent, hidden = dict(rounds), []
+    for n in HIDDEN:
+        work = min(spent[n], 1.0)
+        left = min(both_ways(n, work, 2 * work) for _ in range(3)) - work  # noise hides nothing
+        hidden.append((n, min(max(1 - left / spent[n], 0.0), 1.0)))
+    return Link(**_fitted(comm, a, b, rounds), hidden=tuple(hidden)), curve, rounds
 
 
 def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> dict[str, Any]:
@@ -142,43 +168,6 @@ def _calls(comm: Any) -> float:
         best[0] = min(best[0], (time.perf_counter() - start) / 20)
     comm.all_reduce(best, "max")
     return float(best[0])
-
-
-def _products(comm: Any, ranks: int, rows: int, each: int) -> float:
-    """Seconds of a product in cache of `rows` rows with `each` entries, which `ranks` ranks make at once: what the
-    processors can do where memory does not hold them up."""
-    from penstock.generate import banded
-
-    a = banded(rows, list(range(each)))
-    x, y, best, sweeps = np.ones(a.shape[1]), np.zeros(a.shape[0]), np.inf, 5
-    for _ in range(7):
-        comm.barrier()
-        start = time.perf_counter()
-        for _ in range(sweeps if comm.rank < ranks else 0):
-            a.dot(x, out=y)
-        comm.barrier()  # ranks that take turns on a core are not counted as if each had one
-        spent = np.array([time.perf_counter() - start])
-        comm.all_reduce(spent, "max")
-        best = min(best, float(spent[0]) / sweeps)
-    return best
-
-
-def _in_cache(comm: Any) -> tuple[float, float, float]:
-    """Bytes a second in cache of one rank and of all together, and the seconds of a row besides."""
-
-    def size(rows: int, each: int) -> int:
-        return rows * (12 * each + 8 + 16)
-
-    long, short, all_long = (
-        _products(comm, n, *shape) for n, shape in ((1, _LONG), (1, _SHORT), (comm.size, _LONG))
-    )
-    # long = rows row_s + bytes / rate, and short likewise.
-    times = np.linalg.solve(
-        [[_LONG[0], size(*_LONG)], [_SHORT[0], size(*_SHORT)]], np.array([long, short])
-    )
-    row = float(np.clip(times[0], 0.0, 0.9 * short / _SHORT[0]))
-    one = size(*_LONG) / max(long - _LONG[0] * row, 0.1 * long)
-    return one, one * comm.size * long / all_long, row
 
 
 def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
@@ -219,16 +208,17 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     inside = Link(1e-7, 5e-8, 1e10, 1 << 20, 0.0, copied_by_ranks=True)
     if len(mates) > 1:
         pairs["inside"] = (first, mates[1])
-        inside, curves["inside"] = _link(comm, *pairs["inside"], each, copied=True)
+        inside, curves["inside"] = _link(comm, *pairs["inside"], each)
     outside = None
     if others:
         pairs["outside"] = (first, others[0])
-        outside, curves["outside"] = _link(comm, *pairs["outside"], each, copied=False)
+        outside, curves["outside"], curves["both ways"] = _far_link(comm, *pairs["outside"], each)
         inside = inside if len(mates) > 1 else outside
     per_node = max(nodes.count(n) for n in set(nodes))
     topology = _core.topology()
     bound = comm.collect(_cpus())
-    cores = len(set().union(*(bound[r] for r in mates))) or topology["cpus"]
+    all_cpus = sorted(set().union(*(bound[r] for r in mates))) or list(range(topology["cpus"]))
+    cores = len(all_cpus)
     adapter = outside.bytes_per_s if outside else inside.bytes_per_s
     if outside:
         adapter = max(adapter, _rate(comm, _across(nodes)) / 2)  # both ways: one of them
@@ -238,7 +228,7 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     threads = _core.num_threads()
     alone = _core.triad(comm, 1, _LARGE, 5)
     together = _core.triad(comm, comm.size, _LARGE, 5) / len(set(nodes))
-    cached, all_cached, row = _in_cache(comm)
+    own = _calibrate_products.products(comm, len(set(nodes)), per_node, all_cpus)
     facts = {
         "penstock_network": VERSION,
         "name": "measured",
@@ -251,10 +241,7 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "inside_bytes_per_s": float(within),
         "rank_read": float(alone),
         "node_read": float(max(together, alone)),
-        "cache_bytes": float(topology["cache_bytes"]),
-        "cache_read": cached,
-        "node_cached": max(all_cached / len(set(nodes)), cached),
-        "row_s": row,
+        **own,
         "call_s": _calls(comm) / max(1.0, per_node / cores),
         "ranks": comm.size,
         "threads": threads,

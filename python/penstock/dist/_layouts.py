@@ -60,12 +60,11 @@ class Counts:
     mad: float
     imbalance: float
     entry_bytes: int  # of a value of x and y
-    walked: (
-        np.ndarray
-    )  # rows whose sums the rank begins: of its local matrix, and again those that it sums up apart
+    walked: np.ndarray  # rows whose sums the rank begins: of its local matrix, and again those with entries of the halo
     again_bytes: (
         np.ndarray
     )  # what the second pass over rows with entries of the halo reads and writes besides
+    uneven: np.ndarray | int = 0  # of the rows walked, those not as long as the one before
 
     def phases(self) -> tuple[np.ndarray, np.ndarray]:
         """Bytes of each pair: of x, and of sums."""
@@ -107,7 +106,7 @@ def count(A: Any, layout: str, ranks: int) -> Counts:
     m = p.metrics(A)
     entry = 8 if A.dtype == bool else A.dtype.itemsize  # a pattern multiplies float64
     pairs, x, sums = m.exchange[:, :2], m.exchange[:, 2] - m.sums, m.sums
-    read = m.bytes
+    read, walked, uneven = m.bytes, m.held + m.ghost_rows, m.uneven
     if how.sums == "gather":
         # Everyone but rank 0 sends it all rows that it has a part of.
         held = m.rows + np.bincount(pairs[:, 0], sums, minlength=ranks).astype(np.int64)
@@ -118,13 +117,19 @@ def count(A: Any, layout: str, ranks: int) -> Counts:
             np.concatenate([x[keep], np.zeros(senders.size, np.int64)]),
             np.concatenate([np.zeros(int(keep.sum()), np.int64), held[senders]]),
         )
-        read = read.copy()
-        read[0] += entry * A.shape[0]
+        # Rank 0 has all of y, and walks all rows: others' are without entries.
+        mine = p.owners == 0
+        mine[p.pieces[0][p.pieces[3] == 0]] = True
+        others = A.shape[0] - m.held[0]
+        read, walked, uneven = read.copy(), walked.copy(), uneven.copy()
+        read[0] += entry * A.shape[0] + 8 * others
+        walked[0] += others
+        uneven[0] += np.count_nonzero(mine[1:] != mine[:-1])
     apart = m.ghosts_most > SHORT
     return Counts(
         layout, ranks, A.shape, m.nnz, m.rows, read, pairs, x, sums,
         np.bincount(p.col_owners, minlength=ranks), p.grid, m.mad, m.imbalance, entry,
-        m.held + apart * m.ghost_rows, again_bytes(m.ghost_rows, apart, entry),
+        walked, again_bytes(m.ghost_rows, apart, entry), np.minimum(uneven, walked),
     )  # fmt: skip
 
 

@@ -318,9 +318,9 @@ class csr_array:
         mine = np.array(
             [self.local_nnz, rows, ghosts, memory, foreign, *self._core.passes], np.int64
         )
-        nnz, rows_all, halo, memory_all, partial, held, ghost_rows, most = self.comm.all_gather(
-            mine
-        ).T.copy()
+        nnz, rows_all, halo, memory_all, partial, held, ghost_rows, most, uneven = (
+            self.comm.all_gather(mine).T.copy()
+        )
         pairs: dict[tuple[int, int], tuple[int, int]] = {}  # of x and of sums
         messages = 0
         for p, ranks, offsets in ((plan, "receive", 1), (sums, "receive", -1)):
@@ -356,6 +356,7 @@ class csr_array:
             held=held,
             ghost_rows=ghost_rows,
             ghosts_most=most,
+            uneven=uneven,
         )
 
     def explain(self) -> str:

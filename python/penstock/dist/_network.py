@@ -30,6 +30,30 @@ class Link:
     copied_by_ranks: bool = (
         False  # the ranks' own cores move the bytes; else an adapter does, meanwhile
     )
+    # (bytes of a message, share of its time on the way that passes while its ranks compute), ascending. Empty: all of
+    # it up to `eager_bytes`, nothing beyond. Means nothing where ranks copy.
+    hidden: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", _curve("hidden", self.hidden))
+
+
+def _curve(name: str, points: Any) -> tuple[tuple[float, float], ...]:
+    """ValueError where they are not pairs of numbers, ascending in bytes; rates are positive."""
+    try:
+        found = tuple((float(n), float(value)) for n, value in points)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"network: {name} = {points!r} is not a list of pairs of numbers"
+        ) from None
+    for i, (n, value) in enumerate(found):
+        _number(f"{name}[{i}][0]", n, True)
+        _number(f"{name}[{i}][1]", value, name.endswith("products"))
+        if i and n <= found[i - 1][0]:
+            raise ValueError(
+                f"network: {name} does not ascend: {found[i - 1][0]:.0f}, {n:.0f} bytes"
+            )
+    return found
 
 
 @dataclass(frozen=True)
@@ -56,15 +80,25 @@ class Network:
     hop_s: float = 0.0  # more latency between nodes of two switches
     row_s: float = 0.0  # of each row of a product on one rank, besides its bytes
     rank_flops: float = 0.0  # of one rank, a second; 0: memory alone bounds its products
+    # Bytes a second of products with long rows: (bytes that the product reads, rate), ascending. Of one rank alone, and
+    # of all ranks of a node, of whom each has an equal share of the bytes. Empty: cache_bytes tells cache from memory.
+    rank_products: tuple[tuple[float, float], ...] = ()
+    node_products: tuple[tuple[float, float], ...] = ()
+    uneven_s: float = 0.0  # of each row that is not as long as the one before, on one rank
+    # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
+    gather_s: tuple[tuple[float, float], ...] = ()
+    threads: int = 0  # of each rank that was measured; 0: not known
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
-            for f in fields(Link) if link else ():
+            for f in fields(Link)[:-1] if link else ():
                 _number(f"{what}.{f.name}", getattr(link, f.name), f.name == "bytes_per_s")
         for f in fields(self):
             value = getattr(self, f.name)
             if isinstance(value, (int, float)):
                 _number(f.name, value, f.name.endswith(("per_s", "read", "cached", "node", "once")))
+        for name in ("rank_products", "node_products", "gather_s"):
+            object.__setattr__(self, name, _curve(name, getattr(self, name)))
 
     def save(self, path: Any, **more: Any) -> None:
         """As JSON; `more` is kept beside it (curves, when, how)."""
@@ -111,6 +145,7 @@ class Network:
             at_once=min(cores, ranks_per_node),
             rank_read=min(self.rank_read * share, self.node_read),
             cache_read=min(self.cache_read * share, self.node_cached),
+            rank_products=tuple((n, rate * share) for n, rate in self.rank_products),
         )
 
 

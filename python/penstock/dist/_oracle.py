@@ -13,19 +13,18 @@ Bytes and messages are exact, by the partition's metrics; seconds are a model's 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from penstock._structure import as_matrix
+from penstock.dist._irregular import irregular_of, irregularity
 from penstock.dist._layouts import LAYOUTS, Counts, count
+from penstock.dist._local_price import BOUNDS, Irregular
 from penstock.dist._network import Network, networks
 from penstock.dist._price import HALOS, Prediction, as_dict, price
 
-__all__ = ["Forecast", "predict_scaling", "predict_weak_scaling"]
+__all__ = ["Forecast", "irregular_of", "irregularity", "predict_scaling", "predict_weak_scaling"]
 
 DEFAULT = ("contiguous", "balanced", "grid", "grid_reduce", "bins", "bins_gather")
 WORTH = 0.5  # efficiency down to which more ranks are still recommended
@@ -104,6 +103,7 @@ class Forecast:
             f"Use {name} on {p.ranks:,} ranks{halo}: {_time(p.seconds)} a product, {self.speedup(p):.3g} times "
             f"{self.base().ranks:,} rank{'s' * (self.base().ranks > 1)}, {self.efficiency(p):.0%} of ideal."
         )
+        out.append(f"Local products wait most for {BOUNDS[p.bound]}.")
         last = self.ranks()[-1]
         least = min(self.rows, key=lambda q: q.seconds)
         if self.kind == "weak":
@@ -174,29 +174,7 @@ def _ranks(ranks: Iterable[int]) -> list[int]:
     return found
 
 
-def irregularity(A: Any, network: Network, seconds: float = 0.3) -> float:
-    """The time of `A @ x` on this machine, without that of beginning rows, over what `network`, measured here, says of
-    reading its arrays once: at least 0.2. Times a few products."""
-    A = as_matrix(A, "irregularity")
-    kind = np.float64 if A.dtype == bool else A.dtype
-    x, best = np.ones(A.shape[1], kind), float("inf")
-    begin = time.perf_counter()
-    for turn in range(1000):
-        start = time.perf_counter()
-        A @ x
-        best = min(best, time.perf_counter() - start)
-        if turn >= 3 and time.perf_counter() - begin > seconds:
-            break
-    return irregular_of(best, count(A, "contiguous", 1), network)
-
-
-def irregular_of(seconds: float, c: Counts, network: Network) -> float:
-    """The `irregular` with which a product on one rank is priced at so many seconds; at least 0.2."""
-    least, regular = (price(c, network, irregular=f).compute for f in (0.0, 1.0))
-    return max(0.2, (seconds - least) / (regular - least)) if regular > least else 1.0
-
-
-def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Prediction:
+def _cheaper(c: Counts, network: Network, halo: str, irregular: Irregular) -> Prediction:
     halos = HALOS if halo == "auto" else (halo,)
     return min(
         (price(c, network, halo=h, irregular=irregular) for h in halos), key=lambda p: p.seconds
@@ -205,7 +183,7 @@ def _cheaper(c: Counts, network: Network, halo: str, irregular: float) -> Predic
 
 def _forecast(
     kind: str, cases: Iterable[tuple[str, int, Callable[[], Counts]]], network: Network, halo: str,
-    irregular: float, step: Callable[[str], None] | None,
+    irregular: Irregular, step: Callable[[str], None] | None,
 ) -> Forecast:  # fmt: skip
     rows, left_out = [], {}
     for layout, ranks, make in cases:
@@ -217,7 +195,8 @@ def _forecast(
             left_out[f"{layout}, {ranks} ranks"] = str(e)
     if not rows:
         raise ValueError("nothing could be predicted: " + "; ".join(left_out.values()))
-    return Forecast(network, kind, rows, irregular, left_out)
+    whole = irregular[0] if isinstance(irregular, tuple) else irregular
+    return Forecast(network, kind, rows, whole, left_out)
 
 
 def predict_scaling(

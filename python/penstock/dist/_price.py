@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._layouts import LAYOUTS, Counts
+from penstock.dist._local_price import Irregular, local
 from penstock.dist._network import Link, Network
 
 __all__ = ["Prediction", "price"]
@@ -20,6 +21,9 @@ __all__ = ["Prediction", "price"]
 # Bytes moved for each byte sent: by packing (the index, the value read, the value written), and by adding up sums (the
 # index, the sum, and y, read and written).
 _PACKED, _ADDED = 2.5, 3.5
+# Bytes moved for each byte of a reduction: before it (zeros, and the index, the sum read, and written), in each stage,
+# and after it (the same, into another buffer, then as _ADDED).
+_SPREAD, _SUMMED, _TAKEN = 4.0, 3.0, 7.0
 HALOS = ("messages", "sync")
 
 
@@ -43,6 +47,7 @@ class Prediction:
     mad: float
     imbalance: float
     grid: tuple[int, int]
+    bound: str = "bytes"  # of the slowest rank's own product: a name in `_local_price.BOUNDS`
 
     @property
     def ratio(self) -> float:
@@ -66,24 +71,22 @@ class _Nodes:
         return np.bincount(self.node, values, minlength=self.count)[self.node]
 
     def shared(self, seconds: np.ndarray) -> np.ndarray:
-        """Each rank's processor time, where more ranks than cores take turns."""
-        return np.maximum(seconds, self.total(seconds) / self.at_once)
-
-
-def _compute(c: Counts, n: _Nodes, irregular: float) -> np.ndarray:
-    """Seconds that each rank's own work takes."""
-    w, read = n.network, c.read_bytes.astype(float)
-    cached = np.clip(2.0 - n.total(read) / max(w.cache_bytes, 1.0), 0.0, 1.0)  # all, none at twice
-
-    def moved(size: np.ndarray) -> np.ndarray:
-        one = size * (cached / w.cache_read + (1 - cached) / min(w.rank_read, w.cache_read))
-        both = n.total(size) * (
-            cached / w.node_cached + (1 - cached) / min(w.node_read, w.node_cached)
-        )
-        return np.maximum(n.shared(one), both)
-
-    rows = n.shared(c.walked * w.row_s)
-    return irregular * moved(read) + moved(c.again_bytes.astype(float)) + rows
+        """When each rank is done with so much work of its processor. Where more ranks than cores take turns, it shares
+        its core with others, whoever they are: each holds it up for as long as both have work."""
+        most = self.filled[self.node]
+        if (most <= self.at_once).all():
+            return seconds
+        order = np.lexsort((seconds, self.node))  # of each node, ascending
+        place, value = np.arange(self.ranks), seconds[order]
+        start = (np.cumsum(self.filled) - self.filled)[self.node]  # ranks are in the order of nodes
+        below = np.cumsum(value) - value
+        least = (
+            below - below[start] + value * (start + most - 1 - place)
+        )  # min(own, other's), summed
+        out = np.empty_like(value)
+        turns = np.maximum(most / self.at_once, 1.0)
+        out[order] = value + (turns - 1) * least / np.maximum(most - 1, 1)
+        return out
 
 
 @dataclass
@@ -94,6 +97,14 @@ class _Phase:
     wait: np.ndarray  # before the first byte comes
     late: np.ndarray  # on the wire, while ranks wait
     soon: np.ndarray  # on the wire, while ranks may work
+
+
+def _beside(link: Link, size: np.ndarray) -> np.ndarray:
+    """The share of messages' time on the wire that passes while their ranks work."""
+    if not link.hidden:
+        return np.where(size > link.eager_bytes, 0.0, 1.0)
+    sizes, shares = np.array(link.hidden).T
+    return np.interp(np.log(size), np.log(sizes), shares)
 
 
 def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Phase:
@@ -119,8 +130,9 @@ def _messages(pairs: np.ndarray, size: np.ndarray, n: _Nodes, sums: bool) -> _Ph
     wait = np.zeros(ranks)
     np.maximum.at(wait, receiver, start)
     wires = []
-    for late in (True, False):  # the adapter works alone on eager messages only
-        some = (~copied) & (asks if late else ~asks)
+    beside = np.where(near, _beside(w.inside, size), _beside(far_link, size))
+    for late in (True, False):  # what ranks wait for, and what passes beside their work
+        some = (~copied) * ((1 - beside) if late else beside)
         out, into = each(sender, travel * some), each(receiver, travel * some)
         far = size * some * ~near
         node_out, node_in = n.total(each(sender, far)), n.total(each(receiver, far))
@@ -160,19 +172,33 @@ def _reduced(c: Counts, n: _Nodes) -> _Reduction:
     cpu, late, wait, got = (np.zeros(n.ranks) for _ in range(4))
     arrivals = np.zeros(n.ranks, np.int64)
     longest = float(size.max(initial=0))
+    if wide > 1:
+        cpu += (_SPREAD + _TAKEN) * longest / n.network.rank_read
     for k, link in enumerate(_stages(wide, n)):
         gets = (place % 2 ** (k + 1) == 0) & (place + 2**k < wide)
         arrivals += gets
         got += gets * size
         # The last row master waits for every stage: all ranks are charged what the longest row's costs.
         asks = longest > link.eager_bytes
-        cpu += 2 * link.overhead_s * (1 + asks) + 3 * longest / n.network.rank_read
+        cpu += 2 * link.overhead_s * (1 + asks) + _SUMMED * longest / n.network.rank_read
         cpu += longest / link.bytes_per_s * link.copied_by_ranks
         late += link.latency_s + asks * link.handshake_s
         late += longest / link.bytes_per_s * (not link.copied_by_ranks)
     sends = (place > 0).astype(np.int64)
     phase = _Phase(n.shared(cpu), wait, late, np.zeros(n.ranks))
     return _Reduction(phase, sends * size, got.astype(np.int64), sends, arrivals)
+
+
+def _after(c: Counts, ready: np.ndarray, reduces: bool) -> np.ndarray:
+    """When each rank has its own sums and all those that others have for it."""
+    out = ready.copy()
+    if reduces:
+        first = np.arange(c.ranks) // c.grid[1] * c.grid[1]
+        np.maximum.at(out, first, ready)
+        return out[first]
+    some = c.sums > 0
+    np.maximum.at(out, c.pairs[some, 1], ready[c.pairs[some, 0]])
+    return out
 
 
 def _gathered(c: Counts, n: _Nodes) -> _Phase:
@@ -185,13 +211,14 @@ def _gathered(c: Counts, n: _Nodes) -> _Phase:
     cpu = sum(2 * s.overhead_s for s in stages) + others * (
         w.inside.copied_by_ranks / w.inside.bytes_per_s
     )
-    within = n.total(others) / w.inside_bytes_per_s
-    wire = zero if n.count == 1 else zero + size / w.node_bytes_per_s
+    within = n.total(others) / w.inside_bytes_per_s * (n.filled[n.node] > 1)
+    missing = size - n.total(c.owned_x.astype(float)) * c.entry_bytes  # on this node
+    wire = zero if n.count == 1 else missing / w.node_bytes_per_s
     return _Phase(np.maximum(n.shared(zero + cpu), within), zero + wait, wire, zero)
 
 
 def price(
-    c: Counts, network: Network, *, halo: str = "messages", irregular: float = 1.0
+    c: Counts, network: Network, *, halo: str = "messages", irregular: Irregular = 1.0
 ) -> Prediction:
     """Seconds of one product.
 
@@ -201,14 +228,16 @@ def price(
     network : Network
     halo : str
         "messages" (isend, persistent, neighbourhood and put move the same) or "sync".
-    irregular : float
-        The product's time on one rank, without `row_s` of its rows, over that of reading its arrays once in order: what
-        gathering x costs besides.
+    irregular : float or (float, float)
+        How many times as long the local product takes for its bytes, rows apart, as one whose rows are long and in
+        order: what gathering x costs besides. Of the whole matrix on one rank; or of that, and of rows of it that lie
+        in cache, where the whole does not.
     """
     if halo not in HALOS:
         raise ValueError(f"halo {halo!r} is not one of {', '.join(HALOS)}")
     n = _Nodes(network, c.ranks)
-    own = _compute(c, n, irregular)
+    work = local(c, n, irregular)
+    own = work.seconds
     x_bytes, sum_bytes = c.phases()
     sync = halo == "sync" and c.ranks > 1
     x = _gathered(c, n) if sync else _messages(c.pairs, x_bytes, n, sums=False)
@@ -235,8 +264,8 @@ def price(
         sums = _messages(c.pairs, sum_bytes, n, sums=True)
         sent, got = sent + each(out, sum_bytes), got + each(into, sum_bytes)
         tags, arrivals = tags + each(out, c.sums > 0), arrivals + each(into, c.sums > 0)
-    total = own + x.cpu + sums.cpu + x.late + sums.late + sums.soon + sums.wait
-    total = total + np.maximum(0.0, x.wait + x.soon - own)
+    ready = own + x.cpu + x.late + np.maximum(0.0, x.wait + x.soon - own)
+    total = _after(c, ready, reduces) + sums.cpu + sums.late + sums.soon + sums.wait
     calls = n.shared(np.full(c.ranks, network.call_s))
     seconds = float((total + calls).max(initial=0.0))
     compute = float((own + calls).max(initial=0.0))
@@ -246,7 +275,7 @@ def price(
         flops / seconds / 1e9 if seconds else 0.0, int(c.nnz.max()),
         int(max(sent.max(initial=0), got.max(initial=0))), int(sent.sum()),
         int(max(tags.max(initial=0), arrivals.max(initial=0))), int(tags.sum()),
-        int(c.read_bytes.max()), c.mad, c.imbalance, c.grid,
+        int(c.read_bytes.max()), c.mad, c.imbalance, c.grid, work.bound(),
     )  # fmt: skip
 
 

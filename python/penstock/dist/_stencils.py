@@ -38,7 +38,7 @@ def _made(layout: str, points: int, nnz: np.ndarray, pairs: np.ndarray, x: np.nd
         layout, ranks, (points * ranks, points * ranks), nnz, mine,
         12 * nnz + 8 * (points + 1) + 8 * (2 * points + halo), pairs, x, np.zeros_like(x), mine, (ranks, 1),
         float(np.abs(nnz - mean).mean() / total), float(nnz.max() / mean), 8,
-        mine, again_bytes(np.minimum(halo, points), False, 8),
+        mine + np.minimum(halo, points), again_bytes(np.minimum(halo, points), False, 8),
     )  # fmt: skip
 
 

@@ -81,16 +81,19 @@ nb::dict times(const DistMatrix& a) {
   });
 }
 
-/// Rows with entries, or owned; those with ghosts; the most ghosts of a row.
+/// Rows with entries, or owned; those with ghosts; the most ghosts of a row; rows that are not as long as the one before.
 nb::tuple passes(const DistMatrix& a) {
   return visit(a, [](const auto& p) {
-    const auto& halo = p.matrix().halo;
-    std::int64_t rows = 0, most = 0;
-    for (std::int64_t r = 0; r < halo.rows; ++r) {
-      const auto ghosts = halo.indptr.data[r + 1] - halo.indptr.data[r];
-      rows += ghosts > 0, most = std::max<std::int64_t>(most, ghosts);
+    const auto &own = p.matrix().local.indptr, &halo = p.matrix().halo.indptr;
+    std::int64_t rows = 0, most = 0, uneven = 0, before = 0, ghosts_before = 0;
+    for (std::int64_t r = 0; r < p.matrix().halo.rows; ++r) {
+      const std::int64_t length = own.data[r + 1] - own.data[r], ghosts = halo.data[r + 1] - halo.data[r];
+      uneven += r > 0 && length != before, before = length;
+      if (ghosts == 0) continue;
+      uneven += rows > 0 && ghosts != ghosts_before, ghosts_before = ghosts;
+      ++rows, most = std::max(most, ghosts);
     }
-    return nb::make_tuple(halo.rows, rows, most);
+    return nb::make_tuple(p.matrix().halo.rows, rows, most, uneven);
   });
 }
 

@@ -71,6 +71,7 @@ nb::dict measure(const Matrix& a, const Partition& p) {
   d["halo"] = list_of(m.halo);
   d["bytes"] = list_of(m.bytes);
   d["held"] = list_of(m.held), d["ghost_rows"] = list_of(m.ghost_rows), d["ghosts_most"] = list_of(m.ghosts_most);
+  d["uneven"] = list_of(m.uneven);
   d["from"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].from; });
   d["to"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].to; });
   d["values"] = list_of<std::int64_t>(e.size(), [&](std::size_t i) { return e[i].halo + e[i].partial; });

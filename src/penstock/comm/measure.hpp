@@ -18,7 +18,9 @@ double message_gap(Comm& comm, int a, int b);
 
 /// Seconds of a round in which every rank r that has partners[r] >= 0 sends `bytes` there and receives as many from
 /// there, by persistent exchanges; the slowest rank's, median of `rounds`. Partners of partners are the ranks themselves.
-double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t bytes, int rounds);
+/// Between the start and the end of an exchange its ranks do what takes `work` seconds without it, which count.
+double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t bytes, int rounds,
+                      double work = 0);
 
 /// Bytes a second, all together, of ranks 0 .. ranks - 1 that run a[i] = b[i] + s c[i] at once with this library's
 /// threads, each over three arrays of `bytes` in all: counted as 24 an element. Best of `rounds`.

@@ -50,6 +50,38 @@ struct Groups {
 /// Numbers for the parts that own rows or columns. In a grid few do: those of its first column, or of its first row.
 std::int64_t stride_of(const Partition& p) { return std::max(p.grid_rows, p.grid_cols); }
 
+/// How often rows that follow each other differ in length: what a processor cannot foretell of their loops.
+class Lengths {
+ public:
+  /// An entry of the row with this number among the part's rows, in its own column or in another's.
+  void add(std::int64_t place, bool ghost) {
+    if (place != place_) {
+      close();
+      if (place > place_ + 1 && before_) ++uneven_, before_ = 0;  // rows without entries lie between
+      place_ = place;
+    }
+    ++(ghost ? ghosts_ : own_);
+  }
+  /// Of all rows so far, `rows` of them. Begins anew.
+  std::int64_t finish(std::int64_t rows) {
+    close();
+    const auto found = uneven_ + (before_ && place_ + 1 < rows);
+    *this = {};
+    return found;
+  }
+
+ private:
+  void close() {
+    if (place_ < 0) return;
+    uneven_ += place_ > 0 && own_ != before_;
+    before_ = std::exchange(own_, 0);
+    if (!ghosts_) return;
+    uneven_ += ghosts_before_ && ghosts_ != ghosts_before_;
+    ghosts_before_ = std::exchange(ghosts_, 0);
+  }
+  std::int64_t place_ = -1, own_ = 0, ghosts_ = 0, before_ = 0, ghosts_before_ = 0, uneven_ = 0;
+};
+
 /// What a task needs besides; handed from one to the next, clean.
 struct Scratch {
   std::vector<std::uint64_t> seen;                 // a bit a column
@@ -58,6 +90,7 @@ struct Scratch {
   std::vector<std::int64_t> pairs;                 // indices of halo and partial that are not 0
   // Of each grid column: the last row with an entry in it, or with a ghost, and the ghosts of that row so far.
   std::vector<std::int64_t> last_row, ghost_row, ghosts, ghost_rows, ghosts_most;
+  std::vector<Lengths> lengths;  // of each grid column
 
   explicit Scratch(const Partition& p)
       : seen(at(p.cols / 64 + 1)),
@@ -68,7 +101,8 @@ struct Scratch {
         ghost_row(last_row),
         ghosts(last_row.size()),
         ghost_rows(last_row.size()),
-        ghosts_most(last_row.size()) {}
+        ghosts_most(last_row.size()),
+        lengths(last_row.size()) {}
 };
 
 class Measure {
@@ -82,14 +116,12 @@ class Measure {
   void group(std::int64_t g) {
     auto s = take();
     std::int64_t rows = 0;
-    groups_.each_row(g, [&](std::int64_t r) {
-      ++rows;
-      entries(g, r, a_.indptr.data[r], a_.indptr.data[r + 1], *s);
-    });
+    groups_.each_row(
+        g, [&](std::int64_t r) { entries(g, r, rows++, a_.indptr.data[r], a_.indptr.data[r + 1], *s); });
     if (!pieces_.empty()) {
       for (const auto* piece : pieces_[at(g)]) {  // by row: a part may hold several pieces of one
         rows += s->last_row[0] != piece->row;
-        entries(g, piece->row, piece->first, piece->last, *s);
+        entries(g, piece->row, rows - 1, piece->first, piece->last, *s);
       }
     }
     for (std::int64_t j = 0; j < p_.grid_cols; ++j) {
@@ -98,6 +130,7 @@ class Measure {
       m_.nnz[part] = std::exchange(s->count[at(j)], 0);
       m_.ghost_rows[part] = std::exchange(s->ghost_rows[at(j)], 0);
       m_.ghosts_most[part] = std::exchange(s->ghosts_most[at(j)], 0);
+      m_.uneven[part] = s->lengths[at(j)].finish(rows);
     }
     finish(g, *s);
     give(std::move(s));
@@ -129,7 +162,9 @@ class Measure {
     if (p_.grid_cols == 1) return 0;
     return std::upper_bound(p_.col_cuts.begin(), p_.col_cuts.end(), c) - p_.col_cuts.begin() - 1;
   }
-  void entries(std::int64_t g, std::int64_t row, Offset first, Offset last, Scratch& s) const {
+  /// `place`: of the row among the part's.
+  void entries(std::int64_t g, std::int64_t row, std::int64_t place, Offset first, Offset last,
+               Scratch& s) const {
     for (auto k = first; k < last; ++k) {
       const auto c = a_.indices.data[k];
       const auto j = grid_col(c);
@@ -138,6 +173,7 @@ class Measure {
       if (std::exchange(s.last_row[at(j)], row) != row && p_.row_owners.data[row] != part)
         add(s.partial, j, p_.row_owners.data[row] / p_.grid_cols, s);
       const auto owner = p_.col_owners.data[c];
+      s.lengths[at(j)].add(place, owner != part);
       if (owner != part) {
         if (std::exchange(s.ghost_row[at(j)], row) != row) ++s.ghost_rows[at(j)], s.ghosts[at(j)] = 0;
         s.ghosts_most[at(j)] = std::max(s.ghosts_most[at(j)], ++s.ghosts[at(j)]);
@@ -188,7 +224,7 @@ PartitionMetrics metrics(const Csr<One>& a, const Partition& p, std::int64_t val
                          std::int64_t vector_bytes) {
   partition::require_same(a, p);
   PartitionMetrics m;
-  for (auto* list : {&m.nnz, &m.rows, &m.halo, &m.bytes, &m.held, &m.ghost_rows, &m.ghosts_most})
+  for (auto* list : {&m.nnz, &m.rows, &m.halo, &m.bytes, &m.held, &m.ghost_rows, &m.ghosts_most, &m.uneven})
     list->assign(at(p.parts), 0);
   Measure measure(a, p, m);
   parallel_for(p.grid_rows, [&](std::int64_t g) { measure.group(g); });

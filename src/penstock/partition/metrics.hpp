@@ -12,9 +12,10 @@ struct Exchange {
 struct PartitionMetrics {
   std::vector<std::int64_t> nnz, rows, halo,
       bytes;  // of each part: entries, rows owned, values of x received, memory
-  // Of each part, what its products walk: rows of its local matrix, those with entries in columns that others own, and
-  // the most such entries of a row.
-  std::vector<std::int64_t> held, ghost_rows, ghosts_most;
+  // Of each part, what its products walk: rows of its local matrix, those with entries in columns that others own, the
+  // most such entries of a row, and how many rows differ in length from the row before: in their own columns, and, of
+  // those that have entries in others', in these.
+  std::vector<std::int64_t> held, ghost_rows, ghosts_most, uneven;
   std::vector<Exchange> exchanges;  // by receiver, then sender; none without values
   double mad = 0;                   // (1/P) sum |nnz_p - nnz/P|, over nnz (Page and Kogge 2018, V-C)
   double imbalance = 1;             // the most entries of a part over the mean
