@@ -20,7 +20,7 @@ struct TileProduct {
   std::int32_t i = 0, k = 0, j = 0;
   std::int32_t owner = 0;
   std::int32_t turn = 0;     // its place among its owner's products
-  std::int64_t fetched = 0;  // bytes of A(i, k) and B(k, j) that are not the owner's
+  std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
   std::int64_t sent = 0;     // bytes of the result where C(i, j) is not the owner's; sparse: expected
   double flops = 0;          // multiplications and additions; SpGEMM: expected, or counted
 };
@@ -69,7 +69,7 @@ struct PlanLoad {
 };
 
 /// Every (i, k, j) with entries in both factors exactly once. The order begins at an offset, i + j for stationary C,
-/// i + k for A, k + j for B, so that owners ask different ranks for tiles, and their own first. `counts` (of m k n
+/// i + k for A, k + j for B, so that owners ask different ranks for tiles. `counts` (of m k n
 /// products, row by row over i, k, j; may be empty) comes from count_products(); without it entries are taken as spread
 /// evenly within tiles. With a mask, products of tiles of C where it has no entries are left out, and results have at
 /// most its entries. `replicas`: layers (GridLayers), of stationary C only; what a layer's copy of a tile sends stands with
