@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,22 @@ def _rival(stack: contextlib.ExitStack, args: Any, report: Report, name: str, pr
     return crew
 
 
-def spmv(args: Any, report: Report, settings: harness.Settings, name: str, csr: Any) -> None:
-    x = np.random.default_rng(5).uniform(-1, 1, csr.shape[1])
-    work = 2.0 * csr.nnz
+@contextlib.contextmanager
+def _stored(csr: Any) -> Iterator[tuple[str, contextlib.ExitStack]]:
+    """A store of the matrix, and what is closed before it goes."""
     with (
         tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
-        contextlib.ExitStack() as s,
+        contextlib.ExitStack() as stack,
     ):
         store = str(Path(folder) / "a.penstock")
         ps.save(store, ps.csr_array(csr))
+        yield store, stack
+
+
+def spmv(args: Any, report: Report, settings: harness.Settings, name: str, csr: Any) -> None:
+    x = np.random.default_rng(5).uniform(-1, 1, csr.shape[1])
+    work = 2.0 * csr.nnz
+    with _stored(csr) as (store, s):
         everybody = []
         for how in ("mpi", "threads"):
             crew = our_ranks(how, args.ranks, x)
@@ -88,12 +96,7 @@ def spgemm(args: Any, report: Report, settings: harness.Settings, name: str, csr
         return float(np.max(abs(y - right) / allowed, initial=0.0))
 
     ranks = args.spgemm_ranks
-    with (
-        tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
-        contextlib.ExitStack() as s,
-    ):
-        store = str(Path(folder) / "a.penstock")
-        ps.save(store, ps.csr_array(csr))
+    with _stored(csr) as (store, s):
         everybody = []
         for how, who in (("mpi", "penstock"), ("threads", "penstock_threads")):
             crew = our_ranks(how, ranks, x)
@@ -116,12 +119,7 @@ def cg(args: Any, report: Report, settings: harness.Settings, name: str, csr: An
     m = "none" if laplacian else "jacobi"
     problem = Problem(csr, b, "cg", m, args.rtol, 0, args.maxiter)
     steps: dict[str, int] = {}
-    with (
-        tempfile.TemporaryDirectory(prefix="penstock-dist-") as folder,
-        contextlib.ExitStack() as s,
-    ):
-        store = str(Path(folder) / "a.penstock")
-        ps.save(store, ps.csr_array(csr))
+    with _stored(csr) as (store, s):
         everybody = []
         for how, who in (("mpi", "penstock"), ("threads", "penstock_threads")):
             crew = our_ranks(how, args.ranks, b)

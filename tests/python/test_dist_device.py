@@ -270,8 +270,10 @@ def test_callbacks_see_x(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("M", [None, "jacobi"])
-def test_checkpoints(method, M, tmp_path):
+@pytest.mark.parametrize(
+    ("M", "every", "restart", "stop"), [(None, 5, 7, 9), ("jacobi", 5, 7, 9), ("ilu0", 3, 4, 5)]
+)
+def test_checkpoints(method, M, every, restart, stop, tmp_path):
     """A solve goes on where another one stopped: to the same bits, also after the host's methods, and in the host's."""
     A = ps.generate.laplacian((12, 13))
     b = np.random.default_rng(1).standard_normal(A.shape[0])
@@ -279,8 +281,8 @@ def test_checkpoints(method, M, tmp_path):
 
     def work(comm, device, folder, maxiter=None):
         D = ps.dist.csr_array(A, comm, device=device)
-        named = {"checkpoint": tmp_path / folder, "checkpoint_every": 5} if folder else {}
-        named |= {"restart": 7} if cycles else {}
+        named = {"checkpoint": tmp_path / folder, "checkpoint_every": every} if folder else {}
+        named |= {"restart": restart} if cycles else {}
         solve = getattr(ps.dist.linalg, method)
         x, info = solve(D, D.share(b, of="y"), rtol=1e-9, M=M, maxiter=maxiter, **named)
         assert device is None or D.halo["products"] > 0, "multiplied elsewhere"
@@ -289,10 +291,10 @@ def test_checkpoints(method, M, tmp_path):
     whole, alone = ps.dist.run(work, 2, ps.host, None)[0]
     for first, then in [(ps.host, ps.host), (None, ps.host), (ps.host, None)]:
         folder = f"{first is None}{then is None}"
-        _, stopped = ps.dist.run(work, 2, first, folder, 1 if cycles else 9)[0]
+        _, stopped = ps.dist.run(work, 2, first, folder, 1 if cycles else stop)[0]
         assert stopped > 0
         x, info = ps.dist.run(work, 2, then, folder)[0]
-        assert info == 0 and info.resumed == (7 if cycles else 9)
+        assert info == 0 and info.resumed == (restart if cycles else stop)
         if first is then:
             np.testing.assert_array_equal(x, whole)
             np.testing.assert_array_equal(info.residuals, alone.residuals)

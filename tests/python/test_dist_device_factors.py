@@ -240,33 +240,6 @@ def test_faults_are_raised_on_all_ranks():
         assert all(ps.dist.run(work, 3, M))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_checkpoints(method, tmp_path):
-    """A solve goes on where another one stopped, with vectors of either kind."""
-    A = matrix("laplacian")
-    b = np.random.default_rng(1).standard_normal(A.shape[0])
-    cycles = method == "gmres"
-
-    def work(comm, device, folder, maxiter=None):
-        D = ps.dist.csr_array(A, comm, device=device)
-        named = {"checkpoint": tmp_path / folder, "checkpoint_every": 3} if folder else {}
-        named |= {"restart": 4} if cycles else {}
-        mine = D.share(b, of="y")
-        x, info = getattr(dl, method)(D, mine, rtol=1e-9, M="ilu0", maxiter=maxiter, **named)
-        return D.collect(x), info
-
-    whole, _ = ps.dist.run(work, 2, ps.host, None)[0]
-    for first, then in [(ps.host, ps.host), (None, ps.host), (ps.host, None)]:
-        folder = f"{first is None}{then is None}"
-        _, stopped = ps.dist.run(work, 2, first, folder, 1 if cycles else 5)[0]
-        assert stopped > 0
-        x, info = ps.dist.run(work, 2, then, folder)[0]
-        assert info == 0 and info.resumed == (4 if cycles else 5), (info, info.resumed)
-        if first is then:
-            np.testing.assert_array_equal(x, whole)
-        np.testing.assert_allclose(x, whole, rtol=0, atol=1e-6 * np.abs(whole).max())
-
-
 def test_ilu0_of_a_pattern_without_fill_is_exact():
     """Against SciPy: for a tridiagonal matrix ILU(0) is LU, so that M b solves at once."""
     A = matrix("chain")

@@ -37,6 +37,24 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
+/// Bytes of the last-level cache of a CPU; 0 where the kernel does not say. sysconf asks the processor, which under some
+/// hypervisors speaks of the whole host: 384 MB where two cores had 32.
+std::int64_t last_level_cache(int cpu) {
+  std::int64_t level = 0, bytes = 0;
+  for (int k = 0; k < 16; ++k) {
+    const auto folder =
+        "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(k) + "/";
+    const auto mine = number_in((folder + "level").c_str());
+    std::ifstream in(folder + "size");
+    std::int64_t size = 0;
+    char unit = ' ';
+    if (mine <= level || !(in >> size)) continue;
+    in >> unit;
+    level = mine, bytes = size << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
+  }
+  return bytes;
+}
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -75,7 +93,9 @@ Machine probe_topology() {
     m.memory_bytes = std::min(m.memory_bytes, limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
-  m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+  m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0));
+  if (m.cache_bytes <= 0)
+    m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
   if (m.cache_bytes <= 0) m.cache_bytes = 8 << 20;  // a container without /sys: assume little
   return m;
 }
