@@ -72,7 +72,8 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
   require(a.tile_cols == b.tile_rows, [&] {
     return "tiles of A have " + std::to_string(a.tile_cols) + " columns, tiles of B " +
            std::to_string(b.tile_rows) +
-           " rows: cut both with the same size there (tile_rows=" + std::to_string(a.tile_cols) + " for B)";
+           " rows: cut both with the same size there (tile_rows=" + std::to_string(a.tile_cols) +
+           " for B, or like= the tiles of A)";
   });
   require(a.grid.ranks() == b.grid.ranks() && b.grid.ranks() == c.grid.ranks(), [&] {
     return "the grids are of " + std::to_string(a.grid.ranks()) + ", " + std::to_string(b.grid.ranks()) +
