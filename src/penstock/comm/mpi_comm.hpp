@@ -1,8 +1,10 @@
 #pragma once
 #include <optional>
+#include <span>
 
 #include "penstock/comm/mpi.hpp"
 #include "penstock/comm/mpi_session.hpp"
+#include "penstock/comm/mpi_windows.hpp"
 
 namespace penstock {
 
@@ -71,8 +73,9 @@ class MpiComm final : public Comm {
   bool fits(std::span<const std::int64_t> offsets);
   /// Messages of any size, at most one a pair of ranks; those to this rank are copied. Empty ones do not travel.
   void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* what);
-  std::int64_t first_window_used() const;
-  void free_windows_before(std::int64_t number);  // collective
+  std::vector<std::int64_t> windows_given_up() const;  // MpiWindows::given_up()
+  void free_window(const MpiWindows::Entry& w);
+  void free_windows(std::span<const std::int64_t> given_up_by_all);  // collective
   /// Over `bytes` of each rank, or of each rank of this node; all may reach it from now on. Collective over all.
   PenstockMpiHandle open_window(std::int64_t bytes, bool of_node, void** memory);
   /// Finds out who shares memory with whom, the first time. Collective.

@@ -5,13 +5,18 @@
 // The windows of an MPI communicator, and which ranks can share memory.
 namespace penstock {
 
-std::int64_t MpiComm::first_window_used() const {
-  return session_->library().windows().first_used(number_, windows_);
+std::vector<std::int64_t> MpiComm::windows_given_up() const {
+  return session_->library().windows().given_up(number_);
 }
 
-void MpiComm::free_windows_before(std::int64_t number) {
-  session_->library().windows().free_before(number_, number, [&](const MpiWindows::Entry& w) {
-    session_->check(session_->library().free_window(w), "MPI_Win_free");
+void MpiComm::free_window(const MpiWindows::Entry& w) {
+  session_->check(session_->library().free_window(w), "MPI_Win_free");
+}
+
+void MpiComm::free_windows(std::span<const std::int64_t> given_up_by_all) {
+  session_->library().windows().free_given_up(number_, given_up_by_all, [&](const MpiWindows::Entry& w) {
+    free_window(w);
+    return true;
   });
 }
 
@@ -27,12 +32,11 @@ PenstockMpiHandle MpiComm::open_window(std::int64_t bytes, bool of_node, void** 
 
 PenstockMpiHandle MpiComm::passive_window(std::int64_t bytes, void** memory) {
   auto& windows = session_->library().windows();
-  auto by_all = windows.given_up(number_);
+  auto by_all = windows_given_up();
   if (!by_all.empty()) {
     all_reduce(by_all, Reduce::min);
-    const auto* again = windows.take(number_, by_all, bytes, [&](const MpiWindows::Entry& w) {
-      session_->check(session_->library().free_window(w), "MPI_Win_free");
-    });
+    const auto* again =
+        windows.take(number_, by_all, bytes, [&](const MpiWindows::Entry& w) { free_window(w); });
     if (again) {
       *memory = again->memory;
       return again->window;

@@ -9,6 +9,7 @@
 // A box has two places, so that a sender need not wait for a receiver that is still with the exchange before.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "penstock/comm/mpi_comm.hpp"
 #include "penstock/comm/mpi_link.hpp"
@@ -193,13 +194,14 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
     return made;
   };
   auto out = link(sends, receives, false), in = link(receives, sends, true);
-  std::int64_t agreed[3] = {-bytes[0], -bytes[1], first_window_used()};
+  std::vector<std::int64_t> agreed{-bytes[0], -bytes[1]};
+  std::ranges::copy(windows_given_up(), std::back_inserter(agreed));
   all_reduce(agreed, Reduce::min);
-  free_windows_before(agreed[2]);
+  free_windows(std::span(agreed).subspan(2));
 
   PenstockMpiHandle windows[2] = {0, 0};
   for (const int near : {0, 1}) {
-    if (agreed[near] == 0) continue;  // nobody's
+    if (agreed[static_cast<std::size_t>(near)] == 0) continue;  // nobody's
     void* memory = nullptr;
     windows[near] = open_window(bytes[near] + MpiLink::kLine, near == 1, &memory);
     auto* base = static_cast<std::byte*>(memory);

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "penstock/comm/mpi_verbs.h"
@@ -28,12 +29,6 @@ class MpiWindows {
     for (auto& e : all_)
       if (e.window == window) e.used = false;
   }
-  /// The communicator's windows before this number are unused on this rank.
-  std::int64_t first_used(std::int64_t comm, std::int64_t made) const {
-    for (const auto& e : all_)
-      if (e.comm == comm && e.used) return e.number;
-    return made;
-  }
   /// 1 for each of the communicator's windows that this rank has given up, else 0: in the same order on all ranks.
   std::vector<std::int64_t> given_up(std::int64_t comm) const {
     std::vector<std::int64_t> out;
@@ -46,10 +41,8 @@ class MpiWindows {
   template <class F>
   const Entry* take(std::int64_t comm, const std::vector<std::int64_t>& by_all, std::int64_t bytes,
                     F&& free) {
-    std::size_t n = 0;
     std::int64_t taken = -1;
-    std::erase_if(all_, [&](Entry& e) {
-      if (e.comm != comm || !by_all[n++]) return false;
+    free_given_up(comm, by_all, [&](Entry& e) {
       if (taken < 0 && e.bytes >= bytes && e.bytes <= 2 * bytes) {
         taken = e.number, e.used = true;
         return false;
@@ -61,13 +54,11 @@ class MpiWindows {
       if (e.comm == comm && e.number == taken) return &e;
     return nullptr;
   }
+  /// free(window) of those that all ranks have given up; it stays where that is false.
   template <class F>
-  void free_before(std::int64_t comm, std::int64_t number, F&& free) {
-    std::erase_if(all_, [&](const Entry& e) {
-      const bool gone = e.comm == comm && e.number < number;
-      if (gone) free(e);
-      return gone;
-    });
+  void free_given_up(std::int64_t comm, std::span<const std::int64_t> by_all, F&& free) {
+    std::size_t n = 0;
+    std::erase_if(all_, [&](Entry& e) { return e.comm == comm && by_all[n++] && free(e); });
   }
   template <class F>
   void free_all(F&& free) {
