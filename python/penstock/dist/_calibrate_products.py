@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,24 +32,7 @@ _SEED = 11
 
 def caches(cpus: list[int]) -> tuple[int, int]:
     """Bytes of the largest last-level cache that one of these CPUs has, and of all of them."""
-    found: dict[tuple[int, str], int] = {}
-    for cpu in cpus:
-        best = (0, "", 0)
-        for folder in Path(f"/sys/devices/system/cpu/cpu{cpu}/cache").glob("index*"):
-            try:
-                level, size, shared = (
-                    (folder / name).read_text().strip()
-                    for name in ("level", "size", "shared_cpu_list")
-                )
-                best = max(best, (int(level), shared, int(size.rstrip("K")) << 10))
-            except (OSError, ValueError):
-                continue
-        if best[0]:
-            found[best[:2]] = best[2]
-    if not found:
-        size = _core.topology()["cache_bytes"]
-        return size, size
-    return max(found.values()), sum(found.values())
+    return _core.last_level_caches(cpus)
 
 
 def _size(rows: int, entries: int) -> int:

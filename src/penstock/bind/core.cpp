@@ -1,5 +1,6 @@
 // Errors, threads, the machine, and what was built in.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/config.hpp"
@@ -70,6 +71,10 @@ void core(nb::module_& m) {
         "may differ by rounding.");
   m.def("device_count", device_count);
   m.def("topology", [] { return as_dict(probe_topology(), false); });
+  m.def("last_level_caches", [](const std::vector<int>& cpus) {
+    const auto found = last_level_caches(cpus);
+    return nb::make_tuple(found.largest, found.all);
+  }, nb::arg("cpus"), "Bytes of the largest last-level cache that these CPUs have, and of all of them.");
   m.def("machine", [] {
     const Machine* measured;
     {

@@ -8,7 +8,9 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
@@ -37,22 +39,28 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
-/// Bytes of the last-level cache of a CPU; 0 where the kernel does not say. sysconf asks the processor, which under some
-/// hypervisors speaks of the whole host: 384 MB where two cores had 32.
-std::int64_t last_level_cache(int cpu) {
+struct Cache {
   std::int64_t level = 0, bytes = 0;
+  std::string shared;  // the CPUs that share it
+};
+
+/// The last level that a CPU has; level 0 where the kernel does not say. sysconf asks the processor, which under some
+/// hypervisors speaks of the whole host: 384 MB where two cores had 32.
+Cache last_level_cache(int cpu) {
+  Cache found;
   for (int k = 0; k < 16; ++k) {
     const auto folder =
         "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(k) + "/";
-    const auto mine = number_in((folder + "level").c_str());
+    const auto level = number_in((folder + "level").c_str());
     std::ifstream in(folder + "size");
     std::int64_t size = 0;
     char unit = ' ';
-    if (mine <= level || !(in >> size)) continue;
+    if (level <= found.level || !(in >> size)) continue;
     in >> unit;
-    level = mine, bytes = size << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0);
+    found = {level, size << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0), {}};
+    std::ifstream(folder + "shared_cpu_list") >> found.shared;
   }
-  return bytes;
+  return found;
 }
 
 double seconds_since(Clock::time_point begin) {
@@ -93,11 +101,22 @@ Machine probe_topology() {
     m.memory_bytes = std::min(m.memory_bytes, limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
-  m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0));
+  m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0)).bytes;
   if (m.cache_bytes <= 0)
     m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
   if (m.cache_bytes <= 0) m.cache_bytes = 8 << 20;  // a container without /sys: assume little
   return m;
+}
+
+CacheBytes last_level_caches(std::span<const int> cpus) {
+  std::map<std::pair<std::int64_t, std::string>, std::int64_t> found;
+  for (const int cpu : cpus)
+    if (const auto cache = last_level_cache(cpu); cache.level > 0)
+      found[{cache.level, cache.shared}] = cache.bytes;
+  CacheBytes out;
+  for (const auto& [which, bytes] : found) out.largest = std::max(out.largest, bytes), out.all += bytes;
+  if (found.empty()) out.largest = out.all = probe_topology().cache_bytes;
+  return out;
 }
 
 const Machine& machine() {

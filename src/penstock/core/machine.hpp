@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace penstock {
@@ -19,6 +20,13 @@ struct Machine {
 
 /// The topology, without measuring: milliseconds.
 Machine probe_topology();
+
+/// Of last-level caches, as the kernel says: of the largest, and of all together.
+struct CacheBytes {
+  std::int64_t largest = 0, all = 0;
+};
+/// Those that some of these CPUs have, each once; where the kernel does not say, what probe_topology() does.
+CacheBytes last_level_caches(std::span<const int> cpus);
 
 /// Topology and bandwidths. The first call measures for about half a second; later calls answer at once.
 const Machine& machine();
