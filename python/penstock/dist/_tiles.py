@@ -111,6 +111,10 @@ class tiles:
         how.append(gpu)
         if len({f[:2] for f in facts}) != 1 and {f[0] for f in facts} != {"matrix", "nothing"}:
             raise ValueError(f"the ranks were given different matrices: {[f[:2] for f in facts]}")
+        if how[2] == "auto":  # one rank looks at all entries for all
+            looks = comm.rank == 0
+            even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
+            how[2] = comm.share(even, 0)
         if {f[0] for f in facts} == {"matrix"}:
             matrix = as_matrix(source, "ps.dist.tiles")
             self._core = _core.tiles_of_whole(comm, matrix._core, *how)
@@ -286,8 +290,9 @@ def _asked(
     each rank's own."""
     sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
     kind = _source_kind(source)
+    chosen: Any = grid
     if isinstance(grid, str):
-        chosen = _weighed(source, kind, grid, comm.size)
+        _require_auto(kind, grid, comm.size)
     else:
         chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     if kind == "dense":
@@ -296,8 +301,7 @@ def _asked(
     return kind, _facts(source, kind), (*sizes, chosen, transport, gpu)
 
 
-def _weighed(source: Any, kind: str, grid: str, ranks: int) -> tuple[int, int]:
-    """grid="auto": each rank finds the same."""
+def _require_auto(kind: str, grid: str, ranks: int) -> None:
     if grid != "auto":
         raise ValueError(f"grid={grid!r}: two numbers of ranks, down and across, or 'auto'")
     if kind not in ("matrix", "store"):
@@ -305,6 +309,10 @@ def _weighed(source: Any, kind: str, grid: str, ranks: int) -> tuple[int, int]:
             f"grid='auto' looks at all entries before they are cut, of a matrix that every rank has or a native store; "
             f"of this source ({kind}) it cannot: give grid=(rows, columns), {ranks} ranks in all"
         )
+
+
+def _even(source: Any, kind: str, ranks: int) -> tuple[int, int]:
+    """What grid="auto" is."""
     if kind == "store":
         from penstock._io.store import open_store
 
