@@ -109,6 +109,28 @@ nb::object as_array(const Array<T>& a, std::int64_t rows, std::int64_t cols) {
       a.data, {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, keep));
 }
 
+/// Rows of a dense tile that is here.
+nb::object copied_rows(TileValue value, const TileHere& here, std::int64_t cols, std::int64_t first, std::int64_t end) {
+  return with_value(value, [&]<class V>(V) -> nb::object {
+    if constexpr (is_pattern<V>) refuse_values();
+    else {
+      const auto count = (end - first) * cols;
+      auto out = allocate<V>(count);
+      if (count > 0) std::copy_n(reinterpret_cast<const V*>(here.data()) + first * cols, count, out.data);
+      return as_array(out, end - first, cols);
+    }
+  });
+}
+
+nb::object rows_of_tile(TileMatrix& t, std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t end) {
+  TileHere here;
+  {
+    const nb::gil_scoped_release release;
+    here = t.get_rows_on_host(i, j, {first, end});
+  }
+  return copied_rows(t.map().value, here, t.map().at(i, j).cols, first, end);
+}
+
 nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
   TileHere here;
   {
@@ -116,43 +138,17 @@ nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
     here = t.get_on_host(i, j);
   }
   const auto& at = here.tile();
+  if (!t.map().sparse) return copied_rows(t.map().value, here, at.cols, 0, at.rows);
   return with_value(t.map().value, [&]<class V>(V) -> nb::object {
-    if (t.map().sparse) {
-      if constexpr (std::same_as<V, std::uint8_t>) refuse_values();
-      else {
-        const auto view = csr_of<V>(here.data(), at);
-        auto blob = allocate<std::byte>(t.map().bytes(i, j));
-        write_csr(view, blob.data);
-        const auto copy = csr_of<V>(blob.data, at);
-        Csr<V> csr{at.rows, at.cols, {copy.indptr, at.rows + 1, {}, blob.owner}, {copy.indices, at.nnz, {}, blob.owner}, {}};
-        if constexpr (!is_pattern<V>) csr.values = {copy.values, at.nnz, {}, blob.owner};
-        return nb::cast(Matrix(AnyCsr(std::move(csr))));
-      }
-    } else {
-      if constexpr (is_pattern<V>) refuse_values();
-      else {
-        auto out = allocate<V>(at.nnz);
-        if (at.nnz > 0) std::copy_n(reinterpret_cast<const V*>(here.data()), at.nnz, out.data);
-        return as_array(out, at.rows, at.cols);
-      }
-    }
-  });
-}
-
-/// Rows of a dense tile.
-nb::object rows_of_tile(TileMatrix& t, std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t end) {
-  TileHere here;
-  {
-    const nb::gil_scoped_release release;
-    here = t.get_rows_on_host(i, j, {first, end});
-  }
-  return with_value(t.map().value, [&]<class V>(V) -> nb::object {
-    if constexpr (is_pattern<V>) refuse_values();
+    if constexpr (std::same_as<V, std::uint8_t>) refuse_values();
     else {
-      const auto cols = t.map().at(i, j).cols, count = (end - first) * cols;
-      auto out = allocate<V>(count);
-      if (count > 0) std::copy_n(reinterpret_cast<const V*>(here.data()) + first * cols, count, out.data);
-      return as_array(out, end - first, cols);
+      const auto view = csr_of<V>(here.data(), at);
+      auto blob = allocate<std::byte>(t.map().bytes(i, j));
+      write_csr(view, blob.data);
+      const auto copy = csr_of<V>(blob.data, at);
+      Csr<V> csr{at.rows, at.cols, {copy.indptr, at.rows + 1, {}, blob.owner}, {copy.indices, at.nnz, {}, blob.owner}, {}};
+      if constexpr (!is_pattern<V>) csr.values = {copy.values, at.nnz, {}, blob.owner};
+      return nb::cast(Matrix(AnyCsr(std::move(csr))));
     }
   });
 }

@@ -211,8 +211,6 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       if (!mine(i, j) || bytes == 0) continue;
       if (filled == Filled::host) {
         const auto written = draft(i, j);
-        if (map_.sparse && !on_device())
-          std::memset(written.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
         fill(i, j, written.data);
         publish(i, j, written);
       } else {
@@ -259,10 +257,10 @@ void TileMatrix::share_spans() {
 }
 
 TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
-  if (!on_device()) return {own_tile(i, j), {}};
-  auto copy = allocate<std::byte>(map_.bytes(i, j));
-  if (map_.sparse) std::memset(copy.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
-  return {copy.data, copy};
+  Draft out{own_tile(i, j), {}};
+  if (on_device()) out.copy = allocate<std::byte>(map_.bytes(i, j)), out.data = out.copy.data;
+  if (map_.sparse) std::memset(out.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
+  return out;
 }
 
 void TileMatrix::publish(std::int64_t i, std::int64_t j, const Draft& draft) {

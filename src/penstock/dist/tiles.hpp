@@ -195,7 +195,7 @@ class TileMatrix {
   /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
   /// An own tile while the host writes all of it: the tile itself, or, where it is a device's, memory of its size that
-  /// begins with the row offset 0 and that publish() brings there.
+  /// publish() brings there. A sparse one begins with the row offset 0.
   struct Draft {
     std::byte* data = nullptr;
     Array<std::byte> copy;
