@@ -9,6 +9,11 @@
 #include "penstock/kernel/dot.hpp"
 
 namespace penstock {
+namespace {
+
+constexpr std::int64_t kAlone = 32 << 10;  // entries up to which waking a thread costs more than it brings
+
+}  // namespace
 
 template <class T>
 void multiply_blocks(const T* blocks, std::int64_t rows, std::int64_t block, const T* x, T* y,
@@ -21,8 +26,9 @@ void multiply_blocks(const T* blocks, std::int64_t rows, std::int64_t block, con
     if constexpr (have_cuda) return gpu::multiply_blocks(blocks, rows, block, x, y, stream);
     else throw Error(Errc::not_compiled, "dense blocks on a GPU: this build has no CUDA");
   }
-  const auto per_thread = std::max<std::int64_t>(1, 4096 / block);
-  parallel_ranges((rows + block - 1) / block, per_thread, [&](std::int64_t first, std::int64_t last) {
+  const auto count = (rows + block - 1) / block;
+  const auto per_thread = rows * block <= kAlone ? count : std::max<std::int64_t>(1, 4096 / block);
+  parallel_ranges(count, per_thread, [&](std::int64_t first, std::int64_t last) {
     for (auto k = first; k < last; ++k) {
       const auto from = k * block, size = std::min(block, rows - from);
       const T* row = blocks + from * block;

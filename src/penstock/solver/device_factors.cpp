@@ -59,12 +59,7 @@ DeviceForm<T> device_factors(std::shared_ptr<const void> owner, const HostTriang
     };
   };
   form.levels = [lower, upper, held = owner] {
-    const auto count = [](const HostTriangle<T>& t) {
-      const auto level = levels_of(t);
-      return level.empty() ? std::int64_t(0)
-                           : std::int64_t(*std::max_element(level.begin(), level.end())) + 1;
-    };
-    return std::pair{count(lower), count(upper)};
+    return std::pair{level_count(levels_of(lower)), level_count(levels_of(upper))};
   };
   return form;
 }

@@ -136,18 +136,8 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
                                             " is singular: give shift=1e-3 or more, or another block_size");
   LinearOp<T> op;
   op.rows = n;
-  op.apply = [inverse, n, block, per_thread](std::span<const T> x, std::span<T> y) {
-    const auto count = (n + block - 1) / block;
-    const auto some = [&](std::int64_t first, std::int64_t last) {
-      for (auto k = first; k < last; ++k) {
-        const auto from = k * block, size = std::min(block, n - from);
-        const T* row = inverse.data + from * block;
-        for (std::int64_t i = 0; i < size; ++i, row += size)
-          y[from + i] = static_cast<T>(dot(row, x.data() + from, size));
-      }
-    };
-    if (n * block <= kAlone) some(0, count);
-    else parallel_ranges(count, per_thread, some);
+  op.apply = [inverse, n, block](std::span<const T> x, std::span<T> y) {
+    multiply_blocks<T>(inverse.data, n, block, x.data(), y.data(), {});
   };
   op.matrix_bytes = [n, block] { return n * block * static_cast<std::int64_t>(sizeof(T)); };
   const auto cache = std::make_shared<KeptOnDevice<Array<T>>>();

@@ -60,12 +60,16 @@ std::vector<Index> levels_of(const HostTriangle<T>& t) {
   return level;
 }
 
+std::int64_t level_count(const std::vector<Index>& levels) {
+  return levels.empty() ? 0 : std::int64_t(*std::max_element(levels.begin(), levels.end())) + 1;
+}
+
 template <class T>
 LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
                            const LevelTriangle<T>* first) {
   const auto level = levels_of(t);
   const auto length = [&](std::int64_t p) { return t.starts[p + 1] - t.starts[p]; };
-  const auto levels = level.empty() ? 0 : std::int64_t(*std::max_element(level.begin(), level.end())) + 1;
+  const auto levels = level_count(level);
   std::vector<Index> ends(static_cast<std::size_t>(levels) + 1);
   for (const auto l : level) ++ends[static_cast<std::size_t>(l) + 1];
   for (std::size_t l = 1; l < ends.size(); ++l) ends[l] += ends[l - 1];

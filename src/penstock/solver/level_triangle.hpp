@@ -52,6 +52,9 @@ struct LevelTriangle {
 template <class T>
 std::vector<Index> levels_of(const HostTriangle<T>& t);
 
+/// How many there are.
+std::int64_t level_count(const std::vector<Index>& levels);
+
 /// `scale` is by row, or empty. `first`, which may be null, is the triangle that is solved before: what is given is in its
 /// order. Throws Error{invalid_argument} where a row needs itself or a later one.
 template <class T>
