@@ -17,6 +17,30 @@ def run(f, ranks, *args):
     return ps.dist.run(f, ranks, *args, timeout=SECONDS)
 
 
+def solved_twice(A, b, ranks, method, M=None, partition="contiguous", form=None, **named):
+    """x and info with vectors on the device, which the CPU plays, and with the host's. `form`: what M is there."""
+    solve = getattr(ps.dist.linalg, method)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
+        C = ps.dist.csr_array(A, comm, partition=partition)
+        mine, used = D.share(b, of="y"), []
+        on_device = D._gpu.solve
+        D._gpu.solve = lambda *a: used.append(a) or on_device(*a)
+        # What M is made of is the matrix: its own for each.
+        x, info = solve(D, mine, M=M(D) if callable(M) else M, **named)
+        y, told = solve(C, mine, M=M(C) if callable(M) else M, **named)
+        assert [a[0] for a in used] == [method], "the vectors were the host's"
+        assert form is None or form in used[0][3], used[0][3]
+        return D.collect(x), info, C.collect(y), told
+
+    results = ps.dist.run(work, ranks)
+    for x, info, _, _ in results:
+        np.testing.assert_array_equal(x, results[0][0])
+        np.testing.assert_array_equal(info.residuals, results[0][1].residuals)
+    return results[0]
+
+
 @st.composite
 def matrices(draw, dtypes=(np.bool_, np.float32, np.float64), square=None):
     """Small ones: of no rows, no columns, no entries, with empty and with long rows."""

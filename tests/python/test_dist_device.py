@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from dist_support import solved_twice
 
 import penstock as ps
 from penstock import _core
@@ -68,29 +69,6 @@ def test_semirings(semiring):
 
 
 METHODS = ["cg", "pipecg", "bicgstab", "gmres"]
-
-
-def solved_twice(A, b, ranks, method, M=None, partition="contiguous", **named):
-    """x and info with vectors on the device (played by the CPU) and with vectors of the host."""
-    solve = getattr(ps.dist.linalg, method)
-
-    def work(comm):
-        D = ps.dist.csr_array(A, comm, device=ps.host, partition=partition)
-        C = ps.dist.csr_array(A, comm, partition=partition)
-        mine, used = D.share(b, of="y"), []
-        on_device = D._gpu.solve
-        D._gpu.solve = lambda *a: used.append(a[0]) or on_device(*a)
-        # What M is made of is the matrix: its own for each.
-        x, info = solve(D, mine, M=M(D) if callable(M) else M, **named)
-        y, told = solve(C, mine, M=M(C) if callable(M) else M, **named)
-        assert used == [method], "the vectors were the host's"
-        return D.collect(x), info, C.collect(y), told
-
-    results = ps.dist.run(work, ranks)
-    for x, info, _, _ in results:
-        np.testing.assert_array_equal(x, results[0][0])
-        np.testing.assert_array_equal(info.residuals, results[0][1].residuals)
-    return results[0]
 
 
 @pytest.mark.parametrize("method", METHODS)

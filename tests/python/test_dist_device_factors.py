@@ -1,6 +1,9 @@
 """Preconditioners of each rank's own block with vectors on a device, which the CPU plays: levels, tasks and launches
 are those of a GPU, and the numbers those of the host's."""
 
+import functools
+
+import dist_support
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,25 +39,7 @@ def matrix(name):
     return ps.csr_array(sp.csr_array(S + sp.diags_array(np.abs(S).sum(axis=1) + 0.5)))
 
 
-def solved_twice(A, b, ranks, method, M, **named):
-    """x and info with vectors on the device and with vectors of the host."""
-    solve = getattr(dl, method)
-
-    def work(comm):
-        D = ps.dist.csr_array(A, comm, device=ps.host)
-        C = ps.dist.csr_array(A, comm)
-        used, on_device = [], D._gpu.solve
-        D._gpu.solve = lambda *a: used.append(a[3]) or on_device(*a)
-        x, info = solve(D, D.share(b, of="y"), M=M(D) if callable(M) else M, **named)
-        y, told = solve(C, C.share(b, of="y"), M=M(C) if callable(M) else M, **named)
-        assert len(used) == 1 and "op" in used[0], "the vectors were the host's"
-        return D.collect(x), info, C.collect(y), told
-
-    results = ps.dist.run(work, ranks)
-    for x, info, _, _ in results:
-        np.testing.assert_array_equal(x, results[0][0])
-        np.testing.assert_array_equal(info.residuals, results[0][1].residuals)
-    return results[0]
+solved_twice = functools.partial(dist_support.solved_twice, form="op")
 
 
 def check(x, info, y, told, rtol):
