@@ -11,6 +11,8 @@ MATRIX ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 GPU_PYTHON ?=
+WHEEL_CUDA ?= ON
+WHEEL_ARGS ?=
 PYTEST_ARGS ?=
 
 VENV := $(CURDIR)/.venv
@@ -22,13 +24,15 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 # Folders are listed with their files: one that is removed or renamed also makes the extension stale.
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
 
-.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-python bench plots gpu-test docs \
-        format lint clean FORCE
+.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-networkx \
+        test-python bench plots gpu-test wheel \
+        wheel-test docs format lint clean FORCE
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 	@echo 'Options: MATRIX=file DEMO_ARGS=... (demo), PYTEST_ARGS=... (test), BENCH_ARGS=... (bench), CUDA=AUTO|ON|OFF,'
-	@echo '         PYTHON=python3.12, GPU_PYTHON=python3 (gpu-test without .venv, offline)'
+	@echo '         WHEEL_CUDA=ON|OFF, WHEEL_ARGS=... (wheel, wheel-test), PYTHON=python3.12,'
+	@echo '         GPU_PYTHON=python3 (gpu-test without .venv, offline)'
 
 # --- setting up ----------------------------------------------------------------------------------------------------
 $(VENV)/.created:
@@ -41,6 +45,7 @@ $(VENV)/.created:
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml
 	@echo '== Installing build tools and dependencies from PyPI'
+	@$(BIN)/python -m pip -q uninstall -y penstock 2>/dev/null || true  # another project's package, with the same files
 	@$(PIP) -q cmake ninja $$($(BIN)/python ci/requirements.py build run)
 	@touch $@
 
@@ -78,7 +83,7 @@ plots: $(VENV)/.created ## Figures and tables of docs/performance.md, from bench
 
 # --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
 test: install $(VENV)/.extra-test ## Every test that needs no GPU
-	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz python; do \
+	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz networkx python; do \
 	  start=$$SECONDS; echo "== $$part ($$((start - begin)) s so far)"; $(MAKE) -s --no-print-directory test-$$part; done
 
 test-rules:
@@ -93,18 +98,32 @@ test-asan test-tsan: test-%: $(VENV)/.tools
 	@ci/unit_tests.sh $*
 
 test-fuzz: install
-	@if [ "$${CI:-}" != true ]; then echo 'skipped: runs for 60 s where CI=true'; \
-	elif [ ! -f tests/fuzz/fuzz_readers.py ]; then echo 'skipped: no tests/fuzz/fuzz_readers.py'; \
-	else $(BIN)/python tests/fuzz/fuzz_readers.py --seconds 60; fi
+	@if [ "$${CI:-}" != true ]; then echo 'skipped: runs for 60 s where CI=true'; exit 0; fi; \
+	all=(tests/fuzz/fuzz_*.py); \
+	for each in "$${all[@]}"; do $(BIN)/python "$$each" --seconds $$((60 / $${#all[@]})); done
+
+# With the oldest NetworkX that pyproject.toml allows; test-python has the newest.
+test-networkx: install $(VENV)/.extra-test
+	@oldest=$$($(BIN)/python ci/requirements.py networkx | sed 's/>=/==/'); \
+	[ -d "build/$$oldest" ] || $(PIP) -q --no-deps --target "build/$$oldest" "$$oldest"; \
+	PYTHONPATH="$$PWD/build/$$oldest" $(BIN)/python -m pytest -q -p no:cacheprovider tests/attack/test_17_networkx.py \
+	  tests/python/test_networkx.py tests/python/test_networkx_backend.py
 
 test-python: install $(VENV)/.extra-test
-	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python python/penstock README.md) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python tests/attack python/penstock README.md) $(PYTEST_ARGS)
 
 gpu-test: ## Tests on a GPU; says why where there is none
 	@reason=$$($(or $(GPU_PYTHON),$(PYTHON)) ci/find_gpu.py); \
 	if [ -n "$$reason" ]; then echo "gpu-test cannot run here: $$reason"; exit 0; fi; \
 	$(if $(GPU_PYTHON),,$(MAKE) -s --no-print-directory install $(VENV)/.extra-test;) \
 	ci/gpu_test.sh $(or $(GPU_PYTHON),$(BIN)/python)
+
+# --- giving it away --------------------------------------------------------------------------------------------------
+wheel: ## One wheel for others in dist/, for PYTHON, with CUDA for all GPUs (an hour; WHEEL_CUDA=OFF: minutes)
+	@$(PYTHON) ci/wheel.py --cuda $(WHEEL_CUDA) $(WHEEL_ARGS)
+
+wheel-test: ## The wheels of dist/ in empty environments of every Python found: installed, README.md run, timed
+	@$(PYTHON) ci/wheel_test.py $(WHEEL_ARGS)
 
 # --- caring for it ---------------------------------------------------------------------------------------------------
 docs: install $(VENV)/.extra-docs ## Build the documentation into build/docs

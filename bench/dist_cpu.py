@@ -5,8 +5,8 @@ of the Laplacian of half the edge), layouts against the naive one, and the memor
     python bench/dist_cpu.py --parts layouts --layout-ranks 64     # on a host with as many cores
     python bench/dist_cpu.py --quick                               # toy inputs
 
-Needs an MPI for `penstock run` in this Python's environment: pip install 'penstock[mpi]'. PETSc runs under its own
-mpirun, in the Python that has petsc4py. All have the same rows on each rank, and the slowest rank counts.
+Needs an MPI for `penstock run` in this Python's environment (pip install 'penstock-sparse[mpi]'). PETSc runs
+under its own mpirun, in the Python that has petsc4py. All have the same rows on each rank, and the slowest rank counts.
 """
 
 from __future__ import annotations

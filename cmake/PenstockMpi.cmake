@@ -43,4 +43,6 @@ add_custom_command(OUTPUT ${name}.so
   DEPENDS src/mpi/plugin.c src/mpi/windows.h src/penstock/comm/mpi_verbs.h VERBATIM)
 add_custom_target(${name} ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.so)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.so DESTINATION penstock)
+# The wrapper writes down where its MPI lies on this machine. The MPI of the user's is open before the plugin is.
+install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/penstock/${name}.so\")")
 message(STATUS "MPI found: building its plugin ${name} (${PENSTOCK_MPICC})")

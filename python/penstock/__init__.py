@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from penstock import _core
+from penstock import _core, _forks
 from penstock._core import NotCompiledError, PlacementError
 from penstock._csr import csr_array
 from penstock._explain import show_config, trace
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
 set_num_threads = _core.set_num_threads
+_forks.watch()
 
 # Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
 _lazy = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import operator
 from typing import Any
 
@@ -12,6 +13,7 @@ from penstock._torch import from_torch, torch_layout
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
+_STEP = 1 << 25  # bytes that are converted between two looks at Ctrl-C
 _EXACT = 2**53  # the largest integer up to which float64 holds every integer
 
 
@@ -43,7 +45,13 @@ def _contiguous(array: np.ndarray, dtype: Any) -> np.ndarray:
     flags = array.flags
     if array.dtype == dtype and flags.c_contiguous and flags.aligned:
         return array
-    return np.require(array, dtype, ["C", "A"])
+    if array.nbytes < _STEP or array.ndim == 0:
+        return np.require(array, dtype, ["C", "A"])
+    out = np.empty(array.shape, dtype)
+    step = max(1, _STEP * array.shape[0] // array.nbytes)
+    for first in range(0, array.shape[0], step):
+        out[first : first + step] = array[first : first + step]
+    return out
 
 
 def as_type(array: np.ndarray, dtype: np.dtype, name: str, asked: bool = False) -> np.ndarray:
@@ -136,7 +144,37 @@ def _drop(
     return kept[indptr], indices[keep]
 
 
-def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any) -> Any:
+# Of arrays whose memory is the library's: nobody writes it.
+_OWN = type(_core.copied(np.zeros(1, np.uint8)).base.obj)
+
+
+def _never_written(array: Any) -> bool:
+    """Whether nobody can write an array's memory: it is a map that is read-only, bytes, or the library's own. An array
+    that was only marked as read-only does not count, for it can be marked back, and may have views."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    if isinstance(array, memoryview):
+        array = array.obj
+    return isinstance(array, (bytes, mmap.mmap, _OWN)) and memoryview(array).readonly
+
+
+def _kept(array: np.ndarray, given: Any, copy: bool | None) -> np.ndarray:
+    """`array`, made of what the user has `given`, or a copy: always where `copy` is True, never where it is False, and
+    where somebody else could write it, and so change a matrix under its products, by default."""
+    if copy is None:
+        fresh = isinstance(given, (list, tuple)) or not np.may_share_memory(array, as_array(given))
+        copy = not fresh and not _never_written(array)
+    if not copy or array.size == 0:
+        return array
+    return _core.copied(array.view(np.uint8)).view(array.dtype)
+
+
+def from_csr_parts(
+    data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any, copy: bool | None = None
+) -> Any:
+    given = data, indices, indptr
     indptr = as_array(indptr)
     if indptr.dtype.kind not in "iu" or indptr.ndim != 1 or indptr.size == 0:
         raise ValueError("indptr must be a one-dimensional array of rows + 1 integers")
@@ -151,6 +189,9 @@ def from_csr_parts(data: Any, indices: Any, indptr: Any, shape: Any, dtype: Any)
     rows, cols = check_shape(shape)
     indptr = _contiguous(_as_int64(indptr, "indptr"), np.int64)
     values, keep = split_values(data, dtype)
+    # What is checked is what is kept: nothing can change in between.
+    indices, indptr = _kept(indices, given[1], copy), _kept(indptr, given[2], copy)
+    values = values if values is None else _kept(values, given[0], copy)
     matrix = _core.Matrix.from_arrays(rows, cols, indptr, indices, values)
     if keep is not None:
         indptr, indices = _drop(indptr, indices, keep)
@@ -174,7 +215,13 @@ def from_coo_parts(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any
     return _core.coo_to_csr(rows, cols, row, col, values)
 
 
-def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
+def is_dense(arg: Any) -> bool:
+    """Whether `from_anything` takes it as an array of all entries, zeros included."""
+    sparse = hasattr(arg, "tocsr") or (hasattr(arg, "layout") and torch_layout(arg))
+    return not isinstance(arg, tuple) and not sparse
+
+
+def from_anything(arg: Any, shape: Any, dtype: Any, copy: bool | None = None) -> Any:
     """A core matrix from a SciPy sparse array, a sparse tensor, a tuple in SciPy's forms, or a dense array."""
     if isinstance(arg, tuple):
         if len(arg) == 2 and all(isinstance(n, (int, np.integer)) for n in arg):
@@ -194,12 +241,12 @@ def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
                 ) from None
             return from_coo_parts(data, row, col, shape, dtype)
         if len(arg) == 3:
-            return from_csr_parts(*arg, shape, dtype)
+            return from_csr_parts(*arg, shape, dtype, copy)
         raise ValueError(
             "a tuple must be (rows, cols), (data, (row, col)) or (data, indices, indptr)"
         )
     if hasattr(arg, "layout") and torch_layout(arg):
-        return from_torch(arg, shape, dtype)
+        return from_torch(arg, shape, dtype, copy)
     if hasattr(arg, "tocsr"):
         csr = arg.tocsr()
         if len(csr.shape) != 2:
@@ -208,7 +255,9 @@ def from_anything(arg: Any, shape: Any, dtype: Any) -> Any:
             )
         used = int(csr.indptr[-1])  # SciPy allows spare room behind the entries
         shape = csr.shape if shape is None else shape
-        return from_csr_parts(csr.data[:used], csr.indices[:used], csr.indptr, shape, dtype)
+        if csr is not arg and copy is None and type(arg).__module__.startswith("scipy.sparse"):
+            copy = False  # a conversion's arrays, which nobody else has
+        return from_csr_parts(csr.data[:used], csr.indices[:used], csr.indptr, shape, dtype, copy)
     dense = as_array(arg)
     if dense.ndim != 2 or dense.dtype == object:
         raise TypeError(

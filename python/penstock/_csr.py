@@ -1,4 +1,4 @@
-"""csr_array: a sparse matrix with SciPy's names, over arrays that are shared and never written."""
+"""csr_array: a sparse matrix with SciPy's names, over arrays that nobody writes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from penstock import _core, _place, _products
 from penstock._convert import as_array, as_type, from_anything, result_dtype
 from penstock._explain import human_bytes
+from penstock._names import Guarded
 from penstock._structure import Structure
 
 
@@ -17,22 +18,32 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
-class csr_array(Structure):
+class csr_array(Guarded, Structure):
     """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
     complex64 or complex128.
 
     Parameters
     ----------
     arg : a SciPy sparse array or matrix, a PyTorch tensor (sparse_csr or sparse_coo), a csr_array, a 2-D array,
-        `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. int32 indices and values of a supported
-        type are shared, not copied. Booleans make a pattern, which stores no values. Integers become float64, exactly
-        or not at all. Duplicates of `(row, col)` are added up. Shared arrays must not be changed afterwards.
+        `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. Booleans make a pattern, which stores no
+        values. Integers become float64, exactly or not at all. Duplicates of `(row, col)` are added up.
     shape : (rows, cols), optional
         At most 2^31 - 1 columns; any number of nonzeros.
     dtype : optional
         Of the values. Nothing is rounded unless it is given; the imaginary part is never dropped.
+    copy : bool, optional
+        By default the matrix has arrays of its own, copied in the time of a few products: whatever becomes of yours
+        (SciPy's `max`, `sort_indices` and others rewrite theirs in place), it stays as it was. Arrays that nobody can
+        write are shared: another csr_array's, `bytes`, and files mapped read-only (`np.load(..., mmap_mode="r")`).
+        False shares all that have the stored types already (int64 offsets, int32 indices, supported values), for
+        matrices too large to hold twice: you promise that nobody writes them while the matrix lives, and if somebody
+        does, results are wrong or the process ends. True copies all.
 
     Raises ValueError where the arrays do not form a matrix, naming the place, and TypeError for other types.
+
+    A matrix never changes. `A != B`, `A < B`, `A > 2` and the like are patterns of where they hold, duplicates added up
+    first; a comparison that holds where nothing is stored (`A == B`, `A == 0`), iteration and `np.asarray(A)` raise
+    TypeError and say what to call. What SciPy has and csr_array has not is an AttributeError that says where it is.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
@@ -44,19 +55,25 @@ class csr_array(Structure):
     array([1., 3., 2.])
     """
 
-    __array_ufunc__ = None  # ndarray @ A reaches __rmatmul__
     ndim = 2
     format = "csr"
 
-    def __init__(self, arg: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        dtype: Any = None,
+        copy: bool | None = None,
+    ) -> None:
         if isinstance(arg, csr_array):
+            arg = arg.copy() if copy else arg
             self._hold(arg._core if dtype is None else arg.astype(dtype)._core)
             if shape is not None and tuple(shape) != arg.shape:
                 raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
             return
         if isinstance(arg, _products.Transposed):
             arg = arg.tocsr()
-        self._hold(from_anything(arg, shape, dtype))
+        self._hold(from_anything(arg, shape, dtype, copy))
 
     def _hold(self, matrix: Any) -> None:
         self._core = matrix
@@ -81,11 +98,12 @@ class csr_array(Structure):
         *,
         mapped: bool = False,
         validate: str = "all",
+        source: str = "the matrix",
     ) -> csr_array:
-        """From arrays of exactly the stored types; validate is "all" or "cheap" (the ends and samples)."""
-        every = validate == "all"
+        """From arrays of exactly the stored types, which are shared; validate is "all", "first_use" (all before the
+        first use that reads, with errors that name `source`) or "cheap" (the ends and samples: for our own arrays)."""
         return cls._wrap(
-            _core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, every)
+            _core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, validate, source)
         )
 
     # What it is
@@ -158,12 +176,6 @@ class csr_array(Structure):
     def __deepcopy__(self, memo: Any) -> csr_array:
         return self.copy()
 
-    def __len__(self) -> int:
-        raise TypeError("the length of a sparse array is ambiguous: use .nnz or .shape[0]")
-
-    def __bool__(self) -> bool:
-        raise ValueError("the truth value of a sparse array is ambiguous: compare .nnz with 0")
-
     # Products
 
     def dot(
@@ -200,7 +212,8 @@ class csr_array(Structure):
 
         Returns
         -------
-        array of shape (rows,) or (rows, k), of NumPy's promoted type of A and x; integers count as float64.
+        array of shape (rows,) or (rows, k), of NumPy's promoted type of A and x; integers count as float64. The same
+        bits for any number of threads; only `A.T @ x` and `x @ A` with a one-dimensional x differ in the last ones.
 
         >>> import numpy as np, penstock as ps
         >>> A = ps.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
@@ -310,7 +323,8 @@ class csr_array(Structure):
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
-        return csr_array((self.data, self.indices, self.indptr), shape=self.shape, dtype=dtype)
+        parts = (self.data, self.indices, self.indptr)
+        return csr_array(parts, shape=self.shape, dtype=dtype, copy=False)
 
     def diagonal(self, k: int = 0) -> np.ndarray:
         """The k-th diagonal, of length min(rows + min(k, 0), cols - max(k, 0)), or empty where that is not positive;
@@ -320,14 +334,23 @@ class csr_array(Structure):
             return np.empty(0, self.dtype)
         return self._core.diagonal(k)
 
-    def sum(self, axis: int | None = None) -> Any:
-        """Of all entries, or along an axis: (cols,) for 0, (rows,) for 1. A pattern is counted as ones."""
+    def sum(self, axis: int | None = None, dtype: Any = None, out: np.ndarray | None = None) -> Any:
+        """Of all entries, or along an axis: (cols,) for 0, (rows,) for 1. A pattern is counted as ones. Added up in
+        `dtype` where it is given; written to `out`, too, where that is."""
         if axis is None:
-            return self.nnz if self.dtype == np.bool_ else self.data.sum()
-        if axis not in (0, 1, -1, -2):
+            total: Any = self.nnz if self.dtype == np.bool_ else self.data.sum(dtype=dtype)
+        elif axis not in (0, 1, -1, -2):
             raise ValueError(f"axis={axis}: a matrix has axes 0 and 1")
-        ones = np.ones(self.shape[axis % 2], dtype=result_dtype(self.dtype))
-        return self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
+        else:
+            wide = self.dtype if dtype is None else np.result_type(self.dtype, dtype)
+            ones = np.ones(self.shape[axis % 2], dtype=result_dtype(wide))
+            total = self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
+        if dtype is not None:
+            total = np.asarray(total).astype(dtype)[()]
+        if out is None:
+            return total
+        out[...] = total
+        return out
 
     def _scaled(self, factor: Any) -> csr_array:
         dtype = result_dtype(np.result_type(self.dtype, factor))

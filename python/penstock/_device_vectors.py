@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import _core, _gpu_choice, _streaming
 from penstock._explain import active
-from penstock._products import _number, on_gpu, product_type, require_whole
+from penstock._products import _number, on_gpu, product_type
 from penstock._schedules import InCore, Schedule, Streamed, gpu_count
 
 if TYPE_CHECKING:
@@ -149,7 +149,6 @@ def dot_on_gpu(
 ) -> Any:
     """`csr_array.dot` for vectors of which at least one is on a GPU. Nothing is converted; the result is of x's library
     where `out` is not given."""
-    require_whole(a)
     rows, cols = a.shape
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)

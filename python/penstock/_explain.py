@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import _core
+from penstock._options import Inherited
 
-_active: contextvars.ContextVar[list[dict[str, Any]] | None] = contextvars.ContextVar(
-    "penstock_trace", default=None
-)
+
+class _Record:
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.open = True
+
+
+_records: Inherited[_Record] = Inherited("penstock_trace")
 
 
 @contextlib.contextmanager
 def trace() -> Iterator[list[dict[str, Any]]]:
-    """Collects what each product inside the block did: schedule, kernel, tiles, bytes, seconds.
+    """Collects what each product inside the block did: schedule, kernel, tiles, bytes, seconds. Products of tasks and
+    threads that are started inside are collected, too, until the block ends; those of other threads are not.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.eye(3))
@@ -27,17 +33,18 @@ def trace() -> Iterator[list[dict[str, Any]]]:
     >>> t[0]["schedule"], t[0]["tiles"]
     ('in_core', 1)
     """
-    events: list[dict[str, Any]] = []
-    token = _active.set(events)
+    record = _Record()
+    _records.set((*_records.get(), record))
     try:
-        yield events
+        yield record.events
     finally:
-        _active.reset(token)
+        record.open = False  # for threads that go on
+        _records.remove(record)
 
 
 def active() -> list[dict[str, Any]] | None:
-    """Where the innermost `trace` of this thread collects, or None."""
-    return _active.get()
+    """Where the innermost `trace` around this thread or task collects, or None."""
+    return next((record.events for record in reversed(_records.get()) if record.open), None)
 
 
 def human_bytes(n: float) -> str:
@@ -112,9 +119,10 @@ def show_config() -> str:
     """
     c, t = _core.config(), _core.topology()
     if c["cuda"]:
-        cuda = f"{c['cuda_compiler']}, sm_{c['cuda_architectures']}, {t['gpus']} usable GPUs"
+        count = t["gpus"]
+        cuda = f"{c['cuda_compiler']}, {c['cuda_kernels']}; {count} usable GPU{'s' * (count != 1)}"
     else:
-        cuda = "not built in (no nvcc was found when it was compiled)"
+        cuda = f"not built in: {c['why_no_cuda']}"
     return "\n".join(
         [
             f"penstock {c['version']} ({c['build_type']}, {c['compiler']})",

@@ -172,7 +172,8 @@ def explain_on_cpu(a: csr_array, entry: int, columns: int, how: Schedule | None)
         told["reason"] += f"; {choice.reason}"
         figures += f"; of the GPUs, {choice.machine.source}"
     elif how is None and gpu_count() == 0:
-        told["reason"] += f"; {no_gpu()}" if options.gpus == 0 else "; no GPU is usable here"
+        here = options.gpus == 0 or _core.gpus_seen()  # there are some, and a reason against them
+        told["reason"] += f"; {no_gpu()}" if here else "; no GPU is usable here"
     if isinstance(how, ZeroCopy):
         others = []
     return Explanation(**told, flops=2 * a.nnz * columns, alternatives=others, figures=figures)

@@ -1,24 +1,32 @@
-"""What the planner knows of the machine: bandwidths of links, GPUs and host memory, from the probe's cached figures."""
+"""What the planner knows of the machine: bandwidths of links, GPUs and host memory, from the probe's cached figures.
+
+Where nobody has probed, each GPU is looked at for a moment; where even that fails, what its driver and the system say
+of it counts, and below that figures of a small GPU, so that none is promised too much. No number here is one chip's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from penstock import _core
 
-# Where nothing was measured: a PCIe 4 x16 link and a GPU of 1 TB/s, so that a GPU is not promised too much.
-_LINK = 24e9
+# Where nothing was measured and nothing is told: a PCIe 3 x16 link and a GPU of 300 GB/s.
+_LINK = 12e9
 _LATENCY = 10e-6
 _PAGEABLE = 6e9
-_DEVICE_READ = 1e12
+_DEVICE_READ = 3e11
+_CACHE = 4 << 20  # bytes
+# Of what clocks and buses give: what copies and kernels reach.
+_OF_LINK, _OF_MEMORY = 0.8, 0.85
 _HOST_READ = 20e9  # of a host that was not measured, bytes per second
 _LOOKED = (
     "from a first look at each GPU: `penstock probe` measures what several reach together, and more"
 )
-_ASSUMED = "not measured: run `penstock probe` (assumed: PCIe 4 x16, device memory of 1 TB/s)"
+_ASSUMED = "not measured: run `penstock probe` (assumed: what drivers tell, or small GPUs)"
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Gpu:
     peer: float = 0.0  # copies from another GPU; 0 where there is no direct way
     memory: int = 0  # bytes free
     launch: float = 10e-6  # of a kernel, from the call until it is synchronised
+    cache: int = _CACHE  # bytes of the second level
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,7 @@ def _gpu(d: dict[str, Any], memory: int) -> Gpu:
         peer=float(peer.get("copy") or 0.0),
         memory=memory,
         launch=float(d.get("launch_s") or 10e-6),
+        cache=int(d.get("cache_bytes") or _CACHE),
     )
 
 
@@ -115,13 +125,59 @@ def _first_look(gpu: int) -> tuple[float, float]:
     return _LOOK / up, 8 * _LOOK / copy
 
 
+def link_rate(bus: str, devices: Path = Path("/sys/bus/pci/devices")) -> float | None:
+    """Bytes a second, each way, of the link that a GPU hangs on, by speed and width of the slower end; None where the
+    system does not tell, as under some hypervisors.
+
+    Parameters
+    ----------
+    bus : str
+        The GPU's place, as "0000:19:00.0".
+    devices : Path
+        Where the system lists PCI devices.
+    """
+    ends = []
+    place = (devices / bus.lower()).resolve()
+    for end in (place, place.parent):
+        try:
+            speed = float((end / "max_link_speed").read_text().split()[0])  # GT/s of a lane
+            lanes = int((end / "max_link_width").read_text())
+        except (OSError, ValueError, IndexError):
+            continue
+        if 0 < speed <= 256 and 0 < lanes <= 32:
+            ends.append(speed * (0.8 if speed < 8 else 128 / 130) * lanes)
+    return min(ends) * 1e9 / 8 if ends else None
+
+
+@cache
+def _told(gpu: int) -> Gpu:
+    """A GPU as its driver and the system describe it, without a copy or a kernel."""
+    try:
+        facts, place = _core.gpu_facts(gpu), _core.gpu_identities()[gpu].split()[-1]
+    except (_core.NotCompiledError, _core.PlacementError, IndexError):
+        return Gpu()
+    up = (link_rate(place) or _LINK / _OF_LINK) * _OF_LINK
+    read = (facts["memory_bytes_per_s"] or _DEVICE_READ / _OF_MEMORY) * _OF_MEMORY
+    return Gpu(
+        up=up,
+        down=up,
+        up_both=0.85 * up,
+        down_both=0.85 * up,
+        device_read=read,
+        cache=facts["cache_bytes"] or _CACHE,
+    )
+
+
 def _looked_at(gpu: int, memory: int) -> Gpu:
+    told = _told(gpu)
     try:
         up, read = _first_look(gpu)
     except MemoryError:
-        return Gpu(memory=memory)
+        return replace(told, memory=memory)
     both = 0.87 * up
-    return Gpu(up=up, down=up, up_both=both, down_both=both, device_read=read, memory=memory)
+    return replace(
+        told, up=up, down=up, up_both=both, down_both=both, device_read=read, memory=memory
+    )
 
 
 def this_machine(gpus: int, measure_host: bool = False) -> Machine:

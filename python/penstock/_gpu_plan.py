@@ -9,7 +9,7 @@ one's way out. Blocks that stay on the GPUs take no link; they are computed whil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,12 +21,12 @@ MIB = 1 << 20
 _RESERVE = 512 * MIB  # what a plan leaves free on a GPU where no budget is set,
 _VECTORS = 6  # and for so many vectors
 
-# Nonzeros a second of the kernels in core, on an H200 whose memory reads 4.42 TB/s: 195 and 184 GFLOP/s, R-MAT 24, a
-# pattern times float64. Gathers from x bind, so they are scaled by the memory's bandwidth, and by how much of x the
-# second-level cache holds: R-MAT 22, 24 and 26, whose x take 32, 128 and 512 MiB, gave 283, 195 and 129 GFLOP/s.
-_KERNEL_NNZ = {"raw": 97.5e9, "packed": 92e9, "ell_g": 97.5e9}
-_KERNEL_READ = 4.42e12
-_REACH = ((32 * MIB, 1.45), (128 * MIB, 1.0), (512 * MIB, 0.66))
+# Nonzeros a byte that device memory could read meanwhile, of the kernels in core: 195 and 184 GFLOP/s, R-MAT 24, a
+# pattern times float64, on a GPU that reads 4.42 TB/s (an H200). Gathers from x bind, so GPUs are compared by the
+# bandwidth of their memory, and by how much of x the second-level cache holds: R-MAT 22, 24 and 26, whose x take 32,
+# 128 and 512 MiB, with a cache of 60 MiB, gave 283, 195 and 129 GFLOP/s.
+_KERNEL_NNZ = {"raw": 97.5 / 4420, "packed": 92 / 4420, "ell_g": 97.5 / 4420}
+_REACH = ((32 / 60, 1.45), (128 / 60, 1.0), (512 / 60, 0.66))  # of x, in caches
 _STREAMING = 0.85  # of the device memory's bandwidth: what kernels reach where gathers do not bind (3-D stencil)
 # Nonzeros a second of one thread of the CPU, in core, float64: 3.3 GFLOP/s on two threads where x is in cache (R-MAT
 # 18), 2.1 where it is not (R-MAT 20).
@@ -169,14 +169,32 @@ def cpu_seconds(work: Work, machine: Machine) -> float:
     return max(moved / machine.host_read, work.nnz / cpu_nnz(work, machine.threads))
 
 
-def _reach(x: int) -> float:
-    """The speed of gathers from x of so many bytes, over that from 128 MiB."""
+def _reach(x: int, cache: int) -> float:
+    """The speed of gathers from x of so many bytes, over that from twice the cache."""
     sizes, speeds = zip(*_REACH, strict=True)
-    return float(np.interp(math.log2(max(x, 1)), [math.log2(s) for s in sizes], speeds))
+    return float(np.interp(math.log2(max(x, 1) / cache), [math.log2(s) for s in sizes], speeds))
+
+
+def _mean_of(gpus: Sequence[Gpu]) -> Gpu:
+    """One GPU for several that draw blocks from one counter: kernels as fast as on average, all else as the slowest."""
+    first = gpus[0]
+    if all(g == first for g in gpus):
+        return first
+    return replace(
+        first,
+        **{f: min(getattr(g, f) for g in gpus) for f in ("up", "down", "up_both", "down_both")},
+        latency=max(g.latency for g in gpus),
+        launch=max(g.launch for g in gpus),
+        pageable=min(g.pageable for g in gpus),
+        peer=min(g.peer for g in gpus),
+        memory=min(g.memory for g in gpus),
+        cache=min(g.cache for g in gpus),
+        device_read=sum(g.device_read for g in gpus) / len(gpus),
+    )
 
 
 def _kernel_seconds(nnz: float, moved: float, codec: str, gpu: Gpu, x: int) -> float:
-    rate = _KERNEL_NNZ[codec] * _reach(x) * gpu.device_read / _KERNEL_READ
+    rate = _KERNEL_NNZ[codec] * _reach(x, gpu.cache) * gpu.device_read
     return max(nnz / rate, moved / (_STREAMING * gpu.device_read))
 
 
@@ -187,7 +205,7 @@ def predict(
     n = how.gpus
     if not 1 <= n <= len(machine.gpus):
         raise DoesNotFit(f"{n} GPUs are wanted, {len(machine.gpus)} are here")
-    gpu, total = machine.gpus[0], work.bytes(how.codec)
+    gpu, total = _mean_of(machine.gpus[:n]), work.bytes(how.codec)
     if total <= 0:
         raise DoesNotFit(f"the matrix has no form {how.codec!r}")
     if stays is None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock._forks import check_polars
+
 _MISSING = ("float", "float16", "float32", "float64", "datetime64", "NaTType", "NAType")
 _ALIKE = (str, bytes, datetime.datetime, datetime.date)
 
@@ -87,6 +89,7 @@ def _by_table(
 def _by_polars(u: Any, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     import polars as pl
 
+    check_polars()
     both = pl.concat([u, v])
     labels = both.gather(both.arg_unique()).sort()
     codes = both.replace_strict(

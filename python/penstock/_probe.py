@@ -69,6 +69,8 @@ def key() -> str:
     """Of this machine as the process sees it: CPU and how many, GPUs and their buses, driver."""
     host = _core.topology()
     parts = [VERSION, host["cpu"], host["cpus"], _core.gpu_identities(), _driver()]
+    if emulated := os.environ.get("PENSTOCK_EMULATE_GPU"):  # its figures are another GPU's
+        parts.append(emulated)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

@@ -12,6 +12,7 @@ from penstock import _core
 from penstock._convert import as_array, as_type, checked, result_dtype
 from penstock._explain import Explanation, active
 from penstock._gpu_choice import LEAST_NNZ
+from penstock._names import Guarded
 from penstock._place import Place
 from penstock._schedules import InCore, Streamed, ZeroCopy, as_schedule, options
 
@@ -61,17 +62,6 @@ def on_gpu(x: Any) -> bool:
     """Whether an array of any library (CuPy, PyTorch, JAX) is in a GPU's memory, by DLPack's word."""
     device = getattr(x, "__dlpack_device__", None)
     return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
-
-
-def require_whole(a: csr_array) -> None:
-    """Touching the pages of a mapped file that was truncated kills the process: its size is asked before each product.
-    Nothing helps against a file that is cut during one."""
-    for path, mapping in a._derived.get("maps", ()):
-        if mapping.size() < len(mapping):
-            raise ValueError(
-                f"{path} has {mapping.size()} bytes now, {len(mapping)} were mapped: the file was truncated. Write the "
-                "store again and open it anew"
-            )
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
@@ -162,7 +152,6 @@ def _run(
 ) -> Any:
     """`call(x, y, alpha, beta, traced)` for x, one- or two-dimensional, of the types and strides that it wants. `empty`
     makes the result where `out` is None."""
-    require_whole(a)
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
     if x.ndim not in (1, 2) or x.shape[0] != cols:
@@ -362,10 +351,9 @@ def form(a: csr_array) -> csr_array:
     return type(a)._wrap(_core.transpose(a._core))
 
 
-class Transposed:
+class Transposed(Guarded):
     """A^T as a view of A: shape, dtype, `@` and the products of `scipy.sparse.linalg`, nothing copied."""
 
-    __array_ufunc__ = None
     ndim = 2
 
     def __init__(self, base: csr_array) -> None:
@@ -402,7 +390,9 @@ class Transposed:
         """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
 
         A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
-        has made is used instead, which is faster."""
+        has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
+        number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
+        bits for any number, as A x has."""
         formed = self._base._derived.get("transpose")
         if formed is not None and np.ndim(x) == 2:
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)

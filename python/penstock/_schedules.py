@@ -1,9 +1,7 @@
-"""How a computation walks its matrix, and the limits that the planner obeys."""
+"""How a computation walks its matrix."""
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,31 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-
-_units = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_units |= {f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", 1)}
-
-
-def parse_bytes(text: int | float | str, name: str = "size") -> int:
-    """A number of bytes from 65536, "64MiB", "16GB" or "1.5g" (K, M, G, T are powers of 1000, Ki ... of 1024).
-
-    >>> parse_bytes("64MiB"), parse_bytes("16 GB"), parse_bytes(4096)
-    (67108864, 16000000000, 4096)
-    """
-    number: float
-    if isinstance(text, (int, float, np.number)) and not isinstance(text, bool):
-        number, unit = text, ""
-    else:
-        found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?i?)b?\s*", str(text).lower())
-        if not found or found[2] not in _units:
-            raise ValueError(
-                f"{name}={text!r} is not a size: write bytes, or a number with KB, MiB, GB ..."
-            )
-        number, unit = float(found[1]), found[2]
-    if not 0 <= number * _units[unit] < 2**63:
-        raise ValueError(f"{name}={text!r} is outside 0 .. 2^63 bytes")
-    return int(number * _units[unit])
-
+from penstock._options import options, parse_bytes
 
 CODECS = ("auto", "raw", "packed", "ell_g")
 KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")
@@ -48,11 +22,16 @@ def gpu_count() -> int:
     return 0 if allowed == 0 else min(_core.device_count(), allowed or sys.maxsize)
 
 
-def no_gpu() -> str:
-    """Why no GPU is usable, with the remedy, for the end of an error."""
+def no_gpu(gpu: int = 0) -> str:
+    """Why this GPU is not usable, with the remedy, for the end of an error."""
     if options.gpus == 0:
         return "GPUs are turned off: ps.options(gpus=None), or unset PENSTOCK_GPUS"
-    return _core.why_no_gpu() or "no GPU is usable here"
+    return _core.why_no_gpu(gpu) or "no GPU is usable here"
+
+
+def _lacks_kernels(gpu: int) -> bool:
+    """Whether more is to be said of a GPU than how many are usable."""
+    return gpu_count() == 0 or _core.device_count() <= gpu < len(_core.gpus_seen())
 
 
 def _usable(count: int) -> str:
@@ -86,7 +65,7 @@ class InCore:
                 f"InCore(kernel={self.kernel!r}) is of GPUs: name one with gpu=0, or choose the CPU's by algorithm="
             )
         if self.gpu >= gpu_count():
-            why = "" if gpu_count() else f" ({no_gpu()})"
+            why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
             raise _core.PlacementError(
                 f"InCore on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}; compute on the CPU with "
                 "gpu=-1, or use Streamed, which takes what there is"
@@ -188,7 +167,7 @@ class ZeroCopy:
 
     def _lower(self) -> Any:
         if self.gpu >= gpu_count() > 0 or (self.gpu >= 0 and options.gpus == 0):
-            why = "" if gpu_count() else f" ({no_gpu()})"
+            why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
             raise _core.PlacementError(
                 f"ZeroCopy on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}"
             )
@@ -210,91 +189,3 @@ def as_schedule(how: Schedule | type | str) -> Schedule:
     if isinstance(how, (InCore, Streamed, ZeroCopy)):
         return how
     raise TypeError(f"schedule={how!r}: give InCore(...), Streamed(...), ZeroCopy(...) or a name")
-
-
-class _Before:
-    """What `options` was before a change: leaving the block brings it back."""
-
-    def __init__(self, values: dict[str, int | None]) -> None:
-        self._values = values
-
-    def __enter__(self) -> Options:
-        return options
-
-    def __exit__(self, *_: object) -> None:
-        for name, value in self._values.items():
-            setattr(options, name, value)
-
-
-class Options:
-    """Settings of the process, of all threads. Call it to change some, as a statement or as a context manager.
-
-    device_memory: bytes that one device may hold for a matrix, its rings and vectors; a larger matrix is streamed.
-    None: no limit but the device's own. Starts from the environment variable PENSTOCK_DEVICE_MEMORY.
-
-    gpus: the first so many GPUs may be used; 0 turns them off, None allows all. Starts from PENSTOCK_GPUS. Searches of
-    graphs take several only where this is 2 or more.
-
-    >>> import penstock as ps
-    >>> with ps.options(device_memory="64MiB", gpus=0):
-    ...     ps.options.device_memory, ps.options.gpus
-    (67108864, 0)
-    """
-
-    def __init__(self) -> None:
-        self._device_memory: int | None = None
-        self._gpus: int | None = None
-
-    @property
-    def device_memory(self) -> int | None:
-        return self._device_memory
-
-    @device_memory.setter
-    def device_memory(self, size: int | float | str | None) -> None:
-        number = None if size is None else parse_bytes(size, "device_memory")
-        if number == 0:
-            raise ValueError(
-                f"device_memory={size!r}: give at least one byte, or None for no limit"
-            )
-        self._device_memory = number
-
-    @property
-    def gpus(self) -> int | None:
-        return self._gpus
-
-    @gpus.setter
-    def gpus(self, count: int | str | None) -> None:
-        if count is not None:
-            try:
-                number = int(count) if not isinstance(count, (bool, float)) else -1
-            except (TypeError, ValueError):
-                number = -1
-            if number < 0:
-                raise ValueError(f"gpus={count!r}: give a number from 0 (no GPU), or None for all")
-            count = number
-        self._gpus = count
-
-    def __call__(self, **changes: Any) -> _Before:
-        unknown = set(changes) - {"device_memory", "gpus"}
-        if unknown:
-            raise TypeError(
-                f"options: unknown {', '.join(sorted(unknown))}; there are device_memory and gpus"
-            )
-        before = {name: getattr(self, name) for name in changes}
-        try:
-            for name, value in changes.items():
-                setattr(self, name, value)
-        except ValueError:
-            _Before(before).__exit__()
-            raise
-        return _Before(before)
-
-    def __repr__(self) -> str:
-        return f"options(device_memory={self._device_memory}, gpus={self._gpus})"
-
-
-options = Options()
-if os.environ.get("PENSTOCK_DEVICE_MEMORY"):
-    options(device_memory=os.environ["PENSTOCK_DEVICE_MEMORY"])
-if os.environ.get("PENSTOCK_GPUS"):
-    options(gpus=os.environ["PENSTOCK_GPUS"])

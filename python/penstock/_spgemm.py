@@ -20,6 +20,7 @@ __all__ = ["SpgemmEstimate", "spgemm", "spgemm_blocks", "spgemm_estimate"]
 
 _BUFFERS = 32 << 20  # of blocks that wait for their place, all threads together
 _SCRATCH = 4 << 20  # a thread's accumulators, unless one row asks for more
+_DENSE_SHARE = 8  # wider windows than this many columns a product are hashed
 
 
 def _as_csr(x: Any, name: str) -> csr_array:
@@ -29,7 +30,7 @@ def _as_csr(x: Any, name: str) -> csr_array:
         return x.formed()
     if not hasattr(x, "tocsr"):
         raise TypeError(f"{name} is a {type(x).__name__}: give a csr_array or a SciPy sparse array")
-    return csr_array(x)
+    return csr_array(x, copy=False)  # gone after the product
 
 
 def _ascending(b: csr_array) -> bool:
@@ -274,6 +275,17 @@ class SpgemmEstimate:
     __repr__ = __str__
 
 
+def _scratch(f: _Factors) -> int:
+    """What the threads' accumulators take: a sum and some flags a column, of the columns that a window can reach. It
+    follows the longest row's products, however many columns there are."""
+    products = np.diff(_core.product_offsets(f.a._core, f.b._core))
+    longest = int(products.max(initial=0))
+    a_column = f.dtype.itemsize + 2
+    window = min(f.shape[1], _DENSE_SHARE * longest)
+    each = min(_SCRATCH, a_column * f.shape[1]) + a_column * window
+    return min(_core.num_threads(), np.count_nonzero(products)) * each
+
+
 def spgemm_estimate(
     A: Any, B: Any, *, semiring: str = "plus_times", dtype: Any = None, exact: bool = False
 ) -> SpgemmEstimate:
@@ -291,7 +303,7 @@ def spgemm_estimate(
     f = _Factors(A, B, semiring, None, dtype)
     e = _core.spgemm_estimate(f.a._core, f.b._core, exact)
     nbytes = e["nnz"] * f.entry_bytes + 8 * (f.shape[0] + 1)
-    scratch = _core.num_threads() * (_SCRATCH + 10 * f.shape[1])
+    scratch = _scratch(f)
     buffers = min(_BUFFERS, e["bound"] * f.entry_bytes)
     return SpgemmEstimate(
         products=e["products"],

@@ -79,7 +79,7 @@ def join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
         raise TypeError(
             "A - B of two patterns has no sign to show: A.mask(B, complement=True) is what A has and B has not"
         )
-    a, b = _alike(a.sum_duplicates(), b.sum_duplicates())
+    a, b = _alike(a.without_duplicates(), b.without_duplicates())
     return _made(a, _core.join(a._core, b._core, op), canonical=True)
 
 
@@ -146,7 +146,7 @@ class Structure:
         smaller is kept, with "max_times" the larger. The result has NumPy's promoted type; two patterns make a
         pattern, their union, over any semiring; "or_and" makes one of any two matrices, of the entries that are not 0.
         Rows are sorted and duplicates added up first (a pattern's count once). Unlike SciPy's, the result keeps zeros
-        where sums cancel: what is stored depends on what A and B store alone (`eliminate_zeros` drops them).
+        where sums cancel: what is stored depends on what A and B store alone (`without_zeros` drops them).
 
         >>> import penstock as ps
         >>> A = ps.csr_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(2, 2))
@@ -197,7 +197,7 @@ class Structure:
             a, b = b, a  # of products with one the order does not matter
         if b.dtype == np.bool_:
             return a.mask(b)
-        a, b = _alike(a.sum_duplicates(), b.sum_duplicates())
+        a, b = _alike(a.without_duplicates(), b.without_duplicates())
         return _made(a, _core.multiply_entries(a._core, b._core), canonical=True)
 
     def mask(self, M: Any, complement: bool = False) -> csr_array:
@@ -220,10 +220,11 @@ class Structure:
         return _made(a, _core.mask(_canonical(a), pattern, bool(complement)), canonical=True)
 
     def __abs__(self) -> csr_array:
-        """Of every stored value, so that duplicates count each; a complex matrix becomes a real one."""
+        """Of every entry, duplicates added up first, as in SciPy; a complex matrix becomes a real one."""
         a = self._me()
         if a.dtype == np.bool_:
             return a
+        a = a.without_duplicates()
         return type(a)._from_parts(
             *a.shape,
             a.indptr,
@@ -245,21 +246,20 @@ class Structure:
         """Whether columns always rise within a row: sorted, and no duplicates."""
         return _order(self._me())[1]
 
-    def sort_indices(self) -> csr_array:
-        """A matrix with every row sorted by column, or this one where it is; duplicates stay, in their order. Unlike
-        SciPy's, it does not change the matrix."""
+    def sorted_indices(self) -> csr_array:
+        """A matrix with every row sorted by column, or this one where it is; duplicates stay, in their order."""
         a = self._me()
         return a if a.has_sorted_indices else _made(a, _sorted(a))
 
-    def sum_duplicates(self) -> csr_array:
+    def without_duplicates(self) -> csr_array:
         """A matrix with every row sorted by column and duplicates added up (in the order of their bits, in double
-        precision), or this one where it is so. Unlike SciPy's, it does not change the matrix."""
+        precision), or this one where it is so. What SciPy's `sum_duplicates` does in place."""
         a = self._me()
         return a if a.has_canonical_format else _made(a, _canonical(a), canonical=True)
 
-    def eliminate_zeros(self) -> csr_array:
-        """A matrix without the entries that are stored as 0, its rows sorted; duplicates are looked at one by one.
-        Unlike SciPy's, it does not change the matrix."""
+    def without_zeros(self) -> csr_array:
+        """A matrix without the entries that are stored as 0, its rows sorted; duplicates are looked at one by one. What
+        SciPy's `eliminate_zeros` does in place."""
         a = self._me()
         return _made(a, _core.without_zeros(_sorted(a)), canonical=_order(a)[1])
 

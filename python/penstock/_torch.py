@@ -37,7 +37,7 @@ def torch_layout(x: Any) -> str:
     return name.removeprefix("torch.sparse_") if name.startswith("torch.sparse_") else ""
 
 
-def from_torch(x: Any, shape: Any, dtype: Any) -> Any:
+def from_torch(x: Any, shape: Any, dtype: Any, copy: bool | None = None) -> Any:
     """A core matrix from a tensor of layout torch.sparse_csr or torch.sparse_coo."""
     from penstock._convert import from_coo_parts, from_csr_parts
 
@@ -54,7 +54,7 @@ def from_torch(x: Any, shape: Any, dtype: Any) -> Any:
     if layout == "csr":
         parts = x.values(), x.col_indices(), x.crow_indices()
         values, indices, indptr = (host_array(p, "the tensor") for p in parts)
-        return from_csr_parts(values, indices, indptr, size, dtype)
+        return from_csr_parts(values, indices, indptr, size, dtype, copy)
     x = x.coalesce()
     index, values = host_array(x.indices(), "the tensor"), host_array(x.values(), "the tensor")
     if index.shape[0] != 2:
@@ -70,7 +70,7 @@ def to_torch(a: csr_array) -> Any:
         import torch  # type: ignore[import-not-found, unused-ignore]
     except ImportError as e:
         raise ImportError("to_torch needs PyTorch: pip install torch") from e
-    a = a.sum_duplicates()  # PyTorch wants its rows so
+    a = a.without_duplicates()  # PyTorch wants its rows so
     # Copies: a tensor may be written, our arrays may not.
     crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
     return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)

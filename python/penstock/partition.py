@@ -210,7 +210,8 @@ def metis(A: Any, n: int) -> Partition:
     """Neighbours together by METIS (Karypis and Kumar 1998): few cut entries of A + A^T, parts of about equally many
     entries of A. For a square matrix of fewer than 2^31 entries.
 
-    Needs `pymetis` (`pip install penstock[metis]`); without it this is `label_propagation`, and `kind` says so.
+    Needs `pymetis` (`pip install 'penstock-sparse[metis]'`); without it this is
+    `label_propagation`, and `kind` says so.
     """
     parts = _count(n, "metis")
     try:

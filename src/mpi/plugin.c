@@ -190,7 +190,8 @@ static void clear(void* requests, int n) {
   for (int i = 0; i < n; ++i) ((MPI_Request*)requests)[i] = MPI_REQUEST_NULL;
 }
 
-static int start_all(void* requests, int n) { return MPI_Startall(n, requests); }
+/* Without requests there is nothing to start: Open MPI takes an empty list for a bad request. */
+static int start_all(void* requests, int n) { return n == 0 ? MPI_SUCCESS : MPI_Startall(n, requests); }
 static int test_all(void* requests, int n, int* done) {
   return MPI_Testall(n, requests, done, MPI_STATUSES_IGNORE);
 }

@@ -2,7 +2,8 @@
 
     python tests/fuzz/fuzz_readers.py --seconds 60 --seed 1
 
-Inputs are mutations of small files that the writers made, of every format but Parquet, packed or not (polars ends the
+Inputs are mutations of small files that the writers made, of every format but Parquet, packed or not, and some that
+unpack to a thousand times their size (polars ends the
 process when a damaged length makes it ask for too much memory, which nobody outside it can catch). With atheris
 installed, it drives the mutations by coverage; without it, a seeded loop of our own does, so that it always runs. A
 finding is kept in --keep (default: the current folder) and ends the run with status 1. Memory and time per input are
@@ -32,6 +33,7 @@ import numpy as np
 import penstock as ps
 
 SECONDS_AN_INPUT = 10
+TEXT = (".mtx", ".txt", ".csv", ".wel", ".el", ".graph", ".gr", ".hgr")
 MEMORY = 1 << 30
 TOKENS = [
     b"-1",
@@ -45,6 +47,11 @@ TOKENS = [
     b"nan",
     b"-inf",
     b"1e999",
+    b"9007199254740993",
+    b"-9007199254740994.0",
+    b"(True,)",
+    b"|S0",
+    b"%%MatrixMarket matrix coordinate complex hermitian\n",
     b"1.5",
     b"1d5",
     b"abc",
@@ -71,6 +78,9 @@ EXTRA = {
     "array.mtx": b"%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n",
     "skew.mtx": b"%%MatrixMarket matrix coordinate complex skew-symmetric\n3 3 2\n2 1 1 2\n3 1 3 4\n",
     "herm.mtx": b"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n4 0\n",
+    "hermitian.mtx": b"%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 2 0\n2 1 1 1\n",
+    "integers.mtx": b"%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 1 9007199254740992\n2 1 -3\n",
+    "comments.txt": b"# c\n\n# shape 3 3\n0 1 9007199254740992\n\n# c\n1 0 1\n",
     "weights.graph": b"4 3 011 2\n5 6 2 1 3 1\n5 6 1 1 3 1\n5 6 1 1 2 1\n9 9\n",
     "weights.hgr": b"4 4 11\n5 2 3\n5 1 3\n5 1 2\n5\n1\n1\n1\n1\n",
     "dialect.gr": b"a 0 1 1\na 1 0 1\na 2 1 7\n",
@@ -164,6 +174,16 @@ def repacked(name: str, data: bytes, rng: random.Random) -> bytes:
     return out.getvalue()
 
 
+def bomb(data: bytes, rng: random.Random) -> bytes:
+    """Runs of blank lines, comments or a line of the file itself, packed: some MB in some KB."""
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines) + 1)
+    run = rng.choice((b"\n", b"%\n", b"#x\n", b"c\n", b" ", b"0", rng.choice(lines) + b"\n"))
+    block = gzip.compress(run * ((1 << 20) // len(run)), 4)
+    head, tail = b"\n".join(lines[:at]) + b"\n", b"\n".join(lines[at:])
+    return gzip.compress(head) + block * rng.randrange(1, 5) + gzip.compress(tail)
+
+
 class TooSlow(BaseException):
     pass
 
@@ -235,6 +255,14 @@ def own_loop(seconds: float, seed: int, keep: Path, folder: Path) -> int:
             path = put(folder, "a.penstock", store)
         else:
             name = rng.choice(names)
+            if name.endswith(TEXT) and rng.random() < 0.05:
+                name, data = name + ".gz", bomb(seeds[name], rng)
+                path = put(folder, name, data)
+                if problem := attempt(path, outcome):
+                    report(path, problem, keep)
+                    return 1
+                remove(path)
+                continue
             inside = name.endswith((".gz", ".npz")) and rng.random() < 0.7
             data = repacked(name, seeds[name], rng) if inside else mutate(seeds[name], rng)
             path = put(folder, name, data)

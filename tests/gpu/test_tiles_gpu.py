@@ -209,7 +209,7 @@ def test_tiles_are_read_and_written_from_the_host(devices):
 def test_refusals():
     A, X = random_matrix(50, 50, 3, 17), dense_matrix(50, 4, 18)
     count = _core.device_count()
-    with pytest.raises(_core.PlacementError, match=f"sees {count} GPUs"):
+    with pytest.raises(_core.PlacementError, match=f"can use {count} GPU"):
         ps.dist.run(lambda comm: ps.dist.tiles(A, comm, device=count), 2)
 
     def apart(comm):

@@ -17,7 +17,8 @@ NEEDS_ELL_G = pytest.mark.skipif("EllG" not in FORMS, reason="no plans for ELL-G
 
 def h200s(count: int, free: int = 140 << 30, threads: int = 16) -> Machine:
     """Measured bandwidths of a node of H200s (PCIe 5 x16, one NUMA node)."""
-    gpu = Gpu(55e9, 55e9, 47e9, 47e9, 4.5e-6, 8e9, 4.42e12, 396e9 * (count > 1), free, 6e-6)
+    links = 55e9, 55e9, 47e9, 47e9, 4.5e-6, 8e9
+    gpu = Gpu(*links, 4.42e12, 396e9 * (count > 1), free, 6e-6, 60 << 20)
     up, down = {1: 55e9, 2: 103e9, 4: 164e9, 8: 235e9}, {1: 55e9, 2: 100e9, 4: 125e9, 8: 141e9}
     return Machine((gpu,) * count, up, down, 82e9, 78e9, threads, "measured on a test")
 

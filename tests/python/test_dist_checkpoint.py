@@ -112,11 +112,13 @@ def test_a_broken_state_is_refused(tmp_path):
     (part,) = path.glob("at-*/part-2.npy")
     whole = part.read_bytes()
     part.write_bytes(whole[: len(whole) // 2])
-    refuse(S, b, path, "part-2.npy cannot be read")
+    refuse(S, b, path, "part-2.npy is damaged")
     part.write_bytes(b"")
-    refuse(S, b, path, "part-2.npy cannot be read")
+    refuse(S, b, path, "part-2.npy is damaged")
     np.save(part, np.zeros((2, 2)))
-    refuse(S, b, path, r"part-2.npy holds float64 .2, 2.")
+    refuse(S, b, path, "part-2.npy is damaged")
+    part.unlink()
+    refuse(S, b, path, "part-2.npy cannot be read .No such file")
     part.write_bytes(whole)
     (path / "state.json").write_text("{")
     refuse(S, b, path, "cannot be read")
@@ -156,7 +158,7 @@ def test_a_state_is_whole_at_any_time(tmp_path, monkeypatch):
     def full(file, values):
         if "at-8-" in file and file.endswith("part-1.npy"):
             raise OSError(28, "No space left on device", file)
-        save(file, values)
+        return save(file, values)
 
     monkeypatch.setattr(_checkpoint, "_save", full)
     with pytest.raises(OSError, match="No space left"):

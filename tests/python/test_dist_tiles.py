@@ -210,7 +210,11 @@ def test_refusals_say_what_to_do():
         (lambda c: ps.dist.tiles(A), TypeError, "comm: the ranks"),
         (lambda c: ps.dist.tiles(A, c, grid=(3, 3)), ValueError, "grid of 3 x 3"),
         (lambda c: ps.dist.tiles(A, c, tile_rows=0), ValueError, "positive"),
-        (lambda c: ps.dist.tiles(A, c, tile_rows=3 + c.rank), ValueError, "differ between ranks"),
+        (
+            lambda c: ps.dist.tiles(A, c, tile_rows=3 + c.rank),
+            ValueError,
+            "ranks disagree on tile_rows: rank 0 gives 3, rank 1 gives 4",
+        ),
         (lambda c: ps.dist.tiles(np.ones((3, 4 + c.rank)), c), ValueError, "different matrices"),
         (lambda c: ps.dist.tiles(np.ones((3, 4), int), c), TypeError, "use astype"),
         (lambda c: ps.dist.tiles(A, c).times, ValueError, "there are no times"),

@@ -325,6 +325,87 @@ def test_gpus_that_fail_when_asked_fall_back_too(graph, fake_gpus, monkeypatch):
     assert len(asked) == 4  # where the number of products has doubled
 
 
+def pci_device(folder, bus, speed, lanes, slot=None):
+    """A GPU in a folder like /sys/bus/pci/devices: links to devices that lie below their slots."""
+    place = folder / "tree" / "slot" / bus
+    place.mkdir(parents=True)
+    for end, (rate, width) in ((place, (speed, lanes)), (place.parent, slot or (speed, lanes))):
+        (end / "max_link_speed").write_text(f"{rate}\n")
+        (end / "max_link_width").write_text(f"{width}\n")
+    listed = folder / "devices"
+    listed.mkdir()
+    (listed / bus).symlink_to(place)
+    return listed
+
+
+@pytest.mark.parametrize(
+    "speed, lanes, slot, expected",
+    [
+        ("32.0 GT/s PCIe", 16, None, 63.0e9),
+        ("16.0 GT/s PCIe", 16, None, 31.5e9),
+        ("16.0 GT/s PCIe", 16, ("8.0 GT/s PCIe", 16), 15.75e9),  # a newer GPU in an older slot
+        ("16.0 GT/s PCIe", 16, ("16.0 GT/s PCIe", 4), 7.88e9),
+        ("8.0 GT/s PCIe", 16, ("Unknown", 255), 15.75e9),
+        ("5.0 GT/s", 16, None, 8e9),
+        ("Unknown", 0, None, None),
+    ],
+)
+def test_a_link_by_speed_and_width(tmp_path, speed, lanes, slot, expected):
+    devices = pci_device(tmp_path, "0000:1b:00.0", speed, lanes, slot)
+    rate = _gpu_machine.link_rate("0000:1B:00.0", devices)
+    assert rate == (expected if expected is None else pytest.approx(expected, rel=0.01))
+    assert _gpu_machine.link_rate("0000:99:00.0", devices) is None
+
+
+def test_a_gpu_that_was_not_measured_is_described(monkeypatch):
+    def full(*_):
+        raise MemoryError("full")
+
+    facts = {"memory_bytes_per_s": 320e9, "cache_bytes": 4 << 20}
+    monkeypatch.setattr(_core, "time_copy_gpu", full)
+    monkeypatch.setattr(_core, "gpu_facts", lambda gpu: facts)
+    monkeypatch.setattr(_core, "gpu_identities", lambda: ["Tesla T4 0000:1B:00.0"])
+    monkeypatch.setattr(_gpu_machine, "link_rate", lambda bus: {"0000:1B:00.0": 15.75e9}[bus])
+    _gpu_machine._told.cache_clear()
+    told = _gpu_machine._looked_at(0, 7)
+    assert (told.memory, told.cache) == (7, 4 << 20)
+    assert 0.7 * 15.75e9 < told.up == told.down < 15.75e9
+    assert 0.8 * 320e9 < told.device_read < 320e9
+    # Neither clock nor link told: a small GPU's, not an H200's.
+    facts["memory_bytes_per_s"] = 0.0
+    monkeypatch.setattr(_gpu_machine, "link_rate", lambda bus: None)
+    _gpu_machine._told.cache_clear()
+    small = _gpu_machine._looked_at(0, 7)
+    assert small.up <= 16e9 and small.device_read <= 320e9
+    _gpu_machine._told.cache_clear()
+
+
+def test_kernels_follow_memory_and_cache():
+    """The same matrix on a GPU of a fourteenth of the bandwidth and a fifteenth of the cache."""
+    work = with_(RMAT24, vectors="device")
+    large = predict(work, h200s(1), Setting(1))
+    t4 = dataclasses.replace(h200s(1).gpus[0], device_read=0.3e12, cache=4 << 20)
+    small = predict(work, dataclasses.replace(h200s(1), gpus=(t4,)), Setting(1))
+    assert large.binding == small.binding == "device memory"
+    slower = small.seconds / large.seconds
+    assert 4.42 / 0.3 < slower < 2 * 4.42 / 0.3  # the bandwidth, and x further beyond the cache
+    same = dataclasses.replace(t4, cache=60 << 20)
+    alike = predict(work, dataclasses.replace(h200s(1), gpus=(same,)), Setting(1))
+    assert alike.seconds / large.seconds == pytest.approx(4.42 / 0.3, rel=0.05)
+
+
+def test_gpus_of_different_kinds():
+    """One counter serves both: a product takes what their kernels reach together, whichever is the first."""
+    fast, work = h200s(2), with_(RMAT24, vectors="device")
+    slow = dataclasses.replace(fast.gpus[0], device_read=0.3e12, cache=4 << 20)
+    both = [
+        predict(work, dataclasses.replace(fast, gpus=gpus), Setting(2)).seconds
+        for gpus in ((fast.gpus[0], slow), (slow, fast.gpus[0]))
+    ]
+    assert both[0] == pytest.approx(both[1])
+    assert both[0] > predict(work, fast, Setting(2)).seconds
+
+
 def test_a_look_without_memory_is_taken_again(monkeypatch):
     times = [MemoryError("full"), [1e-3], [1e-4]]
 

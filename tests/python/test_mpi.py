@@ -16,7 +16,7 @@ import pytest
 from penstock.cli.app import app
 
 import penstock as ps
-from penstock.dist import _launch, _mpi_find, _rank
+from penstock.dist import _launch, _mpi_find, _rank, _stderr
 
 SCRIPTS = Path(__file__).parent / "mpi"
 LAUNCHED = re.compile(r"OMPI_|PMI_|PMIX_|PRTE_|SLURM_|PENSTOCK_MPI")
@@ -164,6 +164,14 @@ def test_one_message_names_the_rank_and_the_cause(cache, open_mpi, how, code, me
         done.stderr
     )
     assert seconds < 30
+
+
+def test_memory_of_mpich_goes_with_a_killed_job(cache, mpich):
+    shared = Path("/dev/shm")
+    before = set(shared.glob("mpich_*"))
+    done, _ = run(cache, mpich, 2, "faults.py", "kill")
+    assert done.returncode == 137, done.stderr
+    assert set(shared.glob("mpich_*")) <= before
 
 
 @pytest.mark.parametrize("node_ranks", ["0", "1"])
@@ -326,7 +334,7 @@ def test_no_mpi_says_what_to_install(monkeypatch):
     monkeypatch.delenv("PENSTOCK_MPI", raising=False)
     monkeypatch.setattr(_mpi_find, "in_process", lambda: None)
     monkeypatch.setattr(_mpi_find, "candidates", lambda: iter(()))
-    with pytest.raises(ps.dist.CommError, match=r"pip install 'penstock\[mpi\]'"):
+    with pytest.raises(ps.dist.CommError, match=r"pip install 'penstock-sparse\[mpi\]'"):
         _mpi_find.find()
     monkeypatch.setenv("PENSTOCK_MPI", "/nowhere")
     with pytest.raises(ps.dist.CommError, match="PENSTOCK_MPI=/nowhere: no such MPI"):
@@ -342,24 +350,26 @@ def test_a_plugin_of_another_mpi_is_refused(tmp_path, open_mpi, monkeypatch):
 
 def test_banners_are_held_back_and_the_scripts_own_lines_are_not():
     rule, own = "-" * 74 + "\n", "=" * 5 + " mine\n"
-    c = _launch.Complaints()
+    c = _stderr.Complaints()
     assert c.feed(own) == [own]
     shown = [
         line for text in (rule, "MPI_ABORT was invoked on rank 1\n", rule) for line in c.feed(text)
     ]
-    assert shown == [] and len(c.rest()) == 3
+    assert shown == [] and len(c.held) == 3
     shown = [line for text in (rule, "a table of the script's\n", rule) for line in c.feed(text)]
     assert shown == [rule, "a table of the script's\n", rule]
     assert c.feed("Abort(1) on node 1 (rank 1 in comm 0): application called MPI_Abort\n") == []
-    assert len(c.rest()) == 4
+    assert len(c.held) == 4
+    assert c.feed(rule) == [] and c.feed("the last line of a log\n") == []
+    assert c.end() == [rule, "the last line of a log\n"]
 
 
 def test_reports_are_read_on_this_host_only_and_once(tmp_path, monkeypatch):
-    monkeypatch.delenv(_rank.REPORT, raising=False)
+    monkeypatch.delenv(_rank.JOB, raising=False)
     assert _rank.report({"rank": 0}) is None
-    monkeypatch.setenv(_rank.REPORT, f"elsewhere:{tmp_path / 'first'}")
+    monkeypatch.setenv(_rank.JOB, f"elsewhere:{tmp_path}")
     assert _rank.report({"rank": 0}) is None
-    monkeypatch.setenv(_rank.REPORT, f"{socket.gethostname()}:{tmp_path / 'first'}")
+    monkeypatch.setenv(_rank.JOB, f"{socket.gethostname()}:{tmp_path}")
     assert _rank.report({"rank": 2}) is True
     assert _rank.report({"rank": 1}) is False
     assert _launch._cause(tmp_path / "first") == {"rank": 2}

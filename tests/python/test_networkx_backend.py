@@ -276,7 +276,7 @@ def test_networkx_own_tests_pass(tmp_path):
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     summary = done.stdout.splitlines()[-1]
-    assert int(re.search(r"(\d+) passed", summary)[1]) > 400
+    assert int(re.search(r"(\d+) passed", summary)[1]) > 380  # NetworkX 3.4 has the fewest, 392
     marked = sum(map(len, XFAIL.values()))
     assert "skipped" not in summary and f" {marked} xfailed" in summary
     calls = json.loads((tmp_path / "calls.json").read_text())

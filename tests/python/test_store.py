@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock._io import _npy, store
+from penstock._io import _atomic, _npy, store
 
 import penstock as ps
 
@@ -230,7 +230,7 @@ def test_opens_in_milliseconds(tmp_path, megabytes):
 
 # Writing
 
-FAIL_AT = ["np_header", "fsync", "rename", "json"]
+FAIL_AT = ["np_header", "fsync", "rename", "exchange", "json"]
 
 
 @pytest.mark.parametrize("where", FAIL_AT)
@@ -245,20 +245,20 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch, where, erro
     def fail(*_, **__):
         raise error
 
-    calls = []
-
-    def fail_late(*arguments, **_):
-        calls.append(arguments)
-        if len(calls) == 2 or not there:
+    def fail_last(a, b):
+        if str(a).endswith(".part") and not path.exists():
             raise error
-        return real_rename(*arguments)
+        return real_rename(a, b)
 
     real_rename = os.rename
     with monkeypatch.context() as patch:
-        if where == "rename":
-            patch.setattr(os, "rename", fail_late)
-            if there:  # the second of the two renames fails, the way back must work
-                patch.setattr(os, "rename", lambda a, b: fail_late(a, b))
+        if where == "rename":  # the last one, where there is no exchange
+            patch.setattr(os, "rename", fail_last)
+            patch.setattr(_atomic, "exchange", lambda *_: False)
+        elif where == "exchange":
+            patch.setattr(_atomic, "exchange", fail)
+            if not there:
+                patch.setattr(os, "rename", fail)
         elif where == "json":
             patch.setattr(store.json, "dump", fail)
         elif where == "fsync":
@@ -315,13 +315,8 @@ def test_a_killed_writer_leaves_the_old_store(tmp_path):
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        if path.exists():
-            assert ps.open(path, validate=True).nnz
-            continue
-        # Killed between the two renames. What an earlier round was removing may be there too, in part.
-        stores = [p for p in tmp_path.glob(".*.old") if (p / "header.json").exists()]
-        newest = max(stores, key=lambda p: p.stat().st_ctime_ns)
-        assert ps.open(newest, validate=True).nnz
+        assert ps.open(path, validate=True).nnz
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]  # opening tidied up
 
 
 def test_only_a_store_is_replaced(tmp_path):

@@ -73,6 +73,42 @@ TEST(Csr, FindsOneBadIndexAnywhere) {
     }
 }
 
+TEST(Csr, PiecesFindWhatIsInThem) {
+  constexpr auto kMost = std::numeric_limits<Offset>::max(), kLeast = std::numeric_limits<Offset>::min();
+  std::vector<Offset> indptr;
+  for (Offset r = 0; r <= 600'000; ++r) indptr.push_back(r);  // several pieces of work
+  const auto a = test::matrix_of<float>(1000, indptr);
+  EXPECT_NO_THROW(validate_offsets(a, 0, a.rows));
+  EXPECT_NO_THROW(validate_indices(a, 0, a.nnz()));
+  for (const Offset bad : {kMost, kLeast, Offset(-1), kMost - 7, Offset(1) << 40, Offset(0)})
+    for (const std::int64_t at : {1, 262'143, 262'144, 262'145, 599'999}) {
+      auto broken = indptr;
+      broken[static_cast<std::size_t>(at)] = bad;
+      auto b = a;
+      b.indptr = array_of(broken);
+      if (bad == 0 && at == 1) continue;  // rows may be empty
+      EXPECT_EQ(test::code_of([&] { validate_offsets(b, 0, b.rows); }), Errc::invalid_argument)
+          << bad << " " << at;
+      EXPECT_NO_THROW(validate_offsets(b, at + 1, b.rows));
+      EXPECT_NO_THROW(validate_offsets(b, 0, at - 1));
+      if (bad != 0) {
+        EXPECT_EQ(test::code_of([&] { validate_offsets(b, at, b.rows); }), Errc::invalid_argument) << bad;
+      }
+    }
+  auto b = a;
+  std::vector<Index> indices(a.indices.data, a.indices.data + a.nnz());
+  indices[300'000] = 1000;
+  b.indices = array_of(indices);
+  EXPECT_NO_THROW(validate_indices(b, 0, 300'000));
+  EXPECT_NO_THROW(validate_indices(b, 300'001, b.nnz()));
+  EXPECT_EQ(test::code_of([&] { validate_indices(b, 299'999, 300'001); }), Errc::invalid_argument);
+  b.cols = 0;  // then every column is outside
+  EXPECT_EQ(test::code_of([&] { validate_indices(b, 7, 8); }), Errc::invalid_argument);
+  EXPECT_NO_THROW(validate_indices(b, 8, 8));
+  b.cols = std::numeric_limits<Index>::max();
+  EXPECT_NO_THROW(validate_indices(b, 0, b.nnz()));
+}
+
 TEST(Csr, CountsItsBytes) {
   const std::vector<Offset> indptr{0, 2, 5};
   EXPECT_EQ(test::matrix_of<One>(9, indptr).bytes(), 3 * 8 + 5 * 4);

@@ -58,7 +58,7 @@ TEST(Device, WithoutAGpuAGpuIsRefusedWithARemedy) {
   std::string what;
   EXPECT_EQ(test::code_of([] { make_stream(Where{0}); }, &what),
             have_cuda ? Errc::not_accessible : Errc::not_compiled);
-  EXPECT_NE(what.find(have_cuda ? "install a driver" : "Install a CUDA toolkit"), std::string::npos) << what;
+  EXPECT_NE(what.find(have_cuda ? "install a driver" : "build again"), std::string::npos) << what;
 }
 
 }  // namespace

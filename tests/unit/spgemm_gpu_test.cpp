@@ -73,6 +73,7 @@ Csr<double> random_matrix(std::int64_t cols, const std::vector<int>& lengths, un
 }
 
 constexpr int kSlots = 11;  // 2048
+constexpr int kMostLogSlots = 15;
 constexpr std::int64_t kColumns = 701;
 
 class SpgemmRows : public ::testing::TestWithParam<int> {
@@ -214,7 +215,7 @@ TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
         for (int b = 0; b < gpu::kBins; ++b) {
           gpu::RowBins bins;
           bins.rows[static_cast<std::size_t>(b)] = 3;
-          const auto classes = gpu::row_classes(bins, method, writing, cols, window);
+          const auto classes = gpu::row_classes(bins, method, writing, cols, window, kMostLogSlots);
           ASSERT_EQ(classes.size(), 1u);
           EXPECT_EQ(classes[0].count, 3);
           if (classes[0].method == gpu::RowMethod::tiny) {
@@ -228,7 +229,7 @@ TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
         gpu::RowBins all;
         all.rows.fill(2);
         std::int64_t next = 0;
-        for (const auto& c : gpu::row_classes(all, method, writing, cols, window)) {
+        for (const auto& c : gpu::row_classes(all, method, writing, cols, window, kMostLogSlots)) {
           EXPECT_EQ(c.begin, next);
           next += c.count;
         }

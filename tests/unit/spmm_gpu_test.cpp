@@ -1,6 +1,7 @@
 // The driver of SpMM on GPUs, run on host devices, and the planning around its kernels.
 #include <gtest/gtest.h>
 
+#include "gpus.hpp"
 #include "penstock/kernel/spmm_gpu.hpp"
 #include "penstock/schedule/multiply_columns_gpu.hpp"
 #include "support.hpp"
@@ -52,8 +53,8 @@ TEST(SpmmGpu, ChunksStayWithinABudget) {
 }
 
 TEST(SpmmGpu, ScratchGrowsWithTheMatrix) {
-  const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4),
-             large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8);
+  const auto small = spmm_gpu_scratch_bytes(10, 10, 1, 4, test::kH200),
+             large = spmm_gpu_scratch_bytes(1 << 24, 1 << 29, 128, 8, test::kH200);
   EXPECT_GT(small, 0);
   EXPECT_LT(large, std::int64_t(3) << 30);
   EXPECT_GT(large, small);

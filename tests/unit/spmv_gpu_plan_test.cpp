@@ -29,14 +29,17 @@ TEST(SpmvGpuPlan, MergePathElsewhere) {
 }
 
 TEST(SpmvGpuPlan, ThreadsOfARowWhereTheMatrixIsSmall) {
-  EXPECT_EQ(lanes_of_rows(44'609, 2'014'701, 216, 8), 16);   // bcsstk32
-  EXPECT_EQ(lanes_of_rows(325'557, 3'216'152, 2716, 8), 4);  // cnr-2000
-  EXPECT_EQ(lanes_of_rows(150'102, 726'674, 9, 4), 2);       // G2_circuit
-  EXPECT_EQ(lanes_of_rows(1000, 0, 0, 8), 2);                // nothing but empty rows
-  EXPECT_EQ(lanes_of_rows(1000, 1'000'000, 1000, 8), 16);
-  EXPECT_EQ(lanes_of_rows(1000, 1'000'000, 5000, 8), 0);     // one block would take too long
-  EXPECT_EQ(lanes_of_rows(2'097'152, 14'581'760, 7, 8), 0);  // a stencil that the cache does not hold
-  EXPECT_EQ(lanes_of_rows(0, 0, 0, 8), 0);
+  constexpr std::int64_t kCache = 60 << 20;                          // of an H200
+  EXPECT_EQ(lanes_of_rows(44'609, 2'014'701, 216, 8, kCache), 16);   // bcsstk32
+  EXPECT_EQ(lanes_of_rows(325'557, 3'216'152, 2716, 8, kCache), 4);  // cnr-2000
+  EXPECT_EQ(lanes_of_rows(150'102, 726'674, 9, 4, kCache), 2);       // G2_circuit
+  EXPECT_EQ(lanes_of_rows(1000, 0, 0, 8, kCache), 2);                // nothing but empty rows
+  EXPECT_EQ(lanes_of_rows(1000, 1'000'000, 1000, 8, kCache), 16);
+  EXPECT_EQ(lanes_of_rows(1000, 1'000'000, 5000, 8, kCache), 0);     // one block would take too long
+  EXPECT_EQ(lanes_of_rows(2'097'152, 14'581'760, 7, 8, kCache), 0);  // a stencil that the cache does not hold
+  EXPECT_EQ(lanes_of_rows(0, 0, 0, 8, kCache), 0);
+  EXPECT_EQ(lanes_of_rows(44'609, 2'014'701, 216, 8, 4 << 20), 0);    // bcsstk32 on a T4: 24 MB
+  EXPECT_EQ(lanes_of_rows(44'609, 2'014'701, 216, 8, 40 << 20), 16);  // and on an A100
 }
 
 }  // namespace

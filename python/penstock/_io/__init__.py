@@ -22,7 +22,7 @@ from penstock._io import (
     scipy_npz,
     store,
 )
-from penstock._io._errors import broken
+from penstock._io._errors import broken, inflation_limit
 from penstock._io.store import open_store
 
 _BOEING = tuple(f".{v}{s}a" for v in "ricp" for s in "ushrz")
@@ -90,7 +90,7 @@ def _call(function: Callable[..., Any], row: Format, path: Any, *args: Any, **op
 
 
 def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any = None,
-         max_rows: int | None = None, **options: Any) -> csr_array:  # fmt: skip
+         max_rows: int | None = None, max_inflation: float | None = None, **options: Any) -> csr_array:  # fmt: skip
     """Reads a matrix or graph of any format into memory.
 
     Parameters
@@ -104,6 +104,9 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     max_rows : optional
         The most rows to accept. By default a matrix of over 2^24 rows with fewer than one entry in 1024 of them is
         refused, since it is nearly always a damaged header, and row offsets take 8 bytes a row.
+    max_inflation : float, optional
+        How many times its own size a packed file (gzip, .npz, Parquet) may unpack to; 200 where it is None, and 256 MiB
+        are always allowed. `math.inf` allows everything.
 
     Other Parameters
     ----------------
@@ -127,14 +130,15 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     <3x3 csr_array, pattern, 6 stored values, 56 B, host memory>
     >>> folder.cleanup()
     """
-    if not os.path.exists(path):
+    if not os.path.exists(path) and not store.is_store(path):  # which puts one back
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such file")
     row = store_row if format is None and store.is_store(path) else find_format(path, format)
     if row is not store_row and not os.path.isfile(path):
         raise broken(
             path, "is a folder and not a store" if os.path.isdir(path) else "is not a file"
         )
-    a = _call(row.read, row, path, dtype=dtype, max_rows=max_rows, **options)
+    with inflation_limit(max_inflation):
+        a = _call(row.read, row, path, dtype=dtype, max_rows=max_rows, **options)
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
     try:
@@ -143,12 +147,26 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
         raise broken(path, str(error)) from error
 
 
-def open(folder: str | os.PathLike[str], *, validate: bool = False) -> csr_array:
+def open(
+    folder: str | os.PathLike[str], *, validate: bool = False, trusted: bool = False
+) -> csr_array:
     """Maps a store into memory, in milliseconds whatever its size; larger than memory is fine.
 
-    The header, the sizes of the files and a sample of the entries are checked. With validate=True every index is
-    read, and every checksum compared. The files must not be changed while the matrix is in use; replacing the store
-    with `save` is safe, because the old files live on until nobody maps them.
+    A store is input. Opening looks at the header, the sizes of the files and a sample of the entries. The first use
+    that reads entries checks all row offsets and columns, once, in at most the time of a product: nothing that a store
+    holds makes a call read or write outside its arrays. A range of rows, A[i:j], checks these rows alone.
+
+    Parameters
+    ----------
+    validate : bool
+        Check all of this now, and compare every checksum, those of the values among them.
+    trusted : bool
+        Check nothing at the first use: for stores that this program has written itself. A damaged one may then end the
+        process.
+
+    The files must not be changed in place while the matrix is in use. Replacing the store with `save` is safe, also in
+    the middle of opening, because the old files live on until nobody maps them. A file that has been cut is refused by
+    the next call; one that is cut while a call reads it ends the process, as the system does not tell otherwise.
 
     Raises ValueError where the store is damaged, with the file and what to do; FileNotFoundError for a missing one.
 
@@ -160,7 +178,7 @@ def open(folder: str | os.PathLike[str], *, validate: bool = False) -> csr_array
     <2x2 csr_array, float64, 2 stored values, 48 B, mapped memory>
     >>> folder.cleanup()
     """
-    return open_store(folder, validate=validate)
+    return open_store(folder, validate=validate, trusted=trusted)
 
 
 def save(
@@ -168,7 +186,9 @@ def save(
 ) -> None:
     """Writes a matrix: the native store (`.penstock`), or the format that the suffix or `format` names; `.gz` packs it.
 
-    The file appears whole or not at all, and what it replaces stays until then. Options: `base` of edge lists,
+    The file appears whole or not at all, and what it replaces stays until then; its mode stays, too. A store that also
+    holds files which are not its own is not replaced, a FIFO or a character device is written to, and block devices and
+    sockets are refused (ValueError). Options: `base` of edge lists,
     `compressed` of .npz, `directed` of GAPBS graphs, `packed` of the native store: True adds the packed form, in which
     columns take few bits and values the shortest type that holds them exactly, so that less travels to GPUs; "only"
     leaves the CSR arrays out, which `open` then unpacks into memory; `sample` of the native store, for graphs: the 4, 8
@@ -180,7 +200,9 @@ def save(
     row = find_format(path, format)
     if row.write is None:
         raise broken(path, f"{row.name} files are only read: save as .mtx or .penstock")
-    _call(row.write, row, path, A if isinstance(A, csr_array) else csr_array(A), **options)
+    _call(
+        row.write, row, path, A if isinstance(A, csr_array) else csr_array(A, copy=False), **options
+    )
 
 
 store_row = FORMATS[0]

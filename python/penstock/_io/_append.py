@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_folder
-from penstock._io.store import HEADER, _describe, require_replaceable
+from penstock._io.store import FILES, HEADER, _describe, require_replaceable
 
 _HEADER_BYTES = 128
 
@@ -60,7 +60,7 @@ def save_blocks(
     pattern = np.dtype(dtype) == np.bool_
     indptr = np.zeros(shape[0] + 1, np.int64)
     rows = 0
-    with atomic_folder(folder) as part:
+    with atomic_folder(folder, FILES) as part:
         indices = _Growing(part, "indices", np.int32)
         data = _Growing(part, "data", np.uint8 if pattern else dtype)
         offsets = _Growing(part, "indptr", np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._csr import csr_array
-from penstock._io._errors import MAX_COLS, broken
+from penstock._io._errors import MAX_COLS, broken, shown
 from penstock._io._faults import Lines, Unreadable
 from penstock._io._text import TextFile
 
@@ -116,6 +116,28 @@ def too_few(count: int, promised: int) -> str:
     return (
         f"the file ends after {count} of the {promised} entries that the header promises: it is truncated, or the "
         "count is wrong"
+    )
+
+
+def diagonal_fault(
+    mirror: str, row: np.ndarray, col: np.ndarray, values: np.ndarray | None, base: int = 0
+) -> tuple[int, str] | None:
+    """The first entry on the diagonal that is not its own mirror, and what to say of it."""
+    if mirror not in ("skew", "hermitian") or values is None:
+        return None
+    wrong = values.imag != 0 if mirror == "hermitian" else values != 0
+    at = np.flatnonzero(np.asarray(row == col) & wrong)
+    if not at.size:
+        return None
+    k = int(at[0])
+    where = f"on the diagonal, at row {int(row[k]) - base}"
+    if mirror == "skew":
+        return k, (
+            f"a nonzero {where}: a skew-symmetric matrix has zeros there; drop the entry or read the matrix as general"
+        )
+    return k, (
+        f"{shown(str(values[k]))} {where}: a hermitian matrix has real numbers there; correct it or read the matrix as "
+        "general"
     )
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import re
+from collections.abc import Iterator
 from typing import Any
 
 MAX_COLS = 2**31 - 1
 MAX_ROWS = 2**63 - 2
 FREE_ROWS = 2**24  # row offsets of 128 MiB are never worth a refusal
 ROWS_AN_ENTRY = 1024
+# Matrices as text pack 3 to 20 times, the most regular ones some 100 times; deflate at most 1032 times.
+MAX_INFLATION = 200.0
+FREE_BYTES = 2**28  # of unpacked data are never worth a refusal
+
+_max_inflation = contextvars.ContextVar("max_inflation", default=MAX_INFLATION)
 
 
 def broken(file: Any, problem: str, line: int | None = None) -> ValueError:
@@ -64,3 +72,41 @@ def check_rows(file: Any, rows: int, entries: int, max_rows: int | None, remedy:
 def check_cols(file: Any, cols: int, line: int | None = None) -> None:
     if cols > MAX_COLS:
         raise broken(file, f"{cols} columns exceed 2^31 - 1: split the matrix by columns", line)
+
+
+@contextlib.contextmanager
+def inflation_limit(most: float | None) -> Iterator[None]:
+    """Inside, files may hold `most` times as much as they have bytes; None changes nothing. For the readers that are
+    made inside: they ask once."""
+    if most is None:
+        yield
+        return
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or not most >= 1:
+        raise ValueError(
+            f"max_inflation={most!r}: give how many times its size a file may unpack to, 1 or more"
+        )
+    token = _max_inflation.set(float(most))
+    try:
+        yield
+    finally:
+        _max_inflation.reset(token)
+
+
+class Inflation:
+    """What a packed file may unpack to, by the limit in force when this is made."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.most = file, _max_inflation.get()
+
+    def bound(self, packed: int) -> int:
+        """The most bytes that so many packed ones may become."""
+        return int(max(FREE_BYTES, min(packed * self.most, 2.0**62)))
+
+    def check(self, packed: int, unpacked: int) -> None:
+        if unpacked > self.bound(packed):
+            raise broken(
+                self.file,
+                f"{packed} bytes unpack to {unpacked} or more, over {self.most:g} times as many: it is damaged, or "
+                "made to fill memory; if it is not, pass max_inflation=inf to load (on the command line: penstock "
+                "--max-inflation inf ...)",
+            )

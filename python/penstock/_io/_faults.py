@@ -31,6 +31,12 @@ def integer_fault(token: bytes) -> str | None:
     return None
 
 
+def _whole(token: bytes) -> int:
+    """Of an integer without fault. Python reads no more than some thousand digits, and leading zeros count."""
+    digits = int(token.lstrip(b"+-0") or b"0")
+    return -digits if token.startswith(b"-") else digits
+
+
 def real_fault(token: bytes) -> str | None:
     if _WORD.fullmatch(token):
         return None
@@ -55,6 +61,7 @@ class Lines:
     separator: str = (
         ""  # "": blanks; otherwise one between fields, which may stand in double quotes
     )
+    whole_numbers: bool = False  # values may be integers, which are not rounded silently
 
     def is_comment(self, line: bytes) -> bool:
         text = line.strip(b" \t\r")
@@ -104,22 +111,39 @@ class Lines:
             name, extent = ("row", self.rows) if kind == "i" else ("column", self.cols)
             if problem := integer_fault(token):
                 return f"{name} number {problem}: {self.hint}"
-            if self.base <= int(token) < extent + self.base:
+            number = _whole(token)
+            if self.base <= number < extent + self.base:
                 return None
-            return f"{name} number {int(token)} is outside {self.base} .. {extent - 1 + self.base}: {self.hint}"
+            return f"{name} number {number} is outside {self.base} .. {extent - 1 + self.base}: {self.hint}"
         if kind == "a":
             return None if token == b"a" else f"the line starts with {shown(token)}, not with 'a'"
         if kind == "x":
             return None
         problem = number_fault(token, kind == "n")
+        if problem is None and kind == "v" and self.whole_numbers and is_rounded(token):
+            problem = beyond(
+                token, "write it with a point or an exponent if rounding is acceptable"
+            )
         return problem and f"value {problem}"
 
 
 def number_fault(token: bytes, integer: bool) -> str | None:
     problem = integer_fault(token) if integer else real_fault(token)
-    if problem is None and integer and abs(int(token)) > EXACT:
-        return f"{shown(token)} is beyond 2^53: float64 would round it"
+    if problem is None and integer and abs(_whole(token)) > EXACT:
+        return beyond(token, "scale the values, or declare them as real numbers in another file")
     return problem
+
+
+def is_rounded(token: bytes) -> bool:
+    """Whether a number is spelled as an integer, and lies where float64 skips integers."""
+    digits = token.lstrip(b"+-0")
+    return bool(_INTEGER.fullmatch(token)) and (
+        len(digits) > 16 or (digits != b"" and int(digits) > EXACT)
+    )
+
+
+def beyond(token: bytes, remedy: str) -> str:
+    return f"{shown(token)} is an integer beyond 2^53, where float64 rounds: {remedy}"
 
 
 def fault_among_numbers(

@@ -2,63 +2,55 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from penstock import _core
 from penstock._io._scipy_text import read_numbers
 from penstock._io._text import TextFile
 
 
-def _numbers_a_line(block: bytes, comments: str) -> tuple[np.ndarray, np.ndarray]:
-    """(how many numbers stand on each line that is no comment, the numbers of these lines from 0)"""
-    data = np.frombuffer(block, np.uint8)
-    blank = data <= 32  # nothing else is below it: the numbers have been read
-    starts = ~blank
-    starts[1:] &= blank[:-1]
-    ends = np.flatnonzero(data == 10)
-    if not block.endswith(b"\n"):
-        ends = np.append(ends, data.size)
-    lengths = np.diff(np.searchsorted(np.flatnonzero(starts), ends), prepend=0)
-    kept = np.arange(ends.size)
-    if any(c.encode() in block for c in comments):
-        pattern = rb"(?m)^[ \t\r]*[" + re.escape(comments.encode()) + rb"]"
-        marked = [match.end() - 1 for match in re.finditer(pattern, block)]
-        kept = np.delete(kept, np.searchsorted(ends, marked))
-    return lengths[kept], kept
-
-
 class Lists:
-    """All lines of the rest of a file: `values`, `lengths` (one a line, comments left out), `lines` (their numbers)."""
+    """The lines of the rest of a file, comments left out: `values`, `lengths` (one a line). After the `most` lines that
+    the header promises come only blank lines and comments."""
 
-    def __init__(self, text: TextFile, comments: str) -> None:
-        values, lengths, lines = (
-            [np.empty(0, np.int64)],
-            [np.empty(0, np.int64)],
-            [np.empty(0, np.int64)],
-        )
+    def __init__(self, text: TextFile, comments: str, most: int, what: str) -> None:
+        values, lengths = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        self.text, self._comments = text, comments
+        found = 0
         for block, first_line in text.blocks():
-            values.append(read_numbers(text, block, first_line, True, comments))
-            per_line, kept = _numbers_a_line(block, comments)
+            data = np.frombuffer(block, np.uint8)
+            per_line, _, size = _core.list_lines(data, comments, most - found)
+            found += per_line.size
+            if found == most:
+                skipped, _ = _core.skip_lines(data[size:], comments)
+                self._check_end(block, size + skipped, first_line, f"{most} {what}")
+            if size:
+                here = block if size == len(block) else block[:size]
+                values.append(read_numbers(text, here, first_line, True, comments))
             lengths.append(per_line)
-            lines.append(kept + first_line)
-        self.text = text
         self.values = np.concatenate(values)
         self.lengths = np.concatenate(lengths)
-        self.lines = np.concatenate(lines)
 
-    def keep_rows(self, n: int, what: str) -> None:
-        """Holds the file to n lists. Missing ones at the end count as empty: editors cut trailing blank lines, and
-        the formats' own counts of entries catch a truncated file."""
-        extra = np.flatnonzero(self.lengths[n:])
-        if extra.size:
+    def _check_end(self, block: bytes, at: int, first_line: int, lists: str) -> None:
+        """Only the last line of a file may follow byte `at`, empty or a comment, without a newline."""
+        words = block[at : at + 256].lstrip(b" \t\r")
+        if words and words[:1].decode("latin-1") not in self._comments:
             raise self.text.broken(
-                f"goes on after the {n} {what} of the header: correct one",
-                int(self.lines[n + extra[0]]),
+                f"goes on after the {lists} of the header: correct one",
+                first_line + block.count(b"\n", 0, at),
             )
-        missing = max(n - self.lengths.size, 0)
-        self.lengths = np.concatenate([self.lengths[:n], np.zeros(missing, np.int64)])
-        self.lines = np.concatenate([self.lines[:n], np.full(missing, self.text.line)])
+
+    def line_of(self, i: int) -> int:
+        """The line of list i: what errors alone need, so it is looked for in the file again."""
+        with TextFile(self.text.path) as again:
+            again.take_data(self._comments, "the header")
+            for block, first_line in again.blocks():
+                data = np.frombuffer(block, np.uint8)
+                _, lines, _ = _core.list_lines(data, self._comments, i + 1)
+                if i < lines.size:
+                    return first_line + int(lines[i])
+                i -= lines.size
+            return again.line
 
     def drop_front(self, k: int, what: str) -> np.ndarray:
         """Takes the first k numbers off every list (weights of the row itself)."""
@@ -66,7 +58,7 @@ class Lists:
         if short.size:
             i = int(short[0])
             raise self.text.broken(
-                f"has {self.lengths[i]} numbers, {what} needs {k} first", int(self.lines[i])
+                f"has {self.lengths[i]} numbers, {what} needs {k} first", self.line_of(i)
             )
         starts = (
             np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
@@ -85,7 +77,7 @@ class Lists:
         if odd.size:
             i = int(odd[0])
             raise self.text.broken(
-                f"has {self.lengths[i]} numbers, not pairs of vertex and weight", int(self.lines[i])
+                f"has {self.lengths[i]} numbers, not pairs of vertex and weight", self.line_of(i)
             )
         weights = self.values[1::2]
         self.values = self.values[::2]
@@ -100,7 +92,7 @@ class Lists:
         bad = np.flatnonzero((self.values < 1) | (self.values > n))
         if bad.size:
             k = int(bad[0])
-            line = int(self.lines[np.searchsorted(np.cumsum(self.lengths), k, side="right")])
+            line = self.line_of(int(np.searchsorted(np.cumsum(self.lengths), k, side="right")))
             raise self.text.broken(
                 f"{what} {self.values[k]} is outside 1 .. {n}: the header or this line is wrong",
                 line,

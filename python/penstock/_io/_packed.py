@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import zlib
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._io._errors import broken
+from penstock._io._folder import Folder
 from penstock._io._npy import map_array
 
 FILES = {"packed_directory": np.int64, "packed": np.uint8}
@@ -35,23 +36,26 @@ def note(packed: Any) -> dict[str, Any]:
     }
 
 
-def open_packed(folder: str, shape: tuple[int, int], nnz: int, dtype: Any, validate: bool) -> Any:
-    """The mapped packed form, compared with what the header says of the matrix."""
+def open_packed(
+    at: Folder, shape: tuple[int, int], nnz: int, dtype: Any, check: str, crc32: dict[str, int]
+) -> Any:
+    """The mapped packed form, compared with what the header says of the matrix; `check`: as of
+    `csr_array._from_parts`."""
     arrays = {}
     for name, wanted in FILES.items():
-        path = os.path.join(folder, f"{name}.npy")
-        if not os.path.isfile(path):
-            raise broken(folder, f"has no {name}.npy: {REMEDY}")
+        path = at.file(f"{name}.npy")
+        if not at.has(f"{name}.npy"):
+            raise broken(at.path, f"has no {name}.npy: {REMEDY}")
         try:
-            arrays[name] = map_array(path)
+            arrays[name] = map_array(at, f"{name}.npy", crc32.get(name))
         except ValueError as error:
             raise ValueError(f"{error}: {REMEDY}") from error
         if arrays[name].dtype != wanted:
             raise broken(path, f"is {arrays[name].dtype}, not {np.dtype(wanted)}: {REMEDY}")
-    path = os.path.join(folder, "packed.npy")
+    path = at.file("packed.npy")
     try:
         packed = _core.Packed.from_arrays(
-            arrays["packed_directory"], arrays["packed"], mapped=True, every_entry=validate
+            arrays["packed_directory"], arrays["packed"], mapped=True, check=check, source=path
         )
     except ValueError as error:
         raise broken(path, f"{error}: {REMEDY}") from error
@@ -62,10 +66,17 @@ def open_packed(folder: str, shape: tuple[int, int], nnz: int, dtype: Any, valid
             f"holds a matrix of shape {said[0]} with {said[1]} values of {said[2]}, the header says "
             f"{tuple(shape)}, {nnz} and {np.dtype(dtype)}: {REMEDY}",
         )
+    directory = arrays["packed_directory"]  # read as a whole, and written anew by a save
+    crc = zlib.crc32(directory.view(np.uint8))
+    if crc32.get("packed_directory", crc) != crc:
+        raise broken(
+            at.file("packed_directory.npy"),
+            f"has the checksum {crc}, the header {crc32['packed_directory']}: {REMEDY}",
+        )
     return packed
 
 
 def in_memory(packed: Any) -> Any:
     """A copy of a mapped one."""
     directory, data = packed.to_arrays()
-    return _core.Packed.from_arrays(directory, np.array(data), every_entry=False)
+    return _core.Packed.from_arrays(directory, np.array(data), check="cheap")

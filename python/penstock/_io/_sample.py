@@ -5,7 +5,6 @@ A sample is (neighbours of each vertex, which ones, slots): see `save`. It is fo
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._io._errors import broken
+from penstock._io._folder import Folder
 from penstock._io._npy import map_array
 
 FILE = "sample"
@@ -26,7 +26,7 @@ Sample = tuple[int, str, np.ndarray]
 def known_sample(a: csr_array) -> Sample | None:
     """The one that a matrix was opened or saved with, or the best one that a GPU made of it for a traversal: any other
     costs less to make than to keep."""
-    sample = a._derived.get("neighbour_sample")
+    sample = held(a)
     for name in ("gpu_graph", "gpu_parts"):
         if sample is None and name in a._derived:
             made = a._derived[name][1].sample()
@@ -48,7 +48,25 @@ def sample_to_save(a: csr_array, wanted: Any) -> Sample | None:
             raise ValueError(f"sample={wanted!r}: only a graph has one, this matrix is {a.shape}")
         sample = _core.sample_neighbours(a._core, size or SIZES[0])
     if sample is not None:
-        a._derived["neighbour_sample"] = sample
+        hold(a, sample)
+    return sample
+
+
+def hold(a: csr_array, sample: Sample, checked: bool = True) -> None:
+    """Keeps a sample with its matrix; one that is not checked is compared with all lists before it is used."""
+    a._derived["neighbour_sample"] = sample
+    a._derived["neighbour_sample_checked"] = checked
+
+
+def held(a: csr_array) -> Sample | None:
+    """The one that a matrix was opened or saved with, compared with the lists of all vertices."""
+    sample = a._derived.get("neighbour_sample")
+    if sample is not None and not a._derived.get("neighbour_sample_checked", True):
+        try:
+            _core.check_sample(a._core, sample, True)
+        except ValueError as error:
+            raise ValueError(f"sample.npy of the store: {error}: {REMEDY}") from error
+        a._derived["neighbour_sample_checked"] = True
     return sample
 
 
@@ -71,13 +89,15 @@ def noted(said: Any) -> tuple[int, str] | None:
     return size, kind
 
 
-def open_sample(folder: str, said: tuple[int, str], a: csr_array, every: bool) -> Sample:
+def open_sample(
+    at: Folder, said: tuple[int, str], a: csr_array, every: bool, crc32: int | None = None
+) -> Sample:
     """The mapped sample, compared with the matrix: a few vertices or, with `every`, all of them."""
-    path = os.path.join(folder, f"{FILE}.npy")
-    if not os.path.isfile(path):
-        raise broken(folder, f"has no {FILE}.npy: {REMEDY}")
+    path = at.file(f"{FILE}.npy")
+    if not at.has(f"{FILE}.npy"):
+        raise broken(at.path, f"has no {FILE}.npy: {REMEDY}")
     try:
-        slots = map_array(path)
+        slots = map_array(at, f"{FILE}.npy", crc32)
         if slots.dtype != np.uint32:
             raise broken(path, f"is {slots.dtype}, not uint32")
     except ValueError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from penstock._io._errors import broken
+from penstock import _core
+from penstock._io._errors import Inflation, broken
 
 FIRST_CHUNK = 1 << 16
 CHUNK = 1 << 24
@@ -19,14 +20,18 @@ LONGEST_LINE = 1 << 30
 MOST_PACKED = 1032  # deflate cannot pack better than this
 
 
-def count_lines(block: bytes | memoryview) -> int:
-    """Newlines, and one more where the last line has none. NumPy counts them ten times as fast as bytes.count."""
+def count_byte(block: bytes | memoryview, byte: int) -> int:
+    """NumPy counts ten times as fast as bytes.count."""
     data = np.frombuffer(block, np.uint8)
     step = 1 << 18  # in the cache
-    newlines = sum(
-        int(np.count_nonzero(data[at : at + step] == 10)) for at in range(0, data.size, step)
+    return sum(
+        int(np.count_nonzero(data[at : at + step] == byte)) for at in range(0, data.size, step)
     )
-    return newlines + (len(block) > 0 and block[-1] != 10)
+
+
+def count_lines(block: bytes | memoryview) -> int:
+    """Newlines, and one more where the last line has none."""
+    return count_byte(block, 10) + (len(block) > 0 and block[-1] != 10)
 
 
 def is_gzip(path: Any) -> bool:
@@ -38,12 +43,16 @@ def is_gzip(path: Any) -> bool:
     return packed
 
 
-def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int]) -> Iterator[bytes]:
+def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int], limit: Inflation) -> Iterator[bytes]:
     """The bytes of a gzip file of one member or several."""
     stream, packed, size = zlib.decompressobj(31), b"", next(sizes)
+    read = made = 0
     try:
         while True:
-            if not packed and not (packed := file.read(1 << 18)):
+            if not packed:
+                packed = file.read(1 << 18)
+                read += len(packed)
+            if not packed:
                 if not stream.eof:
                     raise broken(
                         path, "the packed data ends early: the file is truncated, fetch it again"
@@ -57,21 +66,25 @@ def _unpacked(path: Any, file: BinaryIO, sizes: Iterator[int]) -> Iterator[bytes
             data = stream.decompress(packed, size)
             packed = stream.unused_data if stream.eof else stream.unconsumed_tail
             if data:
+                made += len(data)
+                limit.check(read, made)
                 yield data
                 size = next(sizes)
     except zlib.error as error:
         raise broken(path, f"the packed data is damaged ({error}): fetch it again") from error
 
 
-def _chunks(path: Any, packed: bool) -> Iterator[bytes]:
+def _chunks(path: Any, limit: Inflation | None) -> Iterator[bytes]:
+    """Of the text; where it is packed, within a limit."""
+
     def sizes() -> Iterator[int]:
         yield FIRST_CHUNK
         while True:
             yield CHUNK
 
     with open(path, "rb") as file:
-        if packed:
-            pieces = _unpacked(path, file, sizes())
+        if limit is not None:
+            pieces = _unpacked(path, file, sizes(), limit)
             yield from _joined(pieces)
         else:
             steps = sizes()
@@ -111,11 +124,13 @@ class TextFile:
         self.name = os.fspath(path)
         packed = is_gzip(path)
         size = os.path.getsize(path)
-        self.at_most = size * MOST_PACKED if packed else size  # bytes of text that there can be
+        limit = Inflation(path) if packed else None
+        # Bytes of text that there can be.
+        self.at_most = min(size * MOST_PACKED, limit.bound(size)) if limit else size
         self.exact_size = not packed
         if size == 0:
             raise broken(path, "the file is empty")
-        chunks = _chunks(path, packed)
+        chunks = _chunks(path, limit)
         self._chunks = _ahead(chunks) if ahead and (packed or size >= CHUNK) else chunks
         self._buffer = b""
         self._at = 0
@@ -154,30 +169,65 @@ class TextFile:
         self.line += 1
         return line
 
-    def take_data(self, comments: bytes, what: str) -> bytes:
+    def skip(self, comments: str, seen: Callable[[bytes, int], None] | None = None) -> None:
+        """Past blank lines and comments; `seen` is told of them as blocks of lines and the number of the first."""
+        while True:
+            rest = np.frombuffer(self._buffer, np.uint8)[self._at :]
+            size, lines = _core.skip_lines(rest, comments)
+            if size:
+                if seen is not None:
+                    seen(self._buffer[self._at : self._at + size], self.line)
+                self._at, self.taken, self.line = (
+                    self._at + size,
+                    self.taken + size,
+                    self.line + lines,
+                )
+            line = self.peek()
+            text = line.lstrip(b" \t\r\n")
+            if not line or (text and text[:1].decode("latin-1") not in comments):
+                return
+            if seen is not None:
+                seen(line, self.line)
+            self.take()
+
+    def take_data(self, comments: str, what: str) -> bytes:
         """The next line that is neither blank nor a comment; refuses the end of the file."""
-        while line := self.take():
-            if (text := line.strip()) and text[:1] not in [
-                comments[i : i + 1] for i in range(len(comments))
-            ]:
-                return text
+        self.skip(comments)
+        if text := self.take().strip():
+            return text
         raise self.broken(f"the file ends before {what}: it is truncated")
 
     def blocks(self) -> Iterator[tuple[bytes, int]]:
         """The rest as (block of whole lines, number of its first line)."""
-        rest = self._buffer[self._at :]
+        rest, size = [self._buffer[self._at :]], len(self._buffer) - self._at
         self._buffer, self._at = b"", 0
         for chunk in self._chunks:
             end = chunk.rfind(b"\n") + 1
             if end == 0:
-                rest += chunk
-                if len(rest) > LONGEST_LINE:
+                rest.append(chunk)
+                size += len(chunk)
+                if size > LONGEST_LINE:
                     raise self.broken(f"the line is longer than {LONGEST_LINE} bytes", self.line)
                 continue
-            block = b"".join((rest, memoryview(chunk)[:end])) if rest or end < len(chunk) else chunk
-            rest = chunk[end:]
+            block = (
+                b"".join((*rest, memoryview(chunk)[:end])) if size or end < len(chunk) else chunk
+            )
+            rest, size = [chunk[end:]], len(chunk) - end
             yield block, self.line
             self.line += count_lines(block)
-        if rest:
-            yield rest, self.line
-            self.line += count_lines(rest)
+        if size:
+            block = b"".join(rest)
+            yield block, self.line
+            self.line += count_lines(block)
+
+    def line_of_word(self, comments: str, word: int) -> int:
+        """The line of a word of the rest, from 0: what errors alone need."""
+        for block, first_line in self.blocks():
+            lengths, lines, _ = _core.list_lines(
+                np.frombuffer(block, np.uint8), comments, len(block)
+            )
+            ends = np.cumsum(lengths, dtype=np.int64)
+            if ends.size and word < ends[-1]:
+                return first_line + int(lines[np.searchsorted(ends, word, side="right")])
+            word -= int(ends[-1]) if ends.size else 0
+        return self.line

@@ -55,15 +55,17 @@ def squeezed(block: bytes) -> bytes:
     return tidy if tidy.endswith(b"\n") else tidy + b"\n"
 
 
-def without_comments(block: bytes, comments: str) -> bytes:
-    if not any(c.encode() in block for c in comments):
-        return block
-    return re.sub(rb"(?m)^[ \t\r]*[" + re.escape(comments.encode()) + rb"][^\n]*\n?", b"", block)
+def data_lines(block: bytes, comments: str) -> bytes:
+    """Without blank lines and comments."""
+    data = np.frombuffer(block, np.uint8)
+    kept = np.empty_like(data)
+    size = _core.copy_data_lines(data, comments, kept)
+    return block if size == len(block) else kept[:size].tobytes()
 
 
 def tidied(block: bytes, comments: str, separator: str = "") -> bytes:
     """One entry a line, fields parted by one blank (or the separator alone), without comments and quotes."""
-    block = without_comments(block, comments)
+    block = data_lines(block, comments)
     if separator:
         block = _QUOTED.sub(rb"\1", block)
     block = squeezed(block.translate(_TO_BLANKS))
@@ -74,7 +76,7 @@ def tidied(block: bytes, comments: str, separator: str = "") -> bytes:
 
 
 def one_a_line(block: bytes, comments: str) -> bytes:
-    return squeezed(without_comments(block, comments).translate(_TO_LINES))
+    return squeezed(data_lines(block, comments).translate(_TO_LINES))
 
 
 def c_numbers(block: bytes) -> bytes:

@@ -38,7 +38,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int
         hint = "vertices are integers from " + (
             "0 where no line 'p sp n m' comes first" if vertices is None else "1 to n"
         )
-        lines = Lines("aijv", base, n, n, hint, "c")
+        lines = Lines("aijv", base, n, n, hint, "c", whole_numbers=True)
         entries.parse(text, lines, Columns().read, None if vertices is None else arcs)
     if vertices is None:
         if entries.count == 0:
@@ -53,22 +53,18 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int
 
 def _header(text: TextFile) -> tuple[int | None, int]:
     """(n, m) of the p line, or (None, 0) where arcs come first."""
-    while line := text.peek().split():
-        if line[0] == b"p":
-            if len(line) != 4 or line[1] != b"sp":
-                raise text.broken(
-                    f"{shown(b' '.join(line))} is not 'p sp VERTICES ARCS'", text.line
-                )
-            n, m = (
-                count(w, what, text.path, text.line)
-                for w, what in zip(line[2:], ("vertices", "arcs"), strict=True)
-            )
-            text.take()
-            return n, m
-        if not line[0].startswith(b"c"):
-            break
-        text.take()
-    return None, 0
+    text.skip("c")
+    line = text.peek().split()
+    if line[:1] != [b"p"]:
+        return None, 0
+    if len(line) != 4 or line[1] != b"sp":
+        raise text.broken(f"{shown(b' '.join(line))} is not 'p sp VERTICES ARCS'", text.line)
+    n, m = (
+        count(w, what, text.path, text.line)
+        for w, what in zip(line[2:], ("vertices", "arcs"), strict=True)
+    )
+    text.take()
+    return n, m
 
 
 def write(path: Any, a: csr_array) -> None:

@@ -20,7 +20,8 @@ from penstock._io._polars_text import Columns
 from penstock._io._rows import require_integers, write_rows
 from penstock._io._text import TextFile
 
-COMMENTS = b"#%"
+COMMENTS = "#%"
+_NOTE = b"# shape "
 _SHAPE = re.compile(rb"# shape (\d{1,19}) (\d{1,19})\s*$")
 _INTEGER = re.compile(rb'"?[+-]?\d+"?')
 
@@ -56,7 +57,7 @@ def body(text: TextFile, *, dtype: Any = None, directed: bool = True, base: int 
     )
     hint += "; see base=, shape=, columns= and header="
     # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
-    lines = Lines(letters, base, rows, cols, hint, "#%", separator)
+    lines = Lines(letters, base, rows, cols, hint, COMMENTS, separator, whole_numbers=True)
 
     def reader() -> Reader:
         return Columns().read
@@ -106,22 +107,27 @@ def _split(line: bytes, separator: str) -> list[bytes]:
 
 
 def _skip_comments(text: TextFile) -> tuple[int, int] | None:
-    """Past blank lines and comments; the shape that one of them notes."""
+    """Past blank lines and comments; the shape that the last of them notes."""
     noted = None
-    while line := text.peek():
-        words = line.strip()
-        if words and words[0] not in COMMENTS:
-            break
-        if text.line == 1 and words.lower().startswith(b"%%matrixmarket"):
+
+    def look(lines: bytes, number: int) -> None:
+        nonlocal noted
+        if number == 1 and lines.lstrip()[:14].lower() == b"%%matrixmarket":
             raise text.broken(
                 "this is a Matrix Market file: pass format='matrix-market', or rename it to .mtx", 1
             )
-        if match := _SHAPE.match(words):
-            try:
-                noted = check_shape(tuple(int(n) for n in match.groups()))
-            except ValueError as error:
-                raise text.broken(str(error), text.line) from error
-        text.take()
+        at = lines.find(_NOTE)
+        while at >= 0:
+            first = lines.rfind(b"\n", 0, at) + 1
+            end = lines.find(b"\n", at) + 1 or len(lines)
+            if match := _SHAPE.match(lines[first:end].strip()):
+                try:
+                    noted = check_shape(tuple(int(n) for n in match.groups()))
+                except ValueError as error:
+                    raise text.broken(str(error), number + lines.count(b"\n", 0, first)) from error
+            at = lines.find(_NOTE, end)
+
+    text.skip(COMMENTS, look)
     return noted
 
 

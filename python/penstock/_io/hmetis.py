@@ -21,7 +21,7 @@ from penstock._io._text import TextFile
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     with TextFile(path) as text:
-        words = text.take_data(b"%", "the header 'nets cells [fmt]'").split()
+        words = text.take_data("%", "the header 'nets cells [fmt]'").split()
         line = text.line - 1
         if len(words) not in (2, 3):
             raise text.broken(f"the header has {len(words)} numbers, not nets cells [fmt]", line)
@@ -39,25 +39,24 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
             raise text.broken(
                 f"{nets} nets need as many lines, the file has at most {text.at_most} bytes", line
             )
-        lists = Lists(text, "%")
-    lines = nets + cells if fmt[0] == "1" else nets
+        lines = nets + cells if fmt[0] == "1" else nets
+        lists = Lists(text, "%", lines, "nets" if fmt[0] == "0" else "nets and cells")
     if lists.lengths.size < lines:
         raise broken(
             path,
             f"the file has {lists.lengths.size} of {lines} lines: it is truncated, or the header is wrong",
             line,
         )
-    lists.keep_rows(lines, "nets" if fmt[0] == "0" else "nets and cells")
     if fmt[0] == "1":
         one = np.flatnonzero(lists.lengths[nets:] != 1)
         if one.size:
             raise broken(
                 path,
                 "a line of cell weights does not hold one number",
-                int(lists.lines[nets + one[0]]),
+                lists.line_of(nets + int(one[0])),
             )
         lists.values = lists.values[: lists.values.size - cells]
-        lists.lengths, lists.lines = lists.lengths[:nets], lists.lines[:nets]
+        lists.lengths = lists.lengths[:nets]
     if fmt[1] == "1":
         lists.drop_front(1, f"fmt {fmt}")
     lists.check_range(cells, "cell")

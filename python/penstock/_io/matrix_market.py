@@ -8,13 +8,14 @@ goes through SciPy's reader, and what that one lets pass is looked for first. Th
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
-from penstock._io._entries import Body, Entries, to_csr, value_type
+from penstock._io._entries import Body, Entries, diagonal_fault, to_csr, value_type
 from penstock._io._errors import check_cols, check_rows, check_size, count, shown
 from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
@@ -89,7 +90,7 @@ class Header(NamedTuple):
 
 def _header(text: TextFile) -> Header:
     layout, field, symmetry = _banner(text)
-    sizes = text.take_data(b"%", "the size line").split()
+    sizes = text.take_data("%", "the size line").split()
     line = text.line - 1
     names = ("rows", "columns", "number of entries")[: 3 if layout == "coordinate" else 2]
     if len(sizes) != len(names):
@@ -137,6 +138,10 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
             entries.adopt(*whole)
         else:
             entries.parse(text, found.lines, read_entries, promised)
+    here = slice(0, entries.count)
+    values = None if entries.values is None else entries.values[here]
+    _check_diagonal(path, found.mirror, entries.row[here], entries.col[here], values,
+                    lambda k: k * len(found.lines.columns))  # fmt: skip
     return entries.to_csr(path, rows, cols, found.mirror)
 
 
@@ -181,7 +186,21 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
         col = np.searchsorted(starts, place, side="right") - 1
         row = place - starts[col] + col + skip
     value = np.concatenate([np.empty(0, values), *found])
+    _check_diagonal(text.path, MIRRORS[symmetry], row, col, value,
+                    lambda k: int(place[k]) * len(columns))  # fmt: skip
     return to_csr(text.path, rows, cols, row, col, value, MIRRORS[symmetry])
+
+
+def _check_diagonal(path: Any, mirror: str, row: np.ndarray, col: np.ndarray, values: np.ndarray | None,
+                    word: Callable[[int], int]) -> None:  # fmt: skip
+    """Refuses entries that are not their own mirror, with the line: that of a word of the body, from 0, which `word`
+    gives for an entry."""
+    if (fault := diagonal_fault(mirror, row, col, values)) is None:
+        return
+    k, problem = fault
+    with TextFile(path) as again:
+        _header(again)
+        raise again.broken(problem, again.line_of_word("%", word(k)))
 
 
 def write(path: Any, a: csr_array) -> None:

@@ -22,7 +22,7 @@ EXACT = 2**53
 
 
 def _header(text: TextFile) -> tuple[int, int, str, int]:
-    words = text.take_data(b"%", "the header 'n m [fmt [ncon]]'").split()
+    words = text.take_data("%", "the header 'n m [fmt [ncon]]'").split()
     line = text.line - 1
     if not 2 <= len(words) <= 4:
         raise text.broken(f"the header has {len(words)} numbers, not n m [fmt [ncon]]", line)
@@ -51,13 +51,20 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         n, m, fmt, ncon = _header(text)
         line = text.line - 1
         check_rows(path, n, m, max_rows)
-        lists = Lists(text, "%")
-    lists.keep_rows(n, "vertices")
-    front = int(fmt[0]) + ncon
+        front = int(fmt[0]) + ncon
+        if front:
+            check_size(path, n * front, "vertex weights", 2, text.at_most, line)
+        lists = Lists(text, "%", n, "vertices")
     if front:
-        check_size(path, n * front, "vertex weights", 2, text.at_most, line)
         if (lists.drop_front(front, f"fmt {fmt}") < 0).any():
             raise broken(path, "a vertex weight is negative: METIS has them 0 or more")
+        if lists.lengths.size < n:
+            raise broken(
+                path,
+                f"the file ends after {lists.lengths.size} of the {n} lists, which begin with {front} weights each: it "
+                "is truncated, or the header is wrong",
+                line,
+            )
     weights = lists.split_pairs() if fmt[2] == "1" else None
     if lists.values.size != 2 * m:
         raise broken(
@@ -67,6 +74,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
             line,
         )
     lists.check_range(n, "neighbour")
+    # Lists may be missing at the end, where these counts say that they are empty: editors cut blank lines.
     row, col = lists.rows(), lists.values - 1
     loop = np.flatnonzero(row == col)
     if loop.size:
@@ -74,7 +82,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         raise broken(
             path,
             f"vertex {v + 1} lists itself: METIS graphs have no loops, save it as .mtx",
-            int(lists.lines[v]),
+            lists.line_of(v),
         )
     values = None
     if weights is not None:
@@ -87,7 +95,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         raise broken(
             path,
             f"the edge {i + 1} - {j + 1} is not listed alike at both ends: correct the lists",
-            int(lists.lines[i]),
+            lists.line_of(i),
         )
     return a
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from penstock._convert import as_type, check_shape
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import to_csr, value_type
-from penstock._io._errors import MAX_COLS, broken, check_rows
+from penstock._io._errors import MAX_COLS, Inflation, broken, check_rows
+from penstock._io._faults import EXACT
 from penstock._io._polars_text import polars
 from penstock._io._rows import row_slabs
+
+_NUMPY_INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed: bool = True, base: int = 0,
@@ -25,6 +29,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
         raise broken(
             path, "does not start and end as Parquet does: it is truncated, or another format"
         )
+    _check_size(pl, path, columns)
     try:
         table = pl.read_parquet(path, columns=None if columns is None else list(columns))
     except BaseException as error:  # a panic in polars is not an Exception
@@ -54,7 +59,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
     if not directed and rows != cols:
         raise broken(path, f"directed=False needs a square shape, not {rows} x {cols}")
     check_rows(path, rows, len(table), max_rows, "renumber the ids, or " if shape is None else "")
-    row, col = (np.ascontiguousarray(i.to_numpy(), dtype=np.int64) - base for i in ids)
+    row, col = (i.cast(pl.Int64).to_numpy() - base for i in ids)
     values = None
     if len(names) == 3:
         weight = table[names[2]]
@@ -63,12 +68,39 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
                 path, f"column {names[2]!r} is {weight.dtype}, or has gaps: weights must be numbers"
             )
         try:
-            values = as_type(weight.to_numpy(), value_type("real", dtype), f"column {names[2]!r}")
+            values = as_type(
+                _weights(pl, weight), value_type("real", dtype), f"column {names[2]!r}"
+            )
         except ValueError as error:
             raise broken(path, str(error)) from error
     return to_csr(
         path, rows, cols, row, col, values, "none" if directed else "symmetric", duplicates
     )
+
+
+def _check_size(pl: Any, path: Any, columns: tuple[str, ...] | None) -> None:
+    """Parquet holds a column of equal values in some bytes, whatever its length: the rows are counted first."""
+    try:
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+        wide = len(columns or pl.read_parquet_schema(path))
+    except BaseException as error:  # a panic in polars is not an Exception
+        if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
+            raise
+        raise broken(path, f"polars cannot read it: {str(error)[:200]}") from error
+    Inflation(path).check(os.path.getsize(path), 8 * rows * wide)
+
+
+def _weights(pl: Any, weight: Any) -> np.ndarray:
+    """As NumPy has them; types of 128 bits as float64, integers only where that is exact."""
+    whole = weight.dtype.is_integer() or (weight.dtype.is_decimal() and weight.dtype.scale == 0)
+    if not weight.dtype.is_decimal() and (not whole or str(weight.dtype) in _NUMPY_INTEGERS):
+        return weight.to_numpy()
+    if whole and len(weight) and max(-int(weight.min()), int(weight.max())) > EXACT:
+        raise ValueError(
+            f"column {weight.name!r} holds integers beyond 2^53, where float64 rounds: cast it to Float64 if rounding "
+            "is acceptable"
+        )
+    return weight.cast(pl.Float64).to_numpy()
 
 
 def write(path: Any, a: csr_array, *, base: int = 0) -> None:

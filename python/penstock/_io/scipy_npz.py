@@ -11,8 +11,8 @@ import numpy as np
 
 from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
-from penstock._io._errors import broken, check_cols, check_rows
-from penstock._io._npy import read_header, write_array
+from penstock._io._errors import Inflation, broken, check_cols, check_rows
+from penstock._io._npy import read_array, read_header, write_array
 
 MOST_PACKED = 1032
 NEEDED = {
@@ -51,6 +51,11 @@ class _Archive:
             ) from error
         self.size = os.path.getsize(path)
 
+    def check_size(self, names: tuple[str, ...]) -> None:
+        """Before any of these is unpacked."""
+        members = [self.members[name] for name in names if name in self.members]
+        Inflation(self.path).check(self.size, sum(info.file_size for info in members))
+
     def array(self, name: str, kinds: str) -> np.ndarray:
         info = self.members.get(name)
         where = f"{self.path}[{name}]"
@@ -69,25 +74,19 @@ class _Archive:
                 shape, dtype = read_header(where, file, info.file_size)
                 if dtype.kind not in kinds:
                     raise broken(where, f"is {dtype}: of another kind than save_npz writes")
-                count = int(np.prod(shape, dtype=object))
-                data = file.read()
-        except ValueError:
-            raise
+                return read_array(where, file, shape, dtype)  # type: ignore[arg-type]
         except _BAD_ZIP as error:
+            if str(error).startswith(where):
+                raise
             raise broken(
                 where, f"cannot be unpacked ({str(error)[:120]}): the file is damaged"
             ) from error
-        if len(data) != count * dtype.itemsize:
-            raise broken(
-                where,
-                f"holds {len(data)} bytes, not the {count * dtype.itemsize} that it claims: it is damaged",
-            )
-        return np.frombuffer(data, dtype).reshape(shape)
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     archive = _Archive(path)
     with archive.zip:
+        archive.check_size(("format", "shape"))
         kind = archive.array("format", "SU").reshape(-1)[:1].tolist()
         kind = (
             kind[0].decode("latin-1") if kind and isinstance(kind[0], bytes) else (kind or [""])[0]
@@ -97,6 +96,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
                 path,
                 f"holds a matrix of format {str(kind)[:20]!r}: save it as csr, csc, coo, bsr or dia",
             )
+        archive.check_size(NEEDED[kind])
         shape = archive.array("shape", "iu").reshape(-1)
         if shape.size != 2 or (shape < 0).any():
             raise broken(
@@ -109,7 +109,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
     try:
         if kind == "csr":
             indptr, indices, data = parts
-            return csr_array((data, indices, indptr), shape=(rows, cols))
+            return csr_array((data, indices, indptr), shape=(rows, cols), copy=False)
         if kind == "coo":
             row, col, data = parts
             return csr_array((data, (row, col)), shape=(rows, cols))
@@ -137,11 +137,13 @@ def _through_scipy(
         )
     if kind == "csc":
         # Its transpose is a csr, whose constructor looks at every index.
-        a = csr_array((data, indices, indptr), shape=(cols, _int32(path, rows)))
+        a = csr_array((data, indices, indptr), shape=(cols, _int32(path, rows)), copy=False)
         from penstock._io._entries import transposed
 
         return transposed(a)
-    checked = csr_array((np.ones(indices.size), indices, indptr), shape=(lines, max(cols, 1)))
+    checked = csr_array(
+        (np.ones(indices.size), indices, indptr), shape=(lines, max(cols, 1)), copy=False
+    )
     if data.shape[0] != indices.size or rows % data.shape[1] or cols % data.shape[2]:
         raise broken(
             path,
@@ -150,7 +152,7 @@ def _through_scipy(
     blocks = cols // data.shape[2]
     if indices.size and int(indices.max()) >= blocks:
         raise broken(path, f"block column {int(indices.max())} is outside 0 .. {blocks - 1}")
-    return csr_array(sp.bsr_array((data, indices, indptr), shape=(rows, cols)).tocsr())
+    return csr_array(sp.bsr_array((data, indices, indptr), shape=(rows, cols)).tocsr(), copy=False)
 
 
 def _int32(path: Any, rows: int) -> int:

@@ -14,20 +14,23 @@ milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1
 
 from __future__ import annotations
 
+import hashlib
 import json
-import mmap
 import os
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from penstock._csr import csr_array
 from penstock._io import _packed, _sample
-from penstock._io._atomic import atomic_folder
+from penstock._io._atomic import atomic_folder, recover, require_ours
 from penstock._io._errors import MAX_COLS, broken
+from penstock._io._folder import Folder, snapshot
 from penstock._io._npy import STEP, map_array, write_array
 
+Found = TypeVar("Found")
 HEADER = "header.json"
 VERSION = 1
 PACKED_ONLY_VERSION = 2  # of stores without the CSR arrays: libraries before it say so
@@ -40,22 +43,34 @@ VALUES = {
     "iso[bint8]": "bool",
 }
 REMEDY = "the store is damaged, write it again from its source"
+ARRAYS = ("indptr", "indices", "data", *_packed.FILES, _sample.FILE)
+FILES = (HEADER, *(f"{name}.npy" for name in ARRAYS))
 
 
 def is_store(folder: Any) -> bool:
     """Whether a folder has a header of ours, or of binsparse."""
     try:
-        _header(os.fspath(folder))
+        _look(os.fspath(folder), _header)
     except (ValueError, OSError):
         return False
     return True
 
 
-def _header(folder: str) -> dict[str, Any]:
-    path = os.path.join(folder, HEADER)
+def has_arrays(folder: Any) -> bool:
+    """Whether it is a store whose rows can be read in place."""
+    if not is_store(folder):
+        return False
+    return _look(os.fspath(folder), lambda at: _Description(at).arrays)
+
+
+def _look(folder: str, look: Callable[[Folder], Found]) -> Found:
+    return snapshot(folder, look, lambda: recover(folder, FILES))
+
+
+def _header(at: Folder) -> dict[str, Any]:
+    path = at.file(HEADER)
     try:
-        with open(path, "rb") as file:
-            text = file.read(LARGEST_HEADER + 1)
+        text = at.read(HEADER, LARGEST_HEADER + 1)
         if len(text) > LARGEST_HEADER:
             raise broken(path, f"has over {LARGEST_HEADER} bytes: {REMEDY}")
         header = json.loads(text)
@@ -77,9 +92,9 @@ def _number(value: Any) -> bool:
 class _Description:
     """What the header says, checked as far as it can be on its own."""
 
-    def __init__(self, folder: str) -> None:
-        self.path = os.path.join(folder, HEADER)
-        header = _header(folder)
+    def __init__(self, at: Folder) -> None:
+        self.path = at.file(HEADER)
+        header = _header(at)
         matrix = header["binsparse"]
         ours = header.get("penstock", {})
         self._require(isinstance(ours, dict), "'penstock' is not an object")
@@ -114,7 +129,12 @@ class _Description:
         self.dtype = np.dtype(VALUES[values])
         checksums = ours.get("crc32", {})
         self._require(isinstance(checksums, dict), "crc32 is not an object")
+        for name, crc in checksums.items():
+            self._require(
+                _number(crc) and crc < 2**32, f"crc32.{name:.20} {crc!r:.20} is not a checksum"
+            )
         self.crc32 = checksums
+        self.generation = ours.get("generation")
         packed = ours.get("packed")
         self._require(packed is None or isinstance(packed, dict), "'packed' is not an object")
         self.packed = packed is not None
@@ -130,11 +150,11 @@ class _Description:
             raise broken(self.path, f"{problem}: {REMEDY}")
 
 
-def _array(folder: str, name: str, size: int, dtype: Any) -> np.ndarray:
-    path = os.path.join(folder, f"{name}.npy")
-    if not os.path.isfile(path):
-        raise broken(folder, f"has no {name}.npy: {REMEDY}")
-    array = map_array(path)
+def _array(at: Folder, said: _Description, name: str, size: int, dtype: Any) -> np.ndarray:
+    path = at.file(f"{name}.npy")
+    if not at.has(f"{name}.npy"):
+        raise broken(at.path, f"has no {name}.npy: {REMEDY}")
+    array = map_array(at, f"{name}.npy", said.crc32.get(name))
     wanted = np.dtype(dtype)
     if array.dtype != wanted:
         raise broken(path, f"is {array.dtype}, the header says {wanted}: {REMEDY}")
@@ -143,59 +163,68 @@ def _array(folder: str, name: str, size: int, dtype: Any) -> np.ndarray:
     return array
 
 
-def open_store(folder: Any, *, validate: bool = False) -> csr_array:
+def open_store(folder: Any, *, validate: bool = False, trusted: bool = False) -> csr_array:
     """See `penstock.open`."""
     folder = os.fspath(folder)
-    if not os.path.exists(folder):
-        raise FileNotFoundError(f"{folder}: there is no such store")
-    if not os.path.isdir(folder):
-        raise broken(folder, "is a file, a store is a folder: read it with penstock.load")
-    if not os.path.isfile(os.path.join(folder, HEADER)):
-        raise broken(folder, f"has no {HEADER}: it is not a penstock store")
-    said = _Description(folder)
+    recover(folder, FILES)
+    check = "all" if validate else "cheap" if trusted else "first_use"
+    try:
+        return _look(folder, lambda at: _open(at, check))
+    except NotADirectoryError as error:
+        raise broken(
+            folder, "is a file, a store is a folder: read it with penstock.load"
+        ) from error
+    except FileNotFoundError as error:
+        if os.path.exists(folder):
+            raise
+        raise FileNotFoundError(f"{folder}: there is no such store") from error
+
+
+def _open(at: Folder, check: str) -> csr_array:
+    if not at.has(HEADER):
+        raise broken(at.path, f"has no {HEADER}: it is not a penstock store")
+    said = _Description(at)
     packed = None
     if said.packed:
-        shape, every = (said.rows, said.cols), validate or not said.arrays
-        packed = _packed.open_packed(folder, shape, said.nnz, said.dtype, every)
+        shape, every = (said.rows, said.cols), check == "all" or not said.arrays
+        how = "all" if every else check
+        packed = _packed.open_packed(at, shape, said.nnz, said.dtype, how, said.crc32)
         if every:
-            _check_sums(folder, said, _packed.arrays_of(packed))
-    a = _open_arrays(folder, said, validate) if said.arrays else csr_array._wrap(packed.unpack())
+            _check_sums(at.path, said, _packed.arrays_of(packed))
+    a = _open_arrays(at, said, check) if said.arrays else csr_array._wrap(packed.unpack())
     if packed is not None:
         a._derived["packed"] = packed
     if said.sample is not None:
-        sample = _sample.open_sample(folder, said.sample, a, validate)
-        if validate:
-            _check_sums(folder, said, {_sample.FILE: sample[2]})
-        a._derived["neighbour_sample"] = sample
+        crc32 = said.crc32.get(_sample.FILE)
+        sample = _sample.open_sample(at, said.sample, a, check == "all", crc32)
+        if check == "all":
+            _check_sums(at.path, said, {_sample.FILE: sample[2]})
+        _sample.hold(a, sample, checked=check != "first_use")
+    a._derived["generation"] = said.generation
     return a
 
 
-def _open_arrays(folder: str, said: _Description, validate: bool) -> csr_array:
-    indptr = _array(folder, "indptr", said.rows + 1, np.int64)
-    indices = _array(folder, "indices", said.nnz, np.int32)
-    values = None if said.dtype == np.bool_ else _array(folder, "data", said.nnz, said.dtype)
-    how = "all" if validate else "cheap"
+def _open_arrays(at: Folder, said: _Description, check: str) -> csr_array:
+    indptr = _array(at, said, "indptr", said.rows + 1, np.int64)
+    indices = _array(at, said, "indices", said.nnz, np.int32)
+    pattern = said.dtype == np.bool_
+    values = None if pattern else _array(at, said, "data", said.nnz, said.dtype)
     try:
         a = csr_array._from_parts(
-            said.rows, said.cols, indptr, indices, values, mapped=True, validate=how
+            said.rows,
+            said.cols,
+            indptr,
+            indices,
+            values,
+            mapped=True,
+            validate=check,
+            source=at.path,
         )
     except ValueError as error:
-        raise broken(folder, f"{error}: {REMEDY}") from error
-    a._derived["maps"] = _maps(folder, {"indptr": indptr, "indices": indices, "data": values})
-    if validate:
-        _check_sums(folder, said, {"indptr": indptr, "indices": indices, "data": values})
+        raise broken(at.path, f"{error}: {REMEDY}") from error
+    if check == "all":
+        _check_sums(at.path, said, {"indptr": indptr, "indices": indices, "data": values})
     return a
-
-
-def _maps(folder: str, arrays: dict[str, np.ndarray | None]) -> list[tuple[str, mmap.mmap]]:
-    """The files behind the arrays, for products to see whether they are still whole."""
-    maps = []
-    for name, array in arrays.items():
-        base = None if array is None else array.base
-        base = base.obj if isinstance(base, memoryview) else base
-        if isinstance(base, mmap.mmap):
-            maps.append((os.path.join(folder, f"{name}.npy"), base))
-    return maps
 
 
 def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | None]) -> None:
@@ -225,19 +254,24 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
     if packed is not None:
         a._derived["packed"] = _packed.in_memory(packed)
     if sample is not None:
-        a._derived["neighbour_sample"] = (*sample[:2], np.array(sample[2]))
+        _sample.hold(a, (*sample[:2], np.array(sample[2])))
     return a
 
 
 def require_replaceable(folder: str) -> None:
-    """Refuses to write a store over anything but a store or an empty folder."""
-    if os.path.lexists(folder):
-        if not os.path.isdir(folder):
-            raise broken(folder, "is a file: a store is a folder, choose another name")
-        if os.listdir(folder) and not is_store(folder):
-            raise broken(
-                folder, "is a folder but not a store, and is not replaced: choose another name"
-            )
+    """Refuses to write a store over anything but a store without other files, or an empty folder."""
+    recover(folder, FILES)
+    try:
+        there = os.listdir(folder)
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise broken(folder, "is a file: a store is a folder, choose another name") from error
+    if there and not is_store(folder):
+        raise broken(
+            folder, "is a folder but not a store, and is not replaced: choose another name"
+        )
+    require_ours(folder, FILES)
 
 
 def save_store(
@@ -262,7 +296,7 @@ def save_store(
     if neighbours is not None:
         arrays[_sample.FILE] = neighbours[2]
     crc32 = {}
-    with atomic_folder(folder) as part:
+    with atomic_folder(folder, FILES) as part:
         for name, array in arrays.items():
             with open(os.path.join(part, f"{name}.npy"), "xb") as file:
                 crc32[name] = write_array(file, array)
@@ -290,13 +324,14 @@ def _describe(
         ours["packed"] = _packed.note(packed)
     if sample is not None:
         ours["sample"] = _sample.note(sample)
-    return {
-        "binsparse": {
-            "version": "0.1",
-            "format": "CSR",
-            "shape": list(a.shape),
-            "number_of_stored_values": a.nnz,
-            "data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": values},
-        },
-        "penstock": ours,
+    described = {
+        "version": "0.1",
+        "format": "CSR",
+        "shape": list(a.shape),
+        "number_of_stored_values": a.nnz,
+        "data_types": {"pointers_to_1": "int64", "indices_1": "int32", "values": values},
     }
+    # Names this version by what is in it: the same matrix has the same wherever it is saved.
+    content = json.dumps([described, ours], sort_keys=True).encode()
+    ours["generation"] = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return {"binsparse": described, "penstock": ours}

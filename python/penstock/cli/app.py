@@ -83,17 +83,28 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
     debug: bool = typer.Option(
         False, "--debug", help="Show the traceback of an error; works after a command too."
     ),
+    max_inflation: float = typer.Option(
+        None,
+        "--max-inflation",
+        metavar="TIMES",
+        help="How many times its size a packed file may unpack to; inf for any. [default: 200]",
+    ),
 ) -> None:
     """Sparse matrices and graphs larger than one GPU.
 
     Exit codes: 0 done, 1 the operation failed, 2 bad usage or input, 130 interrupted.
     """
+    if max_inflation is not None:
+        from penstock._io._errors import inflation_limit
+
+        context.with_resource(inflation_limit(max_inflation))
 
 
 app.command("demo")(demo.demo)

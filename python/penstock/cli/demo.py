@@ -159,15 +159,16 @@ def _show(results: list[dict[str, Any]], bandwidth: float, ok: bool) -> None:
             how += f", written in {ui.seconds(r['write_seconds'])}"
             how += f", mapped in {ui.seconds(r['open_seconds'])}"
         ui.headline(out, r["matrix"]["name"], describe(r["matrix"]))
-        out.print(f"[dim]{how}[/]", soft_wrap=True)
+        out.print(how, style="dim", soft_wrap=True)
         out.print(_table([r]))
     out.print(
-        "[dim]ring: bytes of all slots; copied: into them; bytes: matrix, x and y, once each; "
+        "ring: bytes of all slots; copied: into them; bytes: matrix, x and y, once each; "
         "GB/s: bytes over time; share: of the "
         f"{bandwidth / 1e9:.1f} GB/s measured for reading memory (above 100% the data stays in "
-        "the cache); error: the largest of a row, relative to |A||x|; bound: of its rounding.[/]"
+        "the cache); error: the largest of a row, relative to |A||x|; bound: of its rounding.",
+        style="dim",
     )
-    out.print(f"\n[{'green' if ok else 'red'}]{_conclusion(results, ok)}[/]")
+    out.print(f"\n{_conclusion(results, ok)}", style="green" if ok else "red")
 
 
 def demo(

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json as _json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,20 +17,24 @@ from penstock.cli import ui
 # package: (what for, what to install)
 OPTIONAL = {
     "polars": ("edge lists, .gr and Parquet", "pip install polars"),
-    "matplotlib": ("penstock info --plot", "pip install 'penstock[plot]'"),
-    "mpi4py": ("ranks that an mpi4py program has", "pip install 'penstock[mpi]'"),
-    "pytest": ("the tests", "pip install 'penstock[test]'"),
-    "hypothesis": ("the tests", "pip install 'penstock[test]'"),
+    "matplotlib": ("penstock info --plot", "pip install 'penstock-sparse[plot]'"),
+    "mpi4py": ("ranks that an mpi4py program has", "pip install 'penstock-sparse[mpi]'"),
+    "pytest": ("the tests", "pip install 'penstock-sparse[test]'"),
+    "hypothesis": ("the tests", "pip install 'penstock-sparse[test]'"),
 }
+
+
+def _version_of(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _version(package: str) -> str | None:
     if importlib.util.find_spec(package) is None:
         return None
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown version"
+    return _version_of(package) or "unknown version"
 
 
 def _packages() -> list[dict[str, Any]]:
@@ -39,29 +44,66 @@ def _packages() -> list[dict[str, Any]]:
     ]
 
 
+def _ask(tool: str, fields: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [tool, f"--query-gpu={fields}", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+
+
 def _nvidia_smi() -> tuple[list[dict[str, str]], str | None]:
     """The GPUs that the driver sees, and why none where it sees none."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
         return [], "no nvidia-smi: no NVIDIA driver is installed"
-    fields = "name,memory.total,driver_version"
+    fields = "name,memory.total,driver_version,compute_cap"
     try:
-        ran = subprocess.run(
-            [tool, f"--query-gpu={fields}", "--format=csv,noheader"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
+        ran = _ask(tool, fields)
+        if ran.returncode and "compute_cap" in ran.stdout + ran.stderr:  # a driver of before 2021
+            ran = _ask(tool, fields := fields.removesuffix(",compute_cap"))
     except (OSError, subprocess.TimeoutExpired) as error:
         return [], f"nvidia-smi does not answer: {error}"
     if ran.returncode:
         return [], "nvidia-smi: " + " ".join((ran.stdout + ran.stderr).split())
     rows = [
-        dict(zip(fields.split(","), line.split(", "), strict=False))
+        dict(zip(fields.split(","), map(str.strip, line.split(",")), strict=False))
         for line in ran.stdout.splitlines()
     ]
     return rows, None if rows else "nvidia-smi lists no GPU"
+
+
+def _kernels(gpu: dict[str, str], number: int, config: dict[str, Any]) -> dict[str, str]:
+    """How this build's kernels run on a GPU: "machine code", "PTX" or "none", and the remedy where it is none."""
+    from penstock import _core
+
+    found = re.fullmatch(r"(\d+)\.(\d+)", gpu.get("compute_cap", ""))
+    if not config["cuda"]:
+        return {"kernels": "none", "remedy": config["why_no_cuda"]}
+    if not found:  # an nvidia-smi that does not know the question
+        return {"kernels": "unknown", "remedy": ""}
+    capability, built = (int(found[1]), int(found[2])), config["cuda_architectures"]
+    kernels = _core.gpu_code(*capability, built)
+    name = f"GPU {number} ({gpu['name']})"
+    remedy = "" if kernels != "none" else _core.no_kernels_for(name, *capability, built)
+    return {"kernels": kernels, "remedy": remedy}
+
+
+_KERNELS = {
+    "machine code": "kernels: machine code",
+    "PTX": "kernels: PTX, compiled by the driver at first use",
+    "none": "kernels: none",
+    "unknown": "kernels: unknown",
+}
+
+
+def _gpu_line(gpu: dict[str, str]) -> str:
+    words = [gpu["name"], gpu["memory.total"], f"driver {gpu['driver_version']}"]
+    if gpu.get("compute_cap"):
+        words.append(f"compute capability {gpu['compute_cap']}")
+    return ", ".join([*words, _KERNELS[gpu["kernels"]]])
 
 
 # What one process under the MPI at hand says, as JSON on its last line.
@@ -124,14 +166,20 @@ def _mpi_lines(mpi: dict[str, Any]) -> dict[str, str]:
 def _advice(
     config: dict[str, Any], gpus: list[Any], usable: int, packages: list[dict[str, Any]]
 ) -> list[str]:
+    from penstock import _core
+
     advice = []
     if gpus and not config["cuda"]:
+        number = "1 GPU is" if len(gpus) == 1 else f"{len(gpus)} GPUs are"
+        advice.append(f"{number} here, but {config['why_no_cuda']}")
+    elif gpus and not usable and any(g["kernels"] != "none" for g in gpus):
+        advice.append(_core.why_no_gpu())
+    advice += [g["remedy"] for g in gpus if config["cuda"] and g["remedy"]]
+    if _version_of("penstock") is not None:
         advice.append(
-            f"{len(gpus)} GPUs are here, but CUDA is not built in: "
-            "pip install '.[cuda]' in the sources"
+            "the package `penstock` of PyPI, which is another project, is installed over this one: pip uninstall "
+            "penstock, then pip install --force-reinstall --no-deps penstock-sparse"
         )
-    elif gpus and not usable:
-        advice.append("the driver sees GPUs that the CUDA runtime cannot use: update the driver")
     return advice + [
         f"{p['name']} is missing, for {p['for']}: {p['install']}"
         for p in packages
@@ -153,6 +201,8 @@ def doctor(json: ui.Json = False) -> None:
         machine = ps.machine()
     config, packages = _core.config(), _packages()
     gpus, why = _nvidia_smi()
+    for number, gpu in enumerate(gpus):
+        gpu |= _kernels(gpu, number, config)
     mpi = _mpi()
     advice = _advice(config, gpus, machine["gpus"], packages)
     if json:
@@ -167,7 +217,7 @@ def doctor(json: ui.Json = False) -> None:
         return
     out = ui.console()
     out.print(ui.facts(dict(line.split(maxsplit=1) for line in ps.show_config().splitlines())))
-    out.print("\n[bold]measured[/]")
+    ui.heading(out, "measured")
     rates = {
         "reading memory": f"{machine['host_read'] / 1e9:.1f} GB/s",
         "copying memory": f"{machine['host_copy'] / 1e9:.1f} GB/s",
@@ -175,17 +225,14 @@ def doctor(json: ui.Json = False) -> None:
         f"(last level, {ui.size(machine['cache_bytes'])})",
     }
     out.print(ui.facts(rates))
-    out.print("\n[bold]GPUs[/]")
-    lines = {
-        f"{n}": f"{g['name']}, {g['memory.total']}, driver {g['driver_version']}"
-        for n, g in enumerate(gpus)
-    }
-    out.print(ui.facts(lines) if lines else f"none ({why})", soft_wrap=True, markup=bool(lines))
-    out.print("\n[bold]several ranks[/]")
+    ui.heading(out, "GPUs")
+    lines = {f"{n}": _gpu_line(g) for n, g in enumerate(gpus)}
+    out.print(ui.facts(lines) if lines else f"none ({why})", soft_wrap=True)
+    ui.heading(out, "several ranks")
     out.print(ui.facts(_mpi_lines(mpi)))
-    out.print("\n[bold]optional packages[/]")
+    ui.heading(out, "optional packages")
     out.print(ui.facts({p["name"]: p["version"] or "missing" for p in packages}))
     if advice:
-        out.print("\n[bold]to install[/]")
+        ui.heading(out, "to do")
         for line in advice:
-            out.print(f"- {line}", soft_wrap=True, markup=False)
+            out.print(f"- {line}", soft_wrap=True)

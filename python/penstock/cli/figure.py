@@ -3,7 +3,6 @@ picture."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,9 @@ def check_plot(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise OperationError("--plot needs matplotlib: pip install 'penstock[plot]'") from None
+        raise OperationError(
+            "--plot needs matplotlib: pip install 'penstock-sparse[plot]'"
+        ) from None
 
 
 def _spy(axes: Any, s: Any) -> Any:
@@ -75,10 +76,8 @@ def save_plot(s: Any, name: str, path: Path) -> None:
 
 
 def write(figure: Any, path: Path) -> None:
-    """Written to a temporary name and renamed."""
-    partial = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        figure.savefig(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    """Whole or not at all."""
+    from penstock._io._atomic import atomic_file
+
+    with atomic_file(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower())

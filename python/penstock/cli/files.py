@@ -12,8 +12,9 @@ from penstock.cli.ui import InputError, human_bytes
 def read_matrix(path: Path, **how: Any) -> Any:
     """A csr_array from a file of any format, or mapped from a folder of the native store."""
     import penstock as ps
+    from penstock._io.store import is_store
 
-    if not path.exists():
+    if not path.exists() and not is_store(path):  # which puts one back
         raise InputError(f"{path}: no such file or folder")
     return ps.open(path) if path.is_dir() and not how else ps.load(path, **how)
 

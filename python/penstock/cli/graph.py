@@ -237,5 +237,5 @@ def show(
     if table is not None:
         console.print(table)
     if out is not None:
-        console.print(f"written to {out}", soft_wrap=True, markup=False)
+        console.print(f"written to {out}", soft_wrap=True)
     return 1 if fault else 0

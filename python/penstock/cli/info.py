@@ -178,4 +178,4 @@ def info(
         return
     _show(out, file.name, s, head, layout, draw)
     if plot is not None:
-        out.print(f"\nplot written to {plot}", soft_wrap=True, markup=False)
+        out.print(f"\nplot written to {plot}", soft_wrap=True)

@@ -228,6 +228,6 @@ def _show(
     ui.headline(console, Path(head["name"]).name, describe(head))
     console.print(ui.facts(_facts(m, plan, check, work)))
     if explain and plan is not None:
-        console.print(f"\n{plan}", soft_wrap=True, markup=False)
+        console.print(f"\n{plan}", soft_wrap=True)
     if out is not None:
-        console.print(f"y written to {out}", soft_wrap=True, markup=False)
+        console.print(f"y written to {out}", soft_wrap=True)

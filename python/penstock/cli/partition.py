@@ -125,7 +125,7 @@ def partition(
             left_out = [f"{name} is left out: it needs a square matrix" for name in _SQUARE]
         elif compare and importlib.util.find_spec("pymetis") is None:
             wanted.remove("metis")
-            left_out = ["metis is left out: pip install 'penstock[metis]'"]
+            left_out = ["metis is left out: pip install 'penstock-sparse[metis]'"]
         rows, measured = [], []
         for name in wanted:
             step.next(name)
@@ -147,8 +147,8 @@ def partition(
         soft_wrap=True,
     )
     if compare:
-        out.print(PAPER, style="dim", soft_wrap=True, markup=False)
+        out.print(PAPER, style="dim", soft_wrap=True)
     for why in left_out:
-        out.print(why, soft_wrap=True, markup=False)
+        out.print(why, soft_wrap=True)
     if plot is not None:
-        out.print(f"\nplot written to {plot}", soft_wrap=True, markup=False)
+        out.print(f"\nplot written to {plot}", soft_wrap=True)

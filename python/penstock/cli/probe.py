@@ -155,7 +155,7 @@ def _show(r: dict[str, Any], source: str) -> None:
     }
     for title, body in tables.items():
         if body is not None:
-            out.print(f"\n[bold]{title}[/]")
+            ui.heading(out, title)
             out.print(body)
     for line in comparisons(r):
         out.print(line)
@@ -218,4 +218,4 @@ def probe(
     kept = f"kept in {file}" if problem is None else f"not kept ({problem})"
     _show(result, f"{when}, {kept}" if fresh else f"from {file}, {when}; --refresh measures again")
     if plot is not None:
-        ui.console().print(f"picture: {plot}", soft_wrap=True, markup=False)
+        ui.console().print(f"picture: {plot}", soft_wrap=True)

@@ -55,11 +55,11 @@ def show(facts: dict[str, Any], file: str, fresh: bool) -> None:
     kept = f"{when}, kept in {file}" if fresh else f"from {file}, {when}; --refresh measures again"
     ui.headline(out, facts["comm"], f"{ui.plural(facts['ranks'], 'rank')}, {kept}")
     if facts["curves"]:
-        out.print("\n[bold]messages, one way (inside: within a node; outside: between nodes)[/]")
+        ui.heading(out, "messages, one way (inside: within a node; outside: between nodes)")
         out.print(_links("message", facts["curves"]))
     one_sided = facts["one_sided"]
     if one_sided:
-        out.print(f"\n[bold]gets, one-sided ({one_sided['transport']}; the owner takes no part)[/]")
+        ui.heading(out, f"gets, one-sided ({one_sided['transport']}; the owner takes no part)")
         out.print(_links("get", one_sided["gets"]))
     rows = {}
     for where in ("inside", "outside"):

@@ -119,9 +119,8 @@ def _table(f: Any) -> Any:
     )
     for layout in f.layouts():
         for p in f.of(layout):
-            mark = "[bold]" if p is best else ""
             t.add_row(
-                f"{mark}{layout}", f"{p.ranks:,}", ui.seconds(p.seconds), f"{f.speedup(p):.3g}",
+                ui.marked(layout, p is best), f"{p.ranks:,}", ui.seconds(p.seconds), f"{f.speedup(p):.3g}",
                 f"{f.efficiency(p):.0%}", f"{p.ratio:.2f}", ui.size(p.bytes_most),
                 ui.count(p.messages_most), p.halo,
             )  # fmt: skip
@@ -250,9 +249,9 @@ def scale(
     )
     out.print(_table(f))
     for line in f.words():
-        out.print(line, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
     for what, why in f.left_out.items():
-        out.print(f"left out: {what}: {why}", style="dim", soft_wrap=True, markup=False)
-    out.print(f"\n{net.name}: {net.source}", style="dim", soft_wrap=True, markup=False)
+        out.print(f"left out: {what}: {why}", style="dim", soft_wrap=True)
+    out.print(f"\n{net.name}: {net.source}", style="dim", soft_wrap=True)
     if plot is not None:
-        out.print(f"plot written to {plot}", soft_wrap=True, markup=False)
+        out.print(f"plot written to {plot}", soft_wrap=True)

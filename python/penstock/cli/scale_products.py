@@ -40,9 +40,8 @@ def _table(f: Any) -> Any:
     )  # fmt: skip
     for name in f.algorithms():
         for p in f.of(name):
-            mark = "[bold]" if p is best else ""
             t.add_row(
-                f"{mark}{name}", f"{p.ranks:,}", ui.seconds(p.seconds), f"{f.speedup(p):.3g}",
+                ui.marked(name, p is best), f"{p.ranks:,}", ui.seconds(p.seconds), f"{f.speedup(p):.3g}",
                 f"{f.efficiency(p):.0%}", ui.seconds(p.compute), ui.seconds(p.communicate),
                 ui.seconds(p.accumulate), ui.seconds(p.imbalance), ui.size(p.bytes_most),
                 ui.size(p.memory_most),
@@ -96,9 +95,9 @@ def scale(
     )  # fmt: skip
     out.print(_table(f))
     for line in f.words():
-        out.print(line, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)
     for left, why in f.left_out.items():
-        out.print(f"left out: {left}: {why}", style="dim", soft_wrap=True, markup=False)
-    out.print(f"\n{network.name}: {network.source}", style="dim", soft_wrap=True, markup=False)
+        out.print(f"left out: {left}: {why}", style="dim", soft_wrap=True)
+    out.print(f"\n{network.name}: {network.source}", style="dim", soft_wrap=True)
     if path is not None:
-        out.print(f"plot written to {path}", soft_wrap=True, markup=False)
+        out.print(f"plot written to {path}", soft_wrap=True)

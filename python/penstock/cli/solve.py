@@ -12,10 +12,10 @@ from penstock.cli import ui
 from penstock.cli.convert import VALUE_TYPES, value_type
 from penstock.cli.files import check_output, describe, read_matrix, summary
 from penstock.cli.multiply import _limits
+from penstock.cli.solve_choice import METHODS, PRECONDITIONERS, Choice, advice, choose, limit_of
 
-METHODS = ("cg", "pipecg", "bicgstab", "gmres")
-PRECONDITIONERS = ("none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev")
 SUFFIXES = (".npy", ".csv", ".parquet")
+MOST_RESIDUALS = 1000  # in JSON, unless all are asked for
 SLACK = 1.01  # the check adds up in another order
 
 
@@ -59,22 +59,6 @@ def _write(x: np.ndarray, path: Path) -> None:
             pl.DataFrame({"x": x}).write_parquet(file)
 
 
-def _preconditioner(name: str, a: Any, shift: float, blocks: int | None) -> Any:
-    import penstock as ps
-
-    if shift and name not in ("block_jacobi", "ilu0", "ic0"):
-        raise ui.InputError("--shift is for --precond block_jacobi, ilu0 and ic0")
-    if blocks is not None and name != "block_jacobi":
-        raise ui.InputError("--blocks is for --precond block_jacobi")
-    if name == "none":
-        return None
-    if name == "block_jacobi":
-        inner = "lu" if blocks is None else "ilu"
-        return ps.linalg.BlockJacobi(a, blocks=blocks, inner=inner, shift=shift)
-    made = {"jacobi": "Jacobi", "ilu0": "ILU0", "ic0": "IC0", "chebyshev": "Chebyshev"}[name]
-    return getattr(ps.linalg, made)(a, **({"shift": shift} if shift else {}))
-
-
 def _check(a: Any, x: np.ndarray, b: np.ndarray, target: float) -> dict[str, Any]:
     """The residual by SciPy in float64."""
     s = a.to_scipy().astype(np.float64)
@@ -98,15 +82,20 @@ def solve(
             help="A square matrix in any format, or a native store.", show_default=False
         ),
     ],
-    method: Annotated[str, typer.Option(help=", ".join(METHODS) + ".")] = "cg",
-    precond: Annotated[str, typer.Option(help=", ".join(PRECONDITIONERS) + ".")] = "none",
+    method: Annotated[
+        str, typer.Option(help=", ".join(METHODS) + ". auto: cg, or bicgstab, by the matrix.")
+    ] = "auto",
+    precond: Annotated[
+        str, typer.Option(help=", ".join(PRECONDITIONERS) + ". auto: ic0 for cg, else ilu0.")
+    ] = "auto",
     rhs: Annotated[
         str, typer.Option(metavar="FILE|ones|random", help="b: .npy, .csv, .parquet or text.")
     ] = "ones",
     rtol: Annotated[float, typer.Option(help="Stop at norm(b - A x) <= rtol norm(b).")] = 1e-6,
     atol: Annotated[float, typer.Option(help="Or at this norm, where it is larger.")] = 0.0,
     maxiter: Annotated[
-        int | None, typer.Option(min=1, help="Iterations; cycles of gmres. [default: 10 n]")
+        int | None,
+        typer.Option(min=1, help="Iterations; cycles of gmres. [default: 10 n, at most 5000]"),
     ] = None,
     restart: Annotated[int | None, typer.Option(min=1, help="Vectors that gmres keeps.")] = None,
     shift: Annotated[
@@ -136,6 +125,10 @@ def solve(
         Path | None, typer.Option("--out", "-o", help="Write x: .npy, .csv or .parquet.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace --out where it exists.")] = False,
+    all_residuals: Annotated[
+        bool,
+        typer.Option("--all-residuals", help="In JSON one for every iteration, not 1000 of them."),
+    ] = False,
     json: ui.Json = False,
 ) -> int:
     """Solve A x = b; exit 1 where it does not converge."""
@@ -163,62 +156,93 @@ def solve(
         b = _right_hand_side(rhs, a.shape[0], real_dtype(a), seed)
         step.next("preparing")
         begin = time.perf_counter()
-        m = _preconditioner(precond, a, shift, blocks)
+        choice = choose(a, method, precond, shift, blocks)
         setup = time.perf_counter() - begin
         step.next("solving")
-        how: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": m}
-        if method == "gmres":
+        most, limit = limit_of(maxiter, a.shape[0], choice.method, restart)
+        how: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": most, "M": choice.m}
+        if choice.method == "gmres":
             how["restart"] = restart
-        x, info = getattr(ps.linalg, method)(a, b, prepare=prepare, **how)
+        x, info = getattr(ps.linalg, choice.method)(a, b, prepare=prepare, **how)
         if verify:
             step.next("checking with SciPy")
             check = _check(a, x, b, info.target)
         if out is not None:
             _write(x, out)
-    _show(json, summary(a, str(file)), method, precond, setup, info, check, out)
+    ideas = advice(choice, info, maxiter is not None, limit)
+    head = summary(a, str(file))
+    if json:
+        _emit(head, choice, setup, info, limit, ideas, check, all_residuals)
+    else:
+        _show(head, choice, setup, info, limit, ideas, check, out)
     return 0 if info == 0 and (check is None or check["ok"]) else 1
 
 
-def _show(
-    json: bool,
+def _emit(
     head: dict[str, Any],
-    method: str,
-    precond: str,
+    choice: Choice,
     setup: float,
     info: Any,
+    limit: int,
+    ideas: list[str],
+    check: dict[str, Any] | None,
+    all_residuals: bool,
+) -> None:
+    count = len(info.residuals)
+    kept = np.arange(count)
+    if count > MOST_RESIDUALS and not all_residuals:
+        kept = np.linspace(0, count - 1, MOST_RESIDUALS).round().astype(np.int64)
+    names = ("reason", "iterations", "residual", "target", "seconds")
+    ui.emit_json(
+        {
+            "matrix": head,
+            "method": choice.method,
+            "preconditioner": choice.precond,
+            "shift": choice.shift,
+            "chosen": choice.why or None,
+            "not_made": choice.tried,
+            "setup_seconds": setup,
+            "info": int(info),
+            "converged": info.converged,
+            **{name: getattr(info, name) for name in names},
+            "iteration_limit": limit,
+            "advice": ideas,
+            "residual_iterations": kept,
+            "residuals": info.residuals[kept],
+            "seconds_per_iteration": info.seconds / max(info.iterations, 1),
+            "check": check,
+        }
+    )
+
+
+def _show(
+    head: dict[str, Any],
+    choice: Choice,
+    setup: float,
+    info: Any,
+    limit: int,
+    ideas: list[str],
     check: dict[str, Any] | None,
     out: Path | None,
 ) -> None:
     each = info.seconds / max(info.iterations, 1)
-    if json:
-        names = ("reason", "iterations", "residual", "target", "seconds", "residuals")
-        ui.emit_json(
-            {
-                "matrix": head,
-                "method": method,
-                "preconditioner": precond,
-                "setup_seconds": setup,
-                "info": int(info),
-                "converged": info.converged,
-                **{name: getattr(info, name) for name in names},
-                "seconds_per_iteration": each,
-                "check": check,
-            }
-        )
-        return
     console = ui.console()
     ui.headline(console, Path(head["name"]).name, describe(head))
     rows = {
-        "method": method + ("" if precond == "none" else f" with {precond}"),
+        "method": f"{choice}" + (f" (the matrix is {choice.why})" if choice.why else ""),
         "result": info.reason,
-        "iterations": ui.count(info.iterations),
+        "iterations": f"{ui.count(info.iterations)}, at most {ui.count(limit)}",
         "residual": f"{info.residual:.3g}, to reach {info.target:.3g}, from {info.residuals[0]:.3g}",
         "time": f"{ui.seconds(info.seconds)}, {ui.seconds(each)} an iteration"
-        + ("" if precond == "none" else f", and {ui.seconds(setup)} to set up"),
+        + ("" if choice.precond == "none" else f", and {ui.seconds(setup)} to set up"),
     }
+    if choice.tried:
+        rows["not made"] = "\n".join(choice.tried)
+    if ideas:
+        rows["to try"] = "\n".join(ideas)
     if check is not None:
         words = "right" if check["ok"] else "NOT REACHED"
         rows["verified"] = f"{words}: residual {check['residual']:.3g} (SciPy)"
     console.print(ui.facts(rows))
     if out is not None:
-        console.print(f"x written to {out}", soft_wrap=True, markup=False)
+        console.print(f"x written to {out}", soft_wrap=True)

@@ -165,4 +165,4 @@ def _show(
         rows["verified"] = f"{words} ({how}{ui.plural(check.rows, 'row')} one by one)"
     console.print(ui.facts(rows))
     if out is not None:
-        console.print(f"C written to {out}", soft_wrap=True, markup=False)
+        console.print(f"C written to {out}", soft_wrap=True)

@@ -58,12 +58,14 @@ def complain(text: str) -> None:
 
 
 def console(stderr: bool = False) -> Any:
-    """rich's console: plain text of a fixed width where it does not write to a terminal."""
+    """rich's console: plain text of a fixed width where it does not write to a terminal. It takes text as it is: names
+    of files may look like markup ("[red]a.mtx") or emoji (":smile:.mtx"), so styles are arguments here, never words."""
     from rich.console import Console
 
-    c = Console(stderr=stderr, highlight=False)
+    plain: dict[str, Any] = {"stderr": stderr, "highlight": False, "markup": False, "emoji": False}
+    c = Console(**plain)
     if not c.is_terminal and "COLUMNS" not in os.environ:
-        return Console(stderr=stderr, highlight=False, width=PLAIN_WIDTH)
+        return Console(**plain, width=PLAIN_WIDTH)
     return c
 
 
@@ -83,6 +85,18 @@ def headline(out: Any, name: str, words: str) -> None:
     from rich.text import Text
 
     out.print(Text.assemble((name, "bold"), ": ", words), soft_wrap=True)
+
+
+def heading(out: Any, words: str) -> None:
+    """Above a table of its own."""
+    out.print(f"\n{words}", style="bold")
+
+
+def marked(words: str, best: bool) -> Any:
+    """A cell that stands out where it is the best one's."""
+    from rich.text import Text
+
+    return Text(words, style="bold" if best else "")
 
 
 def facts(rows: dict[str, str]) -> Any:
@@ -151,7 +165,8 @@ def progress(steps: int, quiet: bool = False) -> Iterator[Steps]:
         return
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    what = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), what, BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=err, transient=True)
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True

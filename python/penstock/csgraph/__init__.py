@@ -1,7 +1,8 @@
 """Graph algorithms over a `csr_array` read as an adjacency matrix: a stored entry (i, j) is an edge from i to j.
 
-Names and returns follow `scipy.sparse.csgraph` and cuGraph. Every function also takes what `csr_array` takes. Unlike
-SciPy's, an explicit zero is an edge (of weight 0), and duplicates are parallel edges.
+Names and returns follow `scipy.sparse.csgraph` and cuGraph: an explicit zero is an edge (of weight 0), and duplicates
+are parallel edges. Every function also takes what `csr_array` takes. Of a dense array, zeros, infinities, NaN and what
+is masked are no edges; zeros that a masked array shows are.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy as np
 from penstock import _core
 from penstock._csr import csr_array
 from penstock._explain import active
+from penstock._io._sample import held as held_sample
 from penstock._schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in
 
@@ -126,7 +127,7 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     key = (gpu, placement, budget)
     known = graph._derived.get("gpu_graph")
     if known is None or known[0] != key:
-        sample = graph._derived.get("neighbour_sample")  # of the store that it is from
+        sample = held_sample(graph)  # of the store that it is from
         graph._derived.pop("gpu_graph", None)
         known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
         graph._derived["gpu_graph"] = known
@@ -163,7 +164,7 @@ def gpu_parts(
     if known is None or known[0] != key:
         graph._derived.pop("gpu_parts", None)
         # `like` is kept as long as its identity stands for it
-        sample = graph._derived.get("neighbour_sample")
+        sample = held_sample(graph)
         known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like, sample), like
         graph._derived["gpu_parts"] = known
     return known[1]

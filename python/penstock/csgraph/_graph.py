@@ -11,17 +11,37 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._convert import as_array, is_dense
 from penstock._csr import csr_array
 
 
 def as_graph(a: Any, what: str) -> csr_array:
     """A square csr_array from anything that csr_array takes; `what` names the algorithm in errors."""
-    graph = a if isinstance(a, csr_array) else csr_array(a)
+    if not isinstance(a, csr_array):
+        a = _from_dense(a) if is_dense(a) else csr_array(a, copy=False)
+    graph: csr_array = a  # what was made here is gone after the call
     if graph.shape[0] != graph.shape[1]:
         raise ValueError(
             f"{what} needs a square adjacency matrix, this one is {graph.shape[0]} x {graph.shape[1]}"
         )
     return graph
+
+
+def _from_dense(a: Any) -> csr_array:
+    """SciPy's reading of a dense graph: zeros, infinities and NaN are no edges; in a masked array what is masked is
+    none, and everything else is one, zeros included."""
+    values = np.ma.getdata(a) if np.ma.isMaskedArray(a) else as_array(a)
+    if values.ndim != 2 or values.dtype.kind not in "biufc":
+        return csr_array(a)  # for its errors
+    if np.ma.isMaskedArray(a):
+        keep = ~np.ma.getmaskarray(a)
+        values = values.astype(np.float64) if values.dtype == np.bool_ else values
+    else:
+        keep = values != 0
+        if values.dtype.kind in "fc":
+            keep &= np.isfinite(values)
+    row, col = np.nonzero(keep)
+    return csr_array((values[row, col], (row, col)), shape=values.shape)
 
 
 def vertex(graph: csr_array, v: Any, name: str = "source") -> int:

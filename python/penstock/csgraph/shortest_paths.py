@@ -115,7 +115,7 @@ def dijkstra(
     Parameters
     ----------
     csgraph : csr_array of shape (n, n), or what csr_array takes
-        See `sssp`. Unlike in SciPy, explicit zeros are edges and a negative length is an error.
+        See `sssp`. Unlike in SciPy, a negative length is an error.
     directed : bool
         False: every edge can be walked both ways.
     indices : int or integers, optional

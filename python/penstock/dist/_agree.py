@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 
+from penstock import _core
+
 Value = TypeVar("Value")
+_LONG = 60  # characters of a value that others are told
 
 # What may be raised again on other ranks, from its text alone.
 _SHARED = {
@@ -41,6 +46,33 @@ def _name(error: Exception) -> str:
     return next((name for name, kind in _SHARED.items() if isinstance(error, kind)), "")
 
 
+def about(comm: Any, name: str, **arguments: Any) -> Any:
+    """A context: the collective calls inside belong to `name` with these arguments, of which their first message tells
+    a hash. Where ranks give others, all raise ValueError that names the argument; it costs no message."""
+    lines = [f"{argument}\t{_words(value)}" for argument, value in arguments.items()]
+    return _core.About(comm, "\n".join([name, *lines]))
+
+
+def _words(value: Any) -> str:
+    """A value in a line: the same for what means the same."""
+    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)):
+        number = float(value)
+        value = int(value) if number.is_integer() else number
+    if isinstance(value, np.ndarray):
+        return f"{value.size} values of {_checksum(value)}"
+    if isinstance(value, Mapping):
+        pairs = sorted((int(k), float(v)) for k, v in value.items())
+        return f"{len(pairs)} values of {_checksum(np.array(pairs, dtype=np.float64))}"
+    text = (value if isinstance(value, str) else repr(value)).replace("\n", " ").replace("\t", " ")
+    if len(text) <= _LONG:
+        return text
+    return f"{text[:_LONG]}... of checksum {zlib.crc32(text.encode()):08x}"
+
+
+def _checksum(values: np.ndarray) -> str:
+    return f"checksum {zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data):08x}"
+
+
 def require_same(comm: Any, values: dict[str, float]) -> None:
     """Raises ValueError, on all ranks, where one was given other numbers."""
     mine = np.array(list(values.values()), dtype=np.float64)
@@ -49,7 +81,9 @@ def require_same(comm: Any, values: dict[str, float]) -> None:
     most, least = both[: mine.size], -both[mine.size :]
     for name, low, high in zip(values, least, most, strict=True):
         if low != high:
-            raise ValueError(f"{name} differs between ranks: give the same on all of them")
+            raise ValueError(
+                f"ranks disagree on {name}, from {low:g} to {high:g}: all ranks must give the same"
+            )
 
 
 def any_rank(comm: Any, flags: Any) -> np.ndarray:

@@ -15,7 +15,28 @@ __all__ = ["Comm", "CommError", "run", "world"]
 
 T = TypeVar("T")
 
+_SECONDS_TO_BEGIN = 5.0  # for a thread; it takes microseconds
 _SECONDS_TO_STOP = 10.0  # for other ranks after Ctrl-C, before they are left to themselves
+
+
+class _Begun(threading.Event):
+    """Python's Thread.start() waits without end for a thread that has no memory to begin."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if super().wait(_SECONDS_TO_BEGIN if timeout is None else timeout):
+            return True
+        raise MemoryError(f"it did not begin in {_SECONDS_TO_BEGIN:g} s")
+
+
+def _start(thread: threading.Thread, rank: int, ranks: int) -> None:
+    thread._started = _Begun()  # type: ignore[attr-defined]
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as error:
+        raise MemoryError(
+            f"no thread for rank {rank} of {ranks} ({error}): take fewer ranks, or raise the limits on memory and on "
+            "processes (ulimit -v, ulimit -u)"
+        ) from None
 
 
 class _Ranks:
@@ -77,6 +98,8 @@ def run(
         of `comm`, and is raised when all have stopped. Ctrl-C does the same.
     CommError
         Where ranks wait for one another in vain.
+    MemoryError
+        Where there is no thread for a rank; those that had begun are stopped.
 
     Examples
     --------
@@ -98,8 +121,8 @@ def run(
         for rank in range(1, ranks)
     ]
     try:
-        for thread in threads:
-            thread.start()
+        for rank, thread in enumerate(threads, 1):
+            _start(thread, rank, ranks)
         group.play(0, f, args, kwargs)
         for thread in threads:
             thread.join()
@@ -107,7 +130,7 @@ def run(
         group.errors.insert(0, (0, e))
         group.comms[0].fail(type(e).__name__)
         for thread in threads:
-            if thread.ident is not None:
+            if thread.is_alive():
                 thread.join(_SECONDS_TO_STOP)
     error = group.first_error()
     if error is None:

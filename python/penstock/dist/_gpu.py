@@ -93,9 +93,7 @@ def tile_device(device: Any, transport: str, rank: int, size: int) -> int:
             f"device={device!r}: this build has no CUDA; device='cpu' computes as on a device, without one"
         )
     if place.ordinal >= _core.device_count():
-        raise _core.PlacementError(
-            f"device={device!r}: this process sees {_core.device_count()} GPUs, numbered from 0"
-        )
+        raise _core.PlacementError(f"device={device!r}: {_core.why_no_gpu(place.ordinal)}")
     if transport != "peer":
         _offer("nvshmem")
     return place.ordinal

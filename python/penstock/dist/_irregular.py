@@ -68,7 +68,7 @@ def _rows_in_cache(A: Any, network: Network) -> Any:
         return None
     offsets = np.asarray(A.indptr[first : first + rows + 1]) - begin
     values = np.asarray(A.data[begin:end]) if A.dtype != bool else np.ones(end - begin)
-    return csr_array((values, columns - low, offsets), shape=(rows, wide))
+    return csr_array((values, columns - low, offsets), shape=(rows, wide), copy=False)
 
 
 def irregular_of(seconds: float, c: Counts, network: Network) -> float:

@@ -1,27 +1,22 @@
-"""Starting ranks: the command line of an mpiexec, and what is shown of its complaints."""
+"""Starting ranks: the command line of an mpiexec, the signals that are passed on, and how a job ended."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import re
-import socket
+import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
-from typing import IO, Any
+from types import FrameType
+from typing import Any
 
 from penstock._core import CommError
-from penstock.dist import _mpi_find, _rank
+from penstock.dist import _job, _mpi_find, _rank, _stderr
 
 _RANK = Path(_rank.__file__)
-_OPEN_MPI_RULE = re.compile(r"-{60,}$")
-_OPEN_MPI_WORDS = re.compile(r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job)\b")
-_MPICH_WORDS = re.compile(
-    r"={20}|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|Abort\(\d+\) on node"
-)
 
 
 def _cores() -> int:
@@ -76,41 +71,48 @@ def command(
     }
 
 
-class Complaints:
-    """The launcher's standard error, line by line. Its own banners are held back: they are shown only where nothing
-    better is known of a failure."""
+class _Signals:
+    """Passes signals on to the ranks while it is entered; what is still there after `grace` seconds, or at a second
+    signal, is killed. Signals that this process ignores, nohup's say, stay ignored."""
 
-    def __init__(self) -> None:
-        self.held: list[str] = []
-        self._block: list[str] = []
+    def __init__(self, job: _job.Job, grace: float) -> None:
+        self._job = job
+        self._end = threading.Timer(grace, job.end)
+        self._end.daemon = True
+        self._before: dict[int, Any] = {}
+        self.first: int | None = None
 
-    def feed(self, line: str) -> list[str]:
-        """The lines to show now."""
-        line = line.replace("\0", "")
-        rule = _OPEN_MPI_RULE.match(line.strip()) is not None
-        if self._block or rule:
-            self._block.append(line)
-            if (rule and len(self._block) > 1) or len(self._block) > 30:
-                block, self._block = self._block, []
-                if not _OPEN_MPI_WORDS.search("".join(block)):
-                    return block
-                self.held += block
-            return []
-        if _MPICH_WORDS.match(line):
-            self.held.append(line)
-            return []
-        return [line]
+    def __enter__(self) -> _Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                if (before := signal.getsignal(number)) not in (signal.SIG_IGN, None):
+                    self._before[number] = before
+                    signal.signal(number, self._heard)
+        return self
 
-    def rest(self) -> list[str]:
-        """What was held back, and a block that never ended."""
-        return self.held + self._block
+    def __exit__(self, *_: object) -> None:
+        self._end.cancel()
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
+    def _heard(self, number: int, _: FrameType | None) -> None:
+        if self.first is not None:
+            self._job.end()
+            return
+        self.first = number
+        self._end.start()
+        self.pass_on()
 
-def _show(stream: IO[str], complaints: Complaints) -> None:
-    for line in stream:
-        for shown in complaints.feed(line):
-            sys.stderr.write(shown)
-            sys.stderr.flush()
+    def pass_on(self) -> None:
+        """To all ranks; where none has begun, the job ends at once."""
+        if self.first is None:
+            return
+        ranks = _rank.noted(str(self._job.folder), _rank.RANKS)
+        if not ranks:
+            self._job.end()
+        for pid in set(ranks) & set(self._job.processes()):
+            with contextlib.suppress(OSError):
+                os.kill(pid, self.first)
 
 
 def _cause(file: Path) -> dict[str, Any] | None:
@@ -121,13 +123,28 @@ def _cause(file: Path) -> dict[str, Any] | None:
     return found
 
 
-def run(words: list[str], ranks: int, threads: int | None = None) -> tuple[int, str | None]:
+def _memory(job: _job.Job) -> dict[str, str]:
+    """Where Open MPI puts its files and shared memory: what it leaves behind when it is killed is then the job's."""
+    more = {"PRTE_MCA_prte_local_tmpdir_base": str(job.folder)}
+    if job.shared is not None:
+        for part in ("btl_sm", "osc_sm", "osc_rdma"):
+            more[f"OMPI_MCA_{part}_backing_directory"] = str(job.shared)
+    return {k: v for k, v in more.items() if k not in os.environ}
+
+
+def run(
+    words: list[str], ranks: int, threads: int | None = None, grace: float = 1.5
+) -> tuple[int, str | None]:
     """Runs a script (or -m module) with its arguments on so many ranks.
+
+    SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to them; `grace` seconds later, or at a second signal, those that
+    are still there are killed. When this returns, and if this process is killed, the job's processes, folders and
+    shared memory are gone.
 
     Returns
     -------
     int
-        The exit code: 0, 1 where a rank raised, 128 + n where signal n killed one, 130 after Ctrl-C, else the script's.
+        The exit code: 0, 1 where a rank raised, 128 + n where signal n killed one or was passed on, else the script's.
     str or None
         Which rank failed first, and of what; its traceback has been written to standard error.
     """
@@ -136,36 +153,59 @@ def run(words: list[str], ranks: int, threads: int | None = None) -> tuple[int, 
     mpi = _mpi_find.find()
     _mpi_find.plugin(mpi)  # compiled once, not by all ranks
     front, more = command(mpi, ranks, threads)
-    with tempfile.TemporaryDirectory(prefix="penstock-run-") as folder:
-        report = Path(folder) / "first"
-        environment = {
-            **os.environ,
-            **more,
-            _rank.REPORT: f"{socket.gethostname()}:{report}",
-        }
-        line = [*front, sys.executable, str(_RANK), *words]
+    line = [*front, sys.executable, str(_RANK), *words]
+    job = _job.Job(_rank.JOB)
+    try:
+        variable, value = job.mark
+        environment = {**os.environ, **more, variable: value}
+        if mpi.flavour == "openmpi":
+            environment |= _memory(job)
+        with _Signals(job, grace) as signals:
+            ended = _play(line, environment, _stderr.Errors(job.folder, ranks), job, signals)
+            return _told(*ended, ranks, job, signals.first)
+    finally:
+        job.close()
+
+
+def _play(
+    line: list[str], environment: dict[str, str], errors: _stderr.Errors, job: _job.Job, signals: _Signals
+) -> tuple[int, list[str]]:  # fmt: skip
+    """mpiexec's exit code, and what it said that has not been shown. Nothing of the job runs any more."""
+    try:
+        job.guard()
         process = subprocess.Popen(
             line, stderr=subprocess.PIPE, text=True, errors="replace", env=environment
         )
-        complaints = Complaints()
-        reader = threading.Thread(target=_show, args=(process.stderr, complaints), daemon=True)
-        reader.start()
-        interrupted = False
-        while True:
-            try:
-                code = process.wait()
-                break
-            except KeyboardInterrupt:  # the launcher has it too, and ends its ranks
-                interrupted = True
-        reader.join(5)
-        cause = _cause(report)
-    if interrupted:
-        return 130, None  # the command line says so
-    if code == 0 or cause is None:
-        sys.stderr.write("".join(complaints.rest()))
+        assert process.stderr is not None
+        errors.start(process.stderr)
+        signals.pass_on()  # one that came before there was anybody
+        code = -1
+        try:
+            code = process.wait()
+        finally:
+            if code or signals.first is not None:
+                job.end()
+                process.wait()
+    finally:
+        errors.close()
+    return code, errors.complaints.held
+
+
+def _told(
+    code: int, held: list[str], ranks: int, job: _job.Job, told: int | None
+) -> tuple[int, str | None]:
+    """The exit code of a job, and what to say of it."""
+    if told is not None:
+        name = signal.Signals(told).name
+        return 128 + told, None if told == signal.SIGINT else f"stopped by {name}"
+    if code == 0 or len(_rank.noted(str(job.folder), _rank.DONE)) == ranks:
+        return 0, None
+    cause = _cause(job.folder / _rank.REPORT)
+    if cause is None:
+        _stderr.show(held)
         return (code if code >= 0 else 128 - code), None
     who = f"rank {cause['rank']} of {cause['size']}"
     if "ended" in cause:
         return int(cause["code"]), f"{who} {cause['ended']}; the others were stopped"
-    sys.stderr.write(cause["traceback"])
+    _stderr.show([cause["traceback"]])
     return 1, f"{who} failed: {cause['why']}"

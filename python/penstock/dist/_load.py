@@ -13,7 +13,7 @@ import numpy as np
 from penstock import _core, generate
 from penstock._csr import csr_array as whole_array
 from penstock._structure import as_matrix
-from penstock.dist._agree import agreed
+from penstock.dist._agree import about, agreed
 from penstock.dist._owners import Kept, Options, by_shape, given
 from penstock.partition import Partition
 
@@ -21,16 +21,24 @@ __all__ = ["Options", "load"]
 
 KINDS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
 SCATTER = ("direct", "masters")
+OPENED = 20  # times that a store is opened which is replaced meanwhile
 
 
 def load(source: Any, comm: Any, how: Options) -> Any:
     """The core's distributed matrix. Collective; a bad argument on any rank is raised on all."""
     kind = _kind(source)
-    kinds = comm.collect((kind, _partition_problem(how, kind)))
+    options = {"halo": how.halo, "sums": how.sums, "scatter": how.scatter}
+    with about(comm, "ps.dist.csr_array", **options):
+        kinds = comm.collect((kind, _partition_problem(how, kind)))
     for rank, (_, problem) in enumerate(kinds):
         if problem:
             raise problem[0](f"rank {rank}: {problem[1]}")
     names = [k for k, _ in kinds]
+    with about(comm, "ps.dist.csr_array", **how.owners("nothing" not in names)):
+        return _by_kind(source, comm, how, names)
+
+
+def _by_kind(source: Any, comm: Any, how: Options, names: list[str]) -> Any:
     if set(names) == {"matrix"}:
         return _from_whole(source, comm, how)
     if names.count("matrix") == 1 and names.count("nothing") == comm.size - 1:
@@ -52,17 +60,29 @@ def _kind(source: Any) -> str:
     if source is None:
         return "nothing"
     if isinstance(source, (str, os.PathLike)):
-        return "store" if _has_arrays(os.fspath(source)) else "file"
+        from penstock._io.store import has_arrays
+
+        return "store" if has_arrays(source) else "file"
     if isinstance(source, functools.partial):
         return "generator"
     return "matrix"
 
 
-def _has_arrays(path: str) -> bool:
-    """Whether it is a store whose rows can be read in place."""
-    from penstock._io import store
+def open_on_all(path: Any, comm: Any) -> whole_array:
+    """The same version of a store on every rank, also while another process replaces it; each checks a part of it
+    before anybody follows its entries. Collective."""
+    from penstock._io.store import open_store
 
-    return store.is_store(path) and store._Description(path).arrays
+    for _ in range(OPENED):
+        a = agreed(comm, lambda: open_store(path))
+        if len(set(comm.collect(a._derived["generation"]))) == 1:
+            agreed(comm, lambda a=a: a._core.check_part(comm.rank, comm.size))  # type: ignore[misc]
+            a._core.settle()
+            return a
+    raise ValueError(
+        f"{os.fspath(path)}: ranks find different stores there, or one that is replaced all the time: give all of them "
+        "the same"
+    )
 
 
 def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] | None:
@@ -132,9 +152,7 @@ def _from_file(path: Any, comm: Any, how: Options) -> Any:
 
 
 def _from_store(path: Any, comm: Any, how: Options) -> Any:
-    from penstock._io.store import open_store
-
-    a = open_store(path)
+    a = open_on_all(path, comm)
     p = given(how, *a.shape, comm.size)
     if p is None:
         if how.partition == "label_propagation" or how.partition == "bins":

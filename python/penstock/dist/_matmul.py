@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from penstock import _core
+from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._tile_choice import choose
 from penstock.dist._tiles import tiles
@@ -98,6 +99,44 @@ def matmul(
         raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
     if replicas != 1 and stationary not in ("auto", "c"):
         raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
+    with about(
+        A.comm,
+        "matmul",
+        A=_kind(A),
+        B=_kind(B),
+        mask=None if mask is None else _kind(mask),
+        stationary=stationary,
+        steal=_STEAL[steal],
+        prefetch=prefetch,
+        semiring=semiring,
+        seed=seed,
+        replicas=replicas,
+        out=None if out is None else os.fspath(out),
+    ):
+        return _multiply(
+            A, B, stationary, steal, prefetch, semiring, memory, seed, mask, replicas, out
+        )
+
+
+def _kind(matrix: tiles) -> str:
+    rows, cols = matrix.shape
+    return f"{rows} x {cols} {matrix.dtype} in tiles of {matrix.tile_shape} on {matrix.grid}"
+
+
+def _multiply(
+    A: tiles,
+    B: tiles,
+    stationary: str,
+    steal: bool | str,
+    prefetch: int,
+    semiring: str,
+    memory: int | None,
+    seed: int,
+    mask: tiles | None,
+    replicas: int,
+    out: str | os.PathLike[str] | None,
+) -> Any:
+    """matmul, of arguments that are the same on all ranks."""
     if stationary == "auto" and (mask is not None or replicas != 1):
         stationary = "c"
     elif stationary == "auto":

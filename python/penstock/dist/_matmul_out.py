@@ -21,7 +21,8 @@ def multiply_into(
 ) -> csr_array:
     """C = A B into a store at `out`. `how`: the arguments of the core's product, from `stationary` on. Collective."""
     from penstock._io._append import save_blocks
-    from penstock._io.store import open_store, require_replaceable
+    from penstock._io.store import require_replaceable
+    from penstock.dist._load import open_on_all
 
     comm = A.comm
     if not B.sparse:
@@ -54,7 +55,7 @@ def multiply_into(
                 _told(comm, f"{type(e).__name__}: {e}")
             raise
         _told(comm, None)
-    return open_store(out)
+    return open_on_all(out, comm)
 
 
 class _Place:
@@ -133,7 +134,7 @@ def _row(c: tiles, i: int) -> csr_array:
         to = np.repeat(before[j] - part.indptr[:-1], counts[j]) + np.arange(part.nnz)
         indices[to] = part.indices + j * c.tile_shape[1]
         data[to] = part.data
-    return csr_array((data, indices, indptr), shape=(rows, c.shape[1]))
+    return csr_array((data, indices, indptr), shape=(rows, c.shape[1]), copy=False)
 
 
 def _told(comm: Any, why: str | None) -> None:

@@ -11,6 +11,7 @@ from penstock._convert import as_array
 from penstock._explain import human_bytes
 from penstock._products import _run, as_dense, on_gpu
 from penstock._schedules import as_schedule
+from penstock.dist._agree import about
 from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
 from penstock.partition import Metrics
@@ -274,14 +275,16 @@ class csr_array:
         """
         size, ids = self._owned(of)
         if root is not None and self.comm.rank != root:
-            return self.comm.scatter(None, root)
+            with about(self.comm, "share", root=root, of=of):
+                return self.comm.scatter(None, root)
         v = as_array(v)
         if v.ndim not in (1, 2) or v.shape[0] != size:
             raise ValueError(f"a vector of {of} has {size} entries, this one has shape {v.shape}")
         if root is None:
             return v[ids()]
         counts = self.counts(of)
-        return self.comm.scatter(np.split(v[ids(True)], np.cumsum(counts)[:-1]), root)
+        with about(self.comm, "share", root=root, of=of):
+            return self.comm.scatter(np.split(v[ids(True)], np.cumsum(counts)[:-1]), root)
 
     def collect(
         self, v: np.ndarray, root: int | None = None, *, of: str = "y"
@@ -293,7 +296,8 @@ class csr_array:
         mine = self.local_shape[1] if of == "x" else self.local_shape[0]
         if v.ndim not in (1, 2) or v.shape[0] != mine:
             raise ValueError(f"this rank has {mine} entries of {of}, the part has shape {v.shape}")
-        parts = self.comm.gather(v, root)
+        with about(self.comm, "collect", root=root, of=of, columns=v.shape[1:]):
+            parts = self.comm.gather(v, root)
         if parts is None:
             return None
         whole = np.empty((size, *v.shape[1:]), v.dtype)

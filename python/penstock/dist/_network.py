@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from penstock._io._atomic import atomic_file
+
 __all__ = ["Link", "Network", "networks"]
 
 VERSION = 1  # of the file
@@ -103,7 +105,8 @@ class Network:
     def save(self, path: Any, **more: Any) -> None:
         """As JSON; `more` is kept beside it (curves, when, how)."""
         text = json.dumps({"penstock_network": VERSION, **asdict(self), **more}, indent=1)
-        Path(path).write_text(text + "\n")
+        with atomic_file(path) as file:
+            file.write(f"{text}\n".encode())
 
     @classmethod
     def of(cls, facts: dict[str, Any], where: str = "network") -> Network:

@@ -23,6 +23,20 @@ class Options:
     schedule: Any  # of the core, or None
     scatter: str
 
+    def owners(self, shared: bool) -> dict[str, Any]:
+        """The partition, in what all ranks must give alike; nothing where one rank's counts for all."""
+        p = self.partition
+        if not shared:
+            return {}
+        if isinstance(p, Partition):
+            p = p._core
+            parts = (p.row_cuts, p.col_cuts) if p.row_cuts.size else (p.owners, *p.pieces)
+            p = np.concatenate([np.asarray(v).ravel().astype(np.int64) for v in parts])
+        elif not isinstance(p, str):
+            p = np.asarray(p)
+            p = p.astype(np.int64) if p.dtype.kind in "iu" else p
+        return {"partition": p}
+
     def core(self) -> tuple[Any, ...]:
         return (self.halo, self.sums, self.algorithm, self.schedule)
 

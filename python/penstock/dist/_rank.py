@@ -1,25 +1,44 @@
 """One rank of `penstock run`: `python _rank.py script.py [args]` or `-m module [args]`, started by mpiexec.
 
 The script runs in a child process, so that somebody is left to say how it died: killed, or left with an exit code.
-Nothing but the standard library is imported before the child exists.
+The parent passes signals on, and kills the child when the launcher has gone. Nothing but the standard library is
+imported before the child exists.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
+import fcntl
 import json
 import os
+import re
 import runpy
 import signal
 import socket
 import sys
+import time
 import traceback
-from types import FrameType
 from typing import Any, NoReturn
 
-REPORT = "PENSTOCK_RUN_REPORT"  # "host:file": `penstock run` reads the first failure there
+JOB = "PENSTOCK_RUN_JOB"  # "host:folder" of `penstock run`, in which are:
+LOCK = "lock"  # held while the launcher lives
+REPORT = "first"  # what failed first, which the launcher reads
+ERRORS = (
+    "stderr"  # a FIFO for the ranks' standard error, past mpiexec, which mixes its own words in
+)
+RANKS = "ranks"  # process ids, a line a rank
+DONE = "done"  # a line for each rank that left with exit code 0
+SEGMENTS = "segments"  # names in /dev/shm, where the MPI cannot be told to put them into a folder
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
+_SEGMENT = re.compile(
+    r"/dev/shm/((?:mpich_shm|Intel_MPI|vader_segment|sm_segment|psm\d*_shm)\S*)$", re.M
+)
+_LOOK = 0.25  # seconds between looks at the launcher
+_OTHERS_TOO = 0.3  # seconds for others that leave as this rank has, without MPI_Finalize
 
 
 def _number() -> tuple[int, int]:
@@ -34,9 +53,17 @@ def _number() -> tuple[int, int]:
     return 0, 1
 
 
-def _play(words: list[str]) -> NoReturn:
-    """Runs the script as Python would. An exception, and an exit code that is not 0, end the job."""
+def job_folder() -> str | None:
+    """Of the `penstock run` on this host that started this process."""
+    host, _, folder = os.environ.get(JOB, "").partition(":")
+    return folder if folder and host == socket.gethostname() else None
+
+
+def _play(words: list[str], orderly: int) -> NoReturn:
+    """Runs the script as Python would. An exception, and an exit code that is not 0, end the job. What comes out of
+    the pipe `orderly` says that Python ended, and MPI with it."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    atexit.register(os.write, orderly, b".")  # the first to be registered is the last to be called
     sys.argv = words[1:] if words[0] == "-m" else words
     code = 0
     try:
@@ -66,11 +93,11 @@ def _play(words: list[str]) -> NoReturn:
 def report(what: dict[str, Any]) -> bool | None:
     """Leaves the cause of a failure for `penstock run` on this host: True if it is the first, False if another
     rank's is there already, None where nobody will read it."""
-    host, _, file = os.environ.get(REPORT, "").partition(":")
-    if not file or host != socket.gethostname():
+    folder = job_folder()
+    if folder is None:
         return None
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(os.path.join(folder, REPORT), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return False
     except OSError:
@@ -112,7 +139,31 @@ def _report_end(how: str, code: int) -> None:
         print(f"penstock: {name} {how}", file=sys.stderr, flush=True)
 
 
-def _ended(status: int, told_to: bool) -> NoReturn:
+def _note(name: str, *lines: object) -> None:
+    """Adds to a list in the job's folder."""
+    folder = job_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError), open(os.path.join(folder, name), "a") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+
+def note_segments() -> None:
+    """When MPI has begun: shared memory of this process's that it leaves behind where it is killed."""
+    if job_folder() is not None:
+        with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
+            _note(SEGMENTS, *set(_SEGMENT.findall(maps.read())))
+
+
+def noted(folder: str, name: str) -> list[int]:
+    """The processes in such a list."""
+    try:
+        with open(os.path.join(folder, name)) as file:
+            return [int(line) for line in file]
+    except (OSError, ValueError):
+        return []
+
+
+def _ended(status: int, told_to: bool, orderly: int) -> NoReturn:
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
         if not told_to:
@@ -120,30 +171,81 @@ def _ended(status: int, told_to: bool) -> NoReturn:
         os._exit(128 - code)
     if code and not told_to:
         _report_end(f"ended with exit code {code}", code)
+    if code == 0 and not told_to:
+        _left_with_0(orderly)
     os._exit(code)
 
 
+def _left_with_0(orderly: int) -> None:
+    """mpiexec stops the other ranks where MPI was not finalized, unless they have left by then too."""
+    with contextlib.suppress(BlockingIOError):
+        if os.read(orderly, 1):
+            return
+    folder, size = job_folder(), _number()[1]
+    if folder is None:
+        return
+    _note(DONE, os.getpid())
+    if len(noted(folder, DONE)) < size:
+        time.sleep(_OTHERS_TOO)
+    if len(noted(folder, DONE)) < size:
+        _report_end("ended with exit code 0 before MPI was finalized (by os._exit?)", 1)
+
+
+def _alone() -> bool:
+    """Whether the launcher has gone: what it had locked is free."""
+    folder = job_folder()
+    if folder is None:
+        return False
+    try:
+        with open(os.path.join(folder, LOCK)) as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _settle() -> None:
+    """Before the child exists: this rank's standard error, and where its shared memory is."""
+    _note(RANKS, os.getpid())
+    for name in [n for n in os.environ if n.endswith("_backing_directory")]:
+        if not os.path.isdir(os.environ[name]):
+            del os.environ[name]  # the launcher's, on another host
+    folder = job_folder()
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            handle = os.open(
+                os.path.join(folder, f"{ERRORS}{_number()[0]}"), os.O_WRONLY | os.O_NONBLOCK
+            )
+            os.set_blocking(handle, True)
+            os.dup2(handle, 2)
+            os.close(handle)
+
+
 def main(words: list[str]) -> NoReturn:
+    _settle()
+    ignored = [n for n in PASSED_ON if signal.getsignal(n) == signal.SIG_IGN]  # nohup's, say
+    heard = {*PASSED_ON, signal.SIGCHLD}.difference(ignored)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    orderly, write = os.pipe()
     child = os.fork()
     if child == 0:
-        _play(words)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(orderly)
+        _play(words, write)
+    os.close(write)
+    os.set_blocking(orderly, False)
     told_to = False
-
-    def forward(number: int, _: FrameType | Any) -> None:
-        nonlocal told_to
-        try:
-            done, status = os.waitpid(child, os.WNOHANG)
-        except ChildProcessError:  # main() has waited for it this moment, and says how it ended
-            return
-        if done:  # it died before anybody told it to
-            _ended(status, told_to)
-        told_to = True
-        os.kill(child, number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, forward)
-    _, status = os.waitpid(child, 0)
-    _ended(status, told_to)
+    while True:
+        told = signal.sigtimedwait(heard, _LOOK)
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            _ended(status, told_to, orderly)
+        if told is not None and told.si_signo != signal.SIGCHLD:
+            told_to = True
+            os.kill(child, told.si_signo)
+        elif told is None and _alone():
+            os.kill(child, signal.SIGKILL)
+            os._exit(128 + signal.SIGKILL)
 
 
 if __name__ == "__main__":

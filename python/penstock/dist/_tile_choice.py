@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,18 +119,53 @@ def choose(
         By default what `penstock probe --mpi` measured here, else the preset "shared-memory", or "hdr-infiniband" where
         `comm` is MPI's.
     gpus : bool
-        Tiles are in the memory of GPUs: by default the preset "h200".
+        Tiles are in the memory of GPUs: by default what `penstock probe` measured of those here, else the preset
+        "h200".
     """
     name = "c"
     if comm.rank == 0 and comm.size > 1:
         cells = int(np.prod(a.tiles)) * b.tiles[1]
         if cells <= _MOST_CELLS:
-            net = network or (networks["h200"] if gpus else _known(comm))
+            net = network or (_of_gpus() if gpus else _known(comm))
             with contextlib.suppress(
                 ValueError
             ):  # of tiles that do not fit: the product says so, on all ranks
                 name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
     return comm.share(name, 0) if comm.size > 1 else name
+
+
+def _of_gpus() -> Network:
+    """Ranks with a GPU each, as the probe measured the GPUs of this machine; the preset, whose figures are others',
+    where it did not."""
+    from penstock._probe import measured
+
+    preset, known = networks["h200"], measured()
+    if not known or not known["gpus"]:
+        return preset
+    gpu, gets = known["gpus"][0], known["one_sided"]
+    peers = [g["peer"]["copy"] for g in known["gpus"] if g["peer"]]
+    # Gets through host memory cross the link twice.
+    rate = min(peers) if peers else gpu["h2d"]["bytes_per_s"] / 2
+    latency = preset.inside.latency_s
+    if gets:
+        rate = max(size / seconds for size, seconds in gets["gets"])
+        latency = min(seconds for _, seconds in gets["gets"]) / 2
+    ranks, memory = preset.ranks_per_node, gpu["device_copy"]
+    return replace(
+        preset,
+        name="gpus",
+        source=f"measured by `penstock probe` on {known['measured_at']}",
+        inside=replace(preset.inside, latency_s=latency, bytes_per_s=rate),
+        node_bytes_per_s=rate,
+        inside_bytes_per_s=ranks * rate,
+        rank_read=memory,
+        node_read=ranks * memory,
+        cache_bytes=float(ranks * gpu["cache_bytes"]),
+        cache_read=memory,
+        node_cached=ranks * memory,
+        # Of arithmetic the probe says nothing; products of tiles are bound by memory before.
+        rank_flops=preset.rank_flops * memory / preset.rank_read,
+    )
 
 
 def _known(comm: Any) -> Network:

@@ -14,11 +14,12 @@ from penstock._products import is_sparse
 from penstock._structure import as_matrix
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
-from penstock.dist._load import _kind, generator_shape
+from penstock.dist._load import _kind, generator_shape, open_on_all
 from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiles"]
 
+_ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
 
 
@@ -103,11 +104,13 @@ class tiles:
         )
         *how, gpu = how
         facts = comm.collect((kind, mine, (*how, gpu != NO_DEVICE)))
-        if len({f[2] for f in facts}) != 1:
-            raise ValueError(
-                f"tile_rows, tile_cols, grid or transport differ between ranks, or some have a device: "
-                f"{[f[2] for f in facts]}"
-            )
+        for rank, (*_, other) in enumerate(facts):
+            for name, theirs, first in zip(_ALIKE, other, facts[0][2], strict=True):
+                if theirs != first:
+                    raise ValueError(
+                        f"ps.dist.tiles: ranks disagree on {name}: rank 0 gives {first or None}, rank {rank} gives "
+                        f"{theirs or None}: all ranks must give the same"
+                    )
         how.append(gpu)
         if len({f[:2] for f in facts}) != 1 and {f[0] for f in facts} != {"matrix", "nothing"}:
             raise ValueError(f"the ranks were given different matrices: {[f[:2] for f in facts]}")
@@ -121,9 +124,7 @@ class tiles:
         elif kind == "dense":
             self._core = _core.tiles_of_dense(comm, _dense(source), *how)
         elif kind == "store":
-            from penstock._io.store import open_store
-
-            self._core = _core.tiles_of_whole(comm, open_store(source)._core, *how)
+            self._core = _core.tiles_of_whole(comm, open_on_all(source, comm)._core, *how)
         elif kind == "generator":
             rows, cols = generator_shape(source)
             cuts = np.linspace(0, rows, comm.size + 1).astype(np.int64)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._io._entries import Body, check_range
+from penstock._io._entries import Body, check_range, diagonal_fault
 from penstock._io._errors import broken
 from penstock._io._faults import Unreadable
 
@@ -84,15 +84,9 @@ class Walk:
         except Unreadable as error:
             reason = str(error)
             return Fault(at, lambda line: lines.fault(block, path, line, reason))
-        if self._body.mirror == "skew" and values is not None:
-            wrong = np.flatnonzero((row == col) & (values != 0))
-            if wrong.size:
-                k = int(wrong[0])
-                problem = (
-                    f"a nonzero on the diagonal, at row {int(row[k]) - base}: a skew-symmetric matrix has zeros there; "
-                    "drop the entry or read the matrix as general"
-                )
-                return fault_at(path, at, lines.line_of(block, k), problem)
+        if wrong := diagonal_fault(self._body.mirror, row, col, values, base):
+            k, problem = wrong
+            return fault_at(path, at, lines.line_of(block, k), problem)
         row, col = (np.ascontiguousarray(i) for i in (row, col))
         return True, row, col, self._typed(values if row.size else _NONE), base
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock import _core
 from penstock.csgraph.page_rank import _number, _unfinished
+from penstock.dist._agree import about
 
 __all__ = ["bfs", "connected_components", "pagerank", "verify_pagerank"]
 
@@ -72,6 +73,12 @@ def bfs(
         start = operator.index(source)
     except TypeError:
         raise TypeError(f"source={source!r} is not a vertex: give an integer") from None
+    asked = {"source": start, "return_predecessors": bool(return_predecessors)}
+    with about(D.comm, "bfs", **asked, direction=direction):
+        return _bfs(D, start, bool(return_predecessors), direction, return_info)
+
+
+def _bfs(D: Any, start: int, return_predecessors: bool, direction: str, return_info: bool) -> Any:
     graph = _graph(D, "bfs")
     if not 0 <= start < D.shape[0]:
         raise ValueError(f"source={start} is outside a graph of {D.shape[0]} vertices")
@@ -84,7 +91,7 @@ def bfs(
     through = turned if turned is not None and turned is not graph else None
     before_in = through.traffic() if through else None
     levels, predecessors, info = _core.dist_bfs(
-        graph, turned, start, bool(return_predecessors), _DIRECTIONS.index(direction)
+        graph, turned, start, return_predecessors, _DIRECTIONS.index(direction)
     )
     known["missed_edges"] = known.get("missed_edges", 0) + info.pop("missed")
     out: tuple[Any, ...] = (levels,)
@@ -120,7 +127,8 @@ def connected_components(D: Any, return_labels: bool = True) -> Any:
     Ranks unite what their own edges connect; the pieces between them by FastSV (Zhang, Azad, Hu, "FastSV: a
     distributed-memory connected component algorithm with fast convergence", PP 2020, section 3).
     """
-    count, labels = _core.dist_components(_graph(D, "connected_components"))
+    with about(D.comm, "connected_components"):
+        count, labels = _core.dist_components(_graph(D, "connected_components"))
     return (count, labels) if return_labels else count
 
 
@@ -172,18 +180,24 @@ def pagerank(
     steps = operator.index(max_iter)
     if steps < 0:
         raise ValueError(f"max_iter={max_iter} must be zero or more")
-    product, out, symmetric = _ranked(D, weighted)
-    ranks, iterations, change, converged = _core.dist_pagerank(
-        product,
-        out,
-        _distribution(D, personalization, "personalization"),
-        _distribution(D, dangling, "dangling"),
-        _distribution(D, nstart, "nstart"),
-        alpha,
-        tol,
-        steps,
-        symmetric,
-    )
+    jumps = {"personalization": personalization, "dangling": dangling, "nstart": nstart}
+    with about(
+        D.comm,
+        "pagerank",
+        alpha=alpha,
+        tol=tol,
+        max_iter=steps,
+        weighted=bool(weighted),
+        **{
+            name: given if isinstance(given, Mapping) else given is not None
+            for name, given in jumps.items()
+        },
+    ):
+        product, out, symmetric = _ranked(D, weighted)
+        vectors = [_distribution(D, given, name) for name, given in jumps.items()]
+        ranks, iterations, change, converged = _core.dist_pagerank(
+            product, out, *vectors, alpha, tol, steps, symmetric
+        )
     if return_info:
         return ranks, {"iterations": iterations, "change": change, "converged": converged}
     if not converged:
@@ -203,17 +217,19 @@ def verify_pagerank(
 ) -> None:
     """Raises ValueError on all ranks, saying what is wrong, unless `ranks` (the entries owned here) are not negative,
     add up to 1, and one step changes them by less than `tol` in all. Parameters as for `pagerank`."""
-    product, out, symmetric = _ranked(D, weighted)
-    _core.dist_pagerank_verify(
-        product,
-        out,
-        np.ascontiguousarray(ranks, dtype=np.float64),
-        _distribution(D, personalization, "personalization"),
-        _distribution(D, dangling, "dangling"),
-        _number(alpha, "alpha", 1.0),
-        _number(tol, "tol", math.inf),
-        symmetric,
-    )
+    alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
+    with about(D.comm, "verify_pagerank", alpha=alpha, tol=tol, weighted=bool(weighted)):
+        product, out, symmetric = _ranked(D, weighted)
+        _core.dist_pagerank_verify(
+            product,
+            out,
+            np.ascontiguousarray(ranks, dtype=np.float64),
+            _distribution(D, personalization, "personalization"),
+            _distribution(D, dangling, "dangling"),
+            alpha,
+            tol,
+            symmetric,
+        )
 
 
 def _kept(D: Any) -> dict[str, Any]:

@@ -17,7 +17,6 @@ Sums have the same bits on every rank, so that all take the same decisions; agai
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._convert import as_array
-from penstock.dist._agree import agreed, any_rank, require_same, total
+from penstock.dist._agree import about, agreed, any_rank, total
 from penstock.dist._checkpoint import Checkpoint, checksum
 from penstock.dist._preconditioners import (
     IC0,
@@ -98,6 +97,56 @@ def _solve(
     many: bool = False,
 ) -> tuple[np.ndarray, SolveInfo]:
     """`callback(x, residual, iteration, norm of b)` is called after each iteration."""
+    call = about(
+        A.comm,
+        f"ps.dist.linalg.{method}",
+        rtol=rtol,
+        atol=atol,
+        maxiter=maxiter,
+        M=None if M is None else kind_of(M),
+        restart=restart,
+        b=f"columns {getattr(b, 'shape', ())[1:]}",
+        checkpoint=None if checkpoint is None else str(checkpoint),
+        checkpoint_every=checkpoint_every,
+    )
+    with call:
+        return _solve_alike(
+            method,
+            A,
+            b,
+            x0,
+            rtol,
+            atol,
+            maxiter,
+            M,
+            callback,
+            prepare,
+            checkpoint,
+            checkpoint_every,
+            restart,
+            legacy,
+            many,
+        )
+
+
+def _solve_alike(
+    method: str,
+    A: Any,
+    b: Any,
+    x0: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    M: Any,
+    callback: Any,
+    prepare: bool,
+    checkpoint: Any,
+    checkpoint_every: int,
+    restart: int | None,
+    legacy: bool,
+    many: bool,
+) -> tuple[np.ndarray, SolveInfo]:
+    """_solve of arguments that are the same on all ranks."""
     on_device, beside = can_stay(A, b, x0, M, callback, checkpoint)
     if beside:
         return solve_beside(method, A, b, x0, rtol, atol, maxiter, M, restart)
@@ -118,11 +167,7 @@ def _solve(
         if columns == 0:
             raise ValueError(f"b has shape {as_array(b).shape}: there is no right-hand side")
         return {
-            "the solver": zlib.crc32(method.encode()),
-            "the kind of M": zlib.crc32(kind_of(M).encode()),
-            "checkpoint": zlib.crc32(str(path).encode()),
             "checkpoint_every": _count(checkpoint_every, EVERY, "checkpoint_every"),
-            "the number of b's columns": columns,
             "rtol": _tolerance(rtol, "rtol"),
             "atol": _tolerance(atol, "atol"),
             "maxiter": _count(maxiter, 10 * n, "maxiter"),
@@ -130,7 +175,6 @@ def _solve(
         }
 
     given = agreed(comm, check)
-    require_same(comm, given)
     # float64 where it is on some rank, and the rest of what no rank can tell alone.
     wide, guess, legacy = any_rank(
         comm, [real_dtype(A, as_array(b)) == np.float64, x0 is not None, legacy]
@@ -270,7 +314,8 @@ def cg(
         Every `checkpoint_every` iterations, and when maxiter is reached, all ranks write their entries of the state
         there; what is there always is one whole state. A later call with the same matrix, b, method and M goes on from
         it, with any number of ranks and any partition; with the same ones, to the same bits. x0 is then not used.
-        The folder is removed when a solve converges. All ranks need to see it (a shared file system).
+        The state is removed when a solve converges, and with it the folder, where the solve had made it and nothing
+        else is in it. Checksums tell whether it is whole. All ranks need to see it (a shared file system).
 
     Returns
     -------
@@ -279,7 +324,7 @@ def cg(
         info.resumed is the iteration that a checkpoint let it go on from, 0 without.
 
     Raises, on all ranks, ValueError for shapes, NaN or infinity in b or x0, arguments that differ between ranks, and a
-    checkpoint of another solve or one that is broken; OSError where a checkpoint cannot be written; CommError where a
+    checkpoint of another solve or one that is damaged; OSError where a checkpoint cannot be written; CommError where a
     rank is lost.
     """
     return _solve(

@@ -84,6 +84,9 @@ def convert_from_nx(
         raise NotImplementedError(reason)
     if preserve_edge_attrs:
         raise NotImplementedError("penstock keeps edge attributes that are named, not all of them")
+    if _is_view(graph):
+        # Changes of its graph do not empty a view's cache; NetworkX keeps none where this is None.
+        graph.__networkx_cache__ = None
     earlier = _earlier(graph)
     structure = read_structure(graph) if earlier is None else earlier.structure
     weights = {}
@@ -107,6 +110,10 @@ def convert_from_nx(
     return Graph(structure, weights, dict(graph.graph) if preserve_graph_attrs else None, node_data)
 
 
+def _is_view(graph: Any) -> bool:
+    return hasattr(graph, "_graph")
+
+
 def _earlier(graph: Any) -> Graph | None:
     """A conversion that NetworkX keeps with the graph, and drops when the graph changes."""
     cache = getattr(graph, "__networkx_cache__", None)
@@ -120,26 +127,35 @@ def read_structure(graph: Any) -> Structure:
     adjacency = graph._adj
     nodes = Nodes(list(adjacency))
     n = len(nodes.labels)
+    # The mappings of views may count neighbours that they do not yield, and ask a filter for each one: they are walked
+    # once, and what they yield is what they hold.
+    rows = [row if type(row) is dict else list(row) for row in adjacency.values()]
     indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, adjacency.values()), np.int64, n), out=indptr[1:])
-    indices = _read_neighbours(adjacency, nodes, int(indptr[-1]))
+    np.cumsum(np.fromiter(map(len, rows), np.int64, n), out=indptr[1:])
+    indices = _read_neighbours(rows, nodes, int(indptr[-1]))
     copies = None
     if graph.is_multigraph():
         every = chain.from_iterable(map(_values, adjacency.values()))
-        copies = np.fromiter(map(len, every), np.int64, indices.size)
-    return Structure(nodes, indptr, indices, copies, bool(graph.is_directed()))
+        parallel = (keys if type(keys) is dict else list(keys) for keys in every)
+        copies = np.fromiter(map(len, parallel), np.int64, indices.size)
+    structure = Structure(nodes, indptr, indices, copies, bool(graph.is_directed()))
+    if _is_view(graph) and not structure.directed and not structure.is_mirrored():
+        raise NotImplementedError(
+            "a filter lets edges of an undirected graph pass in one direction"
+        )
+    return structure
 
 
-def _read_neighbours(adjacency: Any, nodes: Nodes, count: int) -> np.ndarray:
+def _read_neighbours(rows: list[Any], nodes: Nodes, count: int) -> np.ndarray:
     places = None if nodes.plain else nodes.places
     if nodes.plain or places is not None:
         try:
-            labels = np.fromiter(chain.from_iterable(adjacency.values()), np.int64, count)
+            labels = np.fromiter(chain.from_iterable(rows), np.int64, count)
         except (TypeError, ValueError):  # something else that equals its node
             pass
         else:
             return labels.astype(np.int32) if places is None else places[labels]
-    neighbours = chain.from_iterable(adjacency.values())
+    neighbours = chain.from_iterable(rows)
     return np.fromiter(map(nodes.table.__getitem__, neighbours), np.int32, count)
 
 
@@ -171,7 +187,8 @@ def read_weights(graph: Any, attribute: str, default: Any, structure: Structure)
         raise NotImplementedError(f"the edge attribute {attribute!r} exceeds a float") from None
     if whole and count and np.abs(values).max() > EXACT:
         raise NotImplementedError(f"the edge attribute {attribute!r} has whole numbers above 2^53")
-    return Weights(values, whole)
+    asked = _is_view(graph) and not structure.directed
+    return Weights(values, whole, mirrored=not asked or structure.is_mirrored(values))
 
 
 def convert_to_nx(graph: Any, *, name: str | None = None) -> Any:

@@ -5,6 +5,7 @@ Rows keep the order of the adjacency dicts, so that traversals find the tree tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -12,10 +13,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock import _core
 from penstock._csr import csr_array
 
 # Whole numbers up to here are exact in float64, and so are sums that stay below it.
 EXACT = 2.0**53
+
+# (major, minor) of the installed NetworkX: where versions differ, results and warnings are that one's.
+NETWORKX = tuple(map(int, re.findall(r"\d+", nx.__version__)[:2]))
 
 
 class Nodes:
@@ -84,8 +89,8 @@ class Structure:
         indices = np.concatenate((self.indices, np.array(children, np.int32)))
         return csr_array._from_parts(n + 1, n + 1, indptr, indices, None, validate="cheap")
 
-    def weighted(self, values: np.ndarray) -> csr_array:
-        """With one value an edge; parallel edges are entries of their own."""
+    def weighted(self, values: np.ndarray | None) -> csr_array:
+        """With one value an edge, or none; parallel edges are entries of their own."""
         if self.copies is None:
             return self._matrix(self.indptr, self.indices, values)
         ends = np.concatenate(([0], np.cumsum(self.copies, dtype=np.int64)))
@@ -100,6 +105,18 @@ class Structure:
             matrix._derived["symmetric_pattern"] = True  # which algorithms would find out
         return matrix
 
+    def is_mirrored(self, values: np.ndarray | None = None) -> bool:
+        """Whether every edge is there in both directions, as many times, and with the same weights in sum."""
+        matrix = self.weighted(values)
+        if not _core.has_symmetric_pattern(matrix._core):
+            return False
+        if values is None:
+            return True
+        turned = csr_array._wrap(_core.sort_rows(_core.transpose(matrix._core), True))
+        return np.array_equal(
+            csr_array._wrap(_core.sort_rows(matrix._core, True)).data, turned.data
+        )
+
     @cached_property
     def loops(self) -> np.ndarray:
         """1 where a node is its own neighbour, int64."""
@@ -110,8 +127,9 @@ class Structure:
 class Weights:
     """One edge attribute: float64 values in the order of the adjacency, and what algorithms must know of them."""
 
-    def __init__(self, values: np.ndarray, integral: bool) -> None:
+    def __init__(self, values: np.ndarray, integral: bool, mirrored: bool = True) -> None:
         self.values, self.integral = values, integral
+        self.mirrored = mirrored  # both directions of an undirected edge have the same
         self.ones = bool((values == 1).all())
         low = float(values.min(initial=0.0))
         self.usable = low >= 0 and bool(np.isfinite(values).all())

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import csgraph
-from penstock.nx_backend._graph import Graph
+from penstock.nx_backend._graph import NETWORKX, Graph
 
 
 def _vector(graph: Graph, given: dict[Any, float] | None) -> np.ndarray | None:
@@ -38,6 +38,8 @@ def pagerank(
         return {}
     if weight is not None and not G.edge_weights(weight).usable:
         raise NotImplementedError("penstock takes weights that are finite and not negative")
+    if weight is not None and not G.edge_weights(weight).mirrored:
+        raise NotImplementedError("an undirected view of a directed graph has edges of two weights")
     vectors = {
         "personalization": _vector(G, personalization),
         "nstart": _vector(G, nstart),
@@ -90,7 +92,10 @@ def betweenness_centrality(
     )  # by name: the public function samples by itself
 
     sums = source_sums(G.pattern, sources, endpoints)
-    scales = _scales(n, sources, normalized, G.is_directed(), endpoints)
+    if NETWORKX < (3, 5):
+        scales: Any = _scales_before_3_5(n, k, normalized, G.is_directed(), endpoints)
+    else:
+        scales = _scales(n, sources, normalized, G.is_directed(), endpoints)
     return dict(zip(G.nodes.labels, (sums * scales).tolist(), strict=True))
 
 
@@ -108,3 +113,18 @@ def _scales(
     if sources is not None and not endpoints:
         scales[sources] = per_pair / (count - 1) if count > 1 else math.nan
     return scales
+
+
+def _scales_before_3_5(
+    n: int, k: int | None, normalized: bool, directed: bool, endpoints: bool
+) -> float:
+    """As `_scales`, where sampled nodes were not told from others."""
+    if normalized:
+        if n <= (1 if endpoints else 2):
+            return 1.0
+        scale = 1 / (n * (n - 1) if endpoints else (n - 1) * (n - 2))
+    elif directed:
+        return 1.0
+    else:
+        scale = 0.5
+    return scale if k is None else scale * n / k

@@ -5,6 +5,7 @@ Each computes the whole traversal at once and then yields from it; `depth_limit`
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise, repeat
@@ -16,7 +17,7 @@ import numpy as np
 
 from penstock import csgraph
 from penstock._csr import csr_array
-from penstock.nx_backend._graph import Graph
+from penstock.nx_backend._graph import NETWORKX, Graph
 
 
 class Search:
@@ -74,6 +75,13 @@ def bfs_edges(
 def bfs_predecessors(
     G: Graph, source: Any, depth_limit: Any = None, sort_neighbors: Callable[..., Any] | None = None
 ) -> Iterator[tuple[Any, Any]]:
+    if NETWORKX >= (3, 7):
+        warnings.warn(
+            "\n\nbfs_predecessors is deprecated and will be removed in NetworkX 3.9\n"
+            "Use ``(t, s) for (s, t) in bfs_edges`` instead",
+            category=DeprecationWarning,
+            stacklevel=2,
+        )
     parents, children = _reached(G, source, depth_limit)
     yield from zip(children, parents, strict=True)
 
@@ -89,8 +97,9 @@ def bfs_successors(
 
 
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
-    first = [sources] if sources in G else list(set(sources))
-    numbers = [_start(G, source) for source in first]
+    given = [sources] if sources in G else list(sources)
+    distinct = set(given) if NETWORKX >= (3, 5) else dict.fromkeys(given)
+    numbers = [_start(G, source) for source in distinct]
     if not numbers:
         return
     if len(numbers) == 1:
@@ -102,6 +111,9 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     names = (
         G.nodes.named(found.order) if len(numbers) == 1 else [None, *G.nodes.named(found.order[1:])]
     )
+    if len(given) > len(distinct) and NETWORKX < (3, 5):
+        yield given  # with its repetitions
+        ends = ends[1:]
     for begin, end in pairwise(ends):
         yield names[begin:end]
 
@@ -133,12 +145,19 @@ def single_source_shortest_path_length(
     return _lengths(G, G.pattern, source, cutoff)
 
 
-def single_target_shortest_path_length(
-    G: Graph, target: Any, cutoff: float | None = None
-) -> dict[Any, int]:
+def single_target_shortest_path_length(G: Graph, target: Any, cutoff: float | None = None) -> Any:
     if target not in G:
         raise nx.NodeNotFound(f"Target {target} is not in G")
-    return _lengths(G, G.pattern.T.formed() if G.is_directed() else G.pattern, target, cutoff)
+    lengths = _lengths(G, G.pattern.T.formed() if G.is_directed() else G.pattern, target, cutoff)
+    if NETWORKX >= (3, 5):
+        return lengths
+    warnings.warn(
+        "\n\nsingle_target_shortest_path_length will return a dict instead of"
+        "\nan iterator in version 3.5",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return iter(lengths.items())
 
 
 def all_pairs_shortest_path_length(

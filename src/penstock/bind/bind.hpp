@@ -5,10 +5,10 @@
 #include <concepts>
 #include <string>
 
+#include "penstock/bind/gil.hpp"
+#include "penstock/bind/guard.hpp"
 #include "penstock/core/array.hpp"
 #include "penstock/kernel/spmv_plan.hpp"
-
-namespace nb = nanobind;
 
 namespace penstock::bind {
 
@@ -18,6 +18,7 @@ void csr(nb::module_&);
 void coo(nb::module_&);
 void encode(nb::module_&);
 void entries(nb::module_&);
+void files(nb::module_&);
 void generate(nb::module_&);
 void generate_gpu(nb::module_&);
 void text(nb::module_&);
@@ -59,15 +60,25 @@ void dist_solver(nb::module_&);
 void dist_tiles(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
-struct Matrix {
+class Matrix : public Guarded<AnyCsr> {
+ public:
   using AnyPlans = std::variant<SpmvPlans<One>, SpmvPlans<float>, SpmvPlans<double>, SpmvPlans<Complex64>,
                                 SpmvPlans<Complex128>>;
-  Matrix(AnyCsr a) : any(std::move(a)), plans(std::visit([]<class V>(const Csr<V>&) {
-    return std::make_shared<AnyPlans>(std::in_place_type<SpmvPlans<V>>);
-  }, any)) {}
+  Matrix(AnyCsr a);
+  /// Arrays from elsewhere, of which only the ends have been looked at: read whole before the first use. `source` is what
+  /// errors name.
+  static Matrix unchecked(AnyCsr a, const std::string& source);
 
-  AnyCsr any;
+  /// Rows [first, last), which are checked where not all are. Shares the entries.
+  Matrix row_range(std::int64_t first, std::int64_t last) const;
+  /// Checks part i of n, about equally long, where not all is checked: for ranks that share the work, after which
+  /// `guard().settle()` says that all parts were found good.
+  void check_part(std::int64_t i, std::int64_t n) const;
+
   std::shared_ptr<AnyPlans> plans;
+
+ private:
+  std::string source_;
 };
 
 /// The NumPy type of a matrix's values.

@@ -21,11 +21,11 @@ Checkpoints checkpoints_of(const nb::dict& d) {
   if (c.every == 0) return c;
   c.save = [f = nb::object(d["save"])](const SolveState& s) {  // both live as long as the call that made them
     const nb::gil_scoped_acquire gil;
-    f(s.iterations, s.residuals, s.scalars, views<T>(s.vectors));
+    call_back(f, s.iterations, s.residuals, s.scalars, views<T>(s.vectors));
   };
   c.load = [f = nb::object(d["load"])](SolveState& s) {
     const nb::gil_scoped_acquire gil;
-    const nb::object found = f(views<T>(s.vectors));
+    const nb::object found = call_back(f, views<T>(s.vectors));
     if (found.is_none()) return false;
     const auto state = nb::cast<nb::tuple>(found);
     s.iterations = nb::cast<std::int64_t>(state[0]);

@@ -37,8 +37,30 @@ void all_reduce(Comm& comm, const Values<T>& values, const std::string& op) {
   comm.all_reduce(std::span<T>(values.data(), values.size()), chosen);
 }
 
+/// A dtype's name. NumPy works it out in Python: the usual ones are known by their letters.
+std::string dtype_text(const nb::object& dtype) {
+  constexpr std::pair<char, const char*> kUsual[] = {{'d', "float64"}, {'l', "int64"}, {'f', "float32"},
+                                                     {'i', "int32"},   {'?', "bool"},  {'B', "uint8"}};
+  const nb::str letter(dtype.attr("char"));
+  for (const auto& [c, known] : kUsual)
+    if (letter.c_str()[0] == c) return known;
+  return nb::cast<std::string>(dtype.attr("name"));
+}
+
+/// Arrays of one kind on all ranks: their shape and type go with the call.
+std::string array_text(const char* verb, const nb::object& a) {
+  auto out = std::string(verb) + "\nshape\t";
+  const char* between = "";
+  for (const auto n : nb::tuple(a.attr("shape"))) {
+    out += between + std::to_string(nb::cast<std::int64_t>(n));
+    between = " x ";
+  }
+  return out + "\ndtype\t" + dtype_text(a.attr("dtype"));
+}
+
 void broadcast(Comm& comm, const nb::object& a, int root) {
   const Bytes bytes(a, true);
+  const About about(comm, array_text("broadcast", a) + "\nroot\t" + std::to_string(root));
   const nb::gil_scoped_release release;
   comm.broadcast(bytes.data(), bytes.size(), root);
 }
@@ -51,6 +73,7 @@ nb::object all_gather(Comm& comm, const nb::object& a) {
   const auto all = numpy("empty")(nb::tuple(shape), mine.attr("dtype"));
   {
     const Bytes from(mine, false), to(all, true);
+    const About about(comm, array_text("all_gather", mine));
     const nb::gil_scoped_release release;
     comm.all_gather(from.data(), from.size(), to.data());
   }
@@ -213,6 +236,13 @@ std::vector<std::shared_ptr<Comm>> group(int ranks, double timeout) {
   return out;
 }
 
+/// About as a context manager.
+struct AboutBlock {
+  std::shared_ptr<Comm> comm;
+  TopicPtr topic;
+  std::unique_ptr<About> here;
+};
+
 /// ThreadsHere as a context manager: entered and left on one thread.
 struct ThreadsBlock {
   int threads;
@@ -267,7 +297,13 @@ void comm(nb::module_& m) {
            ">";
   });
   m.def("threads_group", &group, nb::arg("ranks"), nb::arg("timeout") = 0.0);
-  m.def("leave", &leave, nb::arg("comm"));
+  m.def("leave", [](Comm& comm) { comm.leave(); }, nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<AboutBlock>(m, "About", "What the calls of a communicator inside belong to: a name and lines of argument and value.")
+      .def("__init__", [](AboutBlock* b, std::shared_ptr<Comm> comm, std::string text) {
+        new (b) AboutBlock{std::move(comm), std::make_shared<const Topic>(std::move(text)), nullptr};
+      }, nb::arg("comm"), nb::arg("text"))
+      .def("__enter__", [](AboutBlock& b) { b.here = std::make_unique<About>(*b.comm, b.topic); })
+      .def("__exit__", [](AboutBlock& b, nb::args) { b.here.reset(); });
   nb::class_<ThreadsBlock>(m, "ThreadsHere", "Threads of its own for the products of the thread that enters it.")
       .def("__init__", [](ThreadsBlock* b, int threads) { new (b) ThreadsBlock{threads, nullptr}; },
            nb::arg("threads"))

@@ -29,7 +29,7 @@ std::vector<double> time_products(const Matrix& m, int times) {
       out.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
     return out;
-  }, m.any);
+  }, m.any(release));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Errors, threads, the machine, and what was built in.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -7,6 +8,7 @@
 #include "penstock/core/cpu_features.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_code.hpp"
 #include "penstock/core/machine.hpp"
 #include "penstock/core/parallel.hpp"
 
@@ -26,6 +28,8 @@ nb::dict config() {
   d["cuda"] = have_cuda;
   d["cuda_compiler"] = kCudaCompiler;
   d["cuda_architectures"] = kCudaArchitectures;
+  d["cuda_kernels"] = have_cuda ? architectures_in_words(kCudaArchitectures) : "";
+  d["why_no_cuda"] = why_no_cuda();
   d["simd"] = std::string(name(simd_level()));
   return d;
 }
@@ -62,6 +66,7 @@ void core(nb::module_& m) {
     }
   });
   set_interrupt_poll(check_signals);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(python_ends));  // the first is called last
   m.def("config", config);
   m.def("num_threads", num_threads,
         "Threads that products and other long calls use. Starts from PENSTOCK_NUM_THREADS, or the CPUs that the process "
@@ -69,7 +74,26 @@ void core(nb::module_& m) {
   m.def("set_num_threads", set_num_threads, nb::arg("n"),
         "Sets `num_threads` for the whole process, 1 to 4096. A @ x is the same bit for bit for any number; A.T @ x "
         "may differ by rounding.");
-  m.def("device_count", device_count);
+  m.def("device_count", device_count, "GPUs that can be used, numbered from 0.");
+  m.def("gpus_seen", [] {
+    nb::list all;
+    for (const auto& seen : gpus_seen()) {
+      nb::dict d;
+      d["name"] = seen.name, d["capability"] = name(seen.capability), d["code"] = std::string(name(seen.code)), d["why"] = seen.why;
+      all.append(d);
+    }
+    return all;
+  }, "Every GPU that the driver shows to this process: name, compute capability (\"9.0\"), code (how it gets its kernels: "
+     "\"machine code\", \"PTX\" or \"none\") and why (the sentence for none, else \"\"). Starts no work on them.");
+  m.def("gpu_code", [](int major, int minor, const std::optional<std::string>& architectures) {
+    return std::string(name(gpu_code(architectures ? *architectures : kCudaArchitectures, {major, minor})));
+  }, nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
+     "\"machine code\", \"PTX\" or \"none\": how a GPU of this compute capability gets kernels from a build for "
+     "`architectures` (as CMake names them, \"75-real;90\"), by default this one.");
+  m.def("no_kernels_for", [](const std::string& gpu, int major, int minor, const std::optional<std::string>& architectures) {
+    return no_kernels_for(gpu, {major, minor}, architectures ? *architectures : kCudaArchitectures);
+  }, nb::arg("gpu"), nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
+     "What the owner of a GPU is told that has no kernels in a build for `architectures`.");
   m.def("topology", [] { return as_dict(probe_topology(), false); });
   m.def("last_level_caches", [](const std::vector<int>& cpus) {
     const auto found = last_level_caches(cpus);

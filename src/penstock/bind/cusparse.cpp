@@ -61,9 +61,10 @@ void run(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t column
 template <class T>
 bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where, const nb::object& alpha,
                  const nb::object& beta, Trace& trace) {
-  const auto* a = std::get_if<Csr<T>>(&m.any);
+  const auto* a = std::get_if<Csr<T>>(&m.unread());
   const auto any = nb::cast<nb::ndarray<nb::ro, nb::numpy, nb::device::cpu>>(x);
   if (!a || any.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   // Columns of other strides are copied: what cuSPARSE takes is row-major without gaps.
   const auto numpy = nb::module_::import_("numpy");
   const auto from = nb::cast<Dense>(numpy.attr("ascontiguousarray")(x));
@@ -84,7 +85,7 @@ bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Wher
 }
 
 Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
-  const auto place = std::visit([](const auto& a) { return a.indices.place; }, m.any);
+  const auto place = std::visit([](const auto& a) { return a.indices.place; }, m.unread());
   if (!asked && place.memory == Memory::device) return Where{place.ordinal};
   const auto* how = asked ? std::get_if<InCore>(&asked->how) : nullptr;
   require(how && how->where.is_gpu(),
@@ -95,8 +96,9 @@ Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
 
 template <class T>
 bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu, nb::tuple& result) {
-  const auto* a = std::get_if<Csr<T>>(&m.any);
+  const auto* a = std::get_if<Csr<T>>(&m.unread());
   if (!a || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   require((x.ndim() == 1 || x.ndim() == 2) && std::int64_t(x.shape(0)) == a->cols,
           "time_cusparse_gpu: x must have as many rows as the matrix has columns");
   const bool several = x.ndim() == 2;

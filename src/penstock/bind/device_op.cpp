@@ -14,8 +14,10 @@ namespace penstock::bind {
 namespace {
 
 AnyDeviceOp of_matrix(const Matrix& m, const std::string& dtype) {
+  m.guard().look();
 #define X(T, V) \
-  if (const auto* a = std::get_if<Csr<V>>(&m.any); a && dtype == dtype_of<T>()) return {penstock::device_op<T, V>(*a)};
+  if (const auto* a = std::get_if<Csr<V>>(&m.unread()); a && dtype == dtype_of<T>()) \
+    return {penstock::device_op<T, V>(*a), m.guard()};
   PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
   throw Error(Errc::not_compiled, "no product of this matrix and vectors of " + dtype + ": convert it with astype");
@@ -50,9 +52,9 @@ DeviceOp<T> of_plan_as(const AnyPlan& p) {
 }
 
 AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
-  if (dtype == dtype_of<float>()) return {of_plan_as<float>(p)};
+  if (dtype == dtype_of<float>()) return {of_plan_as<float>(p), p.guard};
   require(dtype == dtype_of<double>(), "plan_op: vectors of float32 or float64, not " + dtype);
-  return {of_plan_as<double>(p)};
+  return {of_plan_as<double>(p), p.guard};
 }
 
 }  // namespace

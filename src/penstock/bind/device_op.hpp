@@ -10,6 +10,7 @@ namespace penstock::bind {
 /// y = A x with vectors that live with a device, as Python holds it.
 struct AnyDeviceOp {
   std::variant<DeviceOp<float>, DeviceOp<double>> op;
+  Guard guard;  // of the matrix that it reads
 };
 
 }  // namespace penstock::bind

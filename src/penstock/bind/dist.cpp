@@ -29,6 +29,8 @@ struct How {
 /// share(csr) of the matrix's type, distributed. Uses up the partition.
 template <class F>
 DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const How& how, F&& share) {
+  auto any = a.any();
+  a = Matrix(Csr<One>{});  // nobody holds the arrays longer than they are needed
   return std::visit([&]<class V>(Csr<V>& csr) -> DistMatrix {
     if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) {
       const auto options = how.options();
@@ -43,7 +45,7 @@ DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const
     } else {
       throw Error(Errc::not_compiled, "distributed matrices have values of bool, float32 or float64: use astype");
     }
-  }, a.any);
+  }, any);
 }
 
 DistMatrix of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, Partition& p, const std::string& halo,
@@ -100,7 +102,7 @@ Partition by_offsets(const std::string& kind, Comm& comm, std::int64_t first_row
 Partition of_lengths(const std::string& kind, Comm& comm, std::int64_t first_row, Matrix& a, std::int64_t rows,
                      std::int64_t cols) {
   auto mine = std::exchange(a, Matrix(Csr<One>{}));
-  auto offsets = std::visit([](const auto& csr) { return csr.indptr; }, mine.any);
+  auto offsets = std::visit([](const auto& csr) { return csr.indptr; }, mine.any());
   mine = Matrix(Csr<One>{});
   return by_offsets(kind, comm, first_row, std::move(offsets), rows, cols);
 }
@@ -127,7 +129,7 @@ void dist(nb::module_& m) {
       if (array.place.memory == Memory::mapped)
         forget_bytes(const_cast<void*>(static_cast<const void*>(array.data)), array.bytes());
     };
-    std::visit([&](const auto& csr) { forget(csr.indptr), forget(csr.indices), forget(csr.values); }, a.any);
+    std::visit([&](const auto& csr) { forget(csr.indptr), forget(csr.indices), forget(csr.values); }, a.unread());
   }, arg("a"), "Gives back the memory of arrays that were read from a file, which has them still.");
   m.def("partition_of_lengths", of_lengths, arg("kind"), arg("comm"), arg("first_row"), arg("a"), arg("rows"), arg("cols"),
         "From each rank's equal share of the rows, of which only the offsets are looked at; `a` is used up. Collective.");

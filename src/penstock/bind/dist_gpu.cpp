@@ -34,21 +34,25 @@ struct DistGpu {
   std::shared_ptr<OwnedStream> stream;
   std::shared_ptr<OwnedEvent> done;
   Array<std::byte> x, y;
+  Guard guard;
 };
 
 template <class F>
 decltype(auto) visit(const DistGpu& g, F&& f) {
+  g.guard.require_whole();
   return std::visit([&](const auto& product) -> decltype(auto) { return f(*product); }, g.any);
 }
 
 DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool streamed, std::int64_t device_memory) {
+  a.guard.require_whole();
   const nb::gil_scoped_release release;
   DistGpu g{.any = {},
             .where = Where{gpu},
             .stream = std::make_shared<OwnedStream>(Where{gpu}),
             .done = std::make_shared<OwnedEvent>(Where{gpu}),
             .x = {},
-            .y = {}};
+            .y = {},
+            .guard = a.guard};
   std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& p) {
     g.any = std::make_shared<DistProductGpu<V>>(
         p->matrix(), DistGpuOptions{.where = g.where, .halo = halo, .streamed = streamed, .device_memory = device_memory});

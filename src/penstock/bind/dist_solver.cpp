@@ -31,6 +31,7 @@ AnyOp with_type(const std::string& dtype, F&& f) {
 }
 
 AnyOp bound_dist_op(const DistMatrix& a, const std::string& dtype, std::int64_t prepare_after) {
+  a.guard.require_whole();
   return std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& product) {
     return with_type<V>(dtype, [&]<class T>() {
       return dist_op<T, V>(product, {.prepare_after = prepare_after});
@@ -39,6 +40,7 @@ AnyOp bound_dist_op(const DistMatrix& a, const std::string& dtype, std::int64_t 
 }
 
 nb::object bound_diagonal(const DistMatrix& a) {
+  a.guard.require_whole();
   Array<double> out;
   std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& product) {
     const nb::gil_scoped_release release;
@@ -54,6 +56,7 @@ AnyOp bound_diagonal_op(const std::variant<ReadArray<float>, ReadArray<double>>&
 }
 
 Matrix bound_block(const DistMatrix& a) {
+  a.guard.require_whole();
   return std::visit([]<class V>(const std::shared_ptr<DistProduct<V>>& product) {
     const nb::gil_scoped_release release;
     return Matrix(diagonal_block(*product));
@@ -67,6 +70,7 @@ struct Subdomain {
 };
 
 Subdomain bound_overlap(const DistMatrix& a) {
+  a.guard.require_whole();
   return std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& product) -> Subdomain {
     const nb::gil_scoped_release release;
     return {a, overlap_of(*product)};

@@ -38,12 +38,12 @@ TileValue value_of(const Dense& a) {
 }
 
 /// f(csr) where tiles can have its values.
-template <class F>
-decltype(auto) with_csr(const Matrix& a, F&& f) {
+template <class F, class... Released>
+decltype(auto) with_csr(const Matrix& a, F&& f, const Released&... released) {
   return std::visit([&]<class V>(const Csr<V>& csr) -> decltype(f(std::declval<const Csr<One>&>())) {
     if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) return f(csr);
     else refuse_values();
-  }, a.any);
+  }, a.any(released...));
 }
 
 using Shared = std::shared_ptr<TileMatrix>;
@@ -208,7 +208,8 @@ void renew_tiles(TileMatrix& t, const std::vector<std::pair<std::int64_t, const 
   }
   const nb::gil_scoped_release release;
   t.renew_tiles(entries, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
-    with_csr(*found.at(t.map().number(i, j)), [&]<class V>(const Csr<V>& csr) { write_csr(csr.view(), blob); });
+    with_csr(*found.at(t.map().number(i, j)), [&]<class V>(const Csr<V>& csr) { write_csr(csr.view(), blob); },
+             release);
   });
 }
 

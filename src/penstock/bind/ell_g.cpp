@@ -21,19 +21,19 @@ EllGMatrix convert(const Matrix& m, std::int64_t block_bytes) {
     EllOptions options;
     if (block_bytes != 0) options.block_bytes = block_bytes;
     return {to_ell_g(a, options)};
-  }, m.any);
+  }, m.any(release));
 }
 
 EllGMatrix moved(const EllGMatrix& m, const std::string& memory, int gpu) {
   const auto place = place_named(memory, gpu);
   const nb::gil_scoped_release release;
-  return std::visit([&](const auto& a) -> EllGMatrix { return {copy_to(a, place)}; }, m.any);
+  return std::visit([&](const auto& a) -> EllGMatrix { return {copy_to(a, place)}; }, m.unread());
 }
 
 /// The alternative of `m` with values V, where the semiring and the vector are S's; else null.
 template <class S, class V>
 const EllG<V>* chosen(const EllGMatrix& m, const AnyVector& x, std::string_view semiring) {
-  const auto* a = std::get_if<EllG<V>>(&m.any);
+  const auto* a = std::get_if<EllG<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<typename S::value_type>()) return nullptr;
   require(std::int64_t(x.shape(0)) == a->cols, "ELL-G: x must have as many entries as the matrix has columns");
   return a;
@@ -107,30 +107,30 @@ void ell_g(nb::module_& m) {
                          "A matrix in ELL-G (cardellini-2014): column-major rows of equal width with an array of their "
                          "lengths, in blocks that travel by themselves.")
       .def_prop_ro("shape", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, m.any);
+        return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, m.unread());
       })
-      .def_prop_ro("nnz", [](const EllGMatrix& m) { return std::visit([](const auto& a) { return a.nnz; }, m.any); })
+      .def_prop_ro("nnz", [](const EllGMatrix& m) { return std::visit([](const auto& a) { return a.nnz; }, m.unread()); })
       .def_prop_ro("nbytes", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return a.bytes.size; }, m.any);
+        return std::visit([](const auto& a) { return a.bytes.size; }, m.unread());
       })
       .def_prop_ro("dtype", [](const EllGMatrix& m) {
-        return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.any);
+        return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.unread());
       })
       .def_prop_ro("blocks", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.any);
+        return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.unread());
       })
       .def_prop_ro("padding", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return a.padding(); }, m.any);
+        return std::visit([](const auto& a) { return a.padding(); }, m.unread());
       }, "Entries stored for nothing, as a share of all that are stored.")
       .def_prop_ro("place", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); }, m.any);
+        return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); }, m.unread());
       })
       .def("to_csr", [](const EllGMatrix& m) {
         const nb::gil_scoped_release release;
         return std::visit([](const auto& a) -> Matrix {
           check(InCore{}, a.bytes.place);
           return {to_csr(a)};
-        }, m.any);
+        }, m.unread());
       }, "The matrix as CSR, every row in the order that it had.")
       .def("to_place", moved, nb::arg("memory"), nb::arg("gpu") = 0,
            "A copy in \"host\", \"pinned\", \"managed\" or \"device\" memory.");

@@ -7,8 +7,10 @@
 namespace penstock::bind {
 
 /// An ELL-G matrix as Python holds it.
-struct EllGMatrix {
-  std::variant<EllG<One>, EllG<float>, EllG<double>, EllG<Complex64>, EllG<Complex128>> any;
+class EllGMatrix : public Guarded<std::variant<EllG<One>, EllG<float>, EllG<double>, EllG<Complex64>, EllG<Complex128>>> {
+ public:
+  template <class V>
+  EllGMatrix(EllG<V> a) : Guarded(std::move(a), {}) {}
 };
 
 }  // namespace penstock::bind

@@ -5,8 +5,15 @@
 namespace penstock::bind {
 
 /// A packed matrix as Python holds it.
-struct PackedMatrix {
-  AnyPacked any;
+class PackedMatrix : public Guarded<AnyPacked> {
+ public:
+  PackedMatrix(AnyPacked any, double took)
+      : Guarded(std::move(any), {}), seconds(took) {
+    guard_ = std::visit([](const auto& a) { return Guard::of(a.bytes); }, any_);
+  }
+  /// Bytes from elsewhere, of which only the headers have been looked at.
+  void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
+
   double seconds = 0;  // that packing took
 };
 

@@ -20,7 +20,7 @@ NextChunk<V> chunks_of(const Callable& next, nb::object& held) {
   return [&next, &held](EntryChunk<V>& chunk) {
     const nb::gil_scoped_acquire gil;
     held = nb::object();
-    held = next();
+    held = call_back(next);
     if (held.is_none()) return Turn::failed;
     const auto said = nb::cast<nb::tuple>(held);
     const auto row = nb::cast<AnyArray>(said[1]), col = nb::cast<AnyArray>(said[2]);

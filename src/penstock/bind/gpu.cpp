@@ -5,6 +5,7 @@
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/gpu_timing.hpp"
 #include "penstock/bind/semiring_name.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/spmv_gpu.hpp"
 
 namespace penstock::bind {
@@ -16,8 +17,9 @@ template <class S, class V>
 bool try_time(const Matrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu, bool planned,
               bool tiles, nb::tuple& result) {
   using T = typename S::value_type;
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   require(std::int64_t(x.shape(0)) == a->cols, "time_spmv_gpu: x must have as many entries as the matrix has columns");
   readable_by(gpu, *a, "time_spmv_gpu");
   const auto y = allocate<T>(a->rows);
@@ -72,6 +74,17 @@ void gpu(nb::module_& m) {
     d["multiprocessors"] = info.multiprocessors;
     return d;
   }, nb::arg("gpu"), "What a GPU and its driver say of themselves; sizes in bytes.");
+  m.def("gpu_facts", [](int gpu) {
+    const auto& f = gpu_facts(Where{gpu});
+    nb::dict d;
+    d["capability"] = std::to_string(f.major) + "." + std::to_string(f.minor);
+    d["multiprocessors"] = f.multiprocessors, d["threads"] = f.threads;
+    d["shared_block"] = f.shared_block, d["shared"] = f.shared, d["cache_bytes"] = f.cache;
+    d["memory_bytes_per_s"] = f.memory_rate, d["pools"] = f.pools, d["shares_managed"] = f.shares_managed;
+    return d;
+  }, nb::arg("gpu"),
+        "What launches ask of a GPU: threads and bytes of shared memory of a multiprocessor, the most of a block, the "
+        "second-level cache, and what clock and bus give its memory (0: not told). PENSTOCK_EMULATE_GPU lowers them.");
   m.def("time_spmv_gpu", time_spmv_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
         nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("planned") = true, nb::arg("tiles") = false,
         "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it. `planned`: "

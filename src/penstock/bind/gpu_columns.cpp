@@ -16,8 +16,9 @@ template <class S, class V>
 bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, int repeats, int gpu, int panel,
               nb::tuple& result) {
   using T = typename S::value_type;
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   require(std::int64_t(x.shape(0)) == a->cols, "time_spmm_gpu: X must have as many rows as the matrix has columns");
   require(panel >= 0, "time_spmm_gpu: panel = " + std::to_string(panel) + "; give 0 or a number of columns");
   readable_by(gpu, *a, "time_spmm_gpu");

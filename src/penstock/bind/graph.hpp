@@ -14,12 +14,17 @@ inline void check_on_host(const Place place) {
 }
 
 /// The edges alone: what an algorithm reads of a matrix of any value type.
-inline CsrView<One> edges_of(const Matrix& m) {
+inline CsrView<One> edges_in(const AnyCsr& any) {
   return std::visit([](const auto& a) {
     for (const Place place : {a.indptr.place, a.indices.place}) check_on_host(place);
     return CsrView<One>{.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data,
                         .count = a.nnz()};
-  }, m.any);
+  }, any);
+}
+/// `released`: the interpreter's lock, where it is.
+template <class... Released>
+CsrView<One> edges_of(const Matrix& m, const Released&... released) {
+  return edges_in(m.any(released...));
 }
 
 /// Calls f with the matrix as Csr<V>; complex values have no order, and device memory no CPU that reads it.
@@ -33,7 +38,7 @@ auto with_real(const Matrix& m, F&& f) {
     } else {
       return f(a);
     }
-  }, m.any);
+  }, m.any());
 }
 
 /// A result, which belongs to whoever asked for it: a NumPy array that may be written.

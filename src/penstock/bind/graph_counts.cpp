@@ -9,7 +9,7 @@ namespace {
 /// The edges alone, sharing their memory.
 Csr<One> pattern_of(const Matrix& m) {
   edges_of(m);  // refuses what the CPU cannot read
-  return std::visit([](const auto& a) { return Csr<One>{a.rows, a.cols, a.indptr, a.indices, {}}; }, m.any);
+  return std::visit([](const auto& a) { return Csr<One>{a.rows, a.cols, a.indptr, a.indices, {}}; }, m.any());
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
     return {std::visit([&](const auto& a) {
       require(a.rows == a.cols, "a graph is a square matrix");
       return std::make_shared<GpuGraph>(a.indptr, a.indices, options);
-    }, m.any)};
+    }, m.any(release))};
   } else {
     no_gpu_build();
   }

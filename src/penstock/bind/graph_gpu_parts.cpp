@@ -25,7 +25,7 @@ BoundGpuParts make_parts([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
     return {std::visit([&](const auto& a) {
       require(a.rows == a.cols, "a graph is a square matrix");
       return std::make_shared<GpuParts>(a.indptr, a.indices, gpus, each, like ? like->graph.get() : nullptr);
-    }, m.any)};
+    }, m.any(release))};
   } else {
     no_gpu_build();
   }

@@ -24,7 +24,7 @@ nb::tuple with_lengths(const Matrix& m, F&& f) {
     if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>)
       throw Error(Errc::invalid_argument, "the weights are complex: this graph algorithm needs real ones");
     else return f(a);
-  }, m.any);
+  }, m.any());
 }
 
 template <class T>

@@ -18,6 +18,7 @@ SampleOf sample_named(const std::string& kind) {
 NeighbourSample sample_from(const nb::object& given) {
   if (given.is_none()) return {};
   const auto [size, kind, slots] = nb::cast<std::tuple<int, std::string, ReadArray<std::uint32_t>>>(given);
+  Guard::of(share<std::uint32_t>(slots)).require_whole();
   return {size, sample_named(kind), share<std::uint32_t>(slots)};
 }
 
@@ -39,8 +40,9 @@ void graph_sample(nb::module_& m) {
   }, nb::arg("a"), nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
         "(slots a vertex, kind, slots as uint32): as a GPU makes it, bit for bit.");
   m.def("check_sample", [](const Matrix& a, const nb::object& sample, bool every) {
-    const auto edges = edges_of(a);
     const auto given = sample_from(sample);
+    a.guard().require_whole();
+    const auto edges = every ? edges_of(a) : edges_in(a.unread());  // a few lists, which it makes sure of itself
     const nb::gil_scoped_release release;
     check_sample(edges, given, every);
   }, nb::arg("a"), nb::arg("sample"), nb::arg("every"),

@@ -10,6 +10,7 @@ namespace penstock::bind {
 /// An operator as Python holds it.
 struct AnyOp {
   std::variant<LinearOp<float>, LinearOp<double>> op;
+  Guard guard;  // of the matrix that it reads
 };
 
 template <class T>

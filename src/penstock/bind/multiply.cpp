@@ -42,7 +42,7 @@ nb::dict as_dict(const Trace& t) {
 Workload workload(const Matrix& m, std::int64_t entry_bytes) {
   return std::visit([&](const auto& a) {
     return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
-  }, m.any);
+  }, m.unread());
 }
 
 }  // namespace
@@ -73,8 +73,9 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
                  SpmvAlgorithm algorithm, std::string_view semiring, const nb::object& alpha, const nb::object& beta,
                  Trace& trace) {
   using T = typename S::value_type;
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   auto out = nb::cast<WriteArray<T>>(y);
   const auto scale = scale_of<S>(alpha, beta);
   const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
@@ -104,8 +105,9 @@ template <class S, class V>
 bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, std::string_view semiring,
                     const nb::object& alpha, const nb::object& beta, Trace& trace) {
   using T = typename S::value_type;
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   auto out = nb::cast<WriteArray<T>>(y);
   require(std::int64_t(x.shape(0)) == a->rows && std::int64_t(out.shape(0)) == a->cols, "transposed: shapes differ");
   for (const Place place : {a->indptr.place, a->indices.place, a->values.place}) check(InCore{}, place);
@@ -168,7 +170,7 @@ void multiply(nb::module_& m) {
     const auto chosen = std::visit([&]<class V>(const Csr<V>& a) {
       check(InCore{}, a.indices.place);
       return std::get<SpmvPlans<V>>(*m.plans).prepare(a.view(), wish);
-    }, m.any);
+    }, m.any(release));
     return std::string(name(chosen));
   }, nb::arg("a"), nb::arg("algorithm") = "auto");
   m.def("plan_bytes", [](const Matrix& m) {

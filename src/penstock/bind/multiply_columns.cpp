@@ -23,8 +23,9 @@ template <class S, class V, class F>
 bool try_columns(const Matrix& m, const AnyColumns& x, const nb::object& y, std::string_view semiring,
                  const nb::object& alpha, const nb::object& beta, F product) {
   using T = typename S::value_type;
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
   const auto out = nb::cast<nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::device::cpu>>(y);
   const auto scale = scale_of<S>(alpha, beta);
   const auto xs = as_view<const T>(x);

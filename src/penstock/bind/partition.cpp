@@ -21,7 +21,7 @@ auto of_pattern(const Matrix& a, F&& f) {
                                               " memory: move it to the host first");
     const nb::gil_scoped_release release;
     return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}}, value_bytes<V>);
-  }, a.any);
+  }, a.any());
 }
 
 /// f(i) of n items as a NumPy array.

@@ -8,6 +8,7 @@
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_code.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock::bind {
@@ -43,7 +44,7 @@ Matrix to_place(const Matrix& m, const std::string& memory, int gpu) {
     Csr<V> out{a.rows, a.cols, copy_of(a.indptr, place, stream), copy_of(a.indices, place, stream), {}};
     if constexpr (!is_pattern<V>) out.values = copy_of(a.values, place, stream);
     return {out};
-  }, m.any);
+  }, m.any(release));
 }
 
 /// The same bytes with their pages locked; a pinned copy where the array is small, in a file, or shares a page with one
@@ -69,7 +70,7 @@ Matrix lock_in_place(const Matrix& m) {
     Csr<V> out{a.rows, a.cols, locked(a.indptr), locked(a.indices), {}};
     if constexpr (!is_pattern<V>) out.values = locked(a.values);
     return {out};
-  }, m.any);
+  }, m.any(release));
 }
 
 /// Uninitialised bytes that NumPy may write.
@@ -86,14 +87,18 @@ nb::object managed_bytes(std::int64_t bytes) {
   return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(first, {static_cast<std::size_t>(bytes)}, keep));
 }
 
-std::string why_no_gpu() {
-  if (device_count() > 0) return "";
+std::string why_no_gpu(int gpu) {
+  if (gpu < device_count()) return "";
+  const auto seen = gpus_seen();
+  const auto first = std::find_if(seen.begin(), seen.end(), [](const GpuSeen& g) { return !g.why.empty(); });
+  if (first != seen.end() && first - seen.begin() <= gpu)
+    return first->why + (first - seen.begin() < gpu ? "; or hide it by CUDA_VISIBLE_DEVICES: later ones are not used" : "");
   try {
-    gpu_info(0);
+    gpu_info(gpu);
   } catch (const Error& e) {
     return e.what();
   }
-  return "no GPU can be used here";
+  return "GPU " + std::to_string(gpu) + " cannot be used here";
 }
 
 }  // namespace
@@ -113,7 +118,7 @@ void place(nb::module_& m) {
         "The matrix in pinned memory, its large arrays being the same bytes as before: their pages are locked.");
   m.def("managed_bytes", managed_bytes, nb::arg("bytes"), "Uninitialised managed memory as a NumPy array of bytes.");
   m.def("ordinal", [](const Matrix& a) {
-    return std::visit([](const auto& c) { return static_cast<int>(c.indices.place.ordinal); }, a.any);
+    return std::visit([](const auto& c) { return static_cast<int>(c.indices.place.ordinal); }, a.unread());
   }, nb::arg("a"), "The GPU that holds the matrix's entries, where its place is \"device\" or \"managed\".");
   m.def("memory_of", [](const nb::ndarray<nb::ro>& x) {
     const auto place = place_of(x.data());
@@ -124,7 +129,8 @@ void place(nb::module_& m) {
     const auto info = gpu_info(gpu);
     return std::pair(info.free_bytes, info.memory_bytes);
   }, nb::arg("gpu"), "(free, total) bytes of a GPU's memory, now.");
-  m.def("why_no_gpu", why_no_gpu, "Why no GPU can be used, with the remedy; \"\" where one can.");
+  m.def("why_no_gpu", why_no_gpu, nb::arg("gpu") = 0,
+        "Why this GPU cannot be used, with the remedy; \"\" where it can.");
 }
 
 }  // namespace penstock::bind

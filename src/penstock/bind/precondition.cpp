@@ -13,11 +13,12 @@ namespace {
 /// make.operator()<T, V>(csr) for the matrix's own V and the T that `dtype` names.
 template <class F>
 AnyOp from_matrix(const Matrix& m, const std::string& dtype, F&& make) {
+  m.guard().look();
 #define X(T, V)                                                                        \
-  if (const auto* a = std::get_if<Csr<V>>(&m.any); a && dtype == dtype_of<T>()) {      \
+  if (const auto* a = std::get_if<Csr<V>>(&m.unread()); a && dtype == dtype_of<T>()) {   \
     for (const Place p : {a->indptr.place, a->indices.place, a->values.place}) check(InCore{}, p); \
     const nb::gil_scoped_release release;                                              \
-    return {make.template operator()<T, V>(*a)};                                       \
+    return {make.template operator()<T, V>(*a), m.guard()};                            \
   }
   PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X

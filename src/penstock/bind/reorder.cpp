@@ -19,7 +19,7 @@ auto of_pattern(const Matrix& a, F&& f) {
                                               " memory: move it to the host first");
     const nb::gil_scoped_release release;
     return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}});
-  }, a.any);
+  }, a.any());
 }
 
 }  // namespace

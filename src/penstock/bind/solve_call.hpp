@@ -49,7 +49,7 @@ inline SolveOptions options_of(const nb::dict& d) {
   if (const nb::object f = d["callback"]; !f.is_none())
     o.callback = [f](std::int64_t iteration, double residual) {  // lives as long as the call that made it
       const nb::gil_scoped_acquire gil;
-      f(iteration, residual);
+      call_back(f, iteration, residual);
     };
   return o;
 }

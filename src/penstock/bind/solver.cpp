@@ -18,12 +18,14 @@ namespace {
 template <class T, class V>
 bool try_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory, std::int64_t prepare_after,
                    AnyOp& out) {
-  const auto* a = std::get_if<Csr<V>>(&m.any);
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || dtype != dtype_of<T>()) return false;
+  m.guard().look();
   const Workload work{a->indices.place, a->bytes(), a->cols * std::int64_t(sizeof(T)), a->rows * std::int64_t(sizeof(T))};
   // The plans live in a variant that the matrix owns: the pointer keeps it.
   std::shared_ptr<SpmvPlans<V>> plans(m.plans, &std::get<SpmvPlans<V>>(*m.plans));
   out.op = matrix_op<T, V>(*a, plans, choose(work, {.device_memory = device_memory}), {.prepare_after = prepare_after});
+  out.guard = m.guard();
   return true;
 }
 
@@ -50,7 +52,7 @@ LinearOp<T> function_op(std::int64_t rows, const nb::callable& function) {
     const nb::object none = nb::none();
     const auto in = nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(x.data(), {x.size()}, none));
     const auto out = nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(y.data(), {y.size()}, none));
-    (*f)(in, out);
+    call_back(*f, in, out);
   };
   return op;
 }
@@ -64,6 +66,7 @@ AnyOp bound_function_op(std::int64_t rows, const std::string& dtype, const nb::c
 nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
                  const nb::dict& options) {
   const auto o = options_of(options);
+  a.guard.require_whole();
   return std::visit([&]<class T>(const LinearOp<T>& op) {
     const auto* preconditioner = preconditioner_of<T>(m);
     const auto from = nb::cast<ReadArray<T>>(b);
@@ -81,6 +84,7 @@ nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, cons
 nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const AnyOp* m, const nb::object& b,
                          const nb::object& x, std::int64_t count, const nb::dict& options) {
   const auto o = options_of(options);
+  a.guard.require_whole();
   std::vector<SolveResult> results;
   bool on_device = true;
   std::visit([&]<class T>(const DeviceOp<T>& op) {
@@ -121,6 +125,7 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
 nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x, std::int64_t count,
                     const nb::dict& options) {
   const auto o = options_of(options);
+  a.guard.require_whole();
   std::vector<SolveResult> results;
   std::visit([&]<class T>(const LinearOp<T>& op) {
     const auto* preconditioner = preconditioner_of<T>(m);
@@ -135,6 +140,7 @@ nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const n
 }
 
 void apply(const AnyOp& a, const nb::object& x, const nb::object& y) {
+  a.guard.require_whole();
   std::visit([&]<class T>(const LinearOp<T>& op) {
     const auto from = nb::cast<ReadArray<T>>(x);
     const auto to = nb::cast<WriteArray<T>>(y);

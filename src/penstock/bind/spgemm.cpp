@@ -17,7 +17,7 @@ CsrView<One> pattern_of(const Matrix& m, const char* what) {
                                               std::string(name(place.memory)) + " memory: move it to the host first");
     return CsrView<One>{.rows = c.rows, .cols = c.cols, .indptr = c.indptr.data, .indices = c.indices.data,
                         .count = c.nnz()};
-  }, m.any);
+  }, m.any());
 }
 
 /// A's values as T, or none: a pattern.
@@ -25,9 +25,9 @@ template <class T>
 bool left_factor(const Matrix& m, CsrView<T>& out) {
   const auto p = pattern_of(m, "A");
   out = {.rows = p.rows, .cols = p.cols, .indptr = p.indptr, .indices = p.indices, .count = p.count};
-  if (std::holds_alternative<Csr<One>>(m.any)) return true;
+  if (std::holds_alternative<Csr<One>>(m.unread())) return true;
   if constexpr (!std::same_as<T, std::uint8_t>)
-    if (const auto* a = std::get_if<Csr<T>>(&m.any)) {
+    if (const auto* a = std::get_if<Csr<T>>(&m.unread())) {
       out.values = a->values.data;
       return true;
     }
@@ -47,7 +47,7 @@ template <class S, class V>
 bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, std::string_view dtype,
                 const SpgemmOptions& options, AnyCsr& out) {
   using T = typename S::value_type;
-  const auto* b = std::get_if<Csr<V>>(&mb.any);
+  const auto* b = std::get_if<Csr<V>>(&mb.unread());
   CsrView<T> a;
   if (!b || semiring != semiring_name<S>() || dtype != number_name<T>() || !left_factor(ma, a)) return false;
   pattern_of(mb, "B");

@@ -23,7 +23,7 @@ bool factor(const Matrix& m, int gpu, CsrView<typename S::value_type>& out) {
     out = {.rows = c.rows, .cols = c.cols, .indptr = c.indptr.data, .indices = c.indices.data, .count = c.nnz()};
     if constexpr (std::same_as<V, T>) out.values = c.values.data;
     return true;
-  }, m.any);
+  }, m.any());
 }
 
 SpgemmGpuMethod method_of(const std::string& name) {
@@ -96,8 +96,9 @@ nb::object time_product(const Matrix& a, const Matrix& b, const std::string& sem
 template <class S>
 bool try_add(const Matrix& mx, std::int64_t first_x, const Matrix& my, std::int64_t first_y, int gpu, AnyCsr& sum) {
   using P = ProductValue<S>;
-  const auto *x = std::get_if<Csr<P>>(&mx.any), *y = std::get_if<Csr<P>>(&my.any);
+  const auto *x = std::get_if<Csr<P>>(&mx.unread()), *y = std::get_if<Csr<P>>(&my.unread());
   if (!x || !y) return false;
+  mx.guard().look(), my.guard().look();
   readable_by(gpu, *x, "add_rows_gpu"), readable_by(gpu, *y, "add_rows_gpu");
   const nb::gil_scoped_release release;
   const OwnedStream stream(Where{gpu});
@@ -137,8 +138,9 @@ nb::dict count(const Matrix& ma, const Matrix& mb, int gpu) {
 
 template <class T>
 bool try_cusparse(const Matrix& ma, const Matrix& mb, int number, int repeats, int gpu, nb::object& out) {
-  const auto *a = std::get_if<Csr<T>>(&ma.any), *b = std::get_if<Csr<T>>(&mb.any);
+  const auto *a = std::get_if<Csr<T>>(&ma.unread()), *b = std::get_if<Csr<T>>(&mb.unread());
   if (!a || !b) return false;
+  ma.guard().look(), mb.guard().look();
   std::vector<double> seconds;
   AnyCsr c;
   {

@@ -142,6 +142,7 @@ VectorAt at(const A& a) {
 
 nb::object multiply_plan(AnyPlan& p, const AnyVector& x, const AnyResult& y, const std::string& semiring,
                          const nb::object& alpha, const nb::object& beta, bool traced) {
+  p.guard.require_whole();
   const auto& list = p.plan->list();
   require(std::int64_t(x.shape(0)) == list.cols, "multiply: x has " + std::to_string(x.shape(0)) +
                                                      " entries, the matrix has " + std::to_string(list.cols) + " columns");
@@ -187,7 +188,9 @@ void def_stream_plan(nb::module_& m) {
                           std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
     const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
     const nb::gil_scoped_release release;
-    return std::visit([&](const auto& one) { return plan_of(one, settings, pin); }, a.any);
+    auto plan = std::visit([&](const auto& one) { return plan_of(one, settings, pin); }, a.any(release));
+    plan.guard = a.guard();
+    return plan;
   }, nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("device_memory") = 0,
         nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
         "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
@@ -213,7 +216,7 @@ void stream(nb::module_& m) {
       std::vector<Matrix> out;
       for (auto& panel : column_panels(csr, width)) out.emplace_back(std::move(panel));
       return out;
-    }, a.any);
+    }, a.any(release));
   }, nb::arg("a"), nb::arg("width"), "The matrix in ranges of `width` columns, copied.");
   m.def("pinned_bytes", [](std::int64_t bytes) {
     std::shared_ptr<void> owner;

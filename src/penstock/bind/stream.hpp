@@ -18,6 +18,7 @@ struct AnyPlan {
                                             const nb::object& beta)> product;
   std::string codec;
   std::vector<std::shared_ptr<void>> keeps;  // locked pages
+  Guard guard;                               // of the matrix that it reads
 };
 
 template <class S, class V, class Source>

@@ -30,7 +30,7 @@ Matrix made(const Matrix& a, const char* what, F&& f) {
     require_host(c, what);
     const nb::gil_scoped_release release;
     return {AnyCsr(f(c))};
-  }, a.any);
+  }, a.any());
 }
 
 template <class V>
@@ -41,8 +41,9 @@ Csr<One> pattern_of(const Csr<V>& a) {
 /// The same for two matrices of one value type.
 template <class F>
 Matrix made(const Matrix& a, const Matrix& b, const char* what, F&& f) {
+  b.guard().look();
   return made(a, what, [&]<class V>(const Csr<V>& c) {
-    const auto* const other = std::get_if<Csr<V>>(&b.any);
+    const auto* const other = std::get_if<Csr<V>>(&b.unread());
     require(other, std::string(what) + ": two matrices of one value type");
     require_host(*other, what);
     return f(c, *other);
@@ -80,7 +81,7 @@ bool try_scale(const Matrix& a, const std::string& dtype, const char* name, cons
     } else {
       throw Error(Errc::invalid_argument, "scale: factors of the matrix's type");
     }
-  }, a.any);
+  }, a.any());
   return true;
 }
 
@@ -108,7 +109,7 @@ void structure(nb::module_& m) {
       require_host(c, "has_symmetric_pattern");
       const nb::gil_scoped_release release;
       return has_symmetric_pattern(pattern_of(c));
-    }, a.any);
+    }, a.any());
   }, nb::arg("a"));
   m.def("row_order", [](const Matrix& a) {
     return std::visit([](const auto& c) {
@@ -116,7 +117,7 @@ void structure(nb::module_& m) {
       const nb::gil_scoped_release release;
       const auto order = row_order(pattern_of(c));
       return std::pair(order.sorted, order.canonical);
-    }, a.any);
+    }, a.any());
   }, nb::arg("a"), "(columns never fall within a row, they always rise)");
   m.def("sort_rows", [](const Matrix& a, bool merge) {
     return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
@@ -128,7 +129,7 @@ void structure(nb::module_& m) {
     return made(a, b, "multiply", [](const auto& c, const auto& d) { return multiply(c, d); });
   }, nb::arg("a"), nb::arg("b"));
   m.def("mask", [](const Matrix& a, const Matrix& pattern, bool complement) {
-    const auto* const p = std::get_if<Csr<One>>(&pattern.any);
+    const auto* const p = std::get_if<Csr<One>>(&pattern.any());
     require(p, "mask: the second matrix must be a pattern");
     require_host(*p, "mask");
     return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });

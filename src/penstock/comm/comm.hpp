@@ -3,8 +3,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "penstock/comm/calls.hpp"
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
@@ -12,8 +14,6 @@
 // How ranks talk. Two implementations: ranks that are threads of this process (comm/threads.hpp; one rank is the trivial
 // case) and MPI, loaded on demand (comm/mpi.hpp). All counts are bytes and 64-bit; nothing here knows of matrices.
 namespace penstock {
-
-enum class Reduce { sum, min, max };
 
 /// Seconds that a rank waits for others before it gives up: PENSTOCK_COMM_TIMEOUT, or 300. Throws Error{invalid_argument}.
 double default_timeout();
@@ -55,8 +55,10 @@ using Request = std::int64_t;
 inline constexpr Request kNoRequest = -1;
 
 /// The ranks of a program and what they say to one another. One object a rank, used by one thread at a time. Collective
-/// calls are made by all ranks in the same order. Every call throws Error{invalid_argument} for a rank out of range, and
-/// Error{comm} that names the rank and its reason when another rank has failed (fail(), an exception, a lost process)
+/// calls are made by all ranks in the same order. Where they are not, or with other roots, operations, types or sizes, all
+/// ranks throw Error{invalid_argument} that names two of them and what they call (comm/calls.hpp): in a collective call
+/// whose first message tells it, after which they can go on; else as soon as one waits in vain, and then they have failed.
+/// Every call throws Error{invalid_argument} for a rank out of range, and Error{comm} that names the rank and its reason when another rank has failed (fail(), an exception, a lost process)
 /// or when nothing has come within timeout() seconds: no call waits for ever.
 class Comm {
  public:
@@ -113,6 +115,11 @@ class Comm {
   /// two exchanges behind.
   virtual std::unique_ptr<Exchange> put(std::vector<Message> sends, std::vector<Message> receives) = 0;
 
+  /// A tag for a step that is made of send() and receive(), which no other step has. Collective.
+  virtual int own_tag() = 0;
+  /// Such a step begins. Collective.
+  virtual void step(int tag) = 0;
+
   /// What every rank gave, for ranks of one process: nobody's object ends while another may still take it, also where a
   /// rank fails. Throws Error{not_accessible} among processes.
   virtual std::vector<std::shared_ptr<void>> share(std::shared_ptr<void> mine) = 0;
@@ -122,6 +129,27 @@ class Comm {
 
   /// Tells all ranks that this one cannot go on: their calls throw Error{comm} with the rank and this reason. Returns.
   virtual void fail(const std::string& why) noexcept = 0;
+
+  /// This rank's program ends: it makes no more calls, and others that wait for it are told.
+  virtual void leave() noexcept = 0;
+
+  /// What is called from now on belongs to this topic (null: to none), which must be the same on all ranks as the calls
+  /// are; returns the one before. Costs no message: it goes with those of the calls.
+  virtual TopicPtr exchange_topic(TopicPtr topic) noexcept = 0;
+};
+
+/// The calls of a while are about something. Nested ones hide those around them.
+class About {
+ public:
+  About(Comm& comm, TopicPtr topic) : comm_(comm), before_(comm.exchange_topic(std::move(topic))) {}
+  About(Comm& comm, std::string text) : About(comm, std::make_shared<const Topic>(std::move(text))) {}
+  ~About() { comm_.exchange_topic(std::move(before_)); }
+  About(const About&) = delete;
+  About& operator=(const About&) = delete;
+
+ private:
+  Comm& comm_;
+  TopicPtr before_;
 };
 
 }  // namespace penstock

@@ -1,10 +1,10 @@
 #include "penstock/comm/measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <string>
 
+#include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
@@ -15,16 +15,6 @@ constexpr int kTag = 7, kBurst = 256, kBursts = 9, kMostTrips = 400;
 constexpr std::int64_t kGrain = 1 << 14;
 constexpr double kMostWork = 10;  // seconds
 constexpr int kTries = 3;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + std::ssize(v) / 2;
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
 
 void send(Comm& comm, const void* data, std::int64_t bytes, int to) {
   Request r = comm.send(data, bytes, to, kTag);

@@ -1,10 +1,10 @@
 #include "penstock/comm/measure_transport.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
 #include "penstock/core/array.hpp"
+#include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/sweep.hpp"
@@ -15,16 +15,6 @@ namespace {
 constexpr int kClaims = 256, kRounds = 9, kMostSamples = 400;
 constexpr std::int64_t kQueued = 256 << 20;  // bytes
 constexpr double kSample = 2e-6;             // at least: the clock itself takes 25 ns
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + std::ssize(v) / 2;
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
 
 void require_rank(const Transport& t, int rank) {
   require(rank >= 0 && rank < t.size(),

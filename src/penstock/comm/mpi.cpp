@@ -1,8 +1,11 @@
 #include "penstock/comm/mpi.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <concepts>
 #include <cstring>
+#include <numeric>
 
 #include "penstock/comm/mpi_comm.hpp"
 #include "penstock/core/error.hpp"
@@ -10,14 +13,39 @@
 namespace penstock {
 namespace {
 
-constexpr int kDeliveryTag = 0;  // on inside_; exchanges use others
-
 const std::byte* at(const void* base, std::int64_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
 std::atomic<std::int64_t> communicators{0};
 
 std::byte* at(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
+template <class T, Reduce op>
+T combine(T a, T b) {
+  if constexpr (op == Reduce::min) return b < a ? b : a;
+  else if constexpr (op == Reduce::max) return a < b ? b : a;
+  else if constexpr (std::same_as<T, double>) return a + b;
+  else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+template <class T, Reduce op>
+void combine_all(const std::byte* low, const std::byte* high, std::byte* out, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; i += static_cast<std::int64_t>(sizeof(T))) {
+    T a, b;
+    std::memcpy(&a, low + i, sizeof a);
+    std::memcpy(&b, high + i, sizeof b);
+    a = combine<T, op>(a, b);
+    std::memcpy(out + i, &a, sizeof a);
+  }
+}
+template <class T>
+auto combination(Reduce op) {
+  return op == Reduce::sum   ? combine_all<T, Reduce::sum>
+         : op == Reduce::min ? combine_all<T, Reduce::min>
+                             : combine_all<T, Reduce::max>;
+}
+void merge(const std::byte* low, const std::byte* high, std::byte* out, std::int64_t bytes) {
+  for (std::int64_t i = 0; i < bytes; ++i) out[i] = low[i] | high[i];
+}
+
 Message to(int rank, const std::byte* data, std::int64_t bytes) {
   return {rank, const_cast<std::byte*>(data), bytes};  // Message is for both directions; sends only read
 }
@@ -35,7 +63,11 @@ std::unique_ptr<Comm> mpi_comm(const MpiLibrary& library, const void* address, M
   PenstockMpiHandle comm = 0;
   auto session = std::make_shared<MpiSession>(library, parent, options.timeout);
   session->check(mpi.duplicate(parent, &comm), "MPI_Comm_dup");
-  return std::make_unique<MpiComm>(std::move(session), comm, options);
+  int rank = 0, size = 1;
+  session->check(mpi.rank_and_size(comm, &rank, &size), "MPI_Comm_rank");
+  std::vector<int> members(static_cast<std::size_t>(size));
+  std::iota(members.begin(), members.end(), 0);
+  return std::make_unique<MpiComm>(std::move(session), comm, options, 0, std::move(members));
 }
 
 int failed_rank(const Comm& comm) {
@@ -43,7 +75,8 @@ int failed_rank(const Comm& comm) {
   return mpi ? mpi->session().failed_rank() : -1;
 }
 
-MpiComm::MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, MpiOptions options)
+MpiComm::MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, MpiOptions options,
+                 std::uint64_t id, std::vector<int> members)
     : session_(std::move(session)),
       comm_(comm),
       options_(options),
@@ -51,9 +84,12 @@ MpiComm::MpiComm(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, Mp
       one_(mpi(), 1),
       sum_(mpi(), 1),
       slots_(mpi(), 0),
-      together_(mpi(), 0) {
+      together_(mpi(), 0),
+      out_(kMeetBytes),
+      in_(kMeetBytes) {
   session_->check(mpi().rank_and_size(comm_, &rank_, &size_), "MPI_Comm_rank");
   session_->check(mpi().duplicate(comm_, &inside_), "MPI_Comm_dup");
+  watch_ = std::make_shared<MpiWatch>(session_, id, rank_, std::move(members));
 }
 
 MpiComm::~MpiComm() {
@@ -100,20 +136,58 @@ void MpiComm::run(F&& post, const char* what) {
   session_->wait(one_.data(), 1, what);
 }
 
-void MpiComm::barrier() {
-  session_->ready();
-  run([&](void* q) { return mpi().barrier(comm_, q); }, "barrier");
+void MpiComm::meet_and_merge(const Call& call, const void* mine, std::int64_t at, std::int64_t bytes,
+                             std::int64_t total, void* all, std::int64_t from, std::int64_t wanted) {
+  std::array<std::byte, kInline> together;
+  std::fill_n(together.begin(), total, std::byte{});
+  if (bytes > 0) std::memcpy(together.data() + at, mine, static_cast<std::size_t>(bytes));
+  meet(call, together.data(), total, merge);
+  if (wanted > 0) std::memcpy(all, together.data() + from, static_cast<std::size_t>(wanted));
 }
+
+void MpiComm::leave() noexcept {
+  try {
+    if (size_ > 1 && !session_->failed() && session_->library().running()) meet({Verb::end});
+  } catch (...) {  // the others have been told, or have failed
+  }
+}
+
+int MpiComm::own_tag() {
+  session_->ready();
+  const int tag = own_tag_of(watch_->calls.begin({Verb::own_tag}).number);
+  steps_[tag] = watch_->calls.topic();
+  return tag;
+}
+
+void MpiComm::step(int tag) {
+  session_->ready();
+  const auto known = steps_.find(tag);
+  watch_->calls.begin({.verb = Verb::messages,
+                       .more = static_cast<std::uint64_t>(tag),
+                       .topic = known == steps_.end() ? nullptr : known->second});
+}
+
+void MpiComm::barrier() { meet({Verb::barrier}); }
 
 void MpiComm::broadcast(void* data, std::int64_t bytes, int root) {
   check_ready(root, "broadcast");
   require(bytes >= 0, "broadcast: a negative number of bytes");
+  const Call call{.verb = Verb::broadcast, .root = root, .bytes = bytes};
+  if (bytes <= kInline) {
+    const bool here = rank_ == root;
+    return meet_and_merge(call, data, 0, here ? bytes : 0, bytes, data, 0, here ? 0 : bytes);
+  }
+  meet(call);
   run([&](void* q) { return mpi().broadcast(data, bytes, root, comm_, q); }, "broadcast");
 }
 
 void MpiComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
   session_->ready();
   require(bytes >= 0, "all_gather: a negative number of bytes");
+  const Call call{.verb = Verb::all_gather, .bytes = bytes};
+  const auto total = bytes * size_;
+  if (total <= kInline) return meet_and_merge(call, mine, bytes * rank_, bytes, total, all, 0, total);
+  meet(call);
   if (bytes * size_ <= options_.largest) {
     run([&](void* q) { return mpi().all_gather(mine, static_cast<int>(bytes), all, comm_, q); },
         "all_gather");
@@ -121,12 +195,22 @@ void MpiComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
   }
   std::vector<std::int64_t> offsets(size_ + 1);
   for (int r = 0; r <= size_; ++r) offsets[r] = bytes * r;
-  all_gather_v(mine, all, offsets);
+  gather_to_all(mine, all, offsets);
 }
 
 void MpiComm::all_gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets) {
   session_->ready();
   check_offsets(offsets, "all_gather_v");
+  const auto call = with_offsets(Verb::all_gather_v, -1, offsets);
+  const auto first = offsets.front(), total = call.bytes;
+  if (total <= kInline)
+    return meet_and_merge(call, mine, offsets[rank_] - first, offsets[rank_ + 1] - offsets[rank_], total,
+                          at(all, first), 0, total);
+  meet(call);
+  gather_to_all(mine, all, offsets);
+}
+
+void MpiComm::gather_to_all(const void* mine, void* all, std::span<const std::int64_t> offsets) {
   if (fits(offsets)) {
     run(
         [&](void* q) {
@@ -146,6 +230,12 @@ void MpiComm::all_gather_v(const void* mine, void* all, std::span<const std::int
 void MpiComm::gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets, int root) {
   check_ready(root, "gather_v");
   check_offsets(offsets, "gather_v");
+  const auto call = with_offsets(Verb::gather_v, root, offsets);
+  const auto first = offsets.front(), total = call.bytes;
+  if (total <= kInline)
+    return meet_and_merge(call, mine, offsets[rank_] - first, offsets[rank_ + 1] - offsets[rank_], total,
+                          at(all, first), 0, rank_ == root ? total : 0);
+  meet(call);
   if (fits(offsets)) {
     run(
         [&](void* q) {
@@ -163,6 +253,12 @@ void MpiComm::gather_v(const void* mine, void* all, std::span<const std::int64_t
 void MpiComm::scatter_v(const void* all, std::span<const std::int64_t> offsets, void* mine, int root) {
   check_ready(root, "scatter_v");
   check_offsets(offsets, "scatter_v");
+  const auto call = with_offsets(Verb::scatter_v, root, offsets);
+  const auto first = offsets.front(), total = call.bytes;
+  if (total <= kInline)
+    return meet_and_merge(call, at(all, first), 0, rank_ == root ? total : 0, total, mine,
+                          offsets[rank_] - first, offsets[rank_ + 1] - offsets[rank_]);
+  meet(call);
   if (fits(offsets)) {
     run(
         [&](void* q) {
@@ -184,6 +280,7 @@ void MpiComm::all_to_all_v(const void* send, std::span<const std::int64_t> send_
   session_->ready();
   check_offsets(send_offsets, "all_to_all_v");
   check_offsets(receive_offsets, "all_to_all_v");
+  watch_->calls.begin({Verb::all_to_all_v});
   std::vector<Message> sends, receives;
   for (int i = 1; i <= size_; ++i) {  // beginning with the next rank, so that not all send to rank 0 first
     const int r = (rank_ + i) % size_;
@@ -196,12 +293,17 @@ void MpiComm::all_to_all_v(const void* send, std::span<const std::int64_t> send_
 void MpiComm::deliver(const std::vector<Message>& sends, const std::vector<Message>& receives,
                       const char* what) {
   MpiRequests requests(mpi(), static_cast<int>(sends.size() + receives.size()));
+  const auto number = watch_->calls.number();
+  const int tag = delivery_tag(number);
+  std::vector<int> peers;
   int n = 0;
   const Message* own = nullptr;
   for (const auto& m : receives)
     if (m.rank == rank_) own = &m;
-    else if (m.bytes > 0)
-      session_->check(mpi().receive(m.data, m.bytes, m.rank, kDeliveryTag, inside_, requests.at(n++)), what);
+    else if (m.bytes > 0) {
+      peers.push_back(m.rank);
+      session_->check(mpi().receive(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), what);
+    }
   const int posted = n;
   for (const auto& m : sends)
     if (m.rank == rank_) {
@@ -210,10 +312,11 @@ void MpiComm::deliver(const std::vector<Message>& sends, const std::vector<Messa
                                                 "than it takes");
       if (m.bytes > 0) std::memmove(own->data, m.data, m.bytes);
     } else if (m.bytes > 0) {
-      session_->check(mpi().send(m.data, m.bytes, m.rank, kDeliveryTag, inside_, requests.at(n++)), what);
+      peers.push_back(m.rank);
+      session_->check(mpi().send(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), what);
     }
   try {
-    session_->wait(requests.data(), n, what);
+    watch_->wait(requests.data(), n, number, peers, what);
   } catch (...) {
     mpi().cancel_all(requests.data(), posted);
     throw;
@@ -222,7 +325,10 @@ void MpiComm::deliver(const std::vector<Message>& sends, const std::vector<Messa
 
 template <class T>
 void MpiComm::reduce_all(std::span<T> values, Reduce op, int type) {
-  session_->ready();
+  const auto bytes = static_cast<std::int64_t>(values.size_bytes());
+  const auto call = reduction_call(op, bytes, std::same_as<T, double> ? 'd' : 'l');
+  if (bytes <= kInline) return meet(call, values.data(), bytes, combination<T>(op));
+  meet(call);
   const auto most = static_cast<std::size_t>(options_.largest);
   const int how = op == Reduce::sum   ? PENSTOCK_MPI_SUM
                   : op == Reduce::min ? PENSTOCK_MPI_MIN
@@ -241,6 +347,16 @@ void MpiComm::all_reduce(std::span<std::int64_t> values, Reduce op) {
 
 void MpiComm::reduce_sum(std::span<double> values, int root) {
   check_ready(root, "reduce_sum");
+  const auto bytes = static_cast<std::int64_t>(values.size_bytes());
+  const Call call{.verb = Verb::reduce_sum, .root = root, .bytes = bytes, .type = 'd'};
+  if (bytes <= kInline) {
+    std::array<double, kInline / sizeof(double)> together;
+    std::ranges::copy(values, together.begin());
+    meet(call, together.data(), bytes, combination<double>(Reduce::sum));
+    if (rank_ == root) std::copy_n(together.begin(), values.size(), values.begin());
+    return;
+  }
+  meet(call);
   const auto most = static_cast<std::size_t>(options_.largest);
   std::vector<double> sums(rank_ == root ? values.size() : 0);
   for (std::size_t first = 0; first < values.size(); first += most) {
@@ -261,6 +377,11 @@ void MpiComm::start_sum(std::span<double> values) {
   require(!summing_, "start_sum: the sum before has not been finished");
   require(values.size() <= static_cast<std::size_t>(options_.largest),
           "start_sum: too many values for one sum");
+  summed_in_ =
+      watch_->calls
+          .begin(
+              {.verb = Verb::start_sum, .bytes = static_cast<std::int64_t>(values.size_bytes()), .type = 'd'})
+          .number;
   session_->check(mpi().all_reduce(values.data(), static_cast<int>(values.size()), PENSTOCK_MPI_DOUBLE,
                                    PENSTOCK_MPI_SUM, comm_, sum_.data()),
                   "start_sum");
@@ -271,7 +392,7 @@ void MpiComm::finish_sum() {
   require(summing_, "finish_sum: no sum has been started");
   session_->ready();
   summing_ = false;
-  session_->wait(sum_.data(), 1, "finish_sum");
+  watch_->wait(sum_.data(), 1, summed_in_, watch_->around(), "finish_sum");
 }
 
 Request MpiComm::slot() {
@@ -279,6 +400,7 @@ Request MpiComm::slot() {
     const int had = slots_.size(), have = std::max(16, 2 * had);
     slots_.grow(have);
     receives_.resize(have);
+    peers_.resize(have);
     for (int i = have - 1; i >= had; --i) free_.push_back(i);
   }
   const auto found = free_.back();
@@ -291,6 +413,7 @@ Request MpiComm::send(const void* data, std::int64_t bytes, int to, int tag) {
   require(bytes >= 0 && tag >= 0 && tag <= 32767, "send: bytes are 0 or more, tags 0 to 32767");
   const auto s = slot();
   receives_[s] = false;
+  peers_[s] = to;
   session_->check(mpi().send(data, bytes, to, tag, comm_, slots_.at(static_cast<int>(s))), "send");
   return s;
 }
@@ -300,6 +423,7 @@ Request MpiComm::receive(void* data, std::int64_t bytes, int from, int tag) {
   require(bytes >= 0 && tag >= 0 && tag <= 32767, "receive: bytes are 0 or more, tags 0 to 32767");
   const auto s = slot();
   receives_[s] = true;
+  peers_[s] = from;
   session_->check(mpi().receive(data, bytes, from, tag, comm_, slots_.at(static_cast<int>(s))), "receive");
   return s;
 }
@@ -312,19 +436,21 @@ void MpiComm::wait(std::span<Request> requests) {
     coming_.resize(requests.size());
   }
   int n = 0;
+  asked_.clear();
   for (auto& r : requests) {
     if (r == kNoRequest) continue;
     require(r >= 0 && r < slots_.size(), "wait: that is no request of this communicator");
     auto* at = slots_.at(static_cast<int>(r));
     std::memcpy(together_.at(n), at, bytes);
     coming_[n++] = receives_[r];
+    asked_.push_back(peers_[r]);
     mpi().clear(at, 1);
     free_.push_back(r);
     r = kNoRequest;
   }
   try {
     session_->ready();
-    session_->wait(together_.data(), n, "wait");
+    watch_->wait(together_.data(), n, watch_->calls.number(), asked_, "wait");
   } catch (...) {  // what comes later must not be written into memory that is no longer theirs
     for (int i = 0; i < n; ++i)
       if (coming_[i]) mpi().cancel_all(together_.at(i), 1);
@@ -340,11 +466,24 @@ std::vector<std::shared_ptr<void>> MpiComm::share(std::shared_ptr<void> mine) {
 }
 
 std::unique_ptr<Comm> MpiComm::split(int color, int key) {
-  barrier();  // MPI_Comm_split waits for ever for a rank that has failed: this does not
   require(color >= 0, "split: a color is 0 or more, not " + std::to_string(color));
+  struct Wish {
+    int color, key;
+  };
+  const Wish wish{color, key};
+  std::vector<Wish> wishes(static_cast<std::size_t>(size_));
+  all_gather(&wish, sizeof wish, wishes.data());  // MPI_Comm_split waits for ever for a rank that has failed
+  std::vector<int> members;
+  for (int r = 0; r < size_; ++r)
+    if (wishes[r].color == color) members.push_back(r);
+  std::ranges::stable_sort(members, {}, [&](int r) { return wishes[r].key; });
+  for (auto& r : members) r = watch_->member(r);
+  const std::uint64_t about[] = {watch_->id(), static_cast<std::uint64_t>(watch_->calls.number()),
+                                 static_cast<std::uint64_t>(color)};
   PenstockMpiHandle part = 0;
   session_->check(mpi().split(comm_, color, key, &part), "split");
-  return std::make_unique<MpiComm>(session_, part, options_);
+  return std::make_unique<MpiComm>(session_, part, options_, hash_bytes(about, sizeof about),
+                                   std::move(members));
 }
 
 }  // namespace penstock

@@ -10,7 +10,39 @@
 namespace penstock {
 namespace {
 
-constexpr int kExchangeTag = 1;  // on inside_; 0 is that of collectives
+std::vector<int> ranks_of(const auto& sends, const auto& receives) {
+  std::vector<int> out;
+  for (const auto& m : sends) out.push_back(m.rank);
+  for (const auto& m : receives) out.push_back(m.rank);
+  return out;
+}
+
+/// What the rounds of an exchange have in common.
+class Rounds {
+ public:
+  Rounds(std::shared_ptr<MpiWatch> watch, Call call, std::vector<int> peers)
+      : watch_(std::move(watch)), call_(std::move(call)), peers_(std::move(peers)) {}
+  void begin() {
+    watch_->session().ready();
+    number_ = watch_->calls.begin(call_).number;
+    under_way_ = true;
+  }
+  void wait(MpiRequests& requests) {
+    watch_->wait(requests.data(), requests.size(), number_, peers_, "an exchange");
+    under_way_ = false;
+  }
+  /// At the end: receives that an exception has left, so that nothing comes into memory that is gone.
+  void take_back(MpiRequests& requests, int receives) {
+    if (under_way_) watch_->verbs().cancel_all(requests.data(), receives);
+  }
+
+ private:
+  std::shared_ptr<MpiWatch> watch_;
+  Call call_;
+  std::vector<int> peers_;
+  std::int64_t number_ = 0;
+  bool under_way_ = false;
+};
 
 std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
   std::vector<PenstockMpiMessage> all;
@@ -21,15 +53,18 @@ std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
 /// Persistent requests; those of sends behind a base come last, and are described anew where it has changed.
 class MpiPersistent final : public Exchange {
  public:
-  MpiPersistent(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, std::vector<Message> sends,
-                const std::vector<Message>& receives)
+  MpiPersistent(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, int tag, Rounds rounds,
+                std::vector<Message> sends, const std::vector<Message>& receives)
       : session_(std::move(session)),
         comm_(comm),
+        tag_(tag),
+        rounds_(std::move(rounds)),
         sends_(std::move(sends)),
-        requests_(mpi(), static_cast<int>(sends_.size() + receives.size())) {
+        receives_(static_cast<int>(receives.size())),
+        requests_(mpi(), static_cast<int>(sends_.size()) + receives_) {
     int n = 0;
     for (const auto& m : receives)
-      session_->check(mpi().receive_init(m.data, m.bytes, m.rank, kExchangeTag, comm_, requests_.at(n++)),
+      session_->check(mpi().receive_init(m.data, m.bytes, m.rank, tag_, comm_, requests_.at(n++)),
                       "MPI_Recv_init");
     const auto moving =
         std::ranges::stable_partition(sends_, [](const Message& m) { return m.from_base < 0; });
@@ -39,6 +74,7 @@ class MpiPersistent final : public Exchange {
   }
   ~MpiPersistent() override {
     if (!session_->library().running()) return;
+    rounds_.take_back(requests_, receives_);
     mpi().free_all(requests_.data(), requests_.size());
   }
   MpiPersistent(const MpiPersistent&) = delete;
@@ -52,21 +88,24 @@ class MpiPersistent final : public Exchange {
     for (int n = first_; const auto& m : sends_) describe(m, n++);
   }
   void start() override {
-    session_->ready();
+    rounds_.begin();
     session_->check(mpi().start_all(requests_.data(), requests_.size()), "MPI_Startall");
   }
-  void finish() override { session_->wait(requests_.data(), requests_.size(), "an exchange"); }
+  void finish() override { rounds_.wait(requests_); }
 
  private:
   const PenstockMpi& mpi() const { return session_->verbs(); }
   void describe(const Message& m, int n) {
-    session_->check(mpi().send_init(m.source(base_), m.bytes, m.rank, kExchangeTag, comm_, requests_.at(n)),
+    session_->check(mpi().send_init(m.source(base_), m.bytes, m.rank, tag_, comm_, requests_.at(n)),
                     "MPI_Send_init");
   }
   std::shared_ptr<MpiSession> session_;
   PenstockMpiHandle comm_;
+  int tag_;
+  Rounds rounds_;
   std::vector<Message> sends_;  // behind the base
   const std::byte* base_ = nullptr;
+  int receives_;   // requests of which come first
   int first_ = 0;  // request of the first of them
   MpiRequests requests_;
 };
@@ -74,15 +113,18 @@ class MpiPersistent final : public Exchange {
 /// Receives as persistent requests, and sends of scattered entries: these are bound to a base anew where it has changed.
 class MpiIndexed final : public Exchange {
  public:
-  MpiIndexed(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, const std::byte* base, int receives,
-             int sends)
+  MpiIndexed(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, int tag, Rounds rounds,
+             const std::byte* base, int receives, int sends)
       : session_(std::move(session)),
         comm_(comm),
+        tag_(tag),
+        rounds_(std::move(rounds)),
         base_(base),
         receives_(receives),
         requests_(mpi(), receives + sends) {}
   ~MpiIndexed() override {
     if (!session_->library().running()) return;
+    rounds_.take_back(requests_, receives_);
     mpi().free_all(requests_.data(), requests_.size());
     for (const auto& t : targets_)
       if (t.type) mpi().free_type(*t.type);
@@ -97,9 +139,9 @@ class MpiIndexed final : public Exchange {
     entry_ = made;
   }
   void add_receive(const Message& m, int entries) {
-    session_->check(mpi().typed_receive_init(m.data, entries, *entry_, m.rank, kExchangeTag, comm_,
-                                             requests_.at(described_++)),
-                    "MPI_Recv_init");
+    session_->check(
+        mpi().typed_receive_init(m.data, entries, *entry_, m.rank, tag_, comm_, requests_.at(described_++)),
+        "MPI_Recv_init");
   }
   void add_send(const IndexedMessage& m, std::int64_t entry_bytes) {
     const auto count = static_cast<int>(m.count);
@@ -114,11 +156,11 @@ class MpiIndexed final : public Exchange {
 
   void rebase(const std::byte* base) override { base_ = base; }
   void start() override {
-    session_->ready();
+    rounds_.begin();
     if (base_ != bound_to_ || !bound_) bind();
     session_->check(mpi().start_all(requests_.data(), requests_.size()), "MPI_Startall");
   }
-  void finish() override { session_->wait(requests_.data(), requests_.size(), "an exchange"); }
+  void finish() override { rounds_.wait(requests_); }
 
  private:
   struct Target {
@@ -137,13 +179,14 @@ class MpiIndexed final : public Exchange {
   }
   void bind(const Target& t, void* request) {
     const auto type = t.type.value_or(*entry_);
-    session_->check(
-        mpi().typed_send_init(base_ + t.offset, t.count, type, t.rank, kExchangeTag, comm_, request),
-        "MPI_Send_init");
+    session_->check(mpi().typed_send_init(base_ + t.offset, t.count, type, t.rank, tag_, comm_, request),
+                    "MPI_Send_init");
   }
 
   std::shared_ptr<MpiSession> session_;
   PenstockMpiHandle comm_;
+  int tag_;
+  Rounds rounds_;
   const std::byte *base_, *bound_to_ = nullptr;
   bool bound_ = false;
   int receives_, described_ = 0;
@@ -154,8 +197,12 @@ class MpiIndexed final : public Exchange {
 
 class MpiNeighborhood final : public Exchange {
  public:
-  MpiNeighborhood(std::shared_ptr<MpiSession> session, void* plan, std::vector<Message> sends)
-      : session_(std::move(session)), plan_(plan), sends_(std::move(sends)), request_(session_->verbs(), 1) {}
+  MpiNeighborhood(std::shared_ptr<MpiSession> session, Rounds rounds, void* plan, std::vector<Message> sends)
+      : session_(std::move(session)),
+        rounds_(std::move(rounds)),
+        plan_(plan),
+        sends_(std::move(sends)),
+        request_(session_->verbs(), 1) {}
   ~MpiNeighborhood() override {
     if (session_->library().running()) session_->verbs().neighbor_free(plan_);
   }
@@ -171,13 +218,14 @@ class MpiNeighborhood final : public Exchange {
     }
   }
   void start() override {
-    session_->ready();
+    rounds_.begin();
     session_->check(session_->verbs().neighbor_start(plan_, request_.data()), "MPI_Ineighbor_alltoallw");
   }
-  void finish() override { session_->wait(request_.data(), 1, "an exchange"); }
+  void finish() override { rounds_.wait(request_); }
 
  private:
   std::shared_ptr<MpiSession> session_;
+  Rounds rounds_;
   void* plan_;
   std::vector<Message> sends_;
   const std::byte* base_ = nullptr;
@@ -199,22 +247,35 @@ std::vector<Message> tidy_messages(std::vector<Message> messages, int size, cons
   return messages;
 }
 
+Call MpiComm::begin_exchange(Verb verb) {
+  session_->ready();
+  const auto& e = watch_->calls.begin({verb});
+  return {
+      .verb = Verb::exchange, .more = static_cast<std::uint64_t>(e.number), .topic = watch_->calls.topic()};
+}
+
 std::unique_ptr<Exchange> MpiComm::persistent(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "persistent");
   receives = tidy_messages(std::move(receives), size_, "persistent");
-  return std::make_unique<MpiPersistent>(session_, inside_, std::move(sends), receives);
+  auto call = begin_exchange(Verb::persistent);
+  const int tag = exchange_tag(watch_->calls.number());
+  Rounds rounds(watch_, std::move(call), ranks_of(sends, receives));
+  return std::make_unique<MpiPersistent>(session_, inside_, tag, std::move(rounds), std::move(sends),
+                                         receives);
 }
 
 std::unique_ptr<Exchange> MpiComm::neighborhood(std::vector<Message> sends, std::vector<Message> receives) {
   sends = tidy_messages(std::move(sends), size_, "neighborhood");
   const auto out = for_c(sends);
   const auto in = for_c(tidy_messages(std::move(receives), size_, "neighborhood"));
+  auto call = begin_exchange(Verb::neighborhood);
+  Rounds rounds(watch_, std::move(call), ranks_of(out, in));
   barrier();  // the graph is made by a call that cannot be left
   void* plan = nullptr;
   session_->check(mpi().neighbor_create(inside_, out.data(), static_cast<int>(out.size()), in.data(),
                                         static_cast<int>(in.size()), &plan),
                   "MPI_Dist_graph_create_adjacent");
-  return std::make_unique<MpiNeighborhood>(session_, plan, std::move(sends));
+  return std::make_unique<MpiNeighborhood>(session_, std::move(rounds), plan, std::move(sends));
 }
 
 std::unique_ptr<Exchange> MpiComm::indexed(const std::byte* base, std::int64_t entry_bytes,
@@ -228,8 +289,11 @@ std::unique_ptr<Exchange> MpiComm::indexed(const std::byte* base, std::int64_t e
   receives = tidy_messages(std::move(receives), size_, "indexed");
   for (const auto& m : sends)
     require(m.count <= most, "indexed: over 2^31 entries for one rank, use persistent()");
-  auto made = std::make_unique<MpiIndexed>(session_, inside_, base, static_cast<int>(receives.size()),
-                                           static_cast<int>(sends.size()));
+  auto call = begin_exchange(Verb::indexed);
+  const int tag = exchange_tag(watch_->calls.number());
+  Rounds rounds(watch_, std::move(call), ranks_of(sends, receives));
+  auto made = std::make_unique<MpiIndexed>(session_, inside_, tag, std::move(rounds), base,
+                                           static_cast<int>(receives.size()), static_cast<int>(sends.size()));
   made->describe(entry_bytes);
   for (const auto& m : receives) {
     require(m.bytes % entry_bytes == 0 && m.bytes / entry_bytes <= most,

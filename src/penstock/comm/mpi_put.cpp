@@ -19,7 +19,7 @@ namespace penstock {
 namespace {
 
 using Links = std::vector<MpiLink>;
-constexpr int kNoMessagesTag = 2;  // on inside_: nobody sends with it
+constexpr int kNoMessagesTag = 3;  // on inside_: nobody sends with it
 
 /// Where the other end of a message is, and what it takes its length for.
 struct End {
@@ -28,9 +28,11 @@ struct End {
 
 class MpiPut final : public Exchange {
  public:
-  MpiPut(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, Links sends, Links receives,
+  MpiPut(std::shared_ptr<MpiWatch> watch, Call round, PenstockMpiHandle comm, Links sends, Links receives,
          PenstockMpiHandle near, PenstockMpiHandle far)
-      : session_(std::move(session)),
+      : watch_(std::move(watch)),
+        session_(watch_->shared_session()),
+        round_(std::move(round)),
         comm_(comm),
         sends_(std::move(sends)),
         receives_(std::move(receives)),
@@ -40,6 +42,8 @@ class MpiPut final : public Exchange {
         receipts_(mpi(), far_ones(receives_, false)) {
     give_requests(sends_, counts_, true);
     give_requests(receives_, receipts_, false);
+    for (const auto* links : {&sends_, &receives_})
+      for (const auto& l : *links) peers_.push_back(l.message.rank);
   }
   ~MpiPut() override {
     auto& library = session_->library();
@@ -55,6 +59,7 @@ class MpiPut final : public Exchange {
 
   void start() override {
     session_->ready();
+    number_ = watch_->calls.begin(round_).number;
     ++exchange_;
     under_way_ = true;
     for (auto& s : sends_)
@@ -69,8 +74,8 @@ class MpiPut final : public Exchange {
         if (!s.near) tell_far(s);
     }
     if (receipts_.size() > 0)  // of the exchange before
-      session_->wait(receipts_.data(), receipts_.size(), kWhat);
-    session_->until([&](int* done) { return move(done); }, kWhat);
+      watch_->wait(receipts_.data(), receipts_.size(), number_, peers_, kWhat);
+    watch_->until([&](int* done) { return move(done); }, number_, peers_, kWhat);
     under_way_ = false;
   }
   void rebase(const std::byte* base) override { base_ = base; }
@@ -117,13 +122,13 @@ class MpiPut final : public Exchange {
   void put(MpiLink& s) {
     const auto room = [&] { return !s.told || s.moved < s.counted() + 2; };
     if (!room())
-      session_->until(
+      watch_->until(
           [&](int* done) {
             const int code = sync();
             *done = room();
             return code != 0 || *done ? code : progress();
           },
-          kWhat);
+          number_, peers_, kWhat);
     session_->check(
         mpi().put(s.message.source(base_), s.message.bytes, s.message.rank, s.there + s.place(), far_),
         "MPI_Put");
@@ -165,7 +170,11 @@ class MpiPut final : public Exchange {
     return *done ? 0 : progress();
   }
 
+  std::shared_ptr<MpiWatch> watch_;
   std::shared_ptr<MpiSession> session_;
+  Call round_;  // each of them
+  std::vector<int> peers_;
+  std::int64_t number_ = 0;  // of its call
   PenstockMpiHandle comm_;
   Links sends_, receives_;
   PenstockMpiHandle near_, far_;
@@ -181,6 +190,7 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
   sends = tidy_messages(std::move(sends), size_, "put");
   receives = tidy_messages(std::move(receives), size_, "put");
   meet_node();
+  auto round = begin_exchange(Verb::put);
   // Parts of the windows over ranks of this node (1) and over all (0): lines of sends and boxes of receives.
   std::int64_t bytes[2] = {0, 0};
   const auto link = [&](const std::vector<Message>& messages, const std::vector<Message>& back, bool boxes) {
@@ -242,7 +252,8 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
   };
   tell(in, out);
   tell(out, in);
-  return std::make_unique<MpiPut>(session_, inside_, std::move(out), std::move(in), windows[1], windows[0]);
+  return std::make_unique<MpiPut>(watch_, std::move(round), inside_, std::move(out), std::move(in),
+                                  windows[1], windows[0]);
 }
 
 }  // namespace penstock

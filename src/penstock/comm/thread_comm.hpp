@@ -12,7 +12,6 @@ class ThreadComm final : public Comm {
   ThreadComm(std::shared_ptr<Group> group, int rank)
       : me_(std::make_shared<Member>(std::move(group), rank)), m_(*me_) {}
   ~ThreadComm() override;
-  void leave() noexcept { m_.fate().leave(m_.first_rank); }
 
   int rank() const override { return m_.rank; }
   int size() const override { return m_.size(); }
@@ -48,6 +47,10 @@ class ThreadComm final : public Comm {
   std::vector<std::shared_ptr<void>> share(std::shared_ptr<void> mine) override;
   std::unique_ptr<Comm> split(int color, int key) override;
   void fail(const std::string& why) noexcept override;
+  void leave() noexcept override { m_.fate().leave(m_.first_rank); }
+  int own_tag() override;
+  void step(int tag) override;
+  TopicPtr exchange_topic(TopicPtr topic) noexcept override;
 
  private:
   template <class T>
@@ -65,6 +68,8 @@ class ThreadComm final : public Comm {
   Request next_ = 0;
   std::span<double> summing_;
   bool sum_under_way_ = false;
+  std::int64_t summed_in_ = 0;               // the call that began it
+  std::unordered_map<int, TopicPtr> steps_;  // what steps with tags of own_tag() are about
 };
 
 }  // namespace penstock::thread_comm

@@ -40,8 +40,12 @@ using Links = std::vector<std::shared_ptr<Link>>;
 /// exchange with each other copy at the same time, one message each.
 class ThreadExchange final : public Exchange {
  public:
-  ThreadExchange(std::shared_ptr<Member> me, Verb verb, Links sends, Links receives)
-      : me_(std::move(me)), verb_(verb), sends_(std::move(sends)), receives_(std::move(receives)) {}
+  ThreadExchange(std::shared_ptr<Member> me, Verb verb, Links sends, Links receives, Call call)
+      : me_(std::move(me)),
+        verb_(verb),
+        sends_(std::move(sends)),
+        receives_(std::move(receives)),
+        call_(std::move(call)) {}
 
   ~ThreadExchange() override {
     if (!under_way_) return;
@@ -52,6 +56,7 @@ class ThreadExchange final : public Exchange {
   void start() override {
     require(!under_way_, "this exchange has been started: finish() it first");
     me_->check();
+    number_ = me_->begin(call_);
     ++round_;
     under_way_ = true;
     if (verb_ == Verb::put) {
@@ -85,14 +90,14 @@ class ThreadExchange final : public Exchange {
           [&](int r) {
             return std::any_of(pending_.begin(), pending_.end(), [&](Link* l) { return peer(*l) == r; });
           },
-          name(verb_));
+          number_, name(verb_));
       copy_pending();
     }
     for (const auto* links : {&receives_, &sends_}) {
       for (const auto& link : *links) {
         const auto ready = [&] { return link->done.load(std::memory_order_acquire) >= round_; };
         me_->wait(
-            bell, ready, [&](int r) { return r == peer(*link) && !ready(); }, name(verb_));
+            bell, ready, [&](int r) { return r == peer(*link) && !ready(); }, number_, name(verb_));
       }
     }
     under_way_ = false;
@@ -140,7 +145,8 @@ class ThreadExchange final : public Exchange {
   Verb verb_;
   Links sends_, receives_;
   std::vector<Link*> pending_;  // to be copied by this rank, when the other side has come
-  std::int64_t round_ = 0;
+  Call call_;                   // of each round
+  std::int64_t round_ = 0, number_ = 0;
   bool under_way_ = false;
 };
 
@@ -172,8 +178,11 @@ std::unique_ptr<Exchange> connect(std::shared_ptr<Member> me, Verb verb, std::in
     mine.push_back(std::make_shared<Link>());
     mine.back()->source = s, mine.back()->from = me->rank, mine.back()->entry_bytes = entry_bytes;
   }
-  me->bring(verb, 0, entry_bytes, &mine);
+  me->bring({.verb = verb, .bytes = entry_bytes}, &mine);
   me->meet();
+  const auto& calls = me->seat(me->rank).calls;  // which this rank alone writes
+  Call round{
+      .verb = Verb::exchange, .more = static_cast<std::uint64_t>(calls.number()), .topic = calls.topic()};
   std::string wrong;
   {
     const auto held = me->copy();
@@ -205,7 +214,8 @@ std::unique_ptr<Exchange> connect(std::shared_ptr<Member> me, Verb verb, std::in
   }
   if (!wrong.empty()) me->refuse(wrong);
   me->meet_again();
-  return std::make_unique<ThreadExchange>(std::move(me), verb, std::move(mine), std::move(others));
+  return std::make_unique<ThreadExchange>(std::move(me), verb, std::move(mine), std::move(others),
+                                          std::move(round));
 }
 
 }  // namespace penstock::thread_comm

@@ -53,10 +53,23 @@ void Fate::fail(int rank, const std::string& why) noexcept {
   failed_.store(true, std::memory_order_seq_cst);
 }
 
+void Fate::disagree(const std::string& how) noexcept {
+  const std::lock_guard guard(lock_);
+  if (failed_.load(std::memory_order_relaxed)) return;
+  try {
+    reason_ = how;
+  } catch (...) {
+    reason_.clear();
+  }
+  disagreed_ = true;
+  failed_.store(true, std::memory_order_seq_cst);
+}
+
 void Fate::raise() const {
   settle();
   const std::lock_guard guard(lock_);
-  throw Error(Errc::comm, reason_.empty() ? "another rank failed" : reason_);
+  throw Error(disagreed_ ? Errc::invalid_argument : Errc::comm,
+              reason_.empty() ? "another rank failed" : reason_);
 }
 
 void Fate::settle() const noexcept {
@@ -67,30 +80,6 @@ void Fate::settle() const noexcept {
 void Fate::leave(int rank) noexcept {
   left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
   someone_left_.store(true, std::memory_order_release);
-}
-
-const char* name(Verb verb) {
-  switch (verb) {
-    case Verb::barrier: return "barrier";
-    case Verb::broadcast: return "broadcast";
-    case Verb::all_gather: return "all_gather";
-    case Verb::all_gather_v: return "all_gather_v";
-    case Verb::gather_v: return "gather_v";
-    case Verb::scatter_v: return "scatter_v";
-    case Verb::all_to_all_v: return "all_to_all_v";
-    case Verb::all_reduce_sum: return "all_reduce(sum)";
-    case Verb::all_reduce_min: return "all_reduce(min)";
-    case Verb::all_reduce_max: return "all_reduce(max)";
-    case Verb::reduce_sum: return "reduce_sum";
-    case Verb::persistent: return "persistent";
-    case Verb::neighborhood: return "neighborhood";
-    case Verb::indexed: return "indexed";
-    case Verb::put: return "put";
-    case Verb::share: return "share";
-    case Verb::split: return "split";
-    case Verb::second_half: return "the end of a collective call";
-  }
-  return "";
 }
 
 Group::Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_)
@@ -125,7 +114,7 @@ void Member::refuse(const std::string& what) const {
 }
 
 void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const std::function<bool(int)>& late,
-                         const char* verb) const {
+                         std::int64_t number, const char* verb) const {
   const auto began = std::chrono::steady_clock::now();
   for (;;) {
     const auto seen = bell.count();
@@ -142,6 +131,14 @@ void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const s
       why = "waits in " + std::string(verb) + " for " + list(gone) + ", which " +
             (gone.size() == 1 ? "has" : "have") +
             " ended: all ranks must make the same collective calls and " + "receive what is sent";
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank || !late(r)) continue;
+      const auto how = other_call(r, number);
+      if (how.empty()) continue;
+      if (ready()) return;
+      fate().disagree(how);
+      fate().raise();
+    }
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
     if (why.empty() && waited.count() >= group->timeout) {
       std::vector<int> missing;
@@ -162,10 +159,52 @@ void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const s
   }
 }
 
-Slot& Member::bring(Verb verb, int root, std::int64_t bytes, const void* data, const std::int64_t* offsets) {
-  auto& slot = seat(rank).slots[static_cast<std::size_t>((meetings + 1) & 1)];
-  slot.verb = verb, slot.root = root, slot.bytes = bytes, slot.data = data, slot.offsets = offsets;
+std::int64_t Member::begin(Call call) {
+  auto& mine = seat(rank);
+  const std::lock_guard guard(mine.calls_lock);
+  return mine.calls.begin(std::move(call)).number;
+}
+
+Slot& Member::bring(Call call, const void* data, const std::int64_t* offsets) {
+  auto& mine = seat(rank);
+  auto& slot = mine.slots[static_cast<std::size_t>((meetings + 1) & 1)];
+  slot.data = data, slot.offsets = offsets;
+  const std::lock_guard guard(mine.calls_lock);
+  const auto& e = mine.calls.begin(std::move(call));
+  slot.call = e.call, slot.before = e.before, slot.now = e.now;
   return slot;
+}
+
+std::string Member::other_call(int r, std::int64_t number) const {
+  std::uint64_t mine = 0;
+  {
+    const auto& here = seat(rank);
+    const std::lock_guard guard(here.calls_lock);
+    const auto* e = here.calls.find(number);
+    if (!e) return {};
+    mine = e->now;
+  }
+  {
+    const auto& there = seat(r);
+    const std::lock_guard guard(there.calls_lock);
+    const auto* e = there.calls.find(number);
+    if (!e || e->now == mine) return {};
+  }
+  return disagreement_of(rank, r);
+}
+
+std::string Member::disagreement_of(int first, int second) const {
+  const auto &a = seat(first), &b = seat(second);
+  const std::scoped_lock guard(a.calls_lock, b.calls_lock);
+  const auto last = std::min(a.calls.number(), b.calls.number());
+  const Calls::Entry *mine = nullptr, *theirs = nullptr;
+  for (auto n = last; n > 0 && n > last - 64; --n) {  // back to the first that differs
+    const auto *x = a.calls.find(n), *y = b.calls.find(n);
+    if (!x && !y) continue;  // refused on both
+    if (!x || !y || (mine && x->now == y->now)) break;
+    mine = x, theirs = y;
+  }
+  return mine ? disagreement(first, mine->call.text(), second, theirs->call.text()) : std::string();
 }
 
 /// All have come when the counts of all add up to as many meetings each: nobody comes to the next before that. Two
@@ -176,27 +215,31 @@ void Member::come(Verb verb) {
   if (group->met.fetch_add(1, std::memory_order_acq_rel) + 1 == m * size()) return group->met_bell.ring();
   wait(
       group->met_bell, [&] { return group->met.load(std::memory_order_acquire) >= m * size(); },
-      [&](int r) { return seat(r).met.load(std::memory_order_acquire) < m; }, name(verb));
+      [&](int r) { return seat(r).met.load(std::memory_order_acquire) < m; }, seat(rank).calls.number(),
+      name(verb));
 }
 
 void Member::meet() {
-  const auto verb = seat(rank).slots[static_cast<std::size_t>((meetings + 1) & 1)].verb;
-  come(verb);
+  auto& mine = seat(rank);
+  come(mine.slots[static_cast<std::size_t>((meetings + 1) & 1)].call.verb);
   const auto& wanted = brought(0);
+  int other = 0;
+  bool could_go_on = true;
   for (int r = 1; r < size(); ++r) {
-    const auto& other = brought(r);
-    if (other.verb == wanted.verb && other.root == wanted.root && other.bytes == wanted.bytes) continue;
-    const auto tell = [](const Slot& s) {
-      const bool reduces =
-          s.verb == Verb::all_reduce_sum || s.verb == Verb::all_reduce_min || s.verb == Verb::all_reduce_max;
-      const auto root =
-          reduces ? std::string(s.root ? "float64" : "int64") : "root " + std::to_string(s.root);
-      return std::string(name(s.verb)) + " (" + root + ", " + std::to_string(s.bytes) + " bytes)";
-    };
-    throw Error(Errc::invalid_argument,
-                "ranks disagree: rank 0 calls " + tell(wanted) + ", rank " + std::to_string(r) + " calls " +
-                    tell(other) + ": all ranks must make the same collective calls in the same order");
+    if (brought(r).now != wanted.now && other == 0) other = r;
+    could_go_on = could_go_on && brought(r).before == wanted.before;
   }
+  if (other == 0) return;
+  if (could_go_on) {
+    const std::lock_guard guard(mine.calls_lock);
+    mine.calls.refuse();
+    throw Error(Errc::invalid_argument,
+                disagreement(0, wanted.call.text(), other, brought(other).call.text()));
+  }
+  auto how = disagreement_of(0, other);
+  if (how.empty()) how = disagreement(0, wanted.call.text(), other, brought(other).call.text());
+  fate().disagree(how);
+  fate().raise();
 }
 
 void Member::meet_again() { come(Verb::second_half); }

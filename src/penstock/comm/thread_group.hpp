@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/comm/calls.hpp"
 #include "penstock/core/error.hpp"
 
 // What ranks that are threads share. Nobody but comm/thread*.cpp includes this.
@@ -44,7 +45,8 @@ class Fate {
 
   bool failed() const noexcept { return failed_.load(std::memory_order_seq_cst); }
   void fail(int rank, const std::string& why) noexcept;  // the first counts
-  [[noreturn]] void raise() const;                       // settle(), and Error{comm} with the reason
+  void disagree(const std::string& how) noexcept;        // likewise
+  [[noreturn]] void raise() const;                       // settle(), and an Error with the reason
   void settle() const noexcept;
 
   // A rank has left when its last Member is gone (of threads(), of splits, of exchanges), or when it says so.
@@ -68,6 +70,7 @@ class Fate {
   std::atomic<bool> someone_left_ = false;
   mutable std::mutex lock_;
   std::string reason_;
+  bool disagreed_ = false;
 };
 
 class Copying {
@@ -86,34 +89,11 @@ class Copying {
   std::atomic<int>& held_;
 };
 
-enum class Verb {
-  barrier,
-  broadcast,
-  all_gather,
-  all_gather_v,
-  gather_v,
-  scatter_v,
-  all_to_all_v,
-  all_reduce_sum,
-  all_reduce_min,
-  all_reduce_max,
-  reduce_sum,
-  persistent,
-  neighborhood,
-  indexed,
-  put,
-  share,
-  split,
-  second_half,  // of a verb in which ranks read each other's memory: nobody leaves before all have read
-};
-const char* name(Verb verb);
-
 /// What a rank brings to a meeting: small data itself, or where it is.
 struct alignas(64) Slot {
   static constexpr std::int64_t kInline = 512;  // 64 doubles: one meeting and no second half
-  Verb verb = Verb::barrier;
-  int root = 0;
-  std::int64_t bytes = 0;                 // the same on all ranks
+  Call call;
+  std::uint64_t before = 0, now = 0;      // of the rank's calls, see Calls
   const void* data = nullptr;             // of this rank
   const std::int64_t* offsets = nullptr;  // of this rank
   alignas(64) std::array<std::byte, kInline> small;
@@ -133,7 +113,9 @@ struct alignas(64) Seat {
   std::atomic<std::int64_t> met = 0, summed = 0;  // meetings and started sums that this rank came to
   std::array<Slot, 2> slots;                      // of odd and even meetings
   std::array<std::vector<double>, 2> sums;        // of odd and even started sums
-  Bell bell;                                      // messages of this rank, either direction
+  mutable std::mutex calls_lock;                  // held by its owner to write, by others to read
+  Calls calls;
+  Bell bell;  // messages of this rank, either direction
   std::mutex box;
   std::vector<std::shared_ptr<Post>> sends, receives;  // to this rank, in order; not yet matched
 };
@@ -173,24 +155,25 @@ class Member {
   /// A mistake that other ranks cannot see: they fail with it.
   [[noreturn]] void refuse(const std::string& what) const;
 
-  /// Waits until ready(); late(r): rank r is among those waited for.
+  /// A call begins; its number among those of this rank.
+  std::int64_t begin(Call call);
+  /// Waits until ready(), in a call of that number; late(r): rank r is among those waited for.
   template <class Ready, class Late>
-  void wait(Bell& bell, const Ready& ready, const Late& late, const char* verb) const {
+  void wait(Bell& bell, const Ready& ready, const Late& late, std::int64_t number, const char* verb) const {
     const int rounds = group->crowded ? 4 : 100, looks = group->crowded ? 1 : 50;
     for (int i = 0; i < rounds; ++i) {
       for (int k = 0; k < looks; ++k)
         if (ready()) return;
       std::this_thread::yield();
     }
-    wait_asleep(bell, std::cref(ready), std::cref(late), verb);
+    wait_asleep(bell, std::cref(ready), std::cref(late), number, verb);
   }
 
   /// The slot of the coming meeting, filled in.
-  Slot& bring(Verb verb, int root = 0, std::int64_t bytes = 0, const void* data = nullptr,
-              const std::int64_t* offsets = nullptr);
+  Slot& bring(Call call, const void* data = nullptr, const std::int64_t* offsets = nullptr);
   /// What rank r brought to the last meeting; to be read before the next.
   const Slot& brought(int r) const { return seat(r).slots[static_cast<std::size_t>(meetings & 1)]; }
-  /// All ranks come, and all bring the same verb, root and bytes.
+  /// All ranks come, and all bring the same call; or all throw, and can go on unless calls before were others.
   void meet();
   void meet_again();  // the second half
   Copying copy() const { return Copying(fate(), first_rank); }
@@ -202,7 +185,10 @@ class Member {
  private:
   void come(Verb verb);
   void wait_asleep(Bell& bell, const std::function<bool()>& ready, const std::function<bool(int)>& late,
-                   const char* verb) const;
+                   std::int64_t number, const char* verb) const;
+  /// What rank r calls in the place of this rank's call of that number; empty where it is the same, or not known.
+  std::string other_call(int r, std::int64_t number) const;
+  std::string disagreement_of(int a, int b) const;  // in the first call that differs
 };
 
 }  // namespace penstock::thread_comm

@@ -106,6 +106,27 @@ Request ThreadComm::receive(void* data, std::int64_t bytes, int from, int tag) {
   return keep(std::move(mine));
 }
 
+int ThreadComm::own_tag() {
+  m_.check();
+  const int tag = own_tag_of(m_.begin({Verb::own_tag}));
+  steps_[tag] = m_.seat(rank()).calls.topic();
+  return tag;
+}
+
+void ThreadComm::step(int tag) {
+  m_.check();
+  const auto known = steps_.find(tag);
+  m_.begin({.verb = Verb::messages,
+            .more = static_cast<std::uint64_t>(tag),
+            .topic = known == steps_.end() ? nullptr : known->second});
+}
+
+TopicPtr ThreadComm::exchange_topic(TopicPtr topic) noexcept {
+  auto& mine = m_.seat(rank());
+  const std::lock_guard guard(mine.calls_lock);
+  return mine.calls.exchange_topic(std::move(topic));
+}
+
 void ThreadComm::wait(std::span<Request> requests) {
   m_.check();
   for (auto& request : requests) {
@@ -119,7 +140,8 @@ void ThreadComm::wait(std::span<Request> requests) {
     const auto ready = [&] { return post.done.load(std::memory_order_acquire); };
     const int peer = sent ? post.to : post.from;
     m_.wait(
-        m_.seat(rank()).bell, ready, [&](int r) { return r == peer && !ready(); }, sent ? "send" : "receive");
+        m_.seat(rank()).bell, ready, [&](int r) { return r == peer && !ready(); },
+        m_.seat(rank()).calls.number(), sent ? "send" : "receive");
     under_way_.erase(found);
     request = kNoRequest;
   }

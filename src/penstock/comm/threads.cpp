@@ -28,12 +28,6 @@ T combine(Reduce op, T a, T b) {
   else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-Verb verb_of(Reduce op) {
-  return op == Reduce::sum   ? Verb::all_reduce_sum
-         : op == Reduce::min ? Verb::all_reduce_min
-                             : Verb::all_reduce_max;
-}
-
 }  // namespace
 
 void ThreadComm::check_offsets(std::span<const std::int64_t> offsets, const char* verb) const {
@@ -48,7 +42,7 @@ void ThreadComm::check_offsets(std::span<const std::int64_t> offsets, const char
 
 void ThreadComm::barrier() {
   m_.check();
-  m_.bring(Verb::barrier);
+  m_.bring({Verb::barrier});
   m_.meet();
 }
 
@@ -56,7 +50,7 @@ void ThreadComm::broadcast(void* data, std::int64_t bytes, int root) {
   m_.check();
   m_.require_rank(root, "broadcast");
   require(bytes >= 0, "broadcast: " + std::to_string(bytes) + " bytes");
-  auto& slot = m_.bring(Verb::broadcast, root, bytes, data);
+  auto& slot = m_.bring({.verb = Verb::broadcast, .root = root, .bytes = bytes}, data);
   const bool small = bytes <= Slot::kInline;
   if (small && rank() == root) copy_bytes(slot.small.data(), data, bytes);
   m_.meet();
@@ -72,7 +66,7 @@ void ThreadComm::broadcast(void* data, std::int64_t bytes, int root) {
 void ThreadComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
   m_.check();
   require(bytes >= 0, "all_gather: " + std::to_string(bytes) + " bytes");
-  auto& slot = m_.bring(Verb::all_gather, 0, bytes, mine);
+  auto& slot = m_.bring({.verb = Verb::all_gather, .bytes = bytes}, mine);
   const bool small = bytes <= Slot::kInline;
   if (small) copy_bytes(slot.small.data(), mine, bytes);
   m_.meet();
@@ -93,7 +87,7 @@ void ThreadComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
 void ThreadComm::all_gather_v(const void* mine, void* all, std::span<const std::int64_t> offsets) {
   m_.check();
   check_offsets(offsets, "all_gather_v");
-  m_.bring(Verb::all_gather_v, 0, offsets.back() - offsets.front(), mine, offsets.data());
+  m_.bring(with_offsets(Verb::all_gather_v, -1, offsets), mine, offsets.data());
   m_.meet();
   int wrong = -1;
   {
@@ -116,7 +110,7 @@ void ThreadComm::gather_v(const void* mine, void* all, std::span<const std::int6
   m_.check();
   m_.require_rank(root, "gather_v");
   check_offsets(offsets, "gather_v");
-  m_.bring(Verb::gather_v, root, offsets.back() - offsets.front(), all, offsets.data());
+  m_.bring(with_offsets(Verb::gather_v, root, offsets), all, offsets.data());
   m_.meet();
   const auto r = static_cast<std::size_t>(rank());
   bool same;
@@ -136,7 +130,7 @@ void ThreadComm::scatter_v(const void* all, std::span<const std::int64_t> offset
   m_.check();
   m_.require_rank(root, "scatter_v");
   check_offsets(offsets, "scatter_v");
-  m_.bring(Verb::scatter_v, root, offsets.back() - offsets.front(), all, offsets.data());
+  m_.bring(with_offsets(Verb::scatter_v, root, offsets), all, offsets.data());
   m_.meet();
   const auto r = static_cast<std::size_t>(rank());
   bool same;
@@ -157,7 +151,7 @@ void ThreadComm::all_to_all_v(const void* send, std::span<const std::int64_t> se
   m_.check();
   check_offsets(send_offsets, "all_to_all_v");
   check_offsets(receive_offsets, "all_to_all_v");
-  m_.bring(Verb::all_to_all_v, 0, 0, send, send_offsets.data());
+  m_.bring({Verb::all_to_all_v}, send, send_offsets.data());
   m_.meet();
   std::string wrong;
   {
@@ -182,7 +176,7 @@ template <class T>
 void ThreadComm::reduce(std::span<T> values, Reduce op) {
   m_.check();
   const auto bytes = static_cast<std::int64_t>(values.size_bytes());
-  auto& slot = m_.bring(verb_of(op), static_cast<int>(std::same_as<T, double>), bytes, values.data());
+  auto& slot = m_.bring(reduction_call(op, bytes, std::same_as<T, double> ? 'd' : 'l'), values.data());
   if (bytes > Slot::kInline) return reduce_in_slices(values, op);
   copy_bytes(slot.small.data(), values.data(), bytes);
   m_.meet();
@@ -227,7 +221,7 @@ void ThreadComm::reduce_sum(std::span<double> values, int root) {
   m_.require_rank(root, "reduce_sum");
   const auto bytes = static_cast<std::int64_t>(values.size_bytes());
   const bool small = bytes <= Slot::kInline;
-  auto& slot = m_.bring(Verb::reduce_sum, root, bytes, values.data());
+  auto& slot = m_.bring({.verb = Verb::reduce_sum, .root = root, .bytes = bytes, .type = 'd'}, values.data());
   if (small) copy_bytes(slot.small.data(), values.data(), bytes);
   m_.meet();
   if (rank() == root) {
@@ -250,6 +244,8 @@ void ThreadComm::reduce_sum(std::span<double> values, int root) {
 void ThreadComm::start_sum(std::span<double> values) {
   require(!sum_under_way_, "start_sum: a sum is under way: finish_sum() first");
   m_.check();
+  summed_in_ = m_.begin(
+      {.verb = Verb::start_sum, .bytes = static_cast<std::int64_t>(values.size_bytes()), .type = 'd'});
   const auto k = ++m_.sums;
   auto& seat = m_.seat(rank());
   seat.sums[static_cast<std::size_t>(k & 1)].assign(values.begin(), values.end());
@@ -266,7 +262,7 @@ void ThreadComm::finish_sum() {
   const auto k = m_.sums;
   m_.wait(
       m_.group->summed_bell, [&] { return m_.group->summed.load(std::memory_order_acquire) >= k * size(); },
-      [&](int r) { return m_.seat(r).summed.load(std::memory_order_acquire) < k; }, "finish_sum");
+      [&](int r) { return m_.seat(r).summed.load(std::memory_order_acquire) < k; }, summed_in_, "finish_sum");
   sum_under_way_ = false;
   const auto part = [&](int r) -> const std::vector<double>& {
     return m_.seat(r).sums[static_cast<std::size_t>(k & 1)];
@@ -315,7 +311,7 @@ std::unique_ptr<Exchange> ThreadComm::indexed(const std::byte* base, std::int64_
 
 std::vector<std::shared_ptr<void>> ThreadComm::share(std::shared_ptr<void> mine) {
   m_.check();
-  m_.bring(Verb::share, 0, 0, &mine);
+  m_.bring({Verb::share}, &mine);
   m_.meet();
   std::vector<std::shared_ptr<void>> all;
   {
@@ -375,10 +371,6 @@ std::vector<std::unique_ptr<Comm>> threads(int ranks, ThreadsOptions options) {
   std::vector<std::unique_ptr<Comm>> out;
   for (int r = 0; r < ranks; ++r) out.push_back(std::make_unique<ThreadComm>(group, r));
   return out;
-}
-
-void leave(Comm& comm) noexcept {
-  if (auto* c = dynamic_cast<thread_comm::ThreadComm*>(&comm)) c->leave();
 }
 
 }  // namespace penstock

@@ -12,11 +12,8 @@ struct ThreadsOptions {
 
 /// Ranks that are threads of this process: element r is for the thread that plays rank r. Messages are copied once,
 /// straight from the sender's memory; short ones wait in a box. Sums are taken in the order of ranks. Collective calls
-/// that do not fit together (another verb, root or size) throw Error{invalid_argument} on every rank. A rank that ends
+/// that do not fit together (another verb, topic, root or size) throw Error{invalid_argument} on every rank. A rank that ends
 /// (its Comm and all that comes from it are destroyed, or leave()) while another waits for it is an Error{comm} there.
 std::vector<std::unique_ptr<Comm>> threads(int ranks, ThreadsOptions options = {});
-
-/// Says that a rank of threads() is done, for an owner that keeps its Comm; nothing for other kinds of Comm.
-void leave(Comm& comm) noexcept;
 
 }  // namespace penstock

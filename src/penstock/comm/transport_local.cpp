@@ -19,18 +19,19 @@ namespace {
 constexpr std::int64_t kBlock = 32 << 10;
 constexpr std::size_t kLocks = 64;
 
-struct Arena {
-  explicit Arena(std::int64_t bytes) : memory(reuse<std::byte>(bytes)) {}
+struct LocalArena {
+  explicit LocalArena(std::int64_t bytes) : memory(reuse<std::byte>(bytes)) {}
   std::mutex& lock(std::int64_t offset) { return locks[static_cast<std::size_t>(offset / kBlock) % kLocks]; }
 
   Array<std::byte> memory;
   std::array<std::mutex, kLocks> locks;
 };
-using Arenas = std::vector<std::shared_ptr<Arena>>;  // of all ranks: they stay while one of them may ask
+using LocalArenas =
+    std::vector<std::shared_ptr<LocalArena>>;  // of all ranks: they stay while one of them may ask
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<Comm> comm, Arenas arenas, std::int64_t bytes)
+  LocalTransport(std::shared_ptr<Comm> comm, LocalArenas arenas, std::int64_t bytes)
       : comm_(std::move(comm)), arenas_(std::move(arenas)), bytes_(bytes), rank_(comm_->rank()) {}
 
   int rank() const override { return rank_; }
@@ -82,7 +83,7 @@ class LocalTransport final : public Transport {
   void barrier() override { comm_->barrier(); }
 
  private:
-  Arena& arena(int rank) const { return *arenas_[static_cast<std::size_t>(rank)]; }
+  LocalArena& arena(int rank) const { return *arenas_[static_cast<std::size_t>(rank)]; }
   std::byte* at(RemotePtr p) const { return arena(p.rank).memory.data + p.offset; }
   void heed() { comm_->wait({}); }  // throws where a rank has failed
   void check(RemotePtr at, std::int64_t bytes, std::int64_t alignment, const char* verb) {
@@ -109,7 +110,7 @@ class LocalTransport final : public Transport {
   }
 
   std::shared_ptr<Comm> comm_;
-  Arenas arenas_;
+  LocalArenas arenas_;
   std::int64_t bytes_;
   int rank_;
   Ticket given_ = 0;
@@ -124,11 +125,12 @@ std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std:
                 "transport 'local' is for ranks that are threads of one process, and these speak "
                 "by " +
                     comm->name() + ": choose mpi_rma or auto");
-  auto mine = std::make_shared<Arena>(bytes);
+  auto mine = std::make_shared<LocalArena>(bytes);
   if (zeroed > 0)
     std::memset(mine->memory.data, 0, static_cast<std::size_t>(zeroed));  // by its owner: it lies near it
-  Arenas arenas;
-  for (const auto& a : comm->share(std::move(mine))) arenas.push_back(std::static_pointer_cast<Arena>(a));
+  LocalArenas arenas;
+  for (const auto& a : comm->share(std::move(mine)))
+    arenas.push_back(std::static_pointer_cast<LocalArena>(a));
   const auto [least, most] =
       std::minmax_element(arenas.begin(), arenas.end(),
                           [](const auto& x, const auto& y) { return x->memory.size < y->memory.size; });

@@ -8,6 +8,9 @@
 
 namespace penstock {
 
+/// An index of a container of the standard library.
+inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
 /// A typed span of bytes somewhere, sharing ownership with whoever allocated it: this library, NumPy, an mmap.
 /// `T` may be const: arrays that belong to the user are read, never written.
 template <class T>

@@ -7,22 +7,24 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_code.hpp"
 
 namespace penstock {
 namespace {
 
-[[noreturn]] void no_cuda(std::string_view what) {
-  throw Error(Errc::not_compiled,
-              std::string(what) +
-                  ": this build has no CUDA. Install a CUDA toolkit (or the wheels of "
-                  "penstock[cuda]) and build again; penstock.show_config() tells what was found");
-}
+[[noreturn]] void no_cuda(std::string_view what) { throw Error(Errc::not_compiled, no_cuda_for(what)); }
 
 }  // namespace
 
 int device_count() {
   if constexpr (have_cuda) return cuda::device_count();
   else return 0;
+}
+std::vector<GpuSeen> gpus_seen() {
+  std::vector<GpuSeen> all;
+  if constexpr (have_cuda)
+    for (int gpu = 0; gpu < cuda::visible_gpus(); ++gpu) all.push_back(cuda::gpu_seen(gpu));
+  return all;
 }
 GpuInfo gpu_info([[maybe_unused]] int gpu) {
   if constexpr (have_cuda) return cuda::gpu_info(gpu);

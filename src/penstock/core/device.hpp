@@ -20,7 +20,7 @@ struct Event {
   Where where;
 };
 
-int device_count();  // GPUs that can be used: 0 without CUDA, without a driver, without a card
+int device_count();  // GPUs that can be used: those before the first that has no kernels (core/gpu_code.hpp)
 
 /// What a GPU and its driver say of themselves. Throws Error{not_accessible} where it does not exist.
 struct GpuInfo {

@@ -11,12 +11,12 @@
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/reuse.hpp"
 
 namespace penstock::cuda {
 namespace {
 
-constexpr int kMaxGpus = 64;
 // Scratch memory that a GPU keeps for the next call: a sixteenth of its memory, and this at least; what a burst took above
 // it goes back at the next synchronisation, to be mapped again by the next burst. All goes where an allocation fails.
 constexpr std::uint64_t kScratchKept = 256 << 20;
@@ -38,13 +38,6 @@ void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string
   cudaGetLastError();
   throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) + " bytes of " +
                                        describe(place) + ": " + std::string(remedy));
-}
-
-void require_gpu(int gpu) {
-  if (const int n = device_count(); gpu >= n || gpu >= kMaxGpus)
-    throw Error(Errc::not_accessible, "GPU " + std::to_string(gpu) +
-                                          " does not exist: this process can use " + std::to_string(n) +
-                                          (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
 }
 
 /// This library's own pool on a GPU, which is current: the process's default one may be tuned by another library.
@@ -71,7 +64,8 @@ cudaMemPool_t scratch_pool(int gpu) {
 /// Gives up what is kept of a GPU's memory. Whether there may be more now.
 bool give_up_kept(int gpu) {
   free_kept({Memory::device, static_cast<std::int16_t>(gpu)});
-  if (cudaMemPoolTrimTo(scratch_pool(gpu), 0) != cudaSuccess) return cudaGetLastError(), false;
+  if (gpu_facts(gpu).pools && cudaMemPoolTrimTo(scratch_pool(gpu), 0) != cudaSuccess)
+    return cudaGetLastError(), false;
   return true;
 }
 
@@ -96,11 +90,11 @@ void check(cudaError_t e, std::source_location at) {
   throw Error(e == cudaErrorMemoryAllocation ? Errc::out_of_memory : Errc::cuda, what, at);
 }
 
-int device_count() {
-  int n = 0;
-  if (cudaGetDeviceCount(&n) == cudaSuccess) return n;
-  cudaGetLastError();
-  return 0;
+void require_gpu(int gpu) {
+  if (const int n = visible_gpus(); gpu >= n)
+    throw Error(Errc::not_accessible, "GPU " + std::to_string(gpu) +
+                                          " does not exist: this process can use " + std::to_string(n) +
+                                          (n == 1 ? " GPU" : " GPUs") + ", numbered from 0");
 }
 
 GpuInfo gpu_info(int gpu) {
@@ -120,8 +114,8 @@ GpuInfo gpu_info(int gpu) {
           .runtime = version(runtime),
           .memory_bytes = memory.total,
           .free_bytes = memory.free,
-          .cache_bytes = prop.l2CacheSize,
-          .multiprocessors = prop.multiProcessorCount};
+          .cache_bytes = gpu_facts(gpu).cache,
+          .multiprocessors = gpu_facts(gpu).multiprocessors};
 }
 
 DeviceMemory device_memory(int gpu) {
@@ -129,8 +123,10 @@ DeviceMemory device_memory(int gpu) {
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));
   std::uint64_t reserved = 0, used = 0;
-  check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrReservedMemCurrent, &reserved));
-  check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrUsedMemCurrent, &used));
+  if (gpu_facts(gpu).pools) {
+    check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrReservedMemCurrent, &reserved));
+    check(cudaMemPoolGetAttribute(scratch_pool(gpu), cudaMemPoolAttrUsedMemCurrent, &used));
+  }
   const auto kept = kept_bytes({Memory::device, static_cast<std::int16_t>(gpu)});
   return {static_cast<std::int64_t>(free + (reserved > used ? reserved - used : 0)) + kept,
           static_cast<std::int64_t>(total)};
@@ -177,9 +173,15 @@ Place place_of(const void* p) {
 int enter(Where where) {
   int before = 0;
   check(cudaGetDevice(&before));
-  if (where.gpu == before) return -1;
+  if (where.gpu == before) return require_kernels(before), -1;
   require_gpu(where.gpu);
   check(cudaSetDevice(where.gpu));
+  try {
+    require_kernels(where.gpu);
+  } catch (...) {
+    leave(before);
+    throw;
+  }
   return before;
 }
 void leave(int before) noexcept {
@@ -230,7 +232,7 @@ void fill_async(void* first, int byte, std::int64_t n, Stream s) {
 void advise(const void* first, std::int64_t n, ManagedUse use, Where gpu) {
   const auto bytes = static_cast<std::size_t>(n);
   const cudaMemLocation device{cudaMemLocationTypeDevice, gpu.gpu}, host{cudaMemLocationTypeHost, 0};
-  if (n == 0) return;
+  if (n == 0 || !gpu_facts(gpu.gpu).shares_managed) return;
   if (use == ManagedUse::read_mostly)
     return check(cudaMemAdvise(first, bytes, cudaMemAdviseSetReadMostly, device));
   check(cudaMemAdvise(first, bytes, cudaMemAdviseSetPreferredLocation, host));
@@ -248,6 +250,10 @@ std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
                      "keep the matrix in host memory and use Streamed, or smaller blocks");
     return {p, [](void* q) { cudaFree(q); }};
   }
+  if (!gpu_facts(gpu.gpu).shares_managed)
+    throw Error(Errc::not_accessible, "GPU " + std::to_string(gpu.gpu) +
+                                          " and the CPU cannot use managed memory at the same time (as under "
+                                          "Windows and WSL): use pinned memory");
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));
   if (bytes > free)
@@ -261,13 +267,19 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
   const UseDevice use(s.where);
   void* p = nullptr;
   const auto bytes = static_cast<std::size_t>(n > 0 ? n : 1);
-  const auto attempt = [&, pool = scratch_pool(s.where.gpu)] {
-    return cudaMallocFromPoolAsync(&p, bytes, pool, native(s));
+  const bool pools = gpu_facts(s.where.gpu).pools;
+  const auto pool = pools ? scratch_pool(s.where.gpu) : nullptr;
+  const auto attempt = [&] {
+    return pools ? cudaMallocFromPoolAsync(&p, bytes, pool, native(s)) : cudaMalloc(&p, bytes);
   };
   check_allocation(with_kept(s.where.gpu, attempt), bytes,
                    {Memory::device, static_cast<std::int16_t>(s.where.gpu)},
                    "stream the matrix in smaller blocks");
-  return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
+  if (pools) return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
+  return {p, [stream = native(s)](void* q) {  // slower, but in the same order
+            cudaStreamSynchronize(stream);
+            cudaFree(q);
+          }};
 }
 
 }  // namespace penstock::cuda

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "penstock/core/device.hpp"
+#include "penstock/core/gpu_code.hpp"
 
 // The two implementations behind device.hpp. Only device*.cpp includes this.
 namespace penstock::host {
@@ -10,7 +11,14 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes);
 }  // namespace penstock::host
 
 namespace penstock::cuda {
-int device_count();
+inline constexpr int kMaxGpus = 64;
+/// Throws Error{not_accessible} unless this process can use the GPU.
+void require_gpu(int gpu);
+int visible_gpus();                // that the runtime sees, with or without kernels
+const GpuSeen& gpu_seen(int gpu);  // one of them
+int device_count();                // the first ones of them that have kernels
+/// Throws Error{not_compiled}, once and for all, unless the current GPU, which is `gpu`, can load this build's kernels.
+void require_kernels(int gpu);
 GpuInfo gpu_info(int gpu);
 DeviceMemory device_memory(int gpu);
 std::string gpu_identity(int gpu);

@@ -39,15 +39,15 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
-struct Cache {
+struct CpuCache {
   std::int64_t level = 0, bytes = 0;
   std::string shared;  // the CPUs that share it
 };
 
 /// The last level that a CPU has; level 0 where the kernel does not say. sysconf asks the processor, which under some
 /// hypervisors speaks of the whole host: 384 MB where two cores had 32.
-Cache last_level_cache(int cpu) {
-  Cache found;
+CpuCache last_level_cache(int cpu) {
+  CpuCache found;
   for (int k = 0; k < 16; ++k) {
     const auto folder =
         "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(k) + "/";

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -69,8 +70,10 @@ class Pool {
   /// Fewer threads where the system refuses more: results do not depend on their number.
   explicit Pool(int threads) : wanted_(threads) {
     try {
+      helpers_.reserve(static_cast<std::size_t>(threads));
       for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {}
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {}
   }
   ~Pool() {
     publish(nullptr);

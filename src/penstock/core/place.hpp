@@ -36,6 +36,12 @@ constexpr bool can_read(Where who, Place from) {
   return false;
 }
 
+/// The memory that `who` computes in.
+constexpr Place device_place(Where who) {
+  if (!who.is_gpu()) return {};
+  return {Memory::device, static_cast<std::int16_t>(who.gpu)};
+}
+
 constexpr std::string_view name(Memory memory) {
   constexpr std::string_view names[] = {"host", "mapped", "pinned", "managed", "device", "peer"};
   return names[static_cast<int>(memory)];

@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Offsets in bytes of one item a rank.
 std::vector<std::int64_t> one_each(int ranks, std::int64_t bytes) {
   std::vector<std::int64_t> offsets(at(ranks) + 1);

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4 << 10;
+constexpr std::int64_t kRowsOfATask = 4 << 10;
 
 /// f(row, column) for every edge here, with the numbers of the whole graph.
 template <class F>
@@ -151,7 +151,7 @@ DistGraph::DistGraph(DistCsr<One> edges) : a_(std::move(edges)), degrees_(alloca
     return a_.local.indptr.data[r + 1] - a_.local.indptr.data[r] + a_.halo.indptr.data[r + 1] -
            a_.halo.indptr.data[r];
   };
-  parallel_ranges(vertices(), kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(vertices(), kRowsOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) degrees_.data[v] = edges_in_row(v);
   });
   has_edges_.resize(static_cast<std::size_t>(graph::words_of(vertices())));

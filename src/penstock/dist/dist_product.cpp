@@ -174,6 +174,34 @@ typename DistProduct<V>::Rows DistProduct<V>::rows_of(const DistCsr<V>& a, std::
 }
 
 template <class V>
+template <Semiring S>
+typename DistProduct<V>::Links& DistProduct<V>::links_of(std::int64_t columns, bool transposed) {
+  using T = typename S::value_type;
+  constexpr int number = std::same_as<S, PlusTimes<T>> ? 0 : std::same_as<S, MinPlus<T>> ? 1 : 2;
+  const int kind = (number * 16 + static_cast<int>(sizeof(T))) * 2 + transposed;
+  if (const auto known = links_.find({columns, kind}); known != links_.end()) return known->second;
+  const char* names[] = {"plus_times", "min_plus", "or_and"};
+  return links_of(columns, kind,
+                  std::string("a distributed product\nmatrix\t") + (transposed ? "A.T" : "A") +
+                      "\nsemiring\t" + names[number] + "\ndtype\t" +
+                      (number == 2      ? "bool"
+                       : sizeof(T) == 4 ? "float32"
+                                        : "float64") +
+                      "\ncolumns of x\t" + std::to_string(columns));
+}
+
+template <class V>
+typename DistProduct<V>::Links& DistProduct<V>::links_of(std::int64_t columns, int kind,
+                                                         const std::string& text) {
+  Links made;
+  made.topic = std::make_shared<const Topic>(text);
+  const About about(*a_.comm, made.topic);
+  a_.comm->barrier();
+  if (!any_ghosts_ && !any_foreign_) made.tag = a_.comm->own_tag();
+  return links_.emplace(std::pair(columns, kind), std::move(made)).first->second;
+}
+
+template <class V>
 HaloContext DistProduct<V>::context(const Plan& plan, std::int64_t entry_bytes, const void* x) {
   HaloContext c{.comm = a_.comm, .plan = plan, .entry_bytes = entry_bytes};
   if (strategy_.empty()) strategy_ = choose_halo(c, x);
@@ -181,10 +209,11 @@ HaloContext DistProduct<V>::context(const Plan& plan, std::int64_t entry_bytes, 
 }
 
 template <class V>
-Halo& DistProduct<V>::forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes,
-                              const void* x) {
+Halo& DistProduct<V>::forward(const Links& links, std::unique_ptr<Halo>& link, const Plan& plan,
+                              std::int64_t entry_bytes, const void* x) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
+    const About about(*a_.comm, links.topic);
     const auto c = context(plan, entry_bytes, x);
     link = make_halo(strategy_, c);
   }
@@ -192,10 +221,11 @@ Halo& DistProduct<V>::forward(std::unique_ptr<Halo>& link, const Plan& plan, std
 }
 
 template <class V>
-HaloBack& DistProduct<V>::back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes,
-                               std::string_view how) {
+HaloBack& DistProduct<V>::back(const Links& links, std::unique_ptr<HaloBack>& link, const Plan& plan,
+                               std::int64_t entry_bytes, std::string_view how) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
+    const About about(*a_.comm, links.topic);
     const auto c = context(plan, entry_bytes, nullptr);
     link = std::make_unique<HaloBack>(how == "owners" ? std::string_view(strategy_) : how, c);
   }
@@ -218,8 +248,12 @@ void DistProduct<V>::count(Links& links) {
 template <class V>
 const void* DistProduct<V>::exchange(const void* x, std::int64_t entry_bytes) {
   if (!any_ghosts_) return nullptr;
-  auto& links = links_[entry_bytes];
-  auto& halo = forward(links.x, a_.plan, entry_bytes, x);
+  const auto known = links_.find({entry_bytes, -1});
+  auto& links =
+      known != links_.end()
+          ? known->second
+          : links_of(entry_bytes, -1, "an exchange of x\nbytes of an entry\t" + std::to_string(entry_bytes));
+  auto& halo = forward(links, links.x, a_.plan, entry_bytes, x);
   halo.begin(x, {});
   halo.end({});
   count(links);
@@ -239,9 +273,10 @@ void DistProduct<V>::product(DenseView<const typename S::value_type> x, DenseVie
     throw Error(Errc::not_compiled, "sums by reduction are sums of float64: use sums=\"owners\"");
   const auto bytes = x.cols * std::int64_t{sizeof(T)};
   if (bytes == 0) return;
-  auto& links = links_[bytes];
-  auto* halo = any_ghosts_ ? &forward(links.x, a_.plan, bytes, x.data) : nullptr;
-  auto* sums = any_foreign_ ? &back(links.sums, a_.sums, bytes, options_.sums) : nullptr;
+  auto& links = links_of<S>(x.cols, false);
+  if (links.tag >= 0) a_.comm->step(links.tag);
+  auto* halo = any_ghosts_ ? &forward(links, links.x, a_.plan, bytes, x.data) : nullptr;
+  auto* sums = any_foreign_ ? &back(links, links.sums, a_.sums, bytes, options_.sums) : nullptr;
   const ScopedTimer timer(&times_.seconds);
   Steps<S> step{*this, x.cols};
   const auto plain = Scale<S>{scale.alpha};
@@ -269,9 +304,10 @@ void DistProduct<V>::product_transposed(DenseView<const typename S::value_type> 
           "distributed product: x has " + std::to_string(x.cols) + " columns, y " + std::to_string(y.cols));
   const auto bytes = x.cols * std::int64_t{sizeof(T)};
   if (bytes == 0) return;
-  auto& links = links_[bytes];
-  auto* rows = any_foreign_ ? &forward(links.rows, a_.sums, bytes, x.data) : nullptr;
-  auto* sums = any_ghosts_ ? &back(links.ghosts, a_.plan, bytes) : nullptr;
+  auto& links = links_of<S>(x.cols, true);
+  if (links.tag >= 0) a_.comm->step(links.tag);
+  auto* rows = any_foreign_ ? &forward(links, links.rows, a_.sums, bytes, x.data) : nullptr;
+  auto* sums = any_ghosts_ ? &back(links, links.ghosts, a_.plan, bytes) : nullptr;
   const ScopedTimer timer(&times_.seconds);
   Steps<S> step{*this, x.cols};
   const auto plain = Scale<S>{scale.alpha}, more = Scale<S>{scale.alpha, S::one()};

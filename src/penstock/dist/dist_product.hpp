@@ -84,18 +84,26 @@ class DistProduct {
     std::int64_t halo_row(std::int64_t i) const { return halo_rows.data ? halo_rows.data[i] : i; }
     bool has_ghosts(std::int64_t i) const { return halo.indptr.data[i] < halo.indptr.data[i + 1]; }
   };
-  /// The exchanges for entries of one size, made when first used.
+  /// The exchanges of one kind of product, made when first used: a rank that calls another kind never receives what was
+  /// sent for this one.
   struct Links {
+    TopicPtr topic;  // the product, in words
+    int tag = -1;    // where nothing travels: of the step that it is, so that later calls tell of another one
     std::unique_ptr<Halo> x, rows;           // x to ghosts; x of the transposed product to foreign rows
     std::unique_ptr<HaloBack> sums, ghosts;  // sums of foreign rows; sums of ghosts (transposed)
   };
   using Plan = std::shared_ptr<const CommPlan>;
   static Rows rows_of(const DistCsr<V>& a, std::int64_t first, std::int64_t last);
+  /// Those of products with so many columns by S, and of exchange(). The first time all ranks say what they call for.
+  template <Semiring S>
+  Links& links_of(std::int64_t columns, bool transposed);
+  Links& links_of(std::int64_t columns, int kind, const std::string& text);
   HaloContext context(const Plan& plan, std::int64_t entry_bytes, const void* x);
   /// x: what is about to be sent.
-  Halo& forward(std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes, const void* x);
-  HaloBack& back(std::unique_ptr<HaloBack>& link, const Plan& plan, std::int64_t entry_bytes,
-                 std::string_view how = "owners");
+  Halo& forward(const Links& links, std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes,
+                const void* x);
+  HaloBack& back(const Links& links, std::unique_ptr<HaloBack>& link, const Plan& plan,
+                 std::int64_t entry_bytes, std::string_view how = "owners");
   void count(Links& links);
 
   /// The steps, each timed where it belongs. Views are row-major and dense; no row of y is read twice.
@@ -113,7 +121,7 @@ class DistProduct {
   Rows own_, foreign_;
   bool any_ghosts_ = false, any_foreign_ = false;  // on any rank
   std::string strategy_;
-  std::map<std::int64_t, Links> links_;  // by bytes of an entry
+  std::map<std::pair<std::int64_t, int>, Links> links_;  // by columns and kind of product
   std::shared_ptr<SpmvPlans<V>> plans_ = std::make_shared<SpmvPlans<V>>();
   DistTimes times_;
 };

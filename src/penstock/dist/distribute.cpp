@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 12;  // rows of a task
+constexpr std::int64_t kDistributedAtOnce = 1 << 12;  // rows of a task
 constexpr Offset kForget = 1 << 20;  // entries from which a share's memory is given back while it is read
 
 /// The columns that are owned here and those that occur here and belong to others.
@@ -35,7 +35,7 @@ class Ghosts {
   template <class V>
   void collect(const Csr<V>& a) {
     bits_ = RankedBits(a.cols);
-    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(a.rows, kDistributedAtOnce, [&](std::int64_t first, std::int64_t last) {
       for (auto k = a.indptr.data[first]; k < a.indptr.data[last]; ++k)
         if (const auto j = a.indices.data[k]; !mine(j)) bits_.insert_shared(j);
       poll_interrupt();
@@ -120,7 +120,8 @@ void split(const Share<V>& share, std::int64_t rows, const Array<Index>& to, con
   std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
   const bool forget = share.consumed && a.nnz() >= kForget;
   // A task then reads a megabyte or two: what all threads have read is there twice, beside its copy.
-  const auto grain = forget ? std::max<std::int64_t>(1, a.rows * (kForget / 8) / a.nnz()) : kGrain;
+  const auto grain =
+      forget ? std::max<std::int64_t>(1, a.rows * (kForget / 8) / a.nnz()) : kDistributedAtOnce;
   const auto each_row = [&](auto&& f, auto&& done) {
     parallel_ranges(a.rows, grain, [&](std::int64_t first, std::int64_t last) {
       for (auto r = first; r < last; ++r)

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "penstock/core/error.hpp"
+#include "penstock/dist/halo_packed.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
 namespace {
 
 using Make = std::unique_ptr<GpuHalo> (*)(const HaloContext&);
-constexpr std::pair<std::string_view, Make> kStrategies[] = {
+constexpr std::pair<std::string_view, Make> kGpuStrategies[] = {
     {"sync", halo_gpu_sync},
     {"gather", halo_gpu_gather},
     {"pinned", halo_gpu_pinned},
@@ -47,23 +48,11 @@ void GpuHalo::count_exchange() {
   times_.received_bytes += plan().ghosts() * entry();
 }
 
-namespace {
-
-std::vector<Message> messages(const std::vector<int>& ranks, const std::vector<std::int64_t>& offsets,
-                              std::byte* data, std::int64_t entry) {
-  std::vector<Message> list;
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    list.push_back({ranks[i], data + offsets[i] * entry, (offsets[i + 1] - offsets[i]) * entry});
-  return list;
-}
-
-}  // namespace
-
 std::vector<Message> GpuHalo::sends(std::byte* send) const {
-  return messages(plan().send_ranks, plan().send_offsets, send, entry());
+  return halo::messages(plan().send_ranks, plan().send_offsets, send, entry());
 }
 std::vector<Message> GpuHalo::receives(std::byte* receive) const {
-  return messages(plan().receive_ranks, plan().receive_offsets, receive, entry());
+  return halo::messages(plan().receive_ranks, plan().receive_offsets, receive, entry());
 }
 
 Array<const Index> GpuHalo::indices_in(Place place) {
@@ -77,10 +66,10 @@ Array<const Index> GpuHalo::indices_in(Place place) {
 std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloContext& context) {
   require(context.entry_bytes > 0, "halo: entries of " + std::to_string(context.entry_bytes) + " bytes");
   if (strategy == "auto") strategy = choose_gpu_halo(context);
-  for (const auto& [name, make] : kStrategies)
+  for (const auto& [name, make] : kGpuStrategies)
     if (name == strategy) return make(context);
   std::string names = "auto";
-  for (const auto& one : kStrategies) names += ", " + std::string(one.first);
+  for (const auto& one : kGpuStrategies) names += ", " + std::string(one.first);
   throw Error(Errc::invalid_argument,
               "halo=\"" + std::string(strategy) + "\" is no strategy for vectors on a GPU: one of " + names);
 }
@@ -88,7 +77,7 @@ std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloCont
 const std::vector<std::string_view>& gpu_halo_names() {
   static const auto names = [] {
     std::vector<std::string_view> list;
-    for (const auto& one : kStrategies) list.push_back(one.first);
+    for (const auto& one : kGpuStrategies) list.push_back(one.first);
     return list;
   }();
   return names;

@@ -16,7 +16,7 @@ namespace penstock {
 namespace {
 
 constexpr int kGreaterEqual = 5, kSignalSet = 9;
-constexpr std::string_view kWhat = "halo=\"nvshmem\"";
+constexpr std::string_view kHaloOverNvshmem = "halo=\"nvshmem\"";
 
 constexpr std::int64_t up(std::int64_t n) { return (n + 255) / 256 * 256; }
 
@@ -28,7 +28,7 @@ class NvshmemHalo final : public GpuHalo {
     buffer_bytes_ = up(most[0]);
     const auto signal_bytes = up(comm().size() * 8);
     block_ = &take_symmetric(comm(), 2 * buffer_bytes_ + up(most[1]) + 2 * signal_bytes, SymmetricUse::halo,
-                             mine_, kWhat);
+                             mine_, kHaloOverNvshmem);
     packed_ = block_->memory + 2 * buffer_bytes_;
     // The signals lie at the end of the block, where they are for all of its users.
     emptied_ = reinterpret_cast<std::uint64_t*>(block_->memory + block_->bytes - signal_bytes);
@@ -112,7 +112,7 @@ class NvshmemHalo final : public GpuHalo {
 }  // namespace
 
 std::unique_ptr<GpuHalo> halo_gpu_nvshmem(const HaloContext& c) {
-  start_nvshmem(*c.comm, c.where, kWhat);
+  start_nvshmem(*c.comm, c.where, kHaloOverNvshmem);
   return std::make_unique<NvshmemHalo>(c);
 }
 

@@ -7,12 +7,13 @@
 namespace penstock::halo {
 namespace {
 
-constexpr int kTag = 7701;  // a plan's exchanges follow one another, so that one tag serves them all
-
 class Isend : public Exchange {
  public:
   Isend(std::shared_ptr<Comm> comm, std::vector<Message> sends, std::vector<Message> receives)
-      : comm_(std::move(comm)), sends_(std::move(sends)), receives_(std::move(receives)) {}
+      : comm_(std::move(comm)),
+        sends_(std::move(sends)),
+        receives_(std::move(receives)),
+        tag_(comm_->own_tag()) {}
 
   ~Isend() override {
     // Only an exception leaves messages under way: nobody may write here once the buffers are gone.
@@ -25,8 +26,9 @@ class Isend : public Exchange {
 
   void start() override {
     under_way_.clear();
+    comm_->step(tag_);
     if (!comm_->one_process()) receive();
-    for (const auto& m : sends_) under_way_.push_back(comm_->send(m.source(base_), m.bytes, m.rank, kTag));
+    for (const auto& m : sends_) under_way_.push_back(comm_->send(m.source(base_), m.bytes, m.rank, tag_));
   }
   void finish() override {
     if (comm_->one_process()) receive();
@@ -37,10 +39,11 @@ class Isend : public Exchange {
  private:
   /// Of two threads the one that comes second copies: those that receive last copy their own messages, at the same time.
   void receive() {
-    for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, kTag));
+    for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, tag_));
   }
   std::shared_ptr<Comm> comm_;
   std::vector<Message> sends_, receives_;
+  int tag_;  // messages of another exchange never end in this one's memory
   const std::byte* base_ = nullptr;
   std::vector<Request> under_way_;
 };

@@ -27,6 +27,8 @@ class SyncHalo : public Halo {
     tell->start();
     tell->finish();
     for (auto& o : offsets_) o *= entry_bytes_;
+    topic_ = comm_->exchange_topic(nullptr);
+    comm_->exchange_topic(topic_);
     all_ = allocate_apart<std::byte>(offsets_.back());
     ghosts_ = allocate_apart<std::byte>(plan_->ghosts() * entry_bytes_);
   }
@@ -35,6 +37,7 @@ class SyncHalo : public Halo {
   void end(Stream) override {
     {
       const ScopedTimer timer(&times_.wait);
+      const About about(*comm_, topic_);
       comm_->all_gather_v(x_, all_.data, offsets_);
     }
     const ScopedTimer timer(&times_.pack);
@@ -54,6 +57,7 @@ class SyncHalo : public Halo {
   std::shared_ptr<Comm> comm_;
   std::shared_ptr<const CommPlan> plan_;
   std::int64_t entry_bytes_;
+  TopicPtr topic_;  // of the product that this serves
   const void* x_ = nullptr;
   std::vector<std::int64_t> offsets_;  // in bytes, of the ranks' parts of x
   Array<Index> places_;                // of each ghost in its owner's part

@@ -112,6 +112,7 @@ void detail::swap_with(Comm& comm, const void* send, const std::vector<int>& sen
                        const std::vector<std::int64_t>& send_offsets, void* receive,
                        const std::vector<int>& receive_ranks,
                        const std::vector<std::int64_t>& receive_offsets, std::int64_t bytes) {
+  comm.step(kValuesTag);
   std::vector<Request> requests;
   for (std::size_t k = 0; k < receive_ranks.size(); ++k)
     requests.push_back(comm.receive(static_cast<std::byte*>(receive) + receive_offsets[k] * bytes,

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kLeastShift = 6;  // 64 owners of a byte are one cache line
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 }  // namespace
 
 Ownership Ownership::ranges(std::vector<GlobalIndex> starts) {

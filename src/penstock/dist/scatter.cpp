@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// A share as bytes: {rows, entries, cols}, row numbers, lengths, indices, values.
 template <class V>
 struct Block {

@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 constexpr int kPollRows = 1 << 16;
-constexpr Offset kForget = 1 << 20;  // entries that are read before their memory is given back
+constexpr Offset kForgetBytes = 1 << 20;  // entries that are read before their memory is given back
 
 /// The rows [first, last) that `part` owns, where they are a range and nothing but that is its share.
 bool whole_range(const Partition& p, Index part, std::int64_t& first, std::int64_t& last) {
@@ -110,7 +110,7 @@ Share<V> cut_share(const Share<V>& rows, const Partition& p, Index part) {
         out.add(rows.row_id(r), a.indices.data + k, is_pattern<V> ? nullptr : a.values.data + k, end - k);
     });
     const auto more = a.indptr.data[r + 1] - read;
-    if (!rows.consumed || more < kForget) continue;
+    if (!rows.consumed || more < kForgetBytes) continue;
     forget(a.indices.slice(read, more));
     if constexpr (!is_pattern<V>) forget(a.values.slice(read, more));
     read += more;

@@ -7,8 +7,6 @@
 namespace penstock {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 struct Run {
   GlobalIndex row = 0;
   Offset count = 0;

@@ -1,20 +1,10 @@
 #include "penstock/dist/sums_gpu.hpp"
 
 #include "penstock/dist/halo_gpu_staged.hpp"
+#include "penstock/dist/halo_packed.hpp"
 #include "penstock/kernel/sweep.hpp"
 
 namespace penstock {
-namespace {
-
-std::vector<Message> messages(const std::vector<int>& ranks, const std::vector<std::int64_t>& offsets,
-                              std::byte* data, std::int64_t entry) {
-  std::vector<Message> list;
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    list.push_back({ranks[i], data + offsets[i] * entry, (offsets[i + 1] - offsets[i]) * entry});
-  return list;
-}
-
-}  // namespace
 
 SumsGpu::SumsGpu(const HaloContext& c)
     : context_(c),
@@ -32,8 +22,8 @@ SumsGpu::SumsGpu(const HaloContext& c)
   copy_async(indices_.data, p.send_indices.data, indices_.bytes(), mine_);
   synchronize(Stream(mine_));
   exchange_ =
-      c.comm->persistent(messages(p.receive_ranks, p.receive_offsets, ghosts_here_.data, c.entry_bytes),
-                         messages(p.send_ranks, p.send_offsets, received_here_.data, c.entry_bytes));
+      c.comm->persistent(halo::messages(p.receive_ranks, p.receive_offsets, ghosts_here_.data, c.entry_bytes),
+                         halo::messages(p.send_ranks, p.send_offsets, received_here_.data, c.entry_bytes));
 }
 
 SumsGpu::~SumsGpu() { drain(mine_); }

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kWhat = "SUMMA on GPUs";
+constexpr std::string_view kBroadcast = "SUMMA on GPUs";
 
 }  // namespace
 
@@ -23,16 +23,16 @@ TileBroadcasts::TileBroadcasts(std::shared_ptr<Comm> all, std::shared_ptr<Comm> 
   if (!where_.is_gpu()) return;
   stream_.emplace(where_);
   done_.emplace(where_);
-  if (gpu_owners(*all_, where_, kWhat).shared) {
+  if (gpu_owners(*all_, where_, kBroadcast).shared) {
     by_ = "pinned";
     return;
   }
   by_ = "nccl";
   if (all_->size() == 1) return;
-  require_nccl(*all_, kWhat);
+  require_nccl(*all_, kBroadcast);
   for (auto& line : lines_) {
-    const auto owners = gpu_owners(*line.ranks, where_, kWhat);
-    if (line.ranks->size() > 1) line.team = nccl_team(*line.ranks, where_, owners.members, kWhat);
+    const auto owners = gpu_owners(*line.ranks, where_, kBroadcast);
+    if (line.ranks->size() > 1) line.team = nccl_team(*line.ranks, where_, owners.members, kBroadcast);
   }
 }
 

@@ -16,7 +16,7 @@ constexpr std::int64_t kSlot = 24;  // of a queue: where a piece lies, its tile,
 constexpr std::int64_t kFree = 0, kTaken = 1;
 constexpr int kBytesBits = 34, kPlaceBits = 8;  // of a queue's word; the rest is the rank, plus one
 constexpr std::int64_t kLeastWords = 16 << 10;  // bytes: products of other plans may be larger
-std::int64_t padded(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -32,8 +32,8 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   tail_ = options.counters * 8;
   queue_ = tail_ + 8;
   states_ = queue_ + words_ * kSlot;
-  places_ = padded(states_ + options.pieces * 8);
-  place_bytes_ = padded(options.piece_bytes);
+  places_ = whole_lines(states_ + options.pieces * 8);
+  place_bytes_ = whole_lines(options.piece_bytes);
   const bool places = options.sends && comm_->size() > 1;
   if (!places && options.counters == 0) return;
   const int wanted = places ? options.pieces : 0;

@@ -13,13 +13,13 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kHead = 24;  // of a piece: first row, rows, entries
+constexpr std::int64_t kSparseHead = 24;  // of a piece: first row, rows, entries
 // Rows and entries of tiles that are multiplied together: copies cost less than merging results. R-MAT 13 squared in 4 x 4
 // tiles took 258 ms of CPU time alone, 102 with 2^15 and 41 with 2^17; in 32 x 32 tiles 820, 240 and 250. The same of a
 // mesh, where few products meet in a tile: 5.8, 6.0 and 6.2.
 constexpr std::int64_t kBatch = 1 << 17;
-constexpr std::int64_t kGrain = 1024;  // rows of a task of a merge
-std::int64_t padded(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
+constexpr std::int64_t kMergedRows = 1024;  // rows of a task of a merge
+std::int64_t whole_words(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// Rows [first, first + entries.rows) of a tile; columns ascend in each.
 template <class P>
@@ -40,7 +40,7 @@ Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto indptr = allocate<Offset>(rows + 1);
   indptr.data[0] = 0;
   const Index *xi = x.entries.indices.data, *yi = y.entries.indices.data;
-  parallel_ranges(rows, kGrain, [&](std::int64_t r, std::int64_t end) {
+  parallel_ranges(rows, kMergedRows, [&](std::int64_t r, std::int64_t end) {
     for (; r < end; ++r) {
       auto i = x.begin(first + r), j = y.begin(first + r);
       const auto iend = x.end(first + r), jend = y.end(first + r);
@@ -58,7 +58,7 @@ Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto nnz = indptr.data[rows];
   const auto indices = allocate<Index>(nnz);
   const auto values = allocate<P>(is_pattern<P> ? 0 : nnz);
-  parallel_ranges(rows, kGrain, [&](std::int64_t r, std::int64_t end) {
+  parallel_ranges(rows, kMergedRows, [&](std::int64_t r, std::int64_t end) {
     for (; r < end; ++r) {
       auto i = x.begin(first + r), j = y.begin(first + r);
       const auto iend = x.end(first + r), jend = y.end(first + r);
@@ -120,19 +120,19 @@ class SparseSum final : public TileSum {
   void pieces(std::int64_t most, const Piece& piece) override {
     collapse();
     const auto& entries = sums_.front().entries;
-    cut_rows<P>(entries.indptr.data, entries.rows, entries.nnz(), most - kHead,
+    cut_rows<P>(entries.indptr.data, entries.rows, entries.nnz(), most - kSparseHead,
                 [&](std::int64_t row, std::int64_t count, Offset e, Offset n) {
                   const auto fill = [&](std::byte* to) { write(to, row, count, e, n); };
-                  piece(kHead + rows_bytes<P>(count, n), fill, e + n == entries.nnz());
+                  piece(kSparseHead + rows_bytes<P>(count, n), fill, e + n == entries.nnz());
                 });
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
     std::int64_t head[3];
-    std::memcpy(head, piece, kHead);
+    std::memcpy(head, piece, kSparseHead);
     if (head[2] == 0) return;
-    const auto memory = allocate<std::byte>(bytes - kHead);
-    std::memcpy(memory.data, piece + kHead, static_cast<std::size_t>(bytes - kHead));
+    const auto memory = allocate<std::byte>(bytes - kSparseHead);
+    std::memcpy(memory.data, piece + kSparseHead, static_cast<std::size_t>(bytes - kSparseHead));
     const auto view = csr_of<P>(memory.data, {.rows = head[1], .cols = tile_.cols, .nnz = head[2]});
     Csr<P> entries{head[1],
                    tile_.cols,
@@ -189,15 +189,16 @@ class SparseSum final : public TileSum {
   void write(std::byte* to, std::int64_t row, std::int64_t count, Offset e, Offset n) const {
     const auto& sum = sums_.front();
     const std::int64_t head[3] = {sum.first + row, count, n};
-    std::memcpy(to, head, kHead);
-    auto* indptr = reinterpret_cast<Offset*>(to + kHead);
+    std::memcpy(to, head, kSparseHead);
+    auto* indptr = reinterpret_cast<Offset*>(to + kSparseHead);
     for (std::int64_t r = 0; r <= count; ++r)
       indptr[r] = std::clamp(sum.entries.indptr.data[row + r], e, e + n) - e;
-    auto* at = to + kHead + (count + 1) * 8;
+    auto* at = to + kSparseHead + (count + 1) * 8;
     if (n > 0) std::memcpy(at, sum.entries.indices.data + e, static_cast<std::size_t>(n) * 4);
     if constexpr (!is_pattern<P>)
       if (n > 0)
-        std::memcpy(at + padded(n * 4), sum.entries.values.data + e, static_cast<std::size_t>(n) * sizeof(P));
+        std::memcpy(at + whole_words(n * 4), sum.entries.values.data + e,
+                    static_cast<std::size_t>(n) * sizeof(P));
   }
 
   TileAt tile_;

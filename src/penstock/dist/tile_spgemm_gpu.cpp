@@ -15,7 +15,7 @@ namespace penstock {
 namespace {
 
 /// Of a piece: first row, rows, entries; from here on a blob, which so begins as the arena's do.
-constexpr std::int64_t kHead = 64;
+constexpr std::int64_t kSparseHeadGpu = 64;
 
 /// What the sums of one product share.
 struct Workshop {
@@ -76,12 +76,12 @@ class SparseSumGpu final : public TileSum {
     const auto nnz = sum.nnz(), rows = sum.rows;
     if (nnz == 0)
       return piece(
-          kHead, [&](std::byte* to) { write_head(to, 0, 0, 0); }, true);
-    const auto bytes = kHead + rows_bytes<P>(rows, nnz);
+          kSparseHeadGpu, [&](std::byte* to) { write_head(to, 0, 0, 0); }, true);
+    const auto bytes = kSparseHeadGpu + rows_bytes<P>(rows, nnz);
     if (bytes <= most) {
       const auto write = [&](std::byte* to) {
         write_entries(to, rows, 0, nnz);
-        copy_async(to + kHead, sum.indptr.data, sum.indptr.bytes(), here());
+        copy_async(to + kSparseHeadGpu, sum.indptr.data, sum.indptr.bytes(), here());
         write_head(to, 0, rows, nnz);
       };
       return piece(bytes, write, true);
@@ -97,9 +97,9 @@ class SparseSumGpu final : public TileSum {
     copy_async(head, piece, sizeof head, here());
     synchronize(here());
     if (head[2] == 0) return;
-    const auto memory = allocate_scratch(bytes - kHead, here());
+    const auto memory = allocate_scratch(bytes - kSparseHeadGpu, here());
     const auto* blob = static_cast<const std::byte*>(memory.get());
-    copy_async(memory.get(), piece + kHead, bytes - kHead, here());
+    copy_async(memory.get(), piece + kSparseHeadGpu, bytes - kSparseHeadGpu, here());
     synchronize(here());  // the piece's memory is the caller's
     const auto view = csr_of<P>(blob, {.rows = head[1], .cols = tile_.cols, .nnz = head[2]});
     const auto place = device_place(here().where);
@@ -225,17 +225,17 @@ class SparseSumGpu final : public TileSum {
   /// Pieces of at most `most` bytes: as many rows as fit, or a part of a long one. `indptr`: the sum's, on the host.
   void cut(const Offset* indptr, std::int64_t most, const Piece& piece) {
     const auto nnz = sums_.front().entries.nnz(), rows = sums_.front().entries.rows;
-    cut_rows<P>(indptr, rows, nnz, most - kHead,
+    cut_rows<P>(indptr, rows, nnz, most - kSparseHeadGpu,
                 [&](std::int64_t row, std::int64_t count, Offset e, Offset n) {
                   const auto write = [&](std::byte* to) {
                     std::vector<Offset> own(static_cast<std::size_t>(count) + 1);
                     for (std::int64_t r = 0; r <= count; ++r)
                       own[static_cast<std::size_t>(r)] = std::clamp(indptr[row + r], e, e + n) - e;
                     write_entries(to, count, e, n);
-                    copy_async(to + kHead, own.data(), (count + 1) * 8, here());
+                    copy_async(to + kSparseHeadGpu, own.data(), (count + 1) * 8, here());
                     write_head(to, row, count, n);
                   };
-                  piece(kHead + rows_bytes<P>(count, n), write, e + n == nnz);
+                  piece(kSparseHeadGpu + rows_bytes<P>(count, n), write, e + n == nnz);
                 });
   }
 
@@ -247,7 +247,7 @@ class SparseSumGpu final : public TileSum {
   }
   void write_entries(std::byte* to, std::int64_t count, Offset e, Offset n) const {
     const auto& sum = sums_.front().entries;
-    const auto at = csr_of<P>(to + kHead, {.rows = count, .cols = tile_.cols, .nnz = n});
+    const auto at = csr_of<P>(to + kSparseHeadGpu, {.rows = count, .cols = tile_.cols, .nnz = n});
     copy_async(const_cast<Index*>(at.indices), sum.indices.data + e, n * 4, here());
     if constexpr (!is_pattern<P>)
       copy_async(const_cast<P*>(at.values), sum.values.data + e, n * value_bytes<P>, here());

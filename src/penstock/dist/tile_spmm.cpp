@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 /// A piece: the first entry, counted row by row, and then entries.
-constexpr std::int64_t kHead = 8;
+constexpr std::int64_t kDenseHead = 8;
 
 template <Semiring S, class V>
 class DenseSum final : public TileSum {
@@ -37,17 +37,17 @@ class DenseSum final : public TileSum {
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
-    const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
+    const auto step = (most - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
     auto first = rows_.first * tile_.cols;
     const auto end = rows_.end * tile_.cols;
     do {
       const auto count = std::min(step, end - first);
       const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
       const auto write = [&](std::byte* to) {
-        std::memcpy(to, &first, kHead);
-        if (bytes > 0) std::memcpy(to + kHead, data_ + first, static_cast<std::size_t>(bytes));
+        std::memcpy(to, &first, kDenseHead);
+        if (bytes > 0) std::memcpy(to + kDenseHead, data_ + first, static_cast<std::size_t>(bytes));
       };
-      piece(kHead + bytes, write, first + count == end);
+      piece(kDenseHead + bytes, write, first + count == end);
       first += count;
     } while (first < end);
   }
@@ -55,9 +55,9 @@ class DenseSum final : public TileSum {
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
     begin();
     std::int64_t first = 0;
-    std::memcpy(&first, piece, kHead);
-    const auto* from = reinterpret_cast<const T*>(piece + kHead);
-    const auto count = (bytes - kHead) / static_cast<std::int64_t>(sizeof(T));
+    std::memcpy(&first, piece, kDenseHead);
+    const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
+    const auto count = (bytes - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
     for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
   }
 

@@ -11,13 +11,13 @@
 namespace penstock {
 namespace {
 
-/// A piece: the first entry, counted row by row; from kHead on, entries. So they begin as the arena's blocks do.
-constexpr std::int64_t kHead = 64;
+/// A piece: the first entry, counted row by row; from kDenseHeadGpu on, entries. So they begin as the arena's blocks do.
+constexpr std::int64_t kDenseHeadGpu = 64;
 
 /// What the sums of one product share. Memory of sums that are gone serves the next ones: freeing it would wait for all
 /// that the device does, copies of tiles included.
-struct Workshop {
-  explicit Workshop(Where where) : stream(where) {}
+struct DenseWorkshop {
+  explicit DenseWorkshop(Where where) : stream(where) {}
   Array<std::byte> take(std::int64_t bytes) {
     if (free.size >= bytes) return std::exchange(free, {});
     const auto place = device_place(Stream(stream).where);
@@ -36,7 +36,7 @@ class DenseSumGpu final : public TileSum {
   using T = typename S::value_type;
 
  public:
-  DenseSumGpu(const TileAt& tile, std::byte* place, std::shared_ptr<Workshop> shop)
+  DenseSumGpu(const TileAt& tile, std::byte* place, std::shared_ptr<DenseWorkshop> shop)
       : tile_(tile), shop_(std::move(shop)) {
     if (!place && tile.nnz > 0) {
       own_ = shop_->take(tile.nnz * static_cast<std::int64_t>(sizeof(T)));
@@ -65,7 +65,7 @@ class DenseSumGpu final : public TileSum {
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
-    const auto step = (most - kHead) / static_cast<std::int64_t>(sizeof(T));
+    const auto step = (most - kDenseHeadGpu) / static_cast<std::int64_t>(sizeof(T));
     auto first = rows_.first * tile_.cols;
     const auto end = rows_.end * tile_.cols;
     do {
@@ -73,10 +73,10 @@ class DenseSumGpu final : public TileSum {
       const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
       const auto write = [&](std::byte* to) {
         copy_async(to, &first, sizeof first, here());
-        copy_async(to + kHead, data_ + first, bytes, here());
+        copy_async(to + kDenseHeadGpu, data_ + first, bytes, here());
         synchronize(here());
       };
-      piece(kHead + bytes, write, first + count == end);
+      piece(kDenseHeadGpu + bytes, write, first + count == end);
       first += count;
     } while (first < end);
   }
@@ -84,8 +84,8 @@ class DenseSumGpu final : public TileSum {
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
     begin();
     add_part<S>(data_, reinterpret_cast<const std::int64_t*>(piece),
-                reinterpret_cast<const T*>(piece + kHead),
-                (bytes - kHead) / static_cast<std::int64_t>(sizeof(T)), here());
+                reinterpret_cast<const T*>(piece + kDenseHeadGpu),
+                (bytes - kDenseHeadGpu) / static_cast<std::int64_t>(sizeof(T)), here());
     synchronize(here());
   }
 
@@ -106,7 +106,7 @@ class DenseSumGpu final : public TileSum {
   }
 
   TileAt tile_;
-  std::shared_ptr<Workshop> shop_;
+  std::shared_ptr<DenseWorkshop> shop_;
   Span rows_{0, 0};  // that have products
   bool fresh_ = true;
   Array<std::byte> own_;
@@ -116,14 +116,14 @@ class DenseSumGpu final : public TileSum {
 template <Semiring S, class V>
 class SpmmGpu final : public LocalProduct {
  public:
-  explicit SpmmGpu(Where where) : shop_(std::make_shared<Workshop>(where)) {}
+  explicit SpmmGpu(Where where) : shop_(std::make_shared<DenseWorkshop>(where)) {}
   TileValue result() const override { return tile_value<typename S::value_type>(); }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
     return std::make_unique<DenseSumGpu<S, V>>(tile, place, shop_);
   }
 
  private:
-  std::shared_ptr<Workshop> shop_;
+  std::shared_ptr<DenseWorkshop> shop_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kAligned = 64;
+constexpr std::int64_t kTileAlign = 64;
 std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 
 /// Of a sparse tile, what must be 0 before anybody writes it: all row offsets where there are no entries.
@@ -197,7 +197,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     for (std::int64_t j = 0; j < across; ++j) {
       auto& end = used[static_cast<std::size_t>(map_.owner(i, j))];
       map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
-      end += padded(map_.bytes(i, j), kAligned);
+      end += padded(map_.bytes(i, j), kTileAlign);
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   held_.clear(), held_on_host_.clear();

@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kThrough = 4 << 20;  // a buffer
-constexpr std::int64_t kAlign = 256;
+constexpr std::int64_t kArenaAlign = 256;
 
 class NvshmemTransport final : public DeviceTransport {
  public:
@@ -71,7 +71,7 @@ std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, st
                                                   std::int64_t zeroed, Where where) {
   const auto what = transport_text("nvshmem");
   start_nvshmem(*comm, where, what);
-  const auto arena = (bytes + kAlign - 1) / kAlign * kAlign;
+  const auto arena = (bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
   const OwnedStream stream(where);
   auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, what);
   DeviceArenas arenas{{}, std::shared_ptr<void>(&block, [b = &block](void*) { b->taken = false; })};

@@ -68,30 +68,30 @@ DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, 
 
 // Processes
 
-struct Block {
+struct ArenaBlock {
   Array<std::byte> memory;
   std::vector<std::shared_ptr<void>> opened;
   std::vector<std::byte*> at;
   std::atomic<bool> taken = true;
 };
 /// Of the same ranks on the same GPUs: in the same order on all of them, since they are made collectively.
-using Blocks = std::vector<std::shared_ptr<Block>>;
+using ArenaBlocks = std::vector<std::shared_ptr<ArenaBlock>>;
 
-Blocks& blocks_of(const std::string& members) {
+ArenaBlocks& blocks_of(const std::string& members) {
   static std::mutex lock;
-  static auto* const all = new std::map<std::string, Blocks>;  // others may have it open to the end
+  static auto* const all = new std::map<std::string, ArenaBlocks>;  // others may have it open to the end
   const std::lock_guard guard(lock);
   return (*all)[members];
 }
 
 /// A block that all have done with and that is no more than twice too large; the others that nobody uses are freed.
-std::shared_ptr<Block> take_old(Comm& comm, Blocks& blocks, std::int64_t bytes) {
+std::shared_ptr<ArenaBlock> take_old(Comm& comm, ArenaBlocks& blocks, std::int64_t bytes) {
   if (blocks.empty()) return nullptr;
   std::vector<std::int64_t> free;
   for (const auto& b : blocks) free.push_back(!b->taken.load(std::memory_order_acquire));
   comm.all_reduce(free, Reduce::min);
-  std::shared_ptr<Block> found;
-  Blocks kept, gone;
+  std::shared_ptr<ArenaBlock> found;
+  ArenaBlocks kept, gone;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& b = blocks[i];
     const bool fits = b->memory.size >= bytes && b->memory.size <= 2 * bytes;
@@ -105,8 +105,8 @@ std::shared_ptr<Block> take_old(Comm& comm, Blocks& blocks, std::int64_t bytes) 
   return found;
 }
 
-std::shared_ptr<Block> make_new(Comm& comm, std::int64_t bytes, Where where) {
-  const auto block = std::make_shared<Block>();
+std::shared_ptr<ArenaBlock> make_new(Comm& comm, std::int64_t bytes, Where where) {
+  const auto block = std::make_shared<ArenaBlock>();
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<GpuHandle> handles(ranks);
   GpuHandle mine{};

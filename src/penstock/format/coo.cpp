@@ -12,13 +12,13 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 18;
+constexpr std::int64_t kEntriesOfATask = 1 << 18;
 
 /// The smallest k in [0, n) for which bad(k), or n. Whole grains are looked at with any_bad(first, last).
 template <class AnyBad, class Bad>
 std::int64_t first_bad(std::int64_t n, AnyBad&& any_bad, Bad&& bad) {
   std::atomic<std::int64_t> found = n;
-  parallel_ranges(n, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(n, kEntriesOfATask, [&](std::int64_t first, std::int64_t last) {
     if (first > found.load(std::memory_order_relaxed) || !any_bad(first, last)) return;
     while (first < last && !bad(first)) ++first;
     auto known = found.load();
@@ -51,23 +51,33 @@ void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t exten
           (indices[k] == extent ? "are the indices one-based?" : "the shape or the indices are wrong"));
 }
 
+/// A diagonal is its own mirror: zero in a skew-symmetric matrix, real in a hermitian one.
 template <class V>
-void check_skew_diagonal(const CooView<V>& coo) {
+void check_diagonal(const CooView<V>& coo, Mirror mirror) {
+  const bool skew = mirror == Mirror::skew;
   if constexpr (is_pattern<V>) {
-    throw Error(Errc::invalid_argument,
-                "mirror \"skew\" needs values: a pattern has no sign to turn; use \"symmetric\"");
+    if (skew)
+      throw Error(Errc::invalid_argument,
+                  "mirror \"skew\" needs values: a pattern has no sign to turn; use \"symmetric\"");
   } else {
-    const auto bad = [&](std::int64_t k) { return coo.row[k] == coo.col[k] && coo.values[k] != V{}; };
+    const auto differs = [&](V v) {  // a real NaN does not
+      if (skew) return v != V{};
+      if constexpr (std::same_as<V, Complex64> || std::same_as<V, Complex128>) return v.imag() != 0;
+      return false;
+    };
+    const auto bad = [&](std::int64_t k) { return coo.row[k] == coo.col[k] && differs(coo.values[k]); };
     const auto any_bad = [&](std::int64_t first, std::int64_t last) {
       while (first < last && !bad(first)) ++first;
       return first < last;
     };
     const auto k = first_bad(coo.entries, any_bad, bad);
     if (k == coo.entries) return;
-    throw Error(
-        Errc::invalid_argument,
-        "entry " + std::to_string(k) + " is a nonzero on the diagonal, at row " + std::to_string(coo.row[k]) +
-            ": a skew-symmetric matrix has zeros there; drop the entry or read the matrix as general");
+    throw Error(Errc::invalid_argument, "entry " + std::to_string(k) + " is " +
+                                            (skew ? "a nonzero" : "not real and") +
+                                            " on the diagonal, at row " + std::to_string(coo.row[k]) +
+                                            (skew ? ": a skew-symmetric matrix has zeros there; "
+                                                  : ": a hermitian matrix has real numbers there; ") +
+                                            "correct the entry or read the matrix as general");
   }
 }
 
@@ -85,7 +95,7 @@ void check(const CooView<V>& coo, Mirror mirror) {
               ": correct the shape or use mirror \"none\"");
   check_indices(coo.row, coo.entries, coo.rows, "row");
   check_indices(coo.col, coo.entries, coo.cols, "column");
-  if (mirror == Mirror::skew) check_skew_diagonal(coo);
+  if (mirror == Mirror::skew || mirror == Mirror::hermitian) check_diagonal(coo, mirror);
 }
 
 template <class V>
@@ -126,7 +136,7 @@ bool in_order(const CooView<V>& coo) {
     return row[k] > row[k - 1] || (row[k] == row[k - 1] && col[k] > col[k - 1]);
   };
   std::atomic<bool> ordered = true;
-  parallel_ranges(coo.entries, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(coo.entries, kEntriesOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto k = std::max<std::int64_t>(first, 1); k < last; ++k)
       if (!after(k)) return ordered.store(false, std::memory_order_relaxed);
   });
@@ -143,7 +153,7 @@ Csr<V> from_ordered(const CooView<V>& coo) {
   Csr<V> out{coo.rows, coo.cols, indptr, indices, {}};
   Array<V> values;
   if constexpr (!is_pattern<V>) out.values = values = allocate<V>(coo.entries);
-  parallel_ranges(coo.entries, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(coo.entries, kEntriesOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto k = first; k < last; ++k)
       for (auto r = k == 0 ? 0 : std::int64_t{row[k - 1]} + 1; r <= row[k]; ++r) indptr.data[r] = k;
     std::copy(col + first, col + last, indices.data + first);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 1024;
 constexpr std::int64_t kMappedSamples = 64;  // each may wait for the disk
-constexpr std::int64_t kGrain = 1 << 18;
+constexpr std::int64_t kCheckedAtOnce = 1 << 18;
 
 [[noreturn]] void fault(const std::string& what) { throw Error(Errc::invalid_argument, what); }
 
@@ -34,6 +34,45 @@ void check_index(std::span<const Index> indices, std::int64_t k, std::int64_t co
 }  // namespace
 
 template <class V>
+void validate_offsets(const Csr<V>& a, std::int64_t first, std::int64_t last) {
+  const auto* const at = a.indptr.data;
+  if (at[first] < 0 || at[last] > a.nnz())
+    fault("the offsets of rows " + std::to_string(first) + " to " + std::to_string(last) + " in indptr are " +
+          std::to_string(at[first]) + " and " + std::to_string(at[last]) + ", outside the " +
+          std::to_string(a.nnz()) + " entries");
+  parallel_ranges(last - first, kCheckedAtOnce, [&](std::int64_t r, std::int64_t end) {
+    // A sum of sign bits, for vectors of them: up to the first fault offsets are 0 or more, and differences exact.
+    std::uint64_t signs = static_cast<std::uint64_t>(at[first + r]);
+    for (auto i = first + r; i < first + end; ++i) {
+      const auto low = static_cast<std::uint64_t>(at[i]), high = static_cast<std::uint64_t>(at[i + 1]);
+      signs |= high | (high - low);
+    }
+    if (signs >> 63 != 0) {
+      for (auto i = first + r; i < first + end; ++i) check_row(a.indptr.span(), i);
+      fault("indptr holds " + std::to_string(at[first + r]) + " at row " + std::to_string(first + r) +
+            ": row offsets are 0 or more");
+    }
+    poll_interrupt();
+  });
+}
+
+template <class V>
+void validate_indices(const Csr<V>& a, Offset first, Offset last) {
+  const auto* const columns = a.indices.data;
+  const auto largest = static_cast<std::uint32_t>(a.cols - 1);
+  parallel_ranges(last - first, kCheckedAtOnce, [&](Offset k, Offset end) {
+    std::uint32_t signs = static_cast<std::uint32_t>(a.cols - 1);  // set where there is no column at all
+    for (auto i = first + k; i < first + end; ++i) {
+      const auto column = static_cast<std::uint32_t>(columns[i]);
+      signs |= column | (largest - column);
+    }
+    if (signs >> 31 != 0)
+      for (auto i = first + k; i < first + end; ++i) check_index(a.indices.span(), i, a.cols);
+    poll_interrupt();
+  });
+}
+
+template <class V>
 void validate(const Csr<V>& a, bool every_index) {
   constexpr std::int64_t kMaxCols = std::numeric_limits<Index>::max();
   if (a.rows < 0 || a.cols < 0)
@@ -53,17 +92,8 @@ void validate(const Csr<V>& a, bool every_index) {
     fault("there are " + std::to_string(a.values.size) + " values for " + std::to_string(a.nnz()) +
           " indices");
   if (every_index) {
-    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
-      for (auto r = first; r < last; ++r) check_row(indptr, r);
-    });
-    parallel_ranges(a.nnz(), kGrain, [&](std::int64_t first, std::int64_t last) {
-      const auto part =
-          indices.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
-      std::uint32_t largest = 0;  // a negative index is a huge unsigned one
-      for (const auto column : part) largest = std::max(largest, static_cast<std::uint32_t>(column));
-      if (static_cast<std::int64_t>(largest) >= a.cols)
-        for (auto k = first; k < last; ++k) check_index(indices, k, a.cols);
-    });
+    validate_offsets(a, 0, a.rows);
+    validate_indices(a, 0, a.nnz());
     return;
   }
   const ReadsAlone few_rows(a.indptr), few_indices(a.indices);
@@ -77,10 +107,11 @@ void validate(const Csr<V>& a, bool every_index) {
     check_index(indices, i * a.nnz() / samples, a.cols);
 }
 
-template void validate(const Csr<One>&, bool);
-template void validate(const Csr<float>&, bool);
-template void validate(const Csr<double>&, bool);
-template void validate(const Csr<Complex64>&, bool);
-template void validate(const Csr<Complex128>&, bool);
+#define X(V)                                                                 \
+  template void validate(const Csr<V>&, bool);                               \
+  template void validate_offsets(const Csr<V>&, std::int64_t, std::int64_t); \
+  template void validate_indices(const Csr<V>&, Offset, Offset);
+PENSTOCK_FOR_EACH_VALUE(X)
+#undef X
 
 }  // namespace penstock

@@ -70,4 +70,14 @@ using AnyCsr = std::variant<Csr<One>, Csr<float>, Csr<double>, Csr<Complex64>, C
 template <class V>
 void validate(const Csr<V>& a, bool every_index);
 
+/// The parts of it, for whoever looks at a matrix piece by piece: that the offsets of rows [first, last) do not fall and
+/// lie within the entries, and that the columns of entries [first, last) are inside the matrix. In parallel, at the speed
+/// of memory; each throws Error{invalid_argument} that names the first fault there.
+template <class V>
+void validate_offsets(const Csr<V>& a, std::int64_t first, std::int64_t last);
+template <class V>
+void validate_indices(const Csr<V>& a, Offset first, Offset last);
+
 }  // namespace penstock
+
+#define PENSTOCK_FOR_EACH_VALUE(X) X(One) X(float) X(double) X(Complex64) X(Complex128)

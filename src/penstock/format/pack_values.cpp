@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 18;
+constexpr std::int64_t kValuesOfATask = 1 << 18;
 constexpr std::int64_t kLook = 1 << 12;  // values between two looks at what other threads have found out
 
 /// What all values seen so far have in common.
@@ -57,11 +57,11 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
   if (!std::is_arithmetic_v<V>) all.int8 = all.int16 = all.float32 = false;
   if (std::same_as<V, float>) all.float32 = false;  // that is how they are
   Dictionary dictionary;
-  parallel_up_to(threads, (values.size + kGrain - 1) / kGrain, [&](std::int64_t part) {
+  parallel_up_to(threads, (values.size + kValuesOfATask - 1) / kValuesOfATask, [&](std::int64_t part) {
     Dictionary mine;
     Findings found;
-    const auto last = std::min(values.size, (part + 1) * kGrain);
-    for (auto first = part * kGrain; first < last; first += kLook) {
+    const auto last = std::min(values.size, (part + 1) * kValuesOfATask);
+    for (auto first = part * kValuesOfATask; first < last; first += kLook) {
       {
         const std::lock_guard lock(mutex);
         found.join(all);

@@ -90,5 +90,3 @@ constexpr std::int64_t dictionary_size(ValueKind kind) {
 }
 
 }  // namespace penstock
-
-#define PENSTOCK_FOR_EACH_VALUE(X) X(One) X(float) X(double) X(Complex64) X(Complex128)

@@ -28,8 +28,6 @@ constexpr std::int64_t kRoundBytes = 256 << 20;  // of results that wait to be a
 constexpr std::int64_t kMostInRound = 256;
 constexpr std::int64_t kSparse = 8;  // fewer than an eighth of the vertices are handled one by one
 
-std::size_t at(Index v) { return static_cast<std::size_t>(v); }
-
 /// What one source adds: zero but for the vertices it reaches.
 struct Gain {
   std::vector<Index> order;  // reached vertices as they were found; room for one more

@@ -94,13 +94,13 @@ void walk_all(const ListView& g, const CentralityState& s, const Index* list, In
               bool count, F f, Stream stream) {
   fill_async(&s.counts->pieces, 0, sizeof(Index), stream);
   // Few lists are spread over all warps; many are taken 32 at a time, in order.
-  const auto warps = kResident * (kThreads / 32);
+  const auto warps = full_grid(stream) * (kThreads / 32);
   const auto at_once = access == Access::strided ? 32 : min(std::int64_t(32), (size + warps - 1) / warps);
   const auto blocks = blocks_for((size + at_once - 1) / at_once * 32);
   with_access(access, [&]<Access A>() {
     launch(count ? walk_level<A, true, F> : walk_level<A, false, F>, blocks, stream, g, s, list, size,
            int(at_once), f);
-    launch(count ? walk_cut<A, true, F> : walk_cut<A, false, F>, kResident, stream, g, s, f);
+    launch(count ? walk_cut<A, true, F> : walk_cut<A, false, F>, full_grid(stream), stream, g, s, f);
   });
 }
 

@@ -6,8 +6,6 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kBlocks = 132 * 8;  // as many as reside at once on 132 multiprocessors
-
 template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads)
     walk_segments(ListView g, BfsState s, Index segments, bool guarded) {
@@ -64,17 +62,17 @@ __global__ void __launch_bounds__(kThreads)
 
 template <Access A, bool Count>
 void step(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded, Stream stream) {
+  const auto most = full_grid(stream);
   if (segments > 0) {
     const auto blocks = blocks_for(std::int64_t(segments) * 32);
-    launch(walk_segments<A, Count>, blocks < kBlocks ? blocks : kBlocks, stream, g, s, segments, guarded);
+    launch(walk_segments<A, Count>, std::min(blocks, most), stream, g, s, segments, guarded);
   }
   // Few lists are spread over all warps; many are taken 32 at a time.
-  const auto warps = kBlocks * (kThreads / 32);
+  const auto warps = most * (kThreads / 32);
   auto at_once = (frontier + warps - 1) / warps;
   if (at_once > 32 || A == Access::strided) at_once = 32;
   const auto blocks = blocks_for((frontier + at_once - 1) / at_once * 32);
-  launch(walk_lists<A, Count>, blocks < kBlocks ? blocks : kBlocks, stream, g, s, frontier, int(at_once),
-         guarded);
+  launch(walk_lists<A, Count>, std::min(blocks, most), stream, g, s, frontier, int(at_once), guarded);
 }
 
 }  // namespace

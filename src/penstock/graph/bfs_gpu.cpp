@@ -1,7 +1,7 @@
 // The driver of searches on a GPU: one look at a few numbers a level, then the launches of the next.
 #include "penstock/graph/bfs_gpu.hpp"
+#include "penstock/core/clock.hpp"
 
-#include <chrono>
 #include <string>
 
 #include "penstock/core/error.hpp"
@@ -12,9 +12,6 @@
 
 namespace penstock {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Memory that the searches of one graph share.
 struct BfsWork {

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <chrono>
 #include <string>
 
+#include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs_gpu_rule.hpp"
@@ -9,9 +9,6 @@
 
 namespace penstock {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 constexpr std::int64_t kMost = 64;  // searches at once
 

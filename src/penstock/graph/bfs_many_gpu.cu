@@ -8,8 +8,7 @@ namespace penstock::gpu {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
-constexpr std::int64_t kBlocks = 132 * 8;
-std::int64_t few(std::int64_t blocks) { return blocks < kBlocks ? blocks : kBlocks; }
+std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, full_grid(stream)); }
 
 __global__ void __launch_bounds__(kThreads) clear(const Offset* in_offsets, ManyState s) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
@@ -37,8 +36,8 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
     if (s.front[v] != fresh) s.front[v] = fresh;
     if (fresh) s.seen[v] = seen |= fresh;
   }
-  for (Searches left = fresh, any; (any = Searches(__reduce_or_sync(kAll, unsigned(left >> 32))) << 32 |
-                                          __reduce_or_sync(kAll, unsigned(left))) != 0;) {
+  for (Searches left = fresh, any;
+       (any = Searches(or_warp(unsigned(left >> 32))) << 32 | or_warp(unsigned(left))) != 0;) {
     const int search =
         __ffsll(static_cast<long long>(any)) - 1;  // neighbouring lanes write neighbouring levels
     const Searches bit = Searches(1) << search;
@@ -174,12 +173,12 @@ template <Access A, bool Count>
 void down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded,
           Stream stream) {
   if (segments > 0)
-    launch(walk_segments<A, Count>, few(blocks_for(std::int64_t(segments) * 32)), stream, g, s, segments,
-           guarded);
-  const auto warps = kBlocks * kWarps;
+    launch(walk_segments<A, Count>, few(blocks_for(std::int64_t(segments) * 32), stream), stream, g, s,
+           segments, guarded);
+  const auto warps = full_grid(stream) * kWarps;
   auto at_once = (frontier + warps - 1) / warps;
   if (at_once > 32 || A == Access::strided) at_once = 32;
-  launch(walk_lists<A, Count>, few(blocks_for((frontier + at_once - 1) / at_once * 32)), stream, g, s,
+  launch(walk_lists<A, Count>, few(blocks_for((frontier + at_once - 1) / at_once * 32), stream), stream, g, s,
          frontier, int(at_once), guarded);
 }
 
@@ -227,7 +226,8 @@ void many_ask(const ListView& in, const ManyState& s, const UpChoice& choice, St
 
 void many_up(const ListView& in, const ManyState& s, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  launch(count ? probe_lists<true> : probe_lists<false>, few(blocks_for(s.vertices * kProbe)), stream, in, s);
+  launch(count ? probe_lists<true> : probe_lists<false>, few(blocks_for(s.vertices * kProbe), stream), stream,
+         in, s);
 }
 
 }  // namespace penstock::gpu

@@ -2,9 +2,9 @@
 // else for its own range alone. Bottom-up, a vertex is settled by the GPU that has it. Top-down, a GPU sets bits of
 // whatever its edges lead to, and the one that has a vertex collects them. Either way the new frontier's words then
 // go to all. Threads of the host meet to be sure that an event has been recorded before another stream waits for it.
+#include "penstock/core/clock.hpp"
 #include "penstock/graph/bfs_parts.hpp"
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -18,10 +18,7 @@
 namespace penstock {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using gpu::BfsCounts;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 /// What one part keeps between searches.
 struct PartWork {
   explicit PartWork(GpuGraph& g)

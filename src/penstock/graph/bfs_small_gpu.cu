@@ -9,9 +9,6 @@
 namespace penstock::gpu {
 namespace {
 
-// Fewer blocks meet faster; these hold as many threads as a small frontier has vertices.
-constexpr unsigned kBlocks = 132;
-
 struct Queue {
   const BfsState& s;
   Index* next;
@@ -115,19 +112,6 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
   }
 }
 
-template <Access A, bool Count>
-void run(ListView g, BfsState s, Index frontier, Index depth, Stream stream) {
-  void* args[] = {&g, &s, &frontier, &depth};
-  const auto kernel = reinterpret_cast<const void*>(&run_small<A, Count>);
-  int gpu = 0, multiprocessors = 0, each = 0;
-  cuda::check(cudaGetDevice(&gpu));
-  cuda::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, gpu));
-  cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kThreads, 0));
-  const auto most = unsigned(multiprocessors * each);
-  cuda::check(cudaLaunchCooperativeKernel(kernel, dim3(most < kBlocks ? most : kBlocks), dim3(kThreads), args,
-                                          0, static_cast<cudaStream_t>(stream.handle)));
-}
-
 }  // namespace
 
 void small_levels(const ListView& g, const BfsState& s, Index frontier, Index depth, Access access,
@@ -135,7 +119,7 @@ void small_levels(const ListView& g, const BfsState& s, Index frontier, Index de
   const UseDevice use(stream.where);
   fill_async(s.small, 0, 3 * std::int64_t(sizeof(SmallCounts)), stream);
   with_access(access, [&]<Access A>() {
-    count ? run<A, true>(g, s, frontier, depth, stream) : run<A, false>(g, s, frontier, depth, stream);
+    launch_meeting(count ? run_small<A, true> : run_small<A, false>, stream, g, s, frontier, depth);
   });
 }
 

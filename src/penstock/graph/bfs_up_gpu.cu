@@ -9,7 +9,6 @@ namespace penstock::gpu {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
-constexpr std::int64_t kBlocks = 132 * 8;
 
 /// A warp takes 1024 vertices. Those to ask are packed first, so that every lane has one.
 __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
@@ -132,13 +131,13 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
   }
 }
 
-std::int64_t few(std::int64_t blocks) { return blocks < kBlocks ? blocks : kBlocks; }
+std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, full_grid(stream)); }
 
 }  // namespace
 
 void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const UseDevice use(stream.where);
-  launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps), stream, in, s);
+  launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
@@ -152,7 +151,7 @@ void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
 
 void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  const auto blocks = few(blocks_for(s.vertices * kProbe));
+  const auto blocks = few(blocks_for(s.vertices * kProbe), stream);
   launch(count ? probe_lists<true> : probe_lists<false>, blocks, stream, in, s, reach);
   launch(count ? probe_segments<true> : probe_segments<false>, blocks, stream, in, s);
 }

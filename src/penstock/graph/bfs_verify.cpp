@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4 << 10;
+constexpr std::int64_t kBfsRowsVerified = 4 << 10;
 
 std::string level_of(std::span<const Index> levels, std::int64_t v) {
   return "vertex " + std::to_string(v) + " has level " + std::to_string(levels[static_cast<std::size_t>(v)]);
@@ -25,7 +25,7 @@ std::string level_of(std::span<const Index> levels, std::int64_t v) {
 void check_edges(const CsrView<One>& a, std::span<const Index> levels, std::vector<graph::Word>& below) {
   const Index* to = a.indices - a.first_nnz;
   const Index* level = levels.data();
-  parallel_ranges(a.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kBfsRowsVerified, [&](std::int64_t first, std::int64_t last) {
     for (auto u = first; u < last; ++u) {
       if (level[u] < 0) continue;
       for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {
@@ -57,7 +57,7 @@ void check_predecessor(const CsrView<One>& a, Index v, std::span<const Index> le
 /// Every edge p -> v that the predecessors claim is looked for from p's side, so each row is read once.
 void check_tree(const CsrView<One>& a, std::span<const Index> levels, std::span<const Index> predecessors) {
   std::vector<graph::Word> confirmed(static_cast<std::size_t>(graph::words_of(a.rows)));
-  parallel_ranges(a.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kBfsRowsVerified, [&](std::int64_t first, std::int64_t last) {
     for (auto u = first; u < last; ++u) {
       check_predecessor(a, static_cast<Index>(u), levels, predecessors[static_cast<std::size_t>(u)]);
       for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {

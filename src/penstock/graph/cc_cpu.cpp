@@ -23,10 +23,10 @@ namespace {
 using graph::Forest;
 using graph::Word;
 
-constexpr std::int64_t kGrain = 16 << 10;
-constexpr std::int64_t kRounds = 2;         // edges of every vertex that go first
-constexpr Index kPatience = 32;             // levels
-constexpr std::int64_t kBlock = 256 << 10;  // vertices: their parents take a megabyte
+constexpr std::int64_t kHooksOfATask = 16 << 10;
+constexpr std::int64_t kRounds = 2;                   // edges of every vertex that go first
+constexpr Index kPatience = 32;                       // levels
+constexpr std::int64_t kBlockOfVertices = 256 << 10;  // vertices: their parents take a megabyte
 constexpr int kHubSamples = 256, kRootSamples = 1024;
 
 /// Seeded numbers below n.
@@ -82,7 +82,7 @@ class Finder {
 
   /// A few edges of every vertex: inside blocks of vertices one thread a block, between them all threads.
   void sample() {
-    const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlock);
+    const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlockOfVertices);
     std::vector<std::vector<std::pair<Index, Index>>> between(
         static_cast<std::size_t>((n_ + block - 1) / block));
     const auto& a = g_.out;
@@ -99,14 +99,15 @@ class Finder {
     parallel_for(std::ssize(between), [&](std::int64_t b) {
       for (const auto& [v, u] : between[static_cast<std::size_t>(b)]) forest_.unite(v, u);
     });
-    parallel_ranges(n_, kGrain, [&](std::int64_t first, std::int64_t last) { forest_.flatten(first, last); });
+    parallel_ranges(n_, kHooksOfATask,
+                    [&](std::int64_t first, std::int64_t last) { forest_.flatten(first, last); });
   }
 
   /// All other edges. Of those with an end in the most common tree, the other end's row has them too, given rows in
   /// both directions.
   void unite_all() {
     const Index common = g_.in ? most_common_root() : -1;
-    parallel_ranges(n_, kGrain / 4, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(n_, kHooksOfATask / 4, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) {
         if (forest_.parent(v) == common) continue;
         const auto take = [&](Index u) { forest_.unite(static_cast<Index>(v), u); };
@@ -149,8 +150,8 @@ class Finder {
       });
     };
     forest_.set(giant, giant);
-    for_rest(kGrain / 64, [&](Index v) { forest_.set(v, v); });
-    for_rest(kGrain / 256, [&](Index v) {
+    for_rest(kHooksOfATask / 64, [&](Index v) { forest_.set(v, v); });
+    for_rest(kHooksOfATask / 256, [&](Index v) {
       const auto take = [&](Index u) { forest_.unite(v, graph::test_bit(reached, u) ? giant : u); };
       for_each_edge(g_.out, v, take);
       if (two_sided()) for_each_edge(*g_.in, v, take);
@@ -158,7 +159,7 @@ class Finder {
   }
 
   std::int64_t number_forest(Word* roots) {
-    parallel_ranges(graph::words_of(n_), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(graph::words_of(n_), kHooksOfATask / 64, [&](std::int64_t first, std::int64_t last) {
       forest_.flatten(first * 64, std::min(last * 64, n_));
       for (auto w = first; w < last; ++w) {
         Word bits = 0;
@@ -168,7 +169,7 @@ class Finder {
       }
     });
     const Ranks rank(roots, n_);
-    parallel_ranges(n_, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
       Index root = -1, label = 0;  // neighbours in number are often neighbours in the graph
       for (auto v = first; v < last; ++v) {
         if (const auto p = forest_.parent(v); p != root) root = p, label = rank(p);
@@ -192,7 +193,7 @@ class Finder {
       }
     const Ranks rank(roots, n_);
     const auto most = rank(common);
-    parallel_ranges(n_, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
       auto next = rank(static_cast<Index>(first));
       for (auto v = first; v < last; ++v) {  // no branch: who has no edges is as good as random
         const auto root = static_cast<Index>(graph::test_bit(roots, static_cast<Index>(v)));

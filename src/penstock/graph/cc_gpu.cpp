@@ -41,9 +41,9 @@ struct CcWork {
   Array<CcCounts> counts;
 };
 
-class Finder {
+class FinderGpu {
  public:
-  Finder(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options)
+  FinderGpu(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options)
       : out_(out),
         in_(in == &out ? nullptr : in),
         both_(in != nullptr),
@@ -126,7 +126,7 @@ void check_pair(const GpuGraph& out, const GpuGraph* in) {
 
 void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& r) {
   const bool two = in && in != &out, trees = options.method == CcMethod::afforest;
-  Finder find(out, in, options);
+  FinderGpu find(out, in, options);
   if (trees) {
     if (options.sample > 0) out.make_any_sample(options.sample);
     if (two && options.sample > 0) in->make_any_sample(options.sample);

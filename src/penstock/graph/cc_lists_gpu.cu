@@ -91,7 +91,7 @@ Bits* moved_of(const CcState& s) { return reinterpret_cast<Bits*>(s.ranks); }
 template <Access A, bool Count>
 void link(const ListView& g, const CcState& s, Stream stream) {
   launch(walk_outside<A, Count>, blocks_for(g.vertices), stream, g, s);
-  launch(walk_rest<A, Count>, kResident, stream, g, s);
+  launch(walk_rest<A, Count>, full_grid(stream), stream, g, s);
 }
 
 template <Access A, bool Count>

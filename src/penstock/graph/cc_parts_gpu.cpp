@@ -1,10 +1,10 @@
 // Connected components over several GPUs. Trees of different GPUs are merged before the giant one is looked for: each GPU
 // alone might take another tree for it, and an edge between two of these would be left out at both of its ends. From then on
 // all have the same trees, and what each adds to them is told by the roots that are none any more: few links, as a rule.
+#include "penstock/core/clock.hpp"
 #include "penstock/graph/cc_parts.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "penstock/core/error.hpp"
@@ -16,7 +16,6 @@
 namespace penstock {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using gpu::CcCounts;
 using gpu::CcState;
 using gpu::ListPiece;
@@ -24,8 +23,6 @@ using gpu::TreeLink;
 
 /// Parents that are copied at once where a GPU cannot read another's memory.
 constexpr std::int64_t kStaged = 16 << 20;
-
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Links that a part may add and tell one by one, and at most a byte a vertex. Where there are more, all trees are merged
 /// again: 4 bytes a vertex, in log2(parts) steps.
@@ -64,8 +61,8 @@ struct CcPartWork {
 };
 
 /// What the threads of one call share. A member writes its own entry before a meeting, others read it after.
-struct Together {
-  explicit Together(int members) : team(members), entries(std::size_t(members)) {}
+struct JoinedTogether {
+  explicit JoinedTogether(int members) : team(members), entries(std::size_t(members)) {}
 
   struct Entry {
     CcState state;
@@ -80,9 +77,9 @@ struct Together {
   CcGpuResult result;  // the first member's to write, but for the labels: all write their ranges
 };
 
-class Member {
+class JoiningMember {
  public:
-  Member(Together& all, GpuParts& out, GpuParts* in, int me, const CcGpuOptions& options)
+  JoiningMember(JoinedTogether& all, GpuParts& out, GpuParts* in, int me, const CcGpuOptions& options)
       : all_(all),
         g_(out.part(me)),
         in_(in && in != &out ? &in->part(me) : nullptr),
@@ -110,8 +107,8 @@ class Member {
   Stream stream() const { return g_.stream(); }
   bool lead() const { return me_ == 0; }
   int rounds() const { return pair_rounds(all_.team.members()); }
-  Together::Entry& entry(int i) { return all_.entries[std::size_t(i)]; }
-  Together::Entry& mine() { return entry(me_); }
+  JoinedTogether::Entry& entry(int i) { return all_.entries[std::size_t(i)]; }
+  JoinedTogether::Entry& mine() { return entry(me_); }
   template <class F>
   void each(F&& f) {
     f(g_);
@@ -202,7 +199,7 @@ class Member {
     }
   }
 
-  void merge(const Together::Entry& other) {
+  void merge(const JoinedTogether::Entry& other) {
     const auto n = s_.vertices;
     if (enable_peer(g_.where(), other.where)) {
       gpu::merge_trees(s_, other.state.parent, 0, n, stream());
@@ -259,7 +256,7 @@ class Member {
     if (lead()) all_.result.copy_seconds = since(begin);
   }
 
-  Together& all_;
+  JoinedTogether& all_;
   GpuGraph& g_;
   GpuGraph* in_;  // null also where it is g_
   bool both_;
@@ -278,12 +275,12 @@ CcGpuResult cc_parts_gpu(GpuParts& out, GpuParts* in, const CcGpuOptions& option
           "connected_components: label propagation runs on one GPU: name one, or choose method=\"auto\"");
   const GraphTurn turn(out, in);
   const auto n = out.vertices();
-  Together all(out.count());
+  JoinedTogether all(out.count());
   auto& r = all.result;
   const auto owner = reuse_bytes(std::max<std::int64_t>(n, 1) * 4, {Memory::pinned, 0});
   r.labels = {static_cast<Index*>(owner.get()), n, {Memory::pinned, 0}, owner};
   if (n == 0) return std::move(r);
-  all.team.run([&](int me) { Member(all, out, in, me, options).run(); });
+  all.team.run([&](int me) { JoiningMember(all, out, in, me, options).run(); });
   r.missed = in ? 0 : out.edges();
   for (const auto& entry : all.entries) {
     r.lists += static_cast<std::int64_t>(entry.counts.lists);

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 4 << 10;
+constexpr std::int64_t kCcRowsVerified = 4 << 10;
 
 Index root_of(Index* parent, Index v) {
   for (;;) {
@@ -64,7 +64,7 @@ void components_verify(const CsrView<One>& out, std::int64_t count, std::span<co
   std::vector<Index> parent(static_cast<std::size_t>(out.rows));
   std::iota(parent.begin(), parent.end(), Index(0));
   std::atomic<std::int64_t> joined = 0;
-  parallel_ranges(out.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(out.rows, kCcRowsVerified, [&](std::int64_t first, std::int64_t last) {
     std::int64_t mine = 0;
     for (auto u = first; u < last; ++u)
       for (auto k = out.indptr[u]; k < out.indptr[u + 1]; ++k) {

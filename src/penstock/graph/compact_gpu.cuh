@@ -9,7 +9,7 @@ namespace penstock::gpu {
 /// Sums a number of each thread over the block; every thread gets it.
 __device__ inline Index sum_block(Index mine) {
   __shared__ Index sums[kThreads / 32];
-  const Index warp = __reduce_add_sync(kAll, mine);
+  const Index warp = add_warp(mine);
   if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = warp;
   __syncthreads();
   Index all = 0;
@@ -46,7 +46,7 @@ __device__ void visit_bits(const Bits* bits, std::int64_t words, const Index* st
     word[i] = w < words ? bits[w] : 0;
     mine += __popc(word[i]);
   }
-  mine = __reduce_add_sync(kAll, mine);
+  mine = add_warp(mine);
   if (lane == 0) sums[warp] = mine;
   __syncthreads();
   Index position = starts[blockIdx.x];

@@ -9,15 +9,14 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kGrid = 132 * 8 * 4;  // blocks of passes in vertex order: several a multiprocessor
 constexpr int kWarps = kThreads / 32;
 
 using Key = SampleKey;
 
 /// The largest key of the warp.
 __device__ Key max_key(Key mine) {
-  const unsigned high = __reduce_max_sync(kAll, unsigned(mine >> 32));
-  const unsigned low = __reduce_max_sync(kAll, unsigned(mine >> 32) == high ? unsigned(mine) : 0u);
+  const unsigned high = max_warp(unsigned(mine >> 32));
+  const unsigned low = max_warp(unsigned(mine >> 32) == high ? unsigned(mine) : 0u);
   return Key(high) << 32 | low;
 }
 
@@ -128,11 +127,12 @@ __global__ void __launch_bounds__(kThreads) copy_entries(ListView g, const T* fr
   }
 }
 
-std::int64_t grid(std::int64_t blocks) { return blocks < kGrid ? blocks : kGrid; }
+/// Of passes in the order of the vertices: four waves, so that lists of any length even out.
+std::int64_t grid(std::int64_t blocks, Stream stream) { return std::min(blocks, 4 * full_grid(stream)); }
 
 template <class T>
 void copy_as(const ListView& g, const void* from, void* to, Stream stream) {
-  launch(copy_entries<T>, grid(blocks_for(g.vertices * 32)), stream, g, static_cast<const T*>(from),
+  launch(copy_entries<T>, grid(blocks_for(g.vertices * 32), stream), stream, g, static_cast<const T*>(from),
          static_cast<T*>(to));
 }
 
@@ -142,7 +142,7 @@ void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, s
                   int size, Stream stream) {
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
-  const auto blocks = grid(blocks_for(g.vertices * 32));
+  const auto blocks = grid(blocks_for(g.vertices * 32), stream);
   if (size == 4) launch(choose_neighbours<4>, blocks, stream, g, all_offsets, kind, sample);
   else if (size == 8) launch(choose_neighbours<8>, blocks, stream, g, all_offsets, kind, sample);
   else launch(choose_neighbours<16>, blocks, stream, g, all_offsets, kind, sample);
@@ -151,7 +151,7 @@ void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, s
 void count_degrees(const ListView& g, unsigned long long* edges, Stream stream) {
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
-  launch(add_degrees, grid(blocks_for(g.vertices)), stream, g, edges);
+  launch(add_degrees, grid(blocks_for(g.vertices), stream), stream, g, edges);
 }
 
 void hot_sizes(const ListView& g, HotLists hot, bool only, Offset* sizes, Stream stream) {
@@ -170,7 +170,7 @@ void first_beyond(const ListView& g, int bucket, const Offset* before, Offset ro
 void fill_cache(const ListView& g, HotLists hot, Offset* list_begin, Index* cache, Stream stream) {
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
-  launch(copy_lists, grid(blocks_for(g.vertices)), stream, g, hot, list_begin, cache);
+  launch(copy_lists, grid(blocks_for(g.vertices), stream), stream, g, hot, list_begin, cache);
 }
 
 void copy_along(const ListView& g, const void* from, void* to, int entry_bytes, Stream stream) {

@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 16 << 10;
+constexpr std::int64_t kCoreRowsOfATask = 16 << 10;
 constexpr std::int64_t kAloneEdges = 32 << 10;  // a frontier with fewer stays on one thread
 constexpr Index kWidest = 64;                   // values of k that share a list
 
@@ -24,7 +24,7 @@ class Peeling {
  public:
   Peeling(const CsrView<One>& a, Array<Index> left)
       : a_(a), left_(left.data), list_(allocate<Index>(a.rows)), current_(a.rows), next_(a.rows) {
-    parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(a.rows, kCoreRowsOfATask, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) left_[v] = static_cast<Index>(a.indptr[v + 1] - a.indptr[v]);
     });
   }
@@ -118,7 +118,7 @@ class Peeling {
 
 bool is_simple(const CsrView<One>& a) {
   std::atomic<bool> simple = true;
-  parallel_ranges(a.rows, kGrain / 4, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kCoreRowsOfATask / 4, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last && simple.load(std::memory_order_relaxed); ++v) {
       const Index* row = a.indices + (a.indptr[v] - a.first_nnz);
       const auto length = a.indptr[v + 1] - a.indptr[v];

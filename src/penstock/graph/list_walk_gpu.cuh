@@ -5,8 +5,6 @@
 // Lists of many vertices, walked by warps: each lane brings one. Long ones are cut and left to a second kernel.
 namespace penstock::gpu {
 
-inline constexpr std::int64_t kResident = 132 * 8;  // blocks that reside at once on 132 multiprocessors
-
 /// The list that another lane holds; all lanes of a warp call.
 __device__ inline List list_from(const List& mine, int owner) {
   const auto ids = __shfl_sync(kAll, reinterpret_cast<unsigned long long>(mine.ids), owner);

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 4096;
+constexpr std::int64_t kSampledAtOnce = 4096;
 constexpr std::int64_t kLooks = 24;  // vertices that a cheap check looks at: pages of a file that is mapped
 
 std::span<const Index> list_of(const CsrView<One>& g, std::int64_t v) {
@@ -76,7 +76,7 @@ NeighbourSample sample_neighbours(const CsrView<One>& g, int size, SampleOf kind
   NeighbourSample out{size, kind, {}};
   with_size(size, [&]<int K>() {
     const auto slots = allocate<std::uint32_t>(g.rows * K);
-    parallel_ranges(g.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(g.rows, kSampledAtOnce, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) choose<K>(g, v, kind, slots.data + v * K);
       poll_interrupt();
     });
@@ -93,13 +93,17 @@ void check_sample(const CsrView<One>& g, const NeighbourSample& sample, bool eve
   with_size(sample.size, [&]<int K>() {
     if (!every) {
       const auto looks = std::min(n, kLooks);
-      for (std::int64_t i = 0; i < looks; ++i)
-        if (const auto v = i * n / looks; !is_plausible<K>(g, v, sample.kind, sample.slots.data + v * K))
-          refuse(v);
+      for (std::int64_t i = 0; i < looks; ++i) {
+        const auto v = i * n / looks;
+        // Nobody may have looked at the offsets yet: the list must lie within the entries.
+        const bool list =
+            g.count < 0 || (0 <= g.indptr[v] && g.indptr[v] <= g.indptr[v + 1] && g.indptr[v + 1] <= g.count);
+        if (!list || !is_plausible<K>(g, v, sample.kind, sample.slots.data + v * K)) refuse(v);
+      }
       return;
     }
     std::atomic<std::int64_t> bad = n;
-    parallel_ranges(n, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(n, kSampledAtOnce, [&](std::int64_t first, std::int64_t last) {
       std::uint32_t wanted[K];
       for (auto v = first; v < last; ++v) {
         choose<K>(g, v, sample.kind, wanted);

@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 1 << 10;
+constexpr std::int64_t kRanksOfATask = 1 << 10;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ template <class V>
 Array<double> out_weights(const Csr<V>& a) {
   constexpr double kMost = 1e290;  // ranks are divided by these
   const auto out = allocate<double>(a.rows);
-  parallel_ranges(a.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kRanksOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto u = first; u < last; ++u) {
       const auto begin = a.indptr.data[u], end = a.indptr.data[u + 1];
       double sum = 0;

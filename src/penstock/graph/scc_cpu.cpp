@@ -23,7 +23,8 @@ using graph::Word;
 
 constexpr std::int64_t kWords = 64;  // of vertices that one thread trims at once
 constexpr std::int64_t kPollSteps = 1 << 20;
-constexpr Index kUnknown = -1, kAlone = -2;  // a component that is not known yet; a component of one vertex
+constexpr Index kNoComponent = -1,
+                kOneVertex = -2;  // a component that is not known yet; a component of one vertex
 
 Word load(Word& word) { return std::atomic_ref<Word>(word).load(std::memory_order_relaxed); }
 
@@ -54,7 +55,7 @@ void trim(const BfsGraph& g, std::vector<Word>& gone) {
 
 class Tarjan {
  public:
-  /// Components are written to `component` for every vertex whose entry is kUnknown, numbered from `next` on.
+  /// Components are written to `component` for every vertex whose entry is kNoComponent, numbered from `next` on.
   Tarjan(const CsrView<One>& a, Index* component, Index next)
       : a_(a),
         to_(a.indices - a.first_nnz),
@@ -65,7 +66,7 @@ class Tarjan {
 
   void run() {
     for (std::int64_t v = 0; v < a_.rows; ++v)
-      if (component_[v] == kUnknown) from(static_cast<Index>(v));
+      if (component_[v] == kNoComponent) from(static_cast<Index>(v));
   }
   Index next() const { return next_; }
 
@@ -91,7 +92,7 @@ class Tarjan {
       Index into = -1;
       for (; edge < end && into < 0; ++edge) {
         const auto w = to_[edge];
-        if (component_[w] != kUnknown) continue;
+        if (component_[w] != kNoComponent) continue;
         if (order_[at(w)] == 0) into = w;
         else low = std::min(low, low_[at(w)]);
       }
@@ -157,7 +158,7 @@ void reach(const BfsGraph& g, BfsPlan& plan, Index pivot, std::vector<Word>& rea
   plan.give_back(std::move(scratch));
 }
 
-/// Trims and takes the pivot's component; the components that it finds are kAlone and 0.
+/// Trims and takes the pivot's component; the components that it finds are kOneVertex and 0.
 void take_giant(const BfsGraph& g, BfsPlan& plan, Index* component) {
   const auto n = g.out.rows;
   const auto words = static_cast<std::size_t>(graph::words_of(n));
@@ -172,7 +173,7 @@ void take_giant(const BfsGraph& g, BfsPlan& plan, Index* component) {
   for (std::int64_t v = 0; v < n; ++v) {
     const auto i = static_cast<Index>(v);
     const bool both = graph::test_bit(forward.data(), i) && graph::test_bit(backward.data(), i);
-    component[v] = both ? 0 : graph::test_bit(gone.data(), i) ? kAlone : kUnknown;
+    component[v] = both ? 0 : graph::test_bit(gone.data(), i) ? kOneVertex : kNoComponent;
   }
 }
 
@@ -185,20 +186,20 @@ Components strong_components(const BfsGraph& g, BfsPlan& plan) {
   if (g.in && g.in->indices == g.out.indices) return connected_components(g, plan);
   Components c{0, plan.result(n)};
   auto* const component = c.labels.data;
-  std::fill_n(component, n, kUnknown);
+  std::fill_n(component, n, kNoComponent);
   if (g.in) take_giant(g, plan, component);
   else c.missed = g.out.nnz();
   Tarjan rest(g.out, component, 1);
   rest.run();
-  std::vector<Index> number(static_cast<std::size_t>(rest.next()), kUnknown);
+  std::vector<Index> number(static_cast<std::size_t>(rest.next()), kNoComponent);
   Index next = 0;
   for (std::int64_t v = 0; v < n; ++v) {
-    if (component[v] == kAlone) {
+    if (component[v] == kOneVertex) {
       component[v] = next++;
       continue;
     }
     auto& label = number[static_cast<std::size_t>(component[v])];
-    if (label == kUnknown) label = next++;
+    if (label == kNoComponent) label = next++;
     component[v] = label;
   }
   c.count = next;

@@ -37,7 +37,7 @@ Array<T> converted(const Array<D>& from) {
     return from;
   } else {
     const auto out = allocate<T>(from.size);
-    parallel_ranges(from.size, detail::kBlock, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(from.size, detail::kDistancesAtOnce, [&](std::int64_t first, std::int64_t last) {
       for (auto i = first; i < last; ++i)
         out.data[i] = from.data[i] == std::numeric_limits<D>::max() ? std::numeric_limits<T>::infinity()
                                                                     : static_cast<T>(from.data[i]);
@@ -70,7 +70,7 @@ SsspResult<Distance<V>> sssp(const Csr<V>& a, const PathWeights& weights, std::s
   const auto whole = [&]<class W>(const W* narrow) {
     const bool limited = options.limit <= kExact;
     const auto limit = static_cast<std::uint32_t>(limited ? options.limit : kExact);
-    graph::Search<std::uint32_t, W> search(edges, narrow, delta, limit, !limited);
+    graph::PathSearch<std::uint32_t, W> search(edges, narrow, delta, limit, !limited);
     if (search.run(sources)) distances = graph::converted<T>(search.distances());
   };
   if constexpr (is_pattern<V>) {
@@ -84,7 +84,7 @@ SsspResult<Distance<V>> sssp(const Csr<V>& a, const PathWeights& weights, std::s
     if (!distances) {
       const auto limit =
           static_cast<T>(std::min(options.limit, static_cast<double>(std::numeric_limits<T>::max())));
-      graph::Search<T, T> search(edges, a.values.data, delta, limit, false);
+      graph::PathSearch<T, T> search(edges, a.values.data, delta, limit, false);
       search.run(sources);
       distances = search.distances();
     }

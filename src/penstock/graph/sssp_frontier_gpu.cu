@@ -7,11 +7,9 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kGrid = 132 * 8;  // blocks of passes that end in a few atomics each
-
-std::int64_t grid(std::int64_t threads) {
-  const auto blocks = blocks_for(threads);
-  return blocks < kGrid ? blocks : kGrid;
+/// Blocks of passes that end in a few atomics each.
+std::int64_t grid(std::int64_t threads, Stream stream) {
+  return std::min(blocks_for(threads), full_grid(stream));
 }
 
 template <class T>
@@ -44,7 +42,7 @@ __global__ void __launch_bounds__(kThreads) find_nearest(PathState<D> s) {
     }
   }
   best = max_warp(best);
-  count = __reduce_add_sync(kAll, count);
+  count = add_warp(count);
   if ((threadIdx.x & 31) != 0 || count == 0) return;
   atomicMax(&s.counts->nearest, best);
   atomicAdd(&s.counts->pending, count);
@@ -171,7 +169,7 @@ void choose_window(const ListView& g, const PathState<D>& s, const Window<D>& wi
   const UseDevice use(stream.where);
   fill_async(s.counts, 0, offsetof(PathCounts, kept), stream);
   if (s.words == 0) return;
-  launch(find_nearest<D>, grid(s.words), stream, s);
+  launch(find_nearest<D>, grid(s.words, stream), stream, s);
   launch(mark_near<D>, compact_blocks(s.words), stream, g, s, window);
   scan(s.starts, compact_blocks(s.words), &s.counts->near, stream);
 }
@@ -185,7 +183,7 @@ void list_window(const PathState<D>& s, Stream stream) {
 template <class D>
 void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool over_link, Stream stream) {
   const UseDevice use(stream.where);
-  launch(add_open<D>, grid(s.vertices), stream, g, s, beyond, over_link);
+  launch(add_open<D>, grid(s.vertices, stream), stream, g, s, beyond, over_link);
 }
 
 template <class D>

@@ -11,6 +11,7 @@
 
 #include <string>
 
+#include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/sssp_gpu_run.hpp"
@@ -19,8 +20,6 @@ namespace penstock {
 namespace graph {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 constexpr std::int64_t kBlock = 32 << 10;
 
 /// Room for ids out of what ids, weights and the table of lists may take.
@@ -144,7 +143,7 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
 
   const auto search = [&]<class D, class W>(std::type_identity<D>, const Array<const W>& values,
                                             double limit) {
-    auto begin = graph::Clock::now();
+    auto begin = Clock::now();
     result.weight_bytes = is_pattern<W> ? 0 : int(sizeof(W));
     work.template state<D>(g);  // takes its memory before the cache does
     if (options.predecessors && !work.tree.data)
@@ -157,25 +156,25 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
     }
     const auto view = work.template place<W>(g, values);
     synchronize(g.stream());
-    result.prepare_seconds += graph::since(begin);
+    result.prepare_seconds += since(begin);
 
     if (options.count) g.clear_counts();
     graph::PathRun<D, W> run(g, work, view, options, delta, weights.smallest, static_cast<D>(limit));
-    begin = graph::Clock::now();
+    begin = Clock::now();
     const bool in_range = run.run(sources);
-    result.seconds += graph::since(begin);
+    result.seconds += since(begin);
     if (!in_range && std::is_integral_v<D> && !(options.limit <= limit))
       return false;  // what limits is the type
     if (options.predecessors) {
-      begin = graph::Clock::now();
+      begin = Clock::now();
       run.find_tree(sources);
-      result.tree_seconds = graph::since(begin);
+      result.tree_seconds = since(begin);
     }
     if (options.count) result.requests = g.counts();
-    begin = graph::Clock::now();
+    begin = Clock::now();
     result.distances = graph::lengths<T>(run, g);
     if (options.predecessors) result.predecessors = graph::brought<Index>(work.tree.data, a.rows, g.stream());
-    result.copy_seconds = graph::since(begin);
+    result.copy_seconds = since(begin);
     result.steps = std::move(run.steps());
     return true;
   };

@@ -17,15 +17,15 @@
 namespace penstock::graph {
 namespace detail {
 
-inline constexpr std::int64_t kChunk = 64;          // visits that a thread claims at once
-inline constexpr std::int64_t kPiece = 1 << 10;     // edges filtered at once
-inline constexpr std::int64_t kLongRow = 16 << 10;  // more edges than this are shared out among the threads
+inline constexpr std::int64_t kVisitsAtOnce = 64;     // visits that a thread claims at once
+inline constexpr std::int64_t kPiece = 1 << 10;       // edges filtered at once
+inline constexpr std::int64_t kLongVisit = 16 << 10;  // more edges than this are shared out among the threads
 inline constexpr std::int64_t kFused = 2 << 10;  // visits of the current bucket that a thread keeps to itself
 inline constexpr std::int64_t kAloneEdges = 4 << 10;  // a bucket with fewer is not worth waking the pool
 inline constexpr std::int64_t kShortRow = 8;          // below, a scalar loop beats a call
-inline constexpr std::int64_t kAhead = 8;             // visits between a prefetch and its use
+inline constexpr std::int64_t kVisitsAhead = 8;       // visits between a prefetch and its use
 inline constexpr std::int64_t kPoll = 1 << 10;        // visits between looks at the clock
-inline constexpr std::int64_t kBlock = 32 << 10;
+inline constexpr std::int64_t kDistancesAtOnce = 32 << 10;
 
 template <class D, class W>
 std::int64_t shortening(const RowArgs<D, W>& p) {
@@ -51,12 +51,12 @@ Shortening<D, W> best_shortening() {
 
 /// One search. D is what distances are computed in, W how the weights are stored.
 template <class D, class W>
-class Search {
+class PathSearch {
  public:
   static constexpr D kInfinity = std::numeric_limits<D>::has_infinity ? std::numeric_limits<D>::infinity()
                                                                       : std::numeric_limits<D>::max();
 
-  Search(const CsrView<One>& a, const W* weights, double delta, D limit, bool limit_is_range)
+  PathSearch(const CsrView<One>& a, const W* weights, double delta, D limit, bool limit_is_range)
       : a_(a),
         weights_(weights),
         bucket_of_(delta),
@@ -64,7 +64,7 @@ class Search {
         limit_is_range_(limit_is_range),
         distances_(allocate<D>(a.rows)),
         lanes_(static_cast<std::size_t>(num_threads())) {
-    parallel_ranges(a.rows, detail::kBlock, [&](std::int64_t first, std::int64_t last) {
+    parallel_ranges(a.rows, detail::kDistancesAtOnce, [&](std::int64_t first, std::int64_t last) {
       std::fill(distances_.data + first, distances_.data + last, kInfinity);
     });
     for (auto& lane : lanes_) lane = std::make_unique<Lane>();
@@ -128,12 +128,12 @@ class Search {
     const auto n = std::ssize(visits);
     const auto* v = visits.data();
     for (std::int64_t i = 0; i < n; ++i) {
-      if (i + 2 * detail::kAhead < n) {
-        __builtin_prefetch(a_.indptr + v[i + 2 * detail::kAhead].v);
-        __builtin_prefetch(distances_.data + v[i + 2 * detail::kAhead].v);
+      if (i + 2 * detail::kVisitsAhead < n) {
+        __builtin_prefetch(a_.indptr + v[i + 2 * detail::kVisitsAhead].v);
+        __builtin_prefetch(distances_.data + v[i + 2 * detail::kVisitsAhead].v);
       }
-      if (i + detail::kAhead < n) {
-        const auto k = a_.indptr[v[i + detail::kAhead].v] - a_.first_nnz;
+      if (i + detail::kVisitsAhead < n) {
+        const auto k = a_.indptr[v[i + detail::kVisitsAhead].v] - a_.first_nnz;
         __builtin_prefetch(a_.indices + k);
         if constexpr (!is_pattern<W>) __builtin_prefetch(weights_ + k);
       }
@@ -150,8 +150,8 @@ class Search {
       auto& lane = *lanes_[static_cast<std::size_t>(i)];
       std::size_t list = 0;
       for (;;) {
-        auto begin = claimed.fetch_add(detail::kChunk, std::memory_order_relaxed);
-        const auto end = std::min(begin + detail::kChunk, start.back());
+        auto begin = claimed.fetch_add(detail::kVisitsAtOnce, std::memory_order_relaxed);
+        const auto end = std::min(begin + detail::kVisitsAtOnce, start.back());
         if (begin >= end) break;
         while (begin < end) {  // a chunk may reach over the ends of lists
           while (begin >= start[list + 1]) ++list;
@@ -170,8 +170,8 @@ class Search {
     std::vector<LongRow> pieces;
     for (auto& lane : lanes_) {
       for (const auto& row : lane->long_rows)
-        for (auto k = row.first; k < row.last; k += detail::kLongRow)
-          pieces.push_back({row.from, k, std::min(k + detail::kLongRow, row.last)});
+        for (auto k = row.first; k < row.last; k += detail::kLongVisit)
+          pieces.push_back({row.from, k, std::min(k + detail::kLongVisit, row.last)});
       lane->long_rows.clear();
     }
     claimed = 0;
@@ -200,7 +200,7 @@ class Search {
   void relax(Lane& lane, const Visit<D>& visit) {
     if (load(visit.v) != visit.d) return;
     const auto first = a_.indptr[visit.v] - a_.first_nnz, last = a_.indptr[visit.v + 1] - a_.first_nnz;
-    if (Shared && last - first > detail::kLongRow) lane.long_rows.push_back({visit.d, first, last});
+    if (Shared && last - first > detail::kLongVisit) lane.long_rows.push_back({visit.d, first, last});
     else relax_edges<Shared>(lane, visit.d, first, last);
   }
 

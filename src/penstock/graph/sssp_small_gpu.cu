@@ -13,9 +13,6 @@
 namespace penstock::gpu {
 namespace {
 
-// Fewer blocks meet faster; these hold as many threads as a small window has vertices.
-constexpr unsigned kBlocks = 132;
-
 template <class D>
 struct SmallRun {
   PathState<D> s;
@@ -173,20 +170,6 @@ __global__ void __launch_bounds__(kThreads) first_far(SmallPaths piles, const In
   if (i < size) piles.far[0][i] = list[i];
 }
 
-template <class D, class W, bool Count>
-void run_small(ListView g, WeightView<W> weights, SmallRun<D> run, Window<D> window, Index far_size,
-               Stream stream) {
-  void* args[] = {&g, &weights, &run, &window, &far_size};
-  const auto kernel = reinterpret_cast<const void*>(&run_windows<D, W, Count>);
-  int gpu = 0, multiprocessors = 0, each = 0;
-  cuda::check(cudaGetDevice(&gpu));
-  cuda::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, gpu));
-  cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, kThreads, 0));
-  const auto most = unsigned(multiprocessors * each);
-  cuda::check(cudaLaunchCooperativeKernel(kernel, dim3(most < kBlocks ? most : kBlocks), dim3(kThreads), args,
-                                          0, static_cast<cudaStream_t>(stream.handle)));
-}
-
 }  // namespace
 
 template <class D, class W>
@@ -197,8 +180,8 @@ void small_windows(const ListView& g, const WeightView<W>& weights, const PathSt
   fill_async(small.turns, 0, 3 * std::int64_t(sizeof(SmallTurn)), stream);
   launch(first_far, blocks_for(pending), stream, small, s.list, pending);
   const SmallRun<D> run{s, small, g.offsets, limit};
-  if (count) run_small<D, W, true>(g, weights, run, window, pending, stream);
-  else run_small<D, W, false>(g, weights, run, window, pending, stream);
+  launch_meeting(count ? run_windows<D, W, true> : run_windows<D, W, false>, stream, g, weights, run, window,
+                 pending);
 }
 
 #define X(D, W)                                                                                              \

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr Index kNone = -9999;
+constexpr Index kNoParent = -9999;
 
 template <class... Parts>
 [[noreturn]] void wrong(const Parts&... parts) {
@@ -40,7 +40,7 @@ void check_tree(const Csr<V>& a, const std::vector<bool>& source, std::span<cons
   std::vector<Index> path;
   for (std::int64_t v = 0; v < a.rows; ++v) {
     const bool has = std::isfinite(d[at(v)]) && !source[at(v)];
-    if (!has && tree[at(v)] != kNone)
+    if (!has && tree[at(v)] != kNoParent)
       wrong("vertex ", v, source[at(v)] ? " is a source" : " is not reached", " but has predecessor ",
             tree[at(v)]);
     if (has && !tight[at(v)])
@@ -48,7 +48,7 @@ void check_tree(const Csr<V>& a, const std::vector<bool>& source, std::span<cons
   }
   for (std::int64_t v = 0; v < a.rows; ++v) {
     auto u = static_cast<Index>(v);
-    for (; tree[at(u)] != kNone && !rooted[at(u)]; u = tree[at(u)]) {
+    for (; tree[at(u)] != kNoParent && !rooted[at(u)]; u = tree[at(u)]) {
       if (std::ssize(path) > a.rows) wrong("the predecessors of vertex ", v, " form a cycle");
       path.push_back(u);
     }

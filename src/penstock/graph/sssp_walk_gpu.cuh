@@ -6,8 +6,6 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kSegmentBlocks = 132 * 8;
-
 __device__ inline Offset skew_of(const List& list) {
   return Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % 32);
 }
@@ -102,7 +100,7 @@ void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState
   with_policy(access, count, [&]<Access A, bool Count>() {
     launch(walk_lists<D, W, A, Count>, blocks_for(walk.count), stream, g, weights, s, walk);
     if constexpr (A != Access::strided)
-      launch(walk_segments<D, W, A, Count>, kSegmentBlocks, stream, g, weights, s, walk);
+      launch(walk_segments<D, W, A, Count>, full_grid(stream), stream, g, weights, s, walk);
   });
 }
 

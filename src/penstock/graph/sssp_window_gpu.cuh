@@ -31,10 +31,6 @@ __device__ inline unsigned long long sum_warp(unsigned long long mine) {
   for (int d = 16; d > 0; d /= 2) mine += __shfl_xor_sync(kAll, mine, d);
   return mine;
 }
-template <class K>
-__device__ K min_warp(K mine) {
-  if constexpr (sizeof(K) == 4) return __reduce_min_sync(kAll, mine);
-  else return ~max_warp(~mine);
-}
+__device__ inline unsigned long long min_warp(unsigned long long mine) { return ~max_warp(~mine); }
 
 }  // namespace penstock::gpu

@@ -47,8 +47,6 @@ struct Bitmap {
   __device__ bool has(Index w) const { return std::uint32_t(words[w >> 5]) >> (w & 31) & 1; }
 };
 
-__device__ unsigned sum_warp(unsigned n) { return __reduce_add_sync(kAll, n); }
-
 /// Looks lists up; `all` counts what this lane found.
 template <bool Each, class Table>
 struct Look {
@@ -66,7 +64,7 @@ struct Look {
   __device__ void end(Index v, bool together) {
     all += found;
     if constexpr (Each) {
-      const unsigned sum = together ? sum_warp(found) : found;
+      const unsigned sum = together ? add_warp(found) : found;
       const bool tells = !together || (threadIdx.x & 31) == 0;
       if (tells && sum > 0) atomicAdd(&of_number[v], static_cast<unsigned long long>(sum));
     }
@@ -182,7 +180,7 @@ __global__ void __launch_bounds__(kThreads) count_long(ListView g, TriangleState
 template <Access A, bool Count, bool Each>
 void count_all(const ListView& g, const TriangleState& s, Stream stream) {
   launch(count_short<A, Count, Each>, blocks_for(g.vertices), stream, g, s);
-  launch(count_long<A, Count, Each>, kResident / 2, stream, g, s);
+  launch(count_long<A, Count, Each>, std::max<std::int64_t>(1, full_grid(stream) / 2), stream, g, s);
 }
 
 }  // namespace

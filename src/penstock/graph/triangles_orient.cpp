@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 16 << 10;
+constexpr std::int64_t kOrientedAtOnce = 16 << 10;
 constexpr double kSkewed = 1.5;      // times the look-ups of a graph whose vertices are alike
 constexpr double kCheapLookups = 2;  // an edge: renumbering costs more than this
 
@@ -25,8 +25,8 @@ Offset degree_of(const Csr<One>& a, std::int64_t v) { return a.indptr.data[v + 1
 
 /// Lengths of the rows' parts below the diagonal, and the look-ups that a count over these would take.
 double measure(const Csr<One>& a, Index* length) {
-  std::vector<double> lookups(static_cast<std::size_t>((a.rows + kGrain - 1) / kGrain));
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+  std::vector<double> lookups(static_cast<std::size_t>((a.rows + kOrientedAtOnce - 1) / kOrientedAtOnce));
+  parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t first, std::int64_t last) {
     constexpr Offset kShort = 4;  // compared without a branch: where a short row ends is as good as random
     const auto last_whole = a.indptr.data[a.rows] - kShort;
     double sum = 0;
@@ -40,7 +40,7 @@ double measure(const Csr<One>& a, Index* length) {
       length[v] = static_cast<Index>(below);
       sum += static_cast<double>(below) * static_cast<double>(degree - below);
     }
-    lookups[static_cast<std::size_t>(first / kGrain)] = sum;
+    lookups[static_cast<std::size_t>(first / kOrientedAtOnce)] = sum;
   });
   return std::accumulate(lookups.begin(), lookups.end(), 0.0);
 }
@@ -48,7 +48,7 @@ double measure(const Csr<One>& a, Index* length) {
 bool worth_renumbering(const Csr<One>& a, double lookups) {
   std::atomic<std::int64_t> connected = 0;
   if (lookups < kCheapLookups * static_cast<double>(a.nnz())) return false;
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t first, std::int64_t last) {
     std::int64_t some = 0;
     for (auto v = first; v < last; ++v) some += degree_of(a, v) > 0;
     connected += some;
@@ -63,7 +63,7 @@ Array<Index> by_degree(const Csr<One>& a) {
   const auto key = [&](std::int64_t v) {
     return static_cast<std::size_t>(kKeys - 1 - std::min<Offset>(degree_of(a, v), kKeys - 1));
   };
-  const auto block = std::max<std::int64_t>(kGrain, (a.rows + 63) / 64);
+  const auto block = std::max<std::int64_t>(kOrientedAtOnce, (a.rows + 63) / 64);
   const auto blocks = static_cast<std::size_t>((a.rows + block - 1) / block);
   std::vector<std::vector<Index>> at(blocks, std::vector<Index>(kKeys));
   parallel_ranges(a.rows, block, [&](std::int64_t first, std::int64_t last) {
@@ -91,11 +91,11 @@ Array<Index> by_degree(const Csr<One>& a) {
 OrientedEdges renumbered(const Csr<One>& a) {
   const auto vertex = by_degree(a);
   const auto number = allocate<Index>(a.rows);
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t from, std::int64_t to) {
+  parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t from, std::int64_t to) {
     for (auto u = from; u < to; ++u) number.data[vertex.data[u]] = static_cast<Index>(u);
   });
   const auto work = allocate<Offset>(a.rows + 1);
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t from, std::int64_t to) {
+  parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t from, std::int64_t to) {
     for (auto u = from; u < to; ++u) work.data[u + 1] = degree_of(a, vertex.data[u]) + 1;
   });
   lengths_to_offsets(work);

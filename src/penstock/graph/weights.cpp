@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kBlock = 64 << 10;
+constexpr std::int64_t kWeightsOfATask = 64 << 10;
 constexpr double kLargestWhole = 2147483647.0;
 
 struct Found {
@@ -52,7 +52,7 @@ template <class V>
 template <class N, class V>
 Array<N> narrow(const Array<const V>& values) {
   const auto out = allocate<N>(values.size);
-  parallel_ranges(values.size, kBlock, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(values.size, kWeightsOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto k = first; k < last; ++k)
       out.data[k] = static_cast<N>(static_cast<std::int32_t>(values.data[k]));
   });
@@ -66,16 +66,16 @@ PathWeights path_weights(const Csr<V>& a) {
   if constexpr (is_pattern<V>) {
     return {.smallest = 1.0, .largest = a.nnz() ? 1.0 : 0.0, .mean = 1.0};
   } else {
-    std::vector<Found> found(static_cast<std::size_t>((a.nnz() + kBlock - 1) / kBlock));
-    parallel_ranges(a.nnz(), kBlock, [&](std::int64_t first, std::int64_t last) {
-      found[static_cast<std::size_t>(first / kBlock)] = look(a.values.data + first, last - first);
+    std::vector<Found> found(static_cast<std::size_t>((a.nnz() + kWeightsOfATask - 1) / kWeightsOfATask));
+    parallel_ranges(a.nnz(), kWeightsOfATask, [&](std::int64_t first, std::int64_t last) {
+      found[static_cast<std::size_t>(first / kWeightsOfATask)] = look(a.values.data + first, last - first);
     });
     PathWeights p{.smallest = std::numeric_limits<double>::infinity()};
     bool whole = true;
     double sum = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i].good) {
-        auto k = static_cast<Offset>(i) * kBlock;
+        auto k = static_cast<Offset>(i) * kWeightsOfATask;
         while (a.values.data[k] >= V(0)) ++k;
         refuse(a, k);
       }

@@ -11,6 +11,8 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_code.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/io/key_passes.hpp"
 #include "penstock/io/keys_gpu.hpp"
@@ -20,10 +22,11 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSpare = 128 << 20;       // left free: the kernels' own code, and what rounding takes
-constexpr std::int64_t kChunk = 1ll << 31;       // edges of one launch: about 50 ms, then Ctrl-C is heard
-constexpr std::int64_t kBlocksPerProcessor = 4;  // resident at once: 44 KB of shared memory each
-constexpr std::int64_t kWorthACopy = 16;         // a result with more than 1/16 unused moves to its own size
+constexpr std::int64_t kSpare = 128 << 20;  // left free: the kernels' own code, and what rounding takes
+constexpr std::int64_t kChunk = 1ll << 31;  // edges of one launch: about 50 ms, then Ctrl-C is heard
+constexpr int kMostEach = 4;                // blocks of a multiprocessor, with so much shared memory
+constexpr std::int64_t kSharedEach = 44 << 10;
+constexpr std::int64_t kWorthACopy = 16;  // a result with more than 1/16 unused moves to its own size
 
 /// Waits for the stream before the memory that is declared above it goes, also after an error.
 struct Drained {
@@ -39,7 +42,9 @@ class Maker {
       : shape_(shape), value_(value), use_(Where{where.gpu}), stream_(Where{where.gpu}) {
     const auto info = gpu_info(where.gpu);
     const auto unused = std::max<std::int64_t>(0, info.free_bytes - kSpare);
-    blocks_ = info.multiprocessors * kBlocksPerProcessor;
+    // Two at least: a block counts the keys of its share of a chunk in 32 bits.
+    blocks_ = std::max<std::int64_t>(
+        2, blocks_at_once(gpu_facts(Where{where.gpu}), gpu::kKeyThreads, kSharedEach, kMostEach));
     here_ = {Memory::device, static_cast<std::int16_t>(where.gpu)};
     needs_ = {.what = std::move(what),
               .where = "GPU " + std::to_string(where.gpu),
@@ -178,9 +183,7 @@ class Maker {
 
 [[noreturn]] void no_cuda(int gpu) {
   throw Error(Errc::not_compiled,
-              "generating on GPU " + std::to_string(gpu) +
-                  ": this build has no CUDA. Leave `device` out, or install a CUDA toolkit and "
-                  "build again; penstock.show_config() tells what was found");
+              no_cuda_for("generating on GPU " + std::to_string(gpu)) + ", or leave `device` out");
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 // The kernels behind generate_gpu.cpp: all pointers are to the memory of the stream's GPU, which must be current.
 namespace penstock::gpu {
 
+inline constexpr int kKeyThreads = 256;  // of a block
+
 /// Edges [first, last) of a generator, as keys of `shape`, those in `range` only, counted from range.first.
 struct KeyWindow {
   KeyShape shape;

@@ -11,6 +11,7 @@ namespace penstock::gpu {
 namespace detail {
 
 constexpr int kWarps = kThreads / 32;
+static_assert(kThreads == kKeyThreads);
 constexpr int kEdges = 4;  // of a thread in a round; each may have a mirror image
 constexpr std::int64_t kRound = std::int64_t{kEdges} * kThreads;
 constexpr int kSlots = 2 * kEdges;

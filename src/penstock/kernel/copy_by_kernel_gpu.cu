@@ -4,7 +4,7 @@
 #include "penstock/kernel/launch_gpu.cuh"
 
 // A block takes 16 KB at a time, four 16-byte loads a thread before the first store: over NVLink a load takes 1.5 us and
-// more, so that 600 KB must be under way. No more blocks than that takes: a product computes meanwhile.
+// more, so that 600 KB must be under way. No more blocks than that takes, on any GPU: a product computes meanwhile.
 namespace penstock::gpu {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_code.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/cusparse_library.hpp"
 #include "penstock/kernel/spmm_gpu.hpp"
@@ -94,10 +95,7 @@ void check(Status status, const char* what) {
 
 void load(const std::string& path) {
   if constexpr (!have_cuda)
-    throw Error(Errc::not_compiled,
-                "cuSPARSE: this build has no CUDA. Install a CUDA toolkit (or the wheels of penstock[cuda]) "
-                "and build "
-                "again, or leave the kernel at auto");
+    throw Error(Errc::not_compiled, no_cuda_for("cuSPARSE") + ", or leave the kernel at auto");
   const std::lock_guard guard(loading);
   if (loaded.load()) return;
   library_memory = open(path);

@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 1024;  // rows of a task
-constexpr const char* kNoCuda = "tiles joined on a GPU: this build has no CUDA";
+constexpr const char* kNoJoin = "tiles joined on a GPU: this build has no CUDA";
 
 void check(std::span<const JoinPart> parts, int value_bytes) {
   require(!parts.empty() && std::ssize(parts) <= kMostJoined &&
@@ -56,7 +56,7 @@ void join_beside(std::span<const JoinPart> parts, int value_bytes, const Joined&
       first += static_cast<Index>(part.cols);
     }
   } else {
-    throw Error(Errc::not_compiled, kNoCuda);
+    throw Error(Errc::not_compiled, kNoJoin);
   }
 }
 
@@ -70,7 +70,7 @@ void join_below(std::span<const JoinPart> parts, int value_bytes, const Joined& 
     } else if constexpr (have_cuda) {  // the last offset of a part is the first of the next
       gpu::shift_offsets(p.indptr, p.rows + 1, entries, to.indptr + row, stream);
     } else {
-      throw Error(Errc::not_compiled, kNoCuda);
+      throw Error(Errc::not_compiled, kNoJoin);
     }
     copy_async(to.indices + entries, p.indices, p.nnz * std::int64_t{sizeof(Index)}, stream);
     if (value_bytes > 0) copy_async(to.values + entries * value_bytes, p.values, p.nnz * value_bytes, stream);

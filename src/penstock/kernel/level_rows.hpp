@@ -43,9 +43,9 @@ inline constexpr int kEntriesAtOnce = 4;  // of a lane, whose reads are under wa
 inline constexpr std::int64_t kNarrowTasks = 8;
 /// Narrow levels between wide ones are solved with these, where there are fewer: a launch takes as long as they do.
 inline constexpr std::int64_t kLeastNarrow = 8;
-/// Blocks of a wide run: as many as have the rows of so many levels under way. What is read of a row before z takes as long
-/// as several levels; more would wait, and their waiting is traffic.
-inline constexpr std::int64_t kLevelsAtOnce = 4, kMostWideBlocks = 4 * 132;
+/// Blocks of a wide run: as many as have the rows of so many levels under way, and so many of a multiprocessor at most. What
+/// is read of a row before z takes as long as several levels; more would wait, and their waiting is traffic.
+inline constexpr std::int64_t kLevelsAtOnce = 4, kMostWideEach = 4;
 
 /// log2 of the lanes that a row of so many entries gets.
 constexpr int lanes_shift(Offset entries) {

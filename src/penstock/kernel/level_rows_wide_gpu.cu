@@ -32,8 +32,8 @@ void solve_wide_levels(const LevelRows<T>& rows, const LevelRun& run, const Leve
   const UseDevice use(stream.where);
   constexpr std::int64_t kWarps = kThreads / kWarp;
   const auto level = (run.tasks + run.levels - 1) / run.levels;  // tasks of one
-  const auto blocks =
-      std::clamp<std::int64_t>((kLevelsAtOnce * level + kWarps - 1) / kWarps, 1, kMostWideBlocks);
+  const auto most = kMostWideEach * gpu_facts(stream.where).multiprocessors;
+  const auto blocks = std::clamp<std::int64_t>((kLevelsAtOnce * level + kWarps - 1) / kWarps, 1, most);
   launch(wide_kernel<T>, blocks, stream, rows, run.first_task, run.tasks, v, ticket);
 }
 

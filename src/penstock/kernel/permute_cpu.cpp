@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 15;
+constexpr std::int64_t kPermutedAtOnce = 1 << 15;
 
 std::string outside(const std::string& what, std::size_t at, std::int64_t number, std::int64_t n) {
   return what + "[" + std::to_string(at) + "] = " + std::to_string(number) + " is outside [0, " +
@@ -24,7 +24,7 @@ template <class V>
 Csr<V> take_rows(const Csr<V>& a, std::span<const std::int64_t> rows, std::span<const Index> places) {
   require(places.empty() || std::ssize(places) == a.cols, "take_rows: one place for each column");
   const auto indptr = allocate<Offset>(std::ssize(rows) + 1);
-  parallel_ranges(std::ssize(rows), kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(std::ssize(rows), kPermutedAtOnce, [&](std::int64_t first, std::int64_t last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
       const auto r = rows[i];
       if (r < 0 || r >= a.rows) throw Error(Errc::invalid_argument, outside("rows", i, r, a.rows));

@@ -9,8 +9,7 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kBlocksEach = 8;  // of 256 threads on a multiprocessor: as many as fit
-constexpr int kBatch = 4;       // 16-byte loads in flight a thread: 128 KB a multiprocessor
+constexpr int kBatch = 4;  // 16-byte loads in flight a thread: 128 KB a multiprocessor of 2048 threads
 
 /// Every thread of the block must call.
 __device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
@@ -25,7 +24,7 @@ __device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
 
 /// One list a thread, one entry at a time: unrolling would ask for a whole sector's entries together, which a
 /// thread that works on each entry does not.
-__global__ void __launch_bounds__(kThreads, kBlocksEach)
+__global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     read_by_threads(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
   const auto list = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   std::uint32_t mine = 0;
@@ -38,7 +37,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksEach)
 }
 
 /// One list a warp, the warps side by side through the array.
-__global__ void __launch_bounds__(kThreads, kBlocksEach)
+__global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     read_by_warps(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
   const int lane = int(threadIdx.x) % 32;
   const auto warps = std::int64_t(gridDim.x) * (kThreads / 32);
@@ -53,7 +52,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksEach)
   add_up(mine, sum);
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksEach)
+__global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     read_all(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum) {
   const auto id = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto threads = std::int64_t(gridDim.x) * kThreads, vectors = words / 4;
@@ -75,7 +74,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksEach)
   add_up(mine, sum);
 }
 
-__global__ void __launch_bounds__(kThreads, kBlocksEach)
+__global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     copy_all(std::uint32_t* to, const std::uint32_t* from, std::int64_t words) {
   const auto id = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto threads = std::int64_t(gridDim.x) * kThreads, vectors = words / 4;
@@ -96,10 +95,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksEach)
 __global__ void nothing() {}
 
 /// Enough blocks to fill the GPU, and none without work.
-std::int64_t full_grid(std::int64_t threads, Stream stream) {
-  int processors = 0;
-  cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, stream.where.gpu));
-  return std::clamp<std::int64_t>(blocks_for(threads), 1, std::int64_t(processors) * kBlocksEach);
+std::int64_t grid(std::int64_t threads, Stream stream) {
+  return std::clamp<std::int64_t>(blocks_for(threads), 1, full_grid(stream));
 }
 
 }  // namespace
@@ -111,17 +108,17 @@ void read_lists(const std::uint32_t* data, std::int64_t words, ReadPattern patte
   const auto count = shape.count(words);
   if (pattern == ReadPattern::strided)
     launch(read_by_threads, blocks_for(count), stream, data, count, shape, sum);
-  else launch(read_by_warps, full_grid(count * 32, stream), stream, data, count, shape, sum);
+  else launch(read_by_warps, grid(count * 32, stream), stream, data, count, shape, sum);
 }
 
 void read_stream(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum, Stream stream) {
   const UseDevice use(stream.where);
-  launch(read_all, full_grid((words + 3) / 4, stream), stream, data, words, sum);
+  launch(read_all, grid((words + 3) / 4, stream), stream, data, words, sum);
 }
 
 void copy_stream(std::uint32_t* to, const std::uint32_t* from, std::int64_t words, Stream stream) {
   const UseDevice use(stream.where);
-  launch(copy_all, full_grid((words + 3) / 4, stream), stream, to, from, words);
+  launch(copy_all, grid((words + 3) / 4, stream), stream, to, from, words);
 }
 
 void launch_nothing(Stream stream) {

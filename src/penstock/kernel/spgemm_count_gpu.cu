@@ -161,16 +161,7 @@ __global__ void __launch_bounds__(threads)
   if (g.rank() == 0) counts[row] = n;
 }
 
-/// What the pieces of one block's shared memory are for beside bitmaps: the queue of long rows, and sums.
-constexpr std::int64_t kBeside = 4 << 10;
-
 }  // namespace
-
-std::int64_t most_columns(Where where, bool writing) {
-  int bytes = 0;
-  cuda::check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, where.gpu));
-  return (bytes - kBeside) / group::bytes_per_word(writing) * group::kWordBits;
-}
 
 void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, std::int64_t rows,
                   Offset* products, Index* list, int* counter, Stream stream) {

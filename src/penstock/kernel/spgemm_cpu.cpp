@@ -12,7 +12,7 @@ namespace {
 
 constexpr Offset kBlockProducts = 32 << 10;  // their results fit a second-level cache of 1 MB
 constexpr std::int64_t kBlockRows = 8 << 10;
-constexpr std::int64_t kGrain = 4 << 10;
+constexpr std::int64_t kProductRowsOfATask = 4 << 10;
 constexpr std::int64_t kUnasked = 64 << 20;  // bytes that are taken without asking what is available
 constexpr double kTrust = 1.05;  // an estimate's error: nearly too much is tried, and stopped if it is
 
@@ -37,7 +37,7 @@ bool mostly_repeats(const CsrView<One>& a) {
 
 Array<std::uint8_t> repeating_rows(const CsrView<One>& a) {
   const auto out = allocate<std::uint8_t>(a.rows);
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t r, std::int64_t last) {
+  parallel_ranges(a.rows, kProductRowsOfATask, [&](std::int64_t r, std::int64_t last) {
     for (; r < last; ++r) out.data[r] = r > 0 && repeats_row(a, r);
   });
   return out;
@@ -62,7 +62,7 @@ Accumulator accumulator(std::string_view name) {
 
 bool ascending_rows(const CsrView<One>& a) {
   std::atomic<bool> yes = true;
-  parallel_ranges(a.rows, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kProductRowsOfATask, [&](std::int64_t first, std::int64_t last) {
     if (!yes.load(std::memory_order_relaxed)) return;
     bool good = true;
     for (auto r = first; r < last; ++r) {
@@ -80,12 +80,12 @@ Array<Offset> product_offsets(const CsrView<One>& a, const Offset* b_indptr) {
   const auto offsets = allocate<Offset>(a.rows + 1);
   auto* out = offsets.data;
   out[0] = 0;
-  const auto ranges = (a.rows + kGrain - 1) / kGrain;
+  const auto ranges = (a.rows + kProductRowsOfATask - 1) / kProductRowsOfATask;
   std::vector<Offset> sums(static_cast<std::size_t>(ranges));
   parallel_for(ranges, [&](std::int64_t i) {
     Offset sum = 0;
-    const auto last = std::min((i + 1) * kGrain, a.rows);
-    for (auto r = i * kGrain; r < last; ++r) {
+    const auto last = std::min((i + 1) * kProductRowsOfATask, a.rows);
+    for (auto r = i * kProductRowsOfATask; r < last; ++r) {
       for (auto e = a.indptr[r] - a.first_nnz, end = a.indptr[r + 1] - a.first_nnz; e < end; ++e)
         sum += b_indptr[a.indices[e] + 1] - b_indptr[a.indices[e]];
       out[r + 1] = sum;
@@ -96,8 +96,8 @@ Array<Offset> product_offsets(const CsrView<One>& a, const Offset* b_indptr) {
   for (auto& s : sums) before += std::exchange(s, before);
   parallel_for(ranges, [&](std::int64_t i) {
     const auto add = sums[static_cast<std::size_t>(i)];
-    const auto last = std::min((i + 1) * kGrain, a.rows);
-    for (auto r = i * kGrain; r < last; ++r) out[r + 1] += add;
+    const auto last = std::min((i + 1) * kProductRowsOfATask, a.rows);
+    for (auto r = i * kProductRowsOfATask; r < last; ++r) out[r + 1] += add;
   });
   return offsets;
 }

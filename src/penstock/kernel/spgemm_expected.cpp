@@ -11,15 +11,16 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 4 << 10;  // rows of a task
+constexpr std::int64_t kExpectedRowsOfATask = 4 << 10;  // rows of a task
 constexpr std::int64_t kChunk = 1 << 24;  // rows studied at a time: 12 bytes of scratch memory each
 
 void expected_here(const CsrView<One>& a, const CsrView<One>& b, double* out) {
   const auto cols = static_cast<double>(b.cols);
-  std::vector<double> parts(static_cast<std::size_t>((a.rows + kGrain - 1) / kGrain * 2));
+  std::vector<double> parts(
+      static_cast<std::size_t>((a.rows + kExpectedRowsOfATask - 1) / kExpectedRowsOfATask * 2));
   parallel_for(std::ssize(parts) / 2, [&](std::int64_t part) {
     double products = 0, entries = 0;
-    for (auto r = part * kGrain; r < std::min(a.rows, (part + 1) * kGrain); ++r) {
+    for (auto r = part * kExpectedRowsOfATask; r < std::min(a.rows, (part + 1) * kExpectedRowsOfATask); ++r) {
       Offset n = 0;
       for (auto e = a.indptr[r] - a.first_nnz; e < a.indptr[r + 1] - a.first_nnz; ++e)
         n += b.indptr[a.indices[e] + 1] - b.indptr[a.indices[e]];

@@ -6,9 +6,11 @@
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spgemm_add.hpp"
 #include "penstock/kernel/spgemm_gpu_kernels.hpp"
+#include "penstock/kernel/spgemm_group.hpp"
 
 namespace penstock {
 namespace {
@@ -92,6 +94,7 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   using P = ProductValue<S>;
   const auto pa = pattern_of(a), pb = pattern_of(b);
   const UseDevice use(stream.where);
+  const auto shared = gpu_facts(stream.where).shared_block;
   const auto chunk = chunk_of(a.rows, options);
   const Study study(chunk, stream);
   const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
@@ -101,8 +104,10 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
     const auto bins = gpu::count_bins(sizes, rows, b.cols, study.counters(), stream);
     gpu::list_bins(sizes, rows, bins, study.counters(), study.list(), stream);
     if (!writing) products += bins.sizes;
-    const auto window = gpu::bitmap_window(b.cols, gpu::most_columns(stream.where, writing), options.window);
-    return gpu::row_classes(bins, options.method, writing, b.cols, window);
+    const auto window = gpu::bitmap_window(b.cols, gpu::most_columns(shared, writing), options.window);
+    const auto slot_bytes = writing ? spgemm_group::hash_bytes<P>(0) : std::int64_t(sizeof(Index));
+    return gpu::row_classes(bins, options.method, writing, b.cols, window,
+                            gpu::most_log_slots(shared, slot_bytes));
   };
   for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
     gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
@@ -150,21 +155,32 @@ std::int64_t bitmap_window(std::int64_t cols, std::int64_t most, std::int64_t as
   return std::min(most, whole((cols + windows - 1) / windows));
 }
 
+std::int64_t most_columns(std::int64_t shared_bytes, bool writing) {
+  return (shared_bytes - kBeside) / spgemm_group::bytes_per_word(writing) * spgemm_group::kWordBits;
+}
+
+int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes) {
+  int log = 0;
+  while (slot_bytes << (log + 1) <= shared_bytes - kBeside) ++log;
+  return log;
+}
+
 // Which method takes a bin. A bitmap costs a look at each of its words, a hash table the sorting of what is in it; the
 // bounds follow from those counts.
 std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, bool writing,
-                                  std::int64_t cols, std::int64_t window) {
+                                  std::int64_t cols, std::int64_t window, int most_log_slots) {
   constexpr int kTinyBin = 6, kSmallBitmap = 9;
-  const int last_hash = writing ? 12 : 13;
+  const int last_hash = std::min(writing ? 12 : 13, most_log_slots - 1);  // half of a table's slots are taken
+  const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
   const auto class_of = [&](int b) -> RowClass {
     const bool one_look = cols <= window && window / 64 <= std::int64_t(1) << b;
     if (method == SpgemmGpuMethod::automatic && b <= kTinyBin) return {.method = RowMethod::tiny};
     if (method == SpgemmGpuMethod::bitmap || b > last_hash ||
         (method == SpgemmGpuMethod::automatic && b >= kSmallBitmap && one_look))
       return {.method = RowMethod::bitmap, .threads = b <= 12 ? 256 : 1024, .window = window};
-    if (b <= 7) return {.method = RowMethod::hash, .threads = 32, .log_slots = 8};
-    if (b <= 9) return {.method = RowMethod::hash, .threads = 128, .log_slots = 10};
-    if (b <= 11) return {.method = RowMethod::hash, .threads = 256, .log_slots = 12};
+    if (b <= 7) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(8)};
+    if (b <= 9) return {.method = RowMethod::hash, .threads = 128, .log_slots = table(10)};
+    if (b <= 11) return {.method = RowMethod::hash, .threads = 256, .log_slots = table(12)};
     return {.method = RowMethod::hash, .threads = writing ? 1024 : 512, .log_slots = b + 1};
   };
   std::vector<RowClass> classes;

@@ -8,8 +8,9 @@ namespace penstock {
 
 /// How the products of a row are added up on a GPU. `automatic` chooses by the row's size and the columns of B: rows of
 /// at most 64 products are compared all with all by a warp, up to 4096 entries go to a hash table in shared memory,
-/// longer ones to a bitmap of columns, and so do rows of more than 256 where B has few columns. `hash` and `bitmap` are for tests and benchmarks; a hash table takes at most
-/// 4096 entries, what is longer goes to the bitmap all the same.
+/// longer ones to a bitmap of columns, and so do rows of more than 256 where B has few columns. `hash` and `bitmap` are for
+/// tests and benchmarks; a hash table takes at most 4096 entries, and fewer where a block's shared memory holds no table of
+/// twice as many slots; what is longer goes to the bitmap all the same.
 enum class SpgemmGpuMethod { automatic, hash, bitmap };
 
 struct SpgemmGpuOptions {

@@ -35,14 +35,19 @@ struct RowBins {
   std::int64_t sizes = 0, bound = 0;
 };
 
-/// `window`: columns that a bitmap holds at a time. `writing`: sizes are entries of C, not products.
+/// `window`: columns that a bitmap holds at a time. `writing`: sizes are entries of C, not products. What does not fit a hash
+/// table of 2^most_log_slots goes to a bitmap.
 std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, bool writing,
-                                  std::int64_t cols, std::int64_t window);
+                                  std::int64_t cols, std::int64_t window, int most_log_slots);
 /// Columns of a bitmap: `asked` or, where that is 0, `most`, in windows that are about equally wide.
 std::int64_t bitmap_window(std::int64_t cols, std::int64_t most, std::int64_t asked);
 
-/// What the shared memory of one block holds of a bitmap, in columns.
-std::int64_t most_columns(Where where, bool writing);
+/// Shared memory beside tables and bitmaps, of a block that takes one row: the queue of long rows, and sums.
+inline constexpr std::int64_t kBeside = 4 << 10;
+/// What a block with so many bytes of shared memory holds of a bitmap, in columns.
+std::int64_t most_columns(std::int64_t shared_bytes, bool writing);
+/// log2 of the slots of the largest hash table that it holds, of so many bytes a slot.
+int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes);
 
 /// products[r] for rows [first, first + rows); `list` has room for as many numbers, `counter` is one.
 void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, std::int64_t rows,

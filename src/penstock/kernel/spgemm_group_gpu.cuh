@@ -94,12 +94,19 @@ __device__ std::byte* space_of(std::int64_t bytes) {
   return shared_bytes + (DeviceGroup<threads>::kWarp ? std::int64_t(threadIdx.x / 32) * bytes : 0);
 }
 
+inline constexpr std::int64_t kSums = 256;  // bytes of shared memory that a group's sums take, rounded up
+
 /// A group of threads for each row, with `bytes` of shared memory each.
 template <int threads, class... Params, class... Args>
 void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t bytes, Stream stream,
                    Args... args) {
   using G = DeviceGroup<threads>;
   const auto shared = static_cast<std::size_t>(bytes * G::kPerBlock);
+  const auto has = gpu_facts(stream.where).shared_block;
+  require(std::int64_t(shared + G::kPerBlock * sizeof(group::LongRows)) + kSums <= has, [&] {
+    return "SpGEMM on a GPU: a class of rows takes " + std::to_string(shared) +
+           " bytes of shared memory, and a block has " + std::to_string(has);
+  });
   constexpr std::size_t kAlways =
       40 << 10;  // without asking there are 48 KB, of which kernels have some themselves
   if (shared > kAlways)

@@ -3,19 +3,13 @@
 
 namespace penstock::gpu {
 
-int multiprocessors(Where where) {
-  int count = 0;
-  cuda::check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, where.gpu));
-  return count;
-}
-
 template <class V>
 SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
   SpmmGpuPlan plan;
   const UseDevice use(stream.where);
   const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
   const auto total = a.rows + a.count;
-  plan.items = unit_items(total, multiprocessors(stream.where));
+  plan.items = unit_items(total, gpu_facts(stream.where));
   const auto units = (total + plan.items - 1) / plan.items;
   const auto first_rows = allocate<std::int64_t>(units + 1, here);
   plan.first_rows = first_rows;

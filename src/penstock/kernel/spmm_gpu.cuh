@@ -18,8 +18,6 @@
 // Columns go in panels, each a pass over A.
 namespace penstock::gpu {
 
-int multiprocessors(Where where);
-
 namespace {
 
 /// Neighbouring entries of a row, moved by one instruction where they are 16 bytes or less.
@@ -127,8 +125,9 @@ struct Cut {
   }
 };
 
-/// Blocks of a multiprocessor, which bound the registers, and rows of X that a group asks for together: 25 to 64 KB in
-/// flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB.
+/// Blocks of a multiprocessor, which bound the registers (of every architecture: 1024 threads at most), and rows of X that a
+/// group asks for together: 25 to 64 KB in flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level
+/// cache) times 700 ns is 29 KB. Smaller GPUs need less.
 template <class T, class Sh>
 inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
 template <class T, class Sh>
@@ -351,20 +350,6 @@ Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, cons
   return fits(kWide) ? Choice{32, kWide, 4 / kWide, left} : Choice{32, 1, 4, left};
 }
 
-/// Items of a unit, in which rows are found: as small as groups of eight lanes want them.
-inline int unit_items(std::int64_t total, int multiprocessors) {
-  const auto wanted = total / (std::int64_t(multiprocessors) * 256 * 4);
-  return wanted >= 128 ? 128 : wanted >= 64 ? 64 : 32;
-}
-
-/// Items of a group: enough groups for four waves of the machine, and no more than keep neighbours in the cache together.
-inline int group_items(std::int64_t total, int lanes, int unit, int multiprocessors) {
-  const auto wanted = total / (std::int64_t(multiprocessors) * (2048 / lanes) * 4);
-  int items = unit;
-  while (items < 128 && 2 * items <= wanted) items *= 2;
-  return items;
-}
-
 template <class D, class W, class Sh>
 void run_panel(const CsrView<W>& a, const Panel<typename D::value_type>& panel, const Scale<D>& scale,
                Cut cut, Stream stream) {
@@ -424,16 +409,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   const auto* xs = for_kernel(x.data);
   auto* ys = for_kernel(y.data);
-  const int processors = multiprocessors(stream.where);
+  const auto& gpu = gpu_facts(stream.where);
   const auto total = a.rows + a.count;
   const auto* plan = options.plan;
-  const int unit = plan ? plan->items : unit_items(total, processors);
+  const int unit = plan ? plan->items : unit_items(total, gpu);
   const auto units = (total + unit - 1) / unit;
   const std::int64_t widest = options.panel > 0 ? options.panel : kPanelBytes / std::int64_t(sizeof(T));
   const auto choice_at = [&](std::int64_t j) {
     return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
   };
-  const auto items_of = [&](const Choice& c) { return group_items(total, c.lanes, unit, processors); };
+  const auto items_of = [&](const Choice& c) { return group_items(total, c.lanes, unit, gpu); };
   const auto blocks_of = [&](const Choice& c) {
     return (total + std::int64_t(items_of(c)) * c.groups() - 1) / (std::int64_t(items_of(c)) * c.groups());
   };

@@ -1,5 +1,6 @@
 #pragma once
 #include "penstock/core/array.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/spmm.hpp"
 
 namespace penstock {
@@ -17,11 +18,25 @@ struct SpmmGpuOptions {
   int panel = 0;
 };
 
-/// Bytes of device memory that one product takes for sums of rows that several blocks share.
+/// Bytes of device memory that one product takes at most for sums of rows that several blocks share.
 std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::int64_t columns,
-                                    std::int64_t entry_bytes);
+                                    std::int64_t entry_bytes, const GpuFacts& gpu);
 
 namespace gpu {
+
+/// Items (rows and nonzeros) of a unit, in which rows are found: as small as groups of eight lanes want them.
+constexpr int unit_items(std::int64_t total, const GpuFacts& gpu) {
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / 8) * 4);
+  return wanted >= 128 ? 128 : wanted >= 64 ? 64 : 32;
+}
+
+/// Items of a group: enough groups for four waves of the machine, and no more than keep neighbours in the cache together.
+constexpr int group_items(std::int64_t total, int lanes, int unit, const GpuFacts& gpu) {
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / lanes) * 4);
+  int items = unit;
+  while (items < 128 && 2 * items <= wanted) items *= 2;
+  return items;
+}
 
 /// Y = alpha A X + beta Y on `stream.where`, A read once a panel of columns. X has a.cols rows, Y a.rows, both row-major with
 /// any row step, readable and writable by the GPU; a.count must be stated. Same bits in every run.

@@ -11,9 +11,10 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLine = 64;  // bytes: two threads never write to one, where rows of Y are whole lines
+constexpr std::int64_t kCacheLine =
+    64;  // bytes: two threads never write to one, where rows of Y are whole lines
 constexpr std::int64_t kPollWork = 1 << 20;  // entries times columns between two looks at Ctrl-C
-constexpr Offset kAhead = 8;
+constexpr Offset kEntriesAhead = 8;
 constexpr std::int64_t kGrainBytes = 64 << 10;
 
 template <class S, class V>
@@ -41,7 +42,7 @@ void scatter(const CsrView<V>& a, std::int64_t first, DenseView<const typename S
                         .last = a.rows,
                         .columns = x.cols,
                         .alpha = alpha,
-                        .ahead = kAhead,
+                        .ahead = kEntriesAhead,
                         .known = a.indptr[a.rows]};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
     kernel(args);
@@ -80,7 +81,7 @@ void spmm_transposed(CsrView<V> a, DenseView<const typename S::value_type> x,
         else out = S::mul(scale.beta, y.data[i * y.row_step + j * y.col_step]);
       }
   });
-  const auto line = std::max<std::int64_t>(1, kLine / std::int64_t(sizeof(T)));
+  const auto line = std::max<std::int64_t>(1, kCacheLine / std::int64_t(sizeof(T)));
   const auto lines = (y.cols + line - 1) / line;
   const auto width = (lines + num_threads() - 1) / num_threads() * line;
   const auto budget = std::max<std::int64_t>(1024, kPollWork / std::min(width, y.cols));

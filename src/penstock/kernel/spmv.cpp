@@ -47,12 +47,12 @@ std::int64_t rows_of_tile(std::int64_t rows, Offset nnz, Offset longest, std::in
 // Measured on an H200, us by tiles, by rows, and cuSPARSE: bcsstk32 (45 entries a row) float32 9.8, 5.7, 9.5; web-NotreDame
 // (5, uneven) float64 17.6, 13.1, 17.2; cnr-2000 (10, uneven) float32 18.1, 14.2, 14.0. Of 2, 4, 8, 16 and 32 threads a row
 // the best were 16, 4 and 4. Beyond the cache tiles win: a stencil of 256^3, float64, 424 and 461.
-int lanes_of_rows(std::int64_t rows, Offset nnz, Offset longest, std::int64_t value_bytes) {
-  constexpr std::int64_t kInCache = 48 << 20;
+int lanes_of_rows(std::int64_t rows, Offset nnz, Offset longest, std::int64_t value_bytes,
+                  std::int64_t cache_bytes) {
   constexpr Offset kLongest = 4096;  // 16 rounds of a block
   constexpr double kEntriesOfLane = 2.4;
   if (rows == 0 || rows > 0x7fffffff || longest > kLongest) return 0;
-  if (rows * 8 + nnz * (4 + value_bytes) > kInCache) return 0;
+  if (rows * 8 + nnz * (4 + value_bytes) > cache_bytes / 5 * 4) return 0;  // the rest is for x and y
   const auto wanted = static_cast<double>(nnz) / static_cast<double>(rows) / kEntriesOfLane;
   int lanes = 2;
   while (lanes < 16 && 2 * lanes <= wanted) lanes *= 2;

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSide = std::int64_t{1} << BlockedPlan<One>::kBlockShift;
+constexpr std::int64_t kBlockSide = std::int64_t{1} << BlockedPlan<One>::kBlockShift;
 constexpr std::int64_t kStripes =
     32;  // at least, for balance; fewer where a stripe would be under kStripeCost
 constexpr std::int64_t kStripeCost = 64 << 10;  // nonzeros plus rows
@@ -72,7 +72,7 @@ typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock&
       s.segments[static_cast<std::size_t>(block.segments++)] = {static_cast<std::uint16_t>(row),
                                                                 static_cast<std::uint16_t>(last - first)};
     for (auto k = first; k < last; ++k, ++to) {
-      const auto local = static_cast<std::uint16_t>(a.indices[k] & (kSide - 1));
+      const auto local = static_cast<std::uint16_t>(a.indices[k] & (kBlockSide - 1));
       if (vector) s.cols[static_cast<std::size_t>(to)] = local;
       else s.singles[static_cast<std::size_t>(to)] = row << 16 | local;
       if constexpr (!is_pattern<V>)
@@ -128,9 +128,9 @@ BlockedPlan<V> make_blocked(const CsrView<V>& a) {
   BlockedPlan<V> plan;
   const auto budget = std::max(kStripeCost, (a.nnz() + a.rows) / kStripes);
   for (const auto& b : row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget}))
-    for (std::int64_t r = 0; r < b.rows; r += kSide) {
+    for (std::int64_t r = 0; r < b.rows; r += kBlockSide) {
       auto part = b;
-      part.first_row += r, part.rows = std::min(kSide, b.rows - r);
+      part.first_row += r, part.rows = std::min(kBlockSide, b.rows - r);
       plan.cut.push_back(part);
     }
   plan.stripes.resize(plan.cut.size());

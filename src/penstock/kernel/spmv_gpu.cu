@@ -27,11 +27,12 @@ constexpr int kLine = 32;         // indices in 128 bytes: reads begin at such a
 constexpr int kLaneSteps = 32;    // a row with more entries per lane is left to a whole warp
 constexpr int kSerialTiles = 16;  // up to so many cells of a row are added by one thread
 
-/// How much one block takes, T being what it keeps in shared memory. That memory comes out of the first-level
-/// cache, where every gather from x under way holds a line: on an H200 (4e6 rows of 21 scattered columns, float64)
-/// 8 blocks a multiprocessor took 0.877 ms with 8 items a thread (60 KB of cache left) and 0.766 ms with 7 (92 KB).
-/// Fewer are slower on stencils (6: 0.486 ms, 7: 0.474). float32, with half the shared memory, is best at 8, and at 12
-/// where tiles are whole rows (a stencil of 256^3: 0.344 ms, and 0.327 with 12; 0.340 with 12 loads in flight, not 6).
+/// How much one block takes, T being what it keeps in shared memory: at most 28 KB, and the same on every GPU, as sums
+/// depend on it. That memory comes out of the first-level cache, where every gather from x under way holds a line: on an
+/// H200 (4e6 rows of 21 scattered columns, float64) 8 blocks a multiprocessor took 0.877 ms with 8 items a thread (60 KB of
+/// cache left) and 0.766 ms with 7 (92 KB). Fewer are slower on stencils (6: 0.486 ms, 7: 0.474). float32, with half the
+/// shared memory, is best at 8, and at 12 where tiles are whole rows (a stencil of 256^3: 0.344 ms, and 0.327 with 12; 0.340
+/// with 12 loads in flight, not 6).
 template <class T, bool whole_rows>
 struct TileShape {
   static constexpr int kItems = sizeof(T) > 4 ? 7 : whole_rows ? 12 : 8;  // of a thread
@@ -320,7 +321,8 @@ SpmvGpuPlan plan_spmv(const CsrView<V>& a, std::int64_t entry_bytes, Stream stre
   synchronize(stream);
   plan.longest = static_cast<Offset>(longest);
   if (!tiles)
-    plan.lanes = lanes_of_rows(a.rows, a.count, plan.longest, is_pattern<V> ? 0 : std::int64_t(sizeof(V)));
+    plan.lanes = lanes_of_rows(a.rows, a.count, plan.longest, is_pattern<V> ? 0 : std::int64_t(sizeof(V)),
+                               gpu_facts(stream.where).cache);
   if (plan.lanes > 0) {
     plan.tiles = (a.rows + kThreads / plan.lanes - 1) / (kThreads / plan.lanes);
     plan.long_rows = long_rows(a, row_limit(plan.lanes), plan.longest, stream);

@@ -31,9 +31,10 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
 
 /// Rows of one tile where none is longer than `longest`; 0 where rows are long, or so uneven that tiles would be half empty.
 std::int64_t rows_of_tile(std::int64_t rows, Offset nnz, Offset longest, std::int64_t tile_items);
-/// Threads of a row (2 to 16) where the matrix, with `value_bytes` an entry, stays in a GPU's second-level cache and no row is
-/// too long for one block; else 0.
-int lanes_of_rows(std::int64_t rows, Offset nnz, Offset longest, std::int64_t value_bytes);
+/// Threads of a row (2 to 16) where the matrix, with `value_bytes` an entry, stays in a GPU's second-level cache of
+/// `cache_bytes` and no row is too long for one block; else 0.
+int lanes_of_rows(std::int64_t rows, Offset nnz, Offset longest, std::int64_t value_bytes,
+                  std::int64_t cache_bytes);
 
 namespace gpu {
 template <class V>

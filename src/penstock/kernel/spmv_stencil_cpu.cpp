@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kChunkCost = 64 << 10;
-constexpr std::int64_t kBufferRows = 512;
+constexpr std::int64_t kStencilRows = 512;
 constexpr std::int64_t kLongestRow =
     4096;  // a longer row is no stencil's: it stays in CSR and may be split there
 
@@ -184,9 +184,9 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
         run_rows(run, 0, run.rows, out);
         continue;
       }
-      T buffer[kBufferRows];
-      for (std::int64_t first = 0; first < run.rows; first += kBufferRows) {
-        const auto last = std::min(first + kBufferRows, run.rows);
+      T buffer[kStencilRows];
+      for (std::int64_t first = 0; first < run.rows; first += kStencilRows) {
+        const auto last = std::min(first + kStencilRows, run.rows);
         run_rows(run, first, last, buffer);
         for (auto r = first; r < last; ++r) out[r] = scale(buffer[r - first], out[r]);
       }

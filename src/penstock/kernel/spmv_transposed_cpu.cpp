@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kBlockCost = 64 << 10;
-constexpr std::int64_t kGrain = 16 << 10;
+constexpr std::int64_t kTransposedGrain = 16 << 10;
 
 /// Shares worth their private vectors: these may cost as much memory traffic as the matrix, no more.
 template <class T, class V>
@@ -47,7 +47,7 @@ void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::
   const auto shares = std::min(share_count<T>(a), std::max<std::int64_t>(1, std::ssize(blocks)));
   std::vector<Array<T>> partial(static_cast<std::size_t>(shares));
   for (std::size_t s = 1; s < partial.size(); ++s) partial[s] = allocate<T>(a.cols);
-  parallel_ranges(a.cols, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.cols, kTransposedGrain, [&](std::int64_t first, std::int64_t last) {
     for (auto j = first; j < last; ++j) y[j] = scale.beta == S::zero() ? S::zero() : S::mul(scale.beta, y[j]);
     for (std::size_t s = 1; s < partial.size(); ++s)
       std::fill(partial[s].data + first, partial[s].data + last, S::zero());
@@ -61,7 +61,7 @@ void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::
     }
   });
   if (shares == 1) return;
-  parallel_ranges(a.cols, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.cols, kTransposedGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::size_t s = 1; s < partial.size(); ++s)
       for (auto j = first; j < last; ++j) y[j] = S::add(y[j], partial[s].data[j]);
   });

@@ -26,15 +26,11 @@
 namespace penstock {
 
 inline constexpr int kMostSums = 8;
-/// Blocks of a GPU's pass: eight for each multiprocessor of an H100 or H200. Fixed, so that sums have the same bits on all.
+/// Blocks of a GPU's pass: a constant of the sums, not of a chip, so that they have the same bits on every GPU. About a wave
+/// of large GPUs, several of small ones.
 inline constexpr int kSweepBlocks = 1056;
 
 struct NoScalars {};
-
-inline Place device_place(Where where) {
-  if (!where.is_gpu()) return {};
-  return {Memory::device, static_cast<std::int16_t>(where.gpu)};
-}
 
 /// Where a GPU's blocks leave their parts of a sum. One for each stream of passes.
 class SumParts {

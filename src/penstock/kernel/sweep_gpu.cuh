@@ -46,14 +46,17 @@ inline __device__ double sum_block(double v, double* warps) {
   return v;
 }
 
-/// A grid is one wave of an H100 or H200: eight blocks a multiprocessor where 32 registers do, four where a pass with many
-/// vectors, or several sums, takes more and has as many bytes under way.
+/// Blocks of a multiprocessor: eight where 32 registers do, four where a pass with many vectors, or several sums, takes more
+/// and has as many bytes under way.
 template <class P>
-inline constexpr int kBlocksOf =
-    P::kIn + P::kOut < 4 && P::kIn + P::kOut + P::kSums < 5 ? kSweepBlocks : kSweepBlocks / 2;
+inline constexpr int kSweepEach = P::kIn + P::kOut < 4 && P::kIn + P::kOut + P::kSums < 5 ? 8 : 4;
+/// Of a grid: no more than kSweepBlocks, whatever the GPU, because sums depend on it. None waits for another, so they need
+/// not reside at once: to a small GPU they come in waves.
+template <class P>
+inline constexpr int kBlocksOf = kSweepEach<P>*(kSweepBlocks / 8);
 
 template <class P>
-__global__ void __launch_bounds__(kThreads, kBlocksOf<P> / (kSweepBlocks / 8))
+__global__ void __launch_bounds__(kThreads, most_blocks(kSweepEach<P>, kThreads))
     sweep_kernel(std::int64_t n, P pass, double* parts, unsigned* arrived) {
   // What wanted() and scalars() read is written by finish() alone, after every block has arrived.
   if (!pass.wanted()) return;

@@ -12,15 +12,15 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSamples = 1024;
+constexpr std::int64_t kRowsLookedAt = 1024;
 constexpr Offset kMostToLookThrough = 4096;  // entries of a row
 constexpr Offset kLongRows = 8;              // entries a row
 
 /// Whether one of some entries has no partner.
 bool a_sample_is_alone(const Csr<One>& a) {
   const auto indptr = a.indptr.span();
-  for (std::int64_t s = 0; s < std::min(kSamples, a.nnz()); ++s) {
-    const auto k = s * (a.nnz() / kSamples) + s * (a.nnz() % kSamples) / kSamples;
+  for (std::int64_t s = 0; s < std::min(kRowsLookedAt, a.nnz()); ++s) {
+    const auto k = s * (a.nnz() / kRowsLookedAt) + s * (a.nnz() % kRowsLookedAt) / kRowsLookedAt;
     const auto row = std::upper_bound(indptr.begin(), indptr.end(), k) - indptr.begin() - 1;
     const auto column = a.indices.data[k];
     const auto first = a.indptr.data[column], last = a.indptr.data[column + 1];

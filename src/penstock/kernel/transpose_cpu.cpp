@@ -23,7 +23,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kBlockCost = 64 << 10;
+constexpr std::int64_t kTransposeBlockCost = 64 << 10;
 constexpr std::size_t kSharesAThread = 4;
 constexpr std::int64_t kMaxGranules = 1 << 14;  // a share counts its entries in each: 128 kB
 constexpr std::int64_t kFewColumns = 4096;      // as many places to write to fit the cache
@@ -218,7 +218,7 @@ Csr<V> transpose(const Csr<V>& a) {
   Parts<V> out{allocate<Offset>(a.cols + 1), allocate<Index>(a.nnz()), {}};
   if constexpr (!is_pattern<V>) out.values = allocate<V>(a.nnz());
   out.indptr.data[0] = 0;
-  const auto blocks = row_blocks(a.indptr.span(), {.budget = kBlockCost});
+  const auto blocks = row_blocks(a.indptr.span(), {.budget = kTransposeBlockCost});
   auto shares = make_shares(blocks.size());
   if (is_local(a, blocks, shares)) fill_directly(a, blocks, shares, out);
   else fill(a, blocks, shares, out);

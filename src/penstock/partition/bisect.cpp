@@ -8,8 +8,6 @@
 namespace penstock::partition {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// Rows order[first, last) of label `part`, to be shared by parts [part, part + parts).
 struct Domain {
   std::int64_t first = 0, last = 0, part = 0, parts = 1;

@@ -21,8 +21,6 @@ constexpr std::int64_t kGrain = 2048;  // rows of a task; of more parts, as many
 
 using Labels = std::vector<Index>;
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 int group_of(std::int64_t r) {
   return static_cast<int>((static_cast<std::uint64_t>(r) * 0x9E3779B97F4A7C15u) >> 61);
 }
@@ -65,7 +63,10 @@ class Propagation {
     for (int group = 0; group < kGroups; ++group) {
       parallel_ranges(a_.rows, grain,
                       [&](std::int64_t first, std::int64_t last) { decide(group, first, last); });
-      for (std::int64_t r = 0; r < a_.rows; ++r) moved += group_of(r) == group && move(r);
+      for (std::int64_t r = 0; r < a_.rows; ++r) {
+        if (r % kGrain == 0) poll_interrupt();
+        moved += group_of(r) == group && move(r);
+      }
     }
     return moved;
   }

@@ -13,8 +13,6 @@
 namespace penstock {
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
 /// The whole rows of each grid row: a range, or a list.
 struct Groups {
   const Partition& p;

@@ -17,7 +17,8 @@ std::string_view name(PartitionKind kind) {
 namespace partition {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // rows of a task: a few tens of microseconds of writing owners
+constexpr std::int64_t kOwnersOfATask =
+    1 << 14;  // rows of a task: a few tens of microseconds of writing owners
 
 std::string shape_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   return std::to_string(rows) + " x " + std::to_string(cols) + " with " + std::to_string(nnz) + " entries";
@@ -31,7 +32,7 @@ std::int64_t range_of(const std::vector<std::int64_t>& cuts, std::int64_t i) {
 template <class F>
 Array<const Index> owners_of(const std::vector<std::int64_t>& cuts, F&& f) {
   auto owners = allocate_apart<Index>(cuts.back());
-  parallel_ranges(owners.size, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(owners.size, kOwnersOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto g = range_of(cuts, first); first < last; ++g) {
       const auto end = std::min(last, cuts[static_cast<std::size_t>(g) + 1]);
       std::fill(owners.data + first, owners.data + std::max(first, end), static_cast<Index>(f(g)));
@@ -92,7 +93,7 @@ void require_same(const Csr<One>& a, const Partition& p) {
 Array<const Index> entry_parts(const Csr<One>& a, const Partition& p) {
   require_same(a, p);
   auto parts = allocate<Index>(a.nnz());
-  parallel_ranges(a.rows, kGrain / 16, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kOwnersOfATask / 16, [&](std::int64_t first, std::int64_t last) {
     for (auto r = first; r < last; ++r) {
       const auto owner = p.row_owners.data[r];
       for (auto k = a.indptr.data[r]; k < a.indptr.data[r + 1]; ++k)

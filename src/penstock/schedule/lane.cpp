@@ -11,11 +11,11 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kAlign = 128;
+constexpr std::int64_t kSlotAlign = 128;
 constexpr Stream kByCpu{};           // copies by the CPU's threads, done when the call returns
 constexpr std::int64_t kMarks = 32;  // parts in which the result of kept blocks goes back
 
-constexpr std::int64_t up(std::int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+constexpr std::int64_t slot_aligned(std::int64_t n) { return (n + kSlotAlign - 1) / kSlotAlign * kSlotAlign; }
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -52,7 +52,8 @@ Lane::Lane(const BlockList& list, const LaneShape& shape)
     for (const auto& b : list.blocks) pieces |= b.piece;
     if (pieces) cells_ = take(std::ssize(list.blocks) * shape.entry_bytes);
   }
-  const auto slot_bytes = up(shape.slot_bytes), y_bytes = gpu ? up(shape.slot_rows * shape.entry_bytes) : 0;
+  const auto slot_bytes = slot_aligned(shape.slot_bytes),
+             y_bytes = gpu ? slot_aligned(shape.slot_rows * shape.entry_bytes) : 0;
   ring_ = take(shape.slots * slot_bytes);
   y_ring_ = take(shape.slots * y_bytes);
   if (gpu && shape.bounce && shape.slots > 0)
@@ -74,12 +75,12 @@ Lane::Lane(const BlockList& list, const LaneShape& shape)
 std::int64_t Lane::bytes_needed(const BlockList& list, const LaneShape& shape, bool kept_only) {
   std::int64_t kept = 0;
   for (auto i = shape.kept_first; i < shape.kept_last; ++i)
-    kept += up(list.bytes[std::size_t(i)]) + list.blocks[std::size_t(i)].rows * shape.entry_bytes;
+    kept += slot_aligned(list.bytes[std::size_t(i)]) + list.blocks[std::size_t(i)].rows * shape.entry_bytes;
   if (kept_only) return kept;
   bool pieces = false;
   for (const auto& b : list.blocks) pieces |= b.piece;
   return kept + list.cols * shape.entry_bytes + (pieces ? std::ssize(list.blocks) * shape.entry_bytes : 0) +
-         shape.slots * (up(shape.slot_bytes) + up(shape.slot_rows * shape.entry_bytes));
+         shape.slots * (slot_aligned(shape.slot_bytes) + slot_aligned(shape.slot_rows * shape.entry_bytes));
 }
 
 Lane::~Lane() { abandon(); }
@@ -103,7 +104,7 @@ void Lane::keep_blocks() {
   std::int64_t bytes = 0, rows = 0;
   for (auto i = shape_.kept_first; i < shape_.kept_last; ++i) {
     kept_at_.push_back(bytes);
-    bytes += up(list_.bytes[std::size_t(i)]);
+    bytes += slot_aligned(list_.bytes[std::size_t(i)]);
     rows += list_.blocks[std::size_t(i)].rows;
   }
   kept_ = take(bytes);

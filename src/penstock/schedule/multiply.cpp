@@ -115,22 +115,6 @@ void add(Trace& total, const Trace& part) {
   total.copy_seconds += part.copy_seconds;
 }
 
-/// The matrix where it is, with its row offsets on the GPU; counts what of it crosses the host link.
-template <class V>
-Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
-  if (!stream.where.is_gpu()) return a;
-  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
-  if (a.indices.place != here) trace.link_bytes += a.indices.bytes();
-  if (a.values.place != here) trace.link_bytes += a.values.bytes();
-  if (a.indptr.place == here) return a;
-  Csr<V> out = a;
-  const auto offsets = allocate<Offset>(a.indptr.size, here);
-  copy_async(offsets.data, a.indptr.data, a.indptr.bytes(), stream);
-  trace.link_bytes += a.indptr.bytes();
-  out.indptr = offsets;
-  return out;
-}
-
 template <Semiring S, class V>
 void run_streamed(const Csr<V>& a, std::span<const typename S::value_type> x,
                   std::span<typename S::value_type> y, const Streamed& how, Scale<S> scale, Trace& trace) {
@@ -232,6 +216,10 @@ void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::s
     const OwnedStream stream(where);
     Pieces<S> none({});
     const auto placed = with_offsets_on(stream, a, t);
+    if (const Place here = device_place(where); where.is_gpu()) {
+      if (a.indices.place != here) t.link_bytes += a.indices.bytes();
+      if (a.values.place != here) t.link_bytes += a.values.bytes();
+    }
     run<S, V>(Resident<V>(placed), x, y, scale, none, stream, t);
   };
   std::visit(

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/schedule/resident.hpp"
 #include "penstock/schedule/ring.hpp"
 
 namespace penstock {
@@ -99,18 +100,6 @@ class DeviceColumns {
   Trace& trace_;
   Array<T> x_, y_;
 };
-
-template <class V>
-Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
-  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
-  if (a.indptr.place == here) return a;
-  Csr<V> out = a;
-  const auto offsets = allocate<Offset>(a.indptr.size, here);
-  copy_async(offsets.data, a.indptr.data, a.indptr.bytes(), stream);
-  trace.link_bytes += a.indptr.bytes();
-  out.indptr = offsets;
-  return out;
-}
 
 /// The whole matrix is where the GPU reads it.
 template <Semiring S, class V>
@@ -218,10 +207,11 @@ std::int64_t chunk_of(const Csr<V>& a, std::int64_t columns, std::span<const Whe
                       std::int64_t other_bytes, std::int64_t device_memory, std::int64_t held_bytes = 0) {
   const auto entry = std::int64_t(sizeof(typename S::value_type));
   const auto column = (a.cols + a.rows + 1) * entry;
-  const auto other = other_bytes + spmm_gpu_scratch_bytes(walk.rows, walk.nnz, columns, entry);
   auto chunk = columns;
   for (const auto where : devices) {
     if (!where.is_gpu()) continue;
+    const auto other =
+        other_bytes + spmm_gpu_scratch_bytes(walk.rows, walk.nnz, columns, entry, gpu_facts(where));
     const auto lanes = sharers(devices, where);
     chunk = std::min(chunk, chunk_columns(columns, column, gpu_info(where.gpu).free_bytes / lanes, other));
     if (device_memory > 0)

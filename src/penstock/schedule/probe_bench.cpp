@@ -1,13 +1,6 @@
 #include "penstock/schedule/probe_bench.hpp"
 
 namespace penstock::probing {
-namespace {
-
-Place device_place(Where where) {
-  return where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(where.gpu)} : Place{};
-}
-
-}  // namespace
 
 Bench::Bench(Where device, std::int64_t size)
     : where(device),

@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 template <class T>
-struct Kept {
+struct KeptSchwarz {
   Array<Index> owned, ghosts;
   Array<T> weights;
 };
@@ -27,7 +27,7 @@ struct Work {
 template <class T>
 DeviceForm<T> device_schwarz(std::shared_ptr<const void> owner, const SubdomainParts<T>& parts,
                              const DeviceForm<T>& inner) {
-  const auto cache = std::make_shared<KeptOnDevice<Kept<T>>>();
+  const auto cache = std::make_shared<KeptOnDevice<KeptSchwarz<T>>>();
   DeviceForm<T> form;
   form.levels = inner.levels;
   form.make = [cache, parts, inner, held = owner](Stream stream, std::int64_t spare,
@@ -38,8 +38,8 @@ DeviceForm<T> device_schwarz(std::shared_ptr<const void> owner, const SubdomainP
     const auto solve = inner.make(stream, spare + bytes, {});
     const auto kept = cache->get(stream.where, [&] {
       require_room(bytes, spare, stream.where);
-      Kept<T> k{copy_to_device(parts.owned, stream), copy_to_device(parts.ghosts, stream),
-                copy_to_device(parts.weights, stream)};
+      KeptSchwarz<T> k{copy_to_device(parts.owned, stream), copy_to_device(parts.ghosts, stream),
+                       copy_to_device(parts.weights, stream)};
       synchronize(stream);
       return k;
     });

@@ -5,11 +5,10 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/solver/matrix_op.hpp"
 
 namespace penstock {
 namespace {
-
-constexpr std::int64_t kWorthAPlan = 1 << 16;  // entries, as in matrix_op
 
 template <class T, class V>
 struct Product {

@@ -13,6 +13,8 @@
 namespace penstock {
 namespace {
 
+constexpr std::int64_t kLook = 1024;  // rows between two looks at Ctrl-C, where one thread works alone
+
 /// Square, rows sorted without duplicates, every diagonal entry there.
 struct Sorted {
   std::int64_t rows = 0;
@@ -71,6 +73,7 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
   });
   s.indptr.assign(1, 0);
   for (auto& part : parts) {
+    poll_interrupt();
     const auto base = std::ssize(s.indices);
     for (const auto e : part.ends) s.indptr.push_back(base + e);
     for (const auto d : part.diagonal) s.diagonal.push_back(base + d);
@@ -125,6 +128,7 @@ Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value va
   t.order = std::move(order);
   t.starts.assign(1, 0);
   for (std::int64_t p = 0; p < s.rows; ++p) {
+    if (p % kLook == 0) poll_interrupt();
     const auto i = t.order.row(p);
     t.starts.push_back(t.starts.back() + end(i) - begin(i));
   }
@@ -211,6 +215,7 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
   Fault fault;
   forward.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
+      if (p % kLook == 0) poll_interrupt();
       const auto i = forward.row(p);
       for (auto e = row(i); e < diagonal(i); ++e) {  // row i -= l_ik row k, on row i's entries
         const auto k = column(e);
@@ -264,6 +269,7 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
   // While row i is worked on its entries are l_ij d_j; they become l_ij at its end.
   forward.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
+      if (p % kLook == 0) poll_interrupt();
       const auto i = forward.row(p);
       double pivot = value(diagonal(i));
       for (auto e = row(i); e < diagonal(i); ++e) {
@@ -304,17 +310,21 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
   Sorted turned;
   turned.rows = a.rows;
   turned.indptr.assign(static_cast<std::size_t>(a.rows) + 1, 0);
-  for (std::int64_t i = 0; i < a.rows; ++i)
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) ++turned.indptr[static_cast<std::size_t>(column(k)) + 1];
+  }
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.rows); ++i) turned.indptr[i + 1] += turned.indptr[i];
   turned.indices.resize(static_cast<std::size_t>(turned.indptr.back()));
   turned.values.resize(turned.indices.size());
   auto next = turned.indptr;
-  for (std::int64_t i = 0; i < a.rows; ++i)
+  for (std::int64_t i = 0; i < a.rows; ++i) {
+    if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) {
       const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(column(k))]++);
       turned.indices[to] = static_cast<Index>(i), turned.values[to] = value(k);
     }
+  }
   const auto begin = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i) + 1]; };
   RowOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& g) {

@@ -78,6 +78,7 @@ class RowOrder {
     std::vector<std::size_t> seen(count, count), level(count, 0);
     std::size_t levels = 0;
     for (std::size_t c = 0; c < count; ++c) {
+      poll_interrupt();
       const auto first = static_cast<std::int64_t>(c) * size, last = std::min(rows_, first + size);
       Chunk chunk{first, last, needed_.size(), 0};
       for (auto p = first; p < last; ++p)

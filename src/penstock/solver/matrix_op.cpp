@@ -7,10 +7,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kWorthAPlan = 1 << 16;  // entries: below, a product takes microseconds
-
 template <class T, class V>
-struct Product {
+struct MatrixProduct {
   Csr<V> a;
   std::shared_ptr<SpmvPlans<V>> plans;
   Schedule how;
@@ -59,7 +57,7 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
                                 std::to_string(a.cols));
   for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
     if (std::holds_alternative<InCore>(how)) check(how, place);
-  auto product = std::make_shared<Product<T, V>>(Product<T, V>{a, std::move(plans), how});
+  auto product = std::make_shared<MatrixProduct<T, V>>(MatrixProduct<T, V>{a, std::move(plans), how});
   if (Plannable<PlusTimes<T>, V> && a.nnz() >= kWorthAPlan) product->left = options.prepare_after;
   LinearOp<T> op;
   op.rows = a.rows;

@@ -6,6 +6,8 @@
 
 namespace penstock {
 
+inline constexpr std::int64_t kWorthAPlan = 1 << 16;  // entries: below, a product takes microseconds
+
 struct MatrixOpOptions {
   /// The products until a plan is built: it costs about ten of them and saves a quarter to three quarters of each
   /// later one (A.prepare("auto")). Negative: never. Nothing is built where the caller did, or where A is streamed.

@@ -1,0 +1,3 @@
+"""Programs that the tests start as ranks are no tests."""
+
+collect_ignore = ["jobs"]
