@@ -1,3 +1,0 @@
-"""Programs that the tests start as ranks are no tests."""
-
-collect_ignore = ["jobs"]
