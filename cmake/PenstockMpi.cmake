@@ -3,7 +3,7 @@
 set(PENSTOCK_MPI "AUTO" CACHE STRING "The MPI plugin at build time: AUTO (where an MPI is found), ON or OFF")
 
 install(FILES src/mpi/plugin.c src/mpi/windows.h DESTINATION penstock/_mpi_source/mpi)
-install(FILES src/penstock/comm/mpi_verbs.h DESTINATION penstock/_mpi_source/penstock/comm)
+install(FILES src/penstock/comm/mpi/mpi_verbs.h DESTINATION penstock/_mpi_source/penstock/comm/mpi)
 
 if(PENSTOCK_MPI STREQUAL "OFF")
   return()
@@ -40,7 +40,7 @@ set(name penstock_mpi_${PENSTOCK_MPI_FLAVOUR})
 set(flags -std=c11 -O2 -shared -fPIC -Wall -Wextra -Wno-stringop-overread -Wno-unknown-warning-option)
 add_custom_command(OUTPUT ${name}.so
   COMMAND ${PENSTOCK_MPICC} ${flags} -I${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/src/mpi/plugin.c -o ${name}.so
-  DEPENDS src/mpi/plugin.c src/mpi/windows.h src/penstock/comm/mpi_verbs.h VERBATIM)
+  DEPENDS src/mpi/plugin.c src/mpi/windows.h src/penstock/comm/mpi/mpi_verbs.h VERBATIM)
 add_custom_target(${name} ALL DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.so)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.so DESTINATION penstock)
 # The wrapper writes down where its MPI lies on this machine. The MPI of the user's is open before the plugin is.

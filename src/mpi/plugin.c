@@ -1,4 +1,4 @@
-/* The MPI plugin: MPI's functions as the table of penstock/comm/mpi_verbs.h. Compiled with the mpicc of one MPI,
+/* The MPI plugin: MPI's functions as the table of penstock/comm/mpi/mpi_verbs.h. Compiled with the mpicc of one MPI,
      mpicc -O2 -shared -fPIC -Isrc src/mpi/plugin.c -o penstock_mpi.so
    by CMake where it finds an MPI, else at first use (python/penstock/dist/_mpi.py). Needs MPI 3.0. */
 #include <limits.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "penstock/comm/mpi_verbs.h"
+#include "penstock/comm/mpi/mpi_verbs.h"
 
 #if defined(OPEN_MPI)
 #define FLAVOUR "openmpi"

@@ -135,7 +135,7 @@ def test_kernels_compile_for_the_oldest_and_the_newest():
     """A file that holds what differs; `ci/all_architectures.sh` compiles all of them for all."""
     done = subprocess.run(
         [str(ROOT / "ci" / "all_architectures.sh"), "75", "120"],
-        env=os.environ | {"FILES": "src/penstock/graph/compact_gpu.cu", "NVCC": nvcc()},
+        env=os.environ | {"FILES": "src/penstock/graph/gpu/compact_gpu.cu", "NVCC": nvcc()},
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -211,3 +211,14 @@ def test_prepare_chooses_and_says_what_it_chose():
         band.dot(x, semiring="min_plus"),  # no plan for it: the rows are walked
         ps.csr_array(parts, shape=shape).dot(x, semiring="min_plus"),
     )
+
+
+def test_every_file_of_an_instruction_set_is_compiled():
+    """One that a pattern of the build misses would only make products slower."""
+    library = Path(__file__).resolve().parents[2] / "src/penstock"
+    if not library.is_dir():
+        pytest.skip("the sources are not beside the tests")
+    suffixes = {"x86_64": ("_avx2.cpp", "_avx512.cpp"), "aarch64": ("_neon.cpp",)}
+    mine = suffixes.get(platform.machine(), ())
+    there = sorted(p.name for p in library.rglob("*.cpp") if p.name.endswith(mine))
+    assert sorted(_core.config()["simd_files"].split()) == there

@@ -64,7 +64,7 @@ def test_an_offence_is_found_once(rules, path, text, word):
 
 ALLOWED = [
     ("src/penstock/bind/x.cpp", '#include "penstock/core/error.hpp"'),
-    (KERNEL, '#include "penstock/kernel/spmv.hpp"\n#include "penstock/format/csr.hpp"'),
+    (KERNEL, '#include "penstock/kernel/row_blocks.hpp"\n#include "penstock/format/csr.hpp"'),
     (KERNEL, 'throw Error(code, "printf(1), exit(1) and std::cout");  // not abort()'),
     (KERNEL, "#ifdef __AVX2__  // rules: ok, the compiler's own macro"),
     (KERNEL, "at_exit(f); request.abort(); p->exit();"),
@@ -88,8 +88,18 @@ def test_the_line_is_named(rules):
 
 
 def test_the_folders_are_those_of_the_tree(rules):
-    there = {p.name for p in (ROOT / "src/penstock").iterdir() if p.is_dir()}
-    assert there <= set(rules.FOLDERS)
+    library = ROOT / "src/penstock"
+    there = {str(p.parent.relative_to(library)) for p in library.rglob("*.?pp")}
+    assert there == set(rules.FOLDERS)
+
+
+def test_an_archive_without_git_is_read_with_its_folders_called_dist(tmp_path, rules, monkeypatch):
+    monkeypatch.setattr(rules, "ROOT", tmp_path)
+    for name in ("src/penstock/dist/halo/x.cpp", "python/penstock/dist/x.py", "dist/wheel.txt", "build/x.cpp"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text("")
+    assert rules.tracked_files() == ["python/penstock/dist/x.py", "src/penstock/dist/halo/x.cpp"]
 
 
 def test_the_repository_keeps_its_rules():

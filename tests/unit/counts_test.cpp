@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "penstock/core/parallel.hpp"
-#include "penstock/graph/betweenness.hpp"
-#include "penstock/graph/triangles.hpp"
+#include "penstock/graph/betweenness/betweenness.hpp"
+#include "penstock/graph/triangles/triangles.hpp"
 #include "support.hpp"
 
 namespace penstock {

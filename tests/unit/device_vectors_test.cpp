@@ -6,8 +6,8 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/kernel/cg_passes.hpp"
-#include "penstock/solver/cg_gpu.hpp"
+#include "penstock/kernel/vectors/cg_passes.hpp"
+#include "penstock/solver/krylov/cg_gpu.hpp"
 
 // Vectors with a device, on the CPU as a device: the drivers and the passes that GPUs run.
 namespace penstock {

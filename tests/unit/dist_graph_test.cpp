@@ -7,14 +7,14 @@
 #include <thread>
 
 #include "penstock/comm/threads.hpp"
-#include "penstock/dist/bfs.hpp"
-#include "penstock/dist/components.hpp"
-#include "penstock/dist/dist_product.hpp"
-#include "penstock/dist/pagerank.hpp"
-#include "penstock/graph/cc.hpp"
-#include "penstock/io/generate_rmat.hpp"
-#include "penstock/io/generate_road.hpp"
-#include "penstock/kernel/transpose.hpp"
+#include "penstock/dist/graph/bfs.hpp"
+#include "penstock/dist/graph/components.hpp"
+#include "penstock/dist/graph/pagerank.hpp"
+#include "penstock/dist/product/dist_product.hpp"
+#include "penstock/graph/cc/cc.hpp"
+#include "penstock/io/generate/generate_rmat.hpp"
+#include "penstock/io/generate/generate_road.hpp"
+#include "penstock/kernel/structure/transpose.hpp"
 #include "support.hpp"
 
 namespace penstock {

@@ -9,8 +9,8 @@
 #include "penstock/comm/threads.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/solver/dist_op.hpp"
-#include "penstock/solver/preconditioners.hpp"
-#include "penstock/solver/schwarz.hpp"
+#include "penstock/solver/precondition/preconditioners.hpp"
+#include "penstock/solver/precondition/schwarz.hpp"
 #include "penstock/solver/solve.hpp"
 #include "support.hpp"
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "penstock/core/error.hpp"
-#include "penstock/dist/balance.hpp"
-#include "penstock/dist/dist_product.hpp"
-#include "penstock/dist/share.hpp"
-#include "penstock/io/generate_rmat.hpp"
+#include "penstock/dist/product/dist_product.hpp"
+#include "penstock/dist/share/balance.hpp"
+#include "penstock/dist/share/share.hpp"
+#include "penstock/io/generate/generate_rmat.hpp"
 #include "ranks.hpp"
 
 namespace penstock {

@@ -7,10 +7,10 @@
 
 #include "gpus.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/level_rows.hpp"
-#include "penstock/kernel/spgemm_gpu_kernels.hpp"
-#include "penstock/kernel/spgemm_group.hpp"
-#include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
+#include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/spmm/spmm_gpu.hpp"
+#include "penstock/kernel/vectors/level_rows.hpp"
 
 namespace penstock {
 namespace {

@@ -1,10 +1,10 @@
 // What of graphs on GPUs is decided by numbers alone.
-#include "penstock/graph/gpu_graph.hpp"
+#include "penstock/graph/gpu/gpu_graph.hpp"
 
 #include <gtest/gtest.h>
 
-#include "penstock/graph/bfs_gpu_rule.hpp"
-#include "penstock/graph/bfs_gpu_state.hpp"
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_gpu_state.hpp"
 
 namespace penstock {
 namespace {

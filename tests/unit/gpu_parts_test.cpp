@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "penstock/core/error.hpp"
-#include "penstock/graph/forest.hpp"
-#include "penstock/graph/gpu_team.hpp"
-#include "penstock/graph/vertex_parts.hpp"
+#include "penstock/graph/cc/forest.hpp"
+#include "penstock/graph/gpu/gpu_team.hpp"
+#include "penstock/graph/gpu/vertex_parts.hpp"
 
 namespace penstock {
 namespace {

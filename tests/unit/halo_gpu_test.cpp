@@ -1,5 +1,5 @@
 // The strategies for vectors on GPUs, with the CPU as the device: the same code but for kernels, streams and events.
-#include "penstock/dist/halo_gpu.hpp"
+#include "penstock/dist/halo/halo_gpu.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +11,12 @@
 
 #include "penstock/comm/threads.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/dist/dist_product_gpu.hpp"
-#include "penstock/dist/share.hpp"
-#include "penstock/io/generate_stencil.hpp"
+#include "penstock/dist/product/dist_product_gpu.hpp"
+#include "penstock/dist/share/share.hpp"
+#include "penstock/io/generate/generate_stencil.hpp"
 #include "penstock/partition/partition.hpp"
 #include "penstock/schedule/multiply.hpp"
-#include "penstock/solver/dist_solve_gpu.hpp"
+#include "penstock/solver/krylov/dist_solve_gpu.hpp"
 
 namespace penstock {
 namespace {

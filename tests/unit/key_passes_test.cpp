@@ -1,5 +1,5 @@
 // The plan of passes, carried out by the CPU as a GPU would, against the generators.
-#include "penstock/io/key_passes.hpp"
+#include "penstock/io/generate/key_passes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "penstock/core/error.hpp"
-#include "penstock/io/generate_rmat.hpp"
-#include "penstock/io/generate_uniform.hpp"
-#include "penstock/io/rmat_edges.hpp"
-#include "penstock/io/uniform_edges.hpp"
+#include "penstock/io/generate/generate_rmat.hpp"
+#include "penstock/io/generate/generate_uniform.hpp"
+#include "penstock/io/generate/rmat_edges.hpp"
+#include "penstock/io/generate/uniform_edges.hpp"
 
 namespace penstock {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/dense_blocks.hpp"
-#include "penstock/solver/level_triangle.hpp"
-#include "penstock/solver/preconditioners.hpp"
+#include "penstock/kernel/vectors/dense_blocks.hpp"
+#include "penstock/solver/precondition/level_triangle.hpp"
+#include "penstock/solver/precondition/preconditioners.hpp"
 #include "support.hpp"
 
 // What GPUs solve triangles with, on the CPU as a device: the same levels, tasks and launches.

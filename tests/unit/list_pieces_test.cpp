@@ -1,7 +1,7 @@
 // How long lists are cut for the warps of a GPU.
 #include <gtest/gtest.h>
 
-#include "penstock/graph/list_pieces.hpp"
+#include "penstock/graph/gpu/list_pieces.hpp"
 
 namespace penstock::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "penstock/comm/mpi_windows.hpp"
+#include "penstock/comm/mpi/mpi_windows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Samples of neighbours that the CPU makes: which neighbours, in which slots, and what a check finds.
-#include "penstock/graph/neighbour_sample.hpp"
+#include "penstock/graph/gpu/neighbour_sample.hpp"
 
 #include <gtest/gtest.h>
 

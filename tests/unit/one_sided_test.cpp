@@ -1,4 +1,4 @@
-#include "penstock/dist/one_sided.hpp"
+#include "penstock/dist/tile/one_sided.hpp"
 
 #include <gtest/gtest.h>
 

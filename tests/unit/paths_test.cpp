@@ -5,11 +5,11 @@
 #include <queue>
 
 #include "penstock/core/parallel.hpp"
-#include "penstock/graph/betweenness.hpp"
-#include "penstock/graph/pagerank.hpp"
-#include "penstock/graph/sssp.hpp"
-#include "penstock/graph/sssp_buckets.hpp"
-#include "penstock/graph/triangles.hpp"
+#include "penstock/graph/betweenness/betweenness.hpp"
+#include "penstock/graph/pagerank/pagerank.hpp"
+#include "penstock/graph/sssp/sssp.hpp"
+#include "penstock/graph/sssp/sssp_buckets.hpp"
+#include "penstock/graph/triangles/triangles.hpp"
 #include "support.hpp"
 
 namespace penstock {

@@ -1,4 +1,4 @@
-#include "penstock/dist/plan_multiply.hpp"
+#include "penstock/dist/tile/plan_multiply.hpp"
 
 #include <gtest/gtest.h>
 

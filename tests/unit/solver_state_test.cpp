@@ -5,7 +5,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/solver/matrix_op.hpp"
-#include "penstock/solver/preconditioners.hpp"
+#include "penstock/solver/precondition/preconditioners.hpp"
 #include "penstock/solver/solve.hpp"
 #include "support.hpp"
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "penstock/core/error.hpp"
-#include "penstock/solver/levels.hpp"
 #include "penstock/solver/matrix_op.hpp"
-#include "penstock/solver/preconditioners.hpp"
+#include "penstock/solver/precondition/levels.hpp"
+#include "penstock/solver/precondition/preconditioners.hpp"
 #include "support.hpp"
 
 namespace penstock {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "penstock/kernel/spgemm_add.hpp"
-#include "penstock/kernel/spgemm_gpu_kernels.hpp"
-#include "penstock/kernel/spgemm_group.hpp"
+#include "penstock/kernel/spgemm/spgemm_add.hpp"
+#include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
+#include "penstock/kernel/spgemm/spgemm_group.hpp"
 #include "support.hpp"
 
 namespace penstock {

@@ -1,4 +1,4 @@
-#include "penstock/kernel/spgemm.hpp"
+#include "penstock/kernel/spgemm/spgemm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gpus.hpp"
-#include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/kernel/spmm/spmm_gpu.hpp"
 #include "penstock/schedule/multiply_columns_gpu.hpp"
 #include "support.hpp"
 

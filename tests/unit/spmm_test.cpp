@@ -1,4 +1,4 @@
-#include "penstock/kernel/spmm.hpp"
+#include "penstock/kernel/spmm/spmm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Which matrices a GPU multiplies in tiles of whole rows.
 #include <gtest/gtest.h>
 
-#include "penstock/kernel/spmv_gpu.hpp"
+#include "penstock/kernel/spmv/spmv_gpu.hpp"
 
 namespace penstock {
 namespace {

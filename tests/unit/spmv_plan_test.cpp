@@ -1,4 +1,4 @@
-#include "penstock/kernel/spmv_plan.hpp"
+#include "penstock/kernel/spmv/spmv_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "penstock/graph/sssp_gpu_rule.hpp"
-#include "penstock/graph/sssp_gpu_state.hpp"
+#include "penstock/graph/sssp/sssp_gpu_rule.hpp"
+#include "penstock/graph/sssp/sssp_gpu_state.hpp"
 
 namespace penstock {
 namespace {

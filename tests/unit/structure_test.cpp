@@ -6,14 +6,14 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/reorder.hpp"
-#include "penstock/kernel/elementwise.hpp"
-#include "penstock/kernel/filter.hpp"
-#include "penstock/kernel/permute.hpp"
-#include "penstock/kernel/row_sorter.hpp"
-#include "penstock/kernel/scale.hpp"
-#include "penstock/kernel/sort_rows.hpp"
-#include "penstock/kernel/symmetric.hpp"
-#include "penstock/kernel/transpose.hpp"
+#include "penstock/kernel/structure/elementwise.hpp"
+#include "penstock/kernel/structure/filter.hpp"
+#include "penstock/kernel/structure/permute.hpp"
+#include "penstock/kernel/structure/row_sorter.hpp"
+#include "penstock/kernel/structure/scale.hpp"
+#include "penstock/kernel/structure/sort_rows.hpp"
+#include "penstock/kernel/structure/symmetric.hpp"
+#include "penstock/kernel/structure/transpose.hpp"
 #include "support.hpp"
 
 namespace penstock {

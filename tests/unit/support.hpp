@@ -6,7 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/format/csr.hpp"
-#include "penstock/kernel/spmv.hpp"
+#include "penstock/kernel/spmv/spmv.hpp"
 
 // Small seeded matrices with integer entries: every sum below 2^24 is exact, so that tests compare with ==.
 namespace penstock::test {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "penstock/dist/tile_gpu.hpp"
+#include "penstock/dist/tile/tile_gpu.hpp"
 #include "support.hpp"
 
 namespace penstock {

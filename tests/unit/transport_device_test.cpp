@@ -10,7 +10,7 @@
 
 #include "penstock/comm/measure_transport.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/dist/transport_gpu.hpp"
+#include "penstock/dist/link/transport_gpu.hpp"
 #include "ranks.hpp"
 
 namespace penstock {

@@ -6,12 +6,12 @@
 #include <tuple>
 
 #include "penstock/core/parallel.hpp"
-#include "penstock/graph/bfs.hpp"
+#include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/bitmap.hpp"
-#include "penstock/graph/cc.hpp"
+#include "penstock/graph/cc/cc.hpp"
+#include "penstock/graph/cc/scc.hpp"
 #include "penstock/graph/expand.hpp"
 #include "penstock/graph/kcore.hpp"
-#include "penstock/graph/scc.hpp"
 #include "support.hpp"
 
 namespace penstock {

@@ -218,7 +218,7 @@ def plugin_file(mpi: Mpi) -> Path:
     parts = [real, real.stat().st_size, real.stat().st_mtime_ns]
     text = repr(parts).encode() + b"".join(
         (source / name).read_bytes()
-        for name in ("mpi/plugin.c", "mpi/windows.h", "penstock/comm/mpi_verbs.h")
+        for name in ("mpi/plugin.c", "mpi/windows.h", "penstock/comm/mpi/mpi_verbs.h")
     )
     name = f"mpi-{mpi.flavour}-{hashlib.sha256(text).hexdigest()[:16]}.so"
     return Path(folder).expanduser() / name

@@ -8,7 +8,7 @@
 #include "penstock/bind/gil.hpp"
 #include "penstock/bind/guard.hpp"
 #include "penstock/core/array.hpp"
-#include "penstock/kernel/spmv_plan.hpp"
+#include "penstock/kernel/spmv/spmv_plan.hpp"
 
 namespace penstock::bind {
 

@@ -30,6 +30,7 @@ nb::dict config() {
   d["cuda_architectures"] = kCudaArchitectures;
   d["cuda_kernels"] = have_cuda ? architectures_in_words(kCudaArchitectures) : "";
   d["why_no_cuda"] = why_no_cuda();
+  d["simd_files"] = kSimdFiles;
   d["simd"] = std::string(name(simd_level()));
   return d;
 }

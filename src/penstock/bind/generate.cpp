@@ -5,13 +5,13 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/io/direct.hpp"
-#include "penstock/io/generate_bter.hpp"
-#include "penstock/io/generate_rmat.hpp"
-#include "penstock/io/generate_rmat_among.hpp"
-#include "penstock/io/generate_road.hpp"
-#include "penstock/io/generate_stencil.hpp"
-#include "penstock/io/generate_uniform.hpp"
+#include "penstock/io/generate/direct.hpp"
+#include "penstock/io/generate/generate_bter.hpp"
+#include "penstock/io/generate/generate_rmat.hpp"
+#include "penstock/io/generate/generate_rmat_among.hpp"
+#include "penstock/io/generate/generate_road.hpp"
+#include "penstock/io/generate/generate_stencil.hpp"
+#include "penstock/io/generate/generate_uniform.hpp"
 
 namespace penstock::bind {
 namespace {

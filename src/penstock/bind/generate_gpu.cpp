@@ -4,7 +4,7 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/io/generate_gpu.hpp"
+#include "penstock/io/generate/generate_gpu.hpp"
 
 namespace penstock::bind {
 namespace {

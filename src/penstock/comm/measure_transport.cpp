@@ -7,7 +7,7 @@
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/kernel/sweep.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
 
 namespace penstock {
 namespace {

@@ -14,7 +14,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reserve.hpp"
-#include "penstock/kernel/row_offsets.hpp"
+#include "penstock/kernel/structure/row_offsets.hpp"
 
 namespace penstock {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/kernel/transpose.hpp"
+#include "penstock/kernel/structure/transpose.hpp"
 #include "penstock/partition/bisect.hpp"
 #include "penstock/partition/partition.hpp"
 

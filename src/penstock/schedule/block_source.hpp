@@ -9,7 +9,7 @@
 
 #include "penstock/core/device.hpp"
 #include "penstock/kernel/row_blocks.hpp"
-#include "penstock/kernel/spmv.hpp"
+#include "penstock/kernel/spmv/spmv.hpp"
 
 namespace penstock {
 

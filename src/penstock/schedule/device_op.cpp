@@ -3,9 +3,9 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/spmv.hpp"
-#include "penstock/kernel/spmv_rows.hpp"
-#include "penstock/kernel/sweep.hpp"
+#include "penstock/kernel/spmv/spmv.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
 
 namespace penstock {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "penstock/kernel/spmv_ell_g.hpp"
+#include "penstock/kernel/spmv/spmv_ell_g.hpp"
 #include "penstock/schedule/block_source.hpp"
 
 namespace penstock {

@@ -7,7 +7,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/kernel/pieces.hpp"
+#include "penstock/kernel/spmv/pieces.hpp"
 #include "penstock/schedule/resident.hpp"
 #include "penstock/schedule/ring.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "penstock/core/trace.hpp"
 #include "penstock/kernel/row_blocks.hpp"
-#include "penstock/kernel/spmv_plan.hpp"
+#include "penstock/kernel/spmv/spmv_plan.hpp"
 #include "penstock/schedule/schedule.hpp"
 
 namespace penstock {

@@ -1,5 +1,5 @@
 #pragma once
-#include "penstock/kernel/spmm.hpp"
+#include "penstock/kernel/spmm/spmm.hpp"
 #include "penstock/schedule/multiply.hpp"
 
 namespace penstock {

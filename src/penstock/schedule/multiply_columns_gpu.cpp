@@ -9,7 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/kernel/spmm_gpu.hpp"
+#include "penstock/kernel/spmm/spmm_gpu.hpp"
 #include "penstock/schedule/resident.hpp"
 #include "penstock/schedule/ring.hpp"
 

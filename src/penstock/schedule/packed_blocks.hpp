@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "penstock/kernel/spmv_packed.hpp"
+#include "penstock/kernel/spmv/spmv_packed.hpp"
 #include "penstock/schedule/block_source.hpp"
 
 namespace penstock {

@@ -8,10 +8,10 @@
 
 #include "penstock/comm/comm.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/dist/bounded_wait.hpp"
-#include "penstock/kernel/cg_passes.hpp"
-#include "penstock/kernel/dist_cg_passes.hpp"
-#include "penstock/kernel/krylov_passes.hpp"
+#include "penstock/dist/link/bounded_wait.hpp"
+#include "penstock/kernel/vectors/cg_passes.hpp"
+#include "penstock/kernel/vectors/dist_cg_passes.hpp"
+#include "penstock/kernel/vectors/krylov_passes.hpp"
 #include "penstock/schedule/device_op.hpp"
 #include "penstock/solver/outcome.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/solver/matrix_op.hpp"
 
 namespace penstock {

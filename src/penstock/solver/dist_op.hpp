@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "penstock/dist/dist_product.hpp"
+#include "penstock/dist/product/dist_product.hpp"
 #include "penstock/solver/linear_op.hpp"
 #include "penstock/solver/matrix_op.hpp"
 

@@ -1,8 +1,8 @@
 #include "penstock/solver/matrix_op.hpp"
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/spmm.hpp"
-#include "penstock/kernel/spmv_rows.hpp"
+#include "penstock/kernel/spmm/spmm.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
 
 namespace penstock {
 namespace {

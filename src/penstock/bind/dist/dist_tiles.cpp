@@ -1,0 +1,403 @@
+// Tiles of distributed matrices, plans of their products, and the products.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "penstock/bind/dist/dist.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using Dense = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Grid = std::pair<int, int>;
+
+template <class F>
+decltype(auto) with_value(TileValue value, F&& f) {
+  switch (value) {
+    case TileValue::pattern: return f(One{});
+    case TileValue::byte: return f(std::uint8_t{});
+    case TileValue::float32: return f(float{});
+    case TileValue::float64: break;
+  }
+  return f(double{});
+}
+
+TileValue value_of(const Dense& a) {
+  if (a.dtype() == nb::dtype<float>()) return TileValue::float32;
+  if (a.dtype() == nb::dtype<double>()) return TileValue::float64;
+  if (a.dtype() == nb::dtype<std::uint8_t>()) return TileValue::byte;
+  throw Error(Errc::not_compiled, "dense tiles have values of float32, float64 or uint8: use astype");
+}
+
+[[noreturn]] void refuse_values() {
+  throw Error(Errc::not_compiled, "sparse tiles have values of bool, float32 or float64: use astype");
+}
+
+/// f(csr) where tiles can have its values.
+template <class F, class... Released>
+decltype(auto) with_csr(const Matrix& a, F&& f, const Released&... released) {
+  return std::visit([&]<class V>(const Csr<V>& csr) -> decltype(f(std::declval<const Csr<One>&>())) {
+    if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) return f(csr);
+    else refuse_values();
+  }, a.any(released...));
+}
+
+using Shared = std::shared_ptr<TileMatrix>;
+
+/// `device`: a GPU, kCpuAsDevice, or kNoDevice for tiles in host memory.
+constexpr int kCpuAsDevice = -1, kNoDevice = -2;
+MakeTransport transport_on(const std::string& kind, int device) {
+  require(device >= kNoDevice, "tiles: there is no device " + std::to_string(device));
+  return device == kNoDevice ? transport_of_kind(kind) : transport_of_kind(kind, Where{device});
+}
+
+Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols,
+                Grid grid, const std::string& transport, int device) {
+  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
+    const nb::gil_scoped_release release;
+    for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
+    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    return std::make_shared<TileMatrix>(tiles_of_whole<V>(comm, csr, std::move(map), transport_on(transport, device)));
+  });
+}
+
+Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows, std::int64_t tile_cols,
+                Grid grid, const std::string& transport, int device) {
+  const auto value = value_of(a);
+  const nb::gil_scoped_release release;
+  auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows, tile_cols,
+                      {grid.first, grid.second}, value, false);
+  return std::make_shared<TileMatrix>(
+      tiles_of_dense(comm, static_cast<const std::byte*>(a.data()), std::move(map), transport_on(transport, device)));
+}
+
+/// Rows from first_row on, whole or cut: the entries that this rank made.
+Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row, std::int64_t rows,
+               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
+  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
+    const nb::gil_scoped_release release;
+    require(0 <= first_row && first_row + csr.rows <= rows, "rows of tiles are outside the matrix");
+    std::vector<GlobalIndex> ids(static_cast<std::size_t>(csr.rows)), cols(static_cast<std::size_t>(csr.cols));
+    for (std::size_t r = 0; r < ids.size(); ++r) ids[r] = first_row + static_cast<GlobalIndex>(r);
+    for (std::size_t c = 0; c < cols.size(); ++c) cols[c] = static_cast<GlobalIndex>(c);
+    auto map = tile_map(rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    return std::make_shared<TileMatrix>(
+        tiles_of_part<V>(comm, {csr.view()}, {ids}, {cols}, std::move(map), transport_on(transport, device)));
+  });
+}
+
+Shared of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
+               const std::string& transport, int device) {
+  return visit(a, [&]<class V>(const DistProduct<V>& product) {
+    const nb::gil_scoped_release release;
+    const auto& d = product.matrix();
+    auto map = tile_map(d.all_rows(), d.all_cols(), tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    return std::make_shared<TileMatrix>(tiles_of_dist<V>(d, std::move(map), transport_on(transport, device)));
+  });
+}
+
+/// A tile, or the whole, as Python holds it: a Matrix or an array.
+template <class T>
+nb::object as_array(const Array<T>& a, std::int64_t rows, std::int64_t cols) {
+  auto* owner = new std::shared_ptr<void>(a.owner);
+  const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<2>>(
+      a.data, {static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)}, keep));
+}
+
+/// Rows of a dense tile that is here.
+nb::object copied_rows(TileValue value, const TileHere& here, std::int64_t cols, std::int64_t first, std::int64_t end) {
+  return with_value(value, [&]<class V>(V) -> nb::object {
+    if constexpr (is_pattern<V>) refuse_values();
+    else {
+      const auto count = (end - first) * cols;
+      auto out = allocate<V>(count);
+      if (count > 0) std::copy_n(reinterpret_cast<const V*>(here.data()) + first * cols, count, out.data);
+      return as_array(out, end - first, cols);
+    }
+  });
+}
+
+nb::object rows_of_tile(TileMatrix& t, std::int64_t i, std::int64_t j, std::int64_t first, std::int64_t end) {
+  TileHere here;
+  {
+    const nb::gil_scoped_release release;
+    here = t.get_rows_on_host(i, j, {first, end});
+  }
+  return copied_rows(t.map().value, here, t.map().at(i, j).cols, first, end);
+}
+
+nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
+  TileHere here;
+  {
+    const nb::gil_scoped_release release;
+    here = t.get_on_host(i, j);
+  }
+  const auto& at = here.tile();
+  if (!t.map().sparse) return copied_rows(t.map().value, here, at.cols, 0, at.rows);
+  return with_value(t.map().value, [&]<class V>(V) -> nb::object {
+    if constexpr (std::same_as<V, std::uint8_t>) refuse_values();
+    else {
+      const auto view = csr_of<V>(here.data(), at);
+      auto blob = allocate<std::byte>(t.map().bytes(i, j));
+      write_csr(view, blob.data);
+      const auto copy = csr_of<V>(blob.data, at);
+      Csr<V> csr{at.rows, at.cols, {copy.indptr, at.rows + 1, {}, blob.owner}, {copy.indices, at.nnz, {}, blob.owner}, {}};
+      if constexpr (!is_pattern<V>) csr.values = {copy.values, at.nnz, {}, blob.owner};
+      return nb::cast(Matrix(AnyCsr(std::move(csr))));
+    }
+  });
+}
+
+nb::object whole(TileMatrix& t) {
+  const auto& map = t.map();
+  return with_value(map.value, [&]<class V>(V) -> nb::object {
+    if (map.sparse) {
+      if constexpr (std::same_as<V, std::uint8_t>) refuse_values();
+      else {
+        Csr<V> csr;
+        {
+          const nb::gil_scoped_release release;
+          csr = whole_of<V>(t);
+          t.transport()->barrier();  // nobody lets go of tiles that others still fetch
+        }
+        return nb::cast(Matrix(AnyCsr(std::move(csr))));
+      }
+    } else {
+      if constexpr (is_pattern<V>) refuse_values();
+      else {
+        auto out = allocate<V>(map.rows * map.cols);
+        {
+          const nb::gil_scoped_release release;
+          whole_of_dense(t, reinterpret_cast<std::byte*>(out.data));
+          t.transport()->barrier();
+        }
+        return as_array(out, map.rows, map.cols);
+      }
+    }
+  });
+}
+
+void replace_tile(TileMatrix& t, std::int64_t i, std::int64_t j, const Dense& a) {
+  require(value_of(a) == t.map().value, "replace_tile: the array has another type than the tiles");
+  const auto& map = t.map();
+  require(0 <= i && i < map.down() && 0 <= j && j < map.across(), "replace_tile: there is no such tile");
+  require(static_cast<std::int64_t>(a.shape(0)) == map.at(i, j).rows && static_cast<std::int64_t>(a.shape(1)) == map.at(i, j).cols,
+          "replace_tile: the tile has shape " + std::to_string(map.at(i, j).rows) + " x " + std::to_string(map.at(i, j).cols));
+  const nb::gil_scoped_release release;
+  t.replace_tile(i, j, static_cast<const std::byte*>(a.data()));
+}
+
+void renew_tiles(TileMatrix& t, const std::vector<std::pair<std::int64_t, const Matrix*>>& tiles) {
+  std::map<std::int64_t, Offset> entries;
+  std::map<std::int64_t, const Matrix*> found;
+  for (const auto& [n, m] : tiles) {
+    require(0 <= n && n < std::ssize(t.map().tiles), "renew_tiles: there is no such tile");
+    const auto& at = t.map().tiles[static_cast<std::size_t>(n)];
+    with_csr(*m, [&]<class V>(const Csr<V>& csr) {
+      require(tile_value<V>() == t.map().value && csr.rows == at.rows && csr.cols == at.cols,
+              "renew_tiles: tile " + std::to_string(n) + " has " + std::to_string(at.rows) + " x " +
+                  std::to_string(at.cols) + " entries of the matrix's type: give the same");
+      entries[n] = csr.nnz();
+    });
+    found[n] = m;
+  }
+  const nb::gil_scoped_release release;
+  t.renew_tiles(entries, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    with_csr(*found.at(t.map().number(i, j)), [&]<class V>(const Csr<V>& csr) { write_csr(csr.view(), blob); },
+             release);
+  });
+}
+
+template <class T, class F>
+nb::object column(const std::vector<TileProduct>& products, F&& f) {
+  auto out = allocate<T>(std::ssize(products));
+  for (std::size_t p = 0; p < products.size(); ++p) out.data[p] = static_cast<T>(f(products[p]));
+  return as_numpy<T>(out);
+}
+
+/// A plan with the directory of C, which its text and its loads ask for.
+struct Plan {
+  MultiplyPlan plan;
+  TileMap c;
+};
+
+nb::dict products_of(const Plan& p) {
+  nb::dict d;
+  const auto& v = p.plan.products;
+  d["i"] = column<std::int32_t>(v, [](auto& x) { return x.i; });
+  d["k"] = column<std::int32_t>(v, [](auto& x) { return x.k; });
+  d["j"] = column<std::int32_t>(v, [](auto& x) { return x.j; });
+  d["owner"] = column<std::int32_t>(v, [](auto& x) { return x.owner; });
+  d["fetched"] = column<std::int64_t>(v, [](auto& x) { return x.fetched; });
+  d["sent"] = column<std::int64_t>(v, [](auto& x) { return x.sent; });
+  d["flops"] = column<double>(v, [](auto& x) { return x.flops; });
+  return d;
+}
+
+Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept, int replicas) {
+  auto c = product_map(a, b, b.sparse ? a.value : b.value);
+  auto plan = plan_multiply(a, b, c, stationary(kept), {}, nullptr, replicas);
+  return {std::move(plan), std::move(c)};
+}
+
+nb::dict times_of(const TileTimes& t) {
+  nb::dict d;
+  d["seconds"] = t.seconds, d["prepare"] = t.prepare, d["compute"] = t.compute, d["communication"] = t.communication;
+  d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
+  d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received, d["flops"] = t.flops;
+  if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
+  return d;
+}
+
+nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
+                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
+  TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
+  options.steal = steal(stealing);
+  options.mask = mask, options.replicas = replicas;
+  if (algorithm != "summa") options.kept = stationary(algorithm);
+  std::shared_ptr<TileMatrix> c;
+  Plan plan;
+  TileTimes times;
+  {
+    const nb::gil_scoped_release release;
+    auto result = algorithm == "summa" ? multiply_summa(a, b, options) : multiply_one_sided(a, b, options);
+    plan = {std::move(result.plan), result.c.map()};
+    times = result.times;
+    c = std::make_shared<TileMatrix>(std::move(result.c));
+  }
+  return nb::make_tuple(c, plan, times_of(times));
+}
+
+std::string dtype_of(TileValue value) {
+  return with_value(value, []<class V>(V) -> std::string {
+    if constexpr (std::same_as<V, std::uint8_t>) return "uint8";
+    else return dtype_name<V>();
+  });
+}
+
+std::string dtype_of_product(const TileMatrix& a, const TileMatrix& b, const std::string& semiring) {
+  return dtype_of(local_product(semiring, a.map().value, b.map().value, b.map().sparse)->result());
+}
+
+nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiring, TileMatrix* mask, int replicas) {
+  std::vector<double> needs;
+  {
+    const nb::gil_scoped_release release;
+    needs = row_needs(a, b, {.semiring = semiring, .replicas = replicas, .mask = mask});
+  }
+  auto out = allocate<double>(std::ssize(needs));
+  std::copy(needs.begin(), needs.end(), out.data);
+  return as_numpy<double>(out);
+}
+
+nb::object spans_of(const TileMap& map) {
+  auto out = allocate<std::int64_t>(4 * std::ssize(map.tiles));
+  auto* to = out.data;
+  for (const auto& t : map.tiles)
+    for (const auto& s : {t.row_span(), t.col_span()}) *to++ = s.first, *to++ = s.end;
+  return as_numpy<std::int64_t>(out);
+}
+
+nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols) {
+  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
+    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {1, 1}, tile_value<V>(), true);
+    {
+      const nb::gil_scoped_release release;
+      find_spans(csr.view(), map);
+    }
+    return spans_of(map);
+  });
+}
+
+/// Cheap, and without ranks: from shapes and, where it is sparse, the entries of each tile.
+TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
+               const std::string& dtype, const nb::object& nnz) {
+  const auto value = dtype == "bool" ? TileValue::pattern : dtype == "uint8" ? TileValue::byte
+                     : dtype == "float32" ? TileValue::float32 : TileValue::float64;
+  auto map = tile_map(rows, cols, tile_rows, tile_cols, {grid.first, grid.second}, value, !nnz.is_none());
+  if (nnz.is_none()) return map;
+  const auto given = nb::cast<ReadArray<Offset>>(nnz);
+  require(given.shape(0) == map.tiles.size(), "nnz: one number for each of the " + std::to_string(map.tiles.size()) + " tiles");
+  for (std::size_t n = 0; n < map.tiles.size(); ++n) map.tiles[n].nnz = given.data()[n];
+  return map;
+}
+
+}  // namespace
+
+void dist_tiles(nb::module_& m) {
+  using nb::arg;
+  nb::class_<TileMap>(m, "TileMap")
+      .def_prop_ro("shape", [](const TileMap& t) { return nb::make_tuple(t.rows, t.cols); })
+      .def_prop_ro("tile_shape", [](const TileMap& t) { return nb::make_tuple(t.tile_rows, t.tile_cols); })
+      .def_prop_ro("tiles", [](const TileMap& t) { return nb::make_tuple(t.down(), t.across()); })
+      .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
+      .def_ro("sparse", &TileMap::sparse)
+      .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
+      .def_prop_ro("nnz", [](const TileMap& t) {
+        auto out = allocate<Offset>(std::ssize(t.tiles));
+        for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
+        return as_numpy<Offset>(out);
+      })
+      .def_prop_ro("spans", spans_of)
+      .def("owner", &TileMap::owner, arg("i"), arg("j"))
+      .def("bytes", [](const TileMap& t, std::int64_t i, std::int64_t j) {
+        require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
+        return t.bytes(i, j);
+      }, arg("i"), arg("j"))
+      .def("__repr__", &TileMap::text);
+  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"));
+  m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("dtype"),
+        arg("nnz").none());
+  nb::class_<Plan>(m, "TilePlan")
+      .def_prop_ro("products", products_of)
+      .def_prop_ro("stationary", [](const Plan& p) { return std::string(name(p.plan.kept)); })
+      .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
+      .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
+      .def_prop_ro("loads", [](const Plan& p) {
+        nb::list out;
+        for (const auto& l : loads(p.plan, p.c)) {
+          nb::dict d;
+          d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent, d["received"] = l.received;
+          d["flops"] = l.flops;
+          out.append(d);
+        }
+        return out;
+      })
+      .def("text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
+      .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
+  m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
+  nb::class_<TileMatrix>(m, "TileMatrix")
+      .def_prop_ro("comm", [](const TileMatrix& t) { return t.comm(); })
+      .def_prop_ro("map", [](const TileMatrix& t) { return t.map(); })
+      .def_prop_ro("device", [](const TileMatrix& t) {
+        return t.where().is_gpu() ? t.where().gpu : t.on_device() ? kCpuAsDevice : kNoDevice;
+      })
+      .def_prop_ro("transport", [](const TileMatrix& t) { return t.transport()->name(); })
+      .def("tile", tile, arg("i"), arg("j"))
+      .def("rows_of_tile", rows_of_tile, arg("i"), arg("j"), arg("first"), arg("end"))
+      .def("whole", whole)
+      .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
+      .def("renew_tiles", renew_tiles, arg("tiles"))
+      .def("rows_of_tiles", &TileMatrix::rows_of_tiles, arg("first"), arg("last"))
+      .def("barrier", [](TileMatrix& t) { t.transport()->barrier(); }, nb::call_guard<nb::gil_scoped_release>());
+  m.def("square_grid", [](int ranks) {
+    const auto g = square_grid(ranks);
+    return Grid{g.rows, g.cols};
+  }, arg("ranks"));
+  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"), arg("tile_cols"),
+        arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(), arg("replicas"));
+  m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
+  m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
+        arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,132 @@
+// Connected components, betweenness and triangles on a GPU.
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/core/config.hpp"
+#include "penstock/graph/betweenness/betweenness_gpu.hpp"
+#include "penstock/graph/cc/cc_gpu.hpp"
+#include "penstock/graph/triangles/triangles_gpu.hpp"
+
+namespace penstock::bind {
+namespace {
+
+[[noreturn]] [[maybe_unused]] void no_cuda(const std::string& what) {
+  throw Error(Errc::not_compiled,
+              what + " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a CUDA toolkit and build again");
+}
+
+CcMethod method_named(const std::string& text) {
+  if (text == "auto" || text == "afforest") return CcMethod::afforest;
+  require(text == "label_propagation",
+          "method=\"" + text + "\" is unknown: choose auto, afforest or label_propagation");
+  return CcMethod::label_propagation;
+}
+
+}  // namespace
+
+CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count) {
+  return {.method = method_named(method), .access = access_named(access), .sample = sample, .count = count};
+}
+
+nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
+  nb::dict told;
+  told["rounds"] = r.rounds, told["lists"] = r.lists, told["entries"] = r.entries, told["missed"] = r.missed;
+  told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+  told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+  return nb::make_tuple(r.count, as_result(r.labels), told);
+}
+
+namespace {
+
+nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
+                     [[maybe_unused]] const CcGpuOptions& options) {
+  if constexpr (have_cuda) {
+    CcGpuResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = connected_components_gpu(*out.graph, in ? in->graph.get() : nullptr, options);
+    }
+    return as_tuple(r, options);
+  } else {
+    no_cuda("connected components");
+  }
+}
+
+/// Sources that double has no room for are in the second result: they are the caller's to add.
+nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const ReadArray<Index>& sources,
+                           [[maybe_unused]] const BetweennessGpuOptions& options) {
+  if constexpr (have_cuda) {
+    BetweennessGpuResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = betweenness_gpu(*g.graph, span_of(sources), options);
+    }
+    const auto left = allocate<Index>(std::ssize(r.left));
+    std::copy(r.left.begin(), r.left.end(), left.data);
+    nb::dict told;
+    told["levels"] = r.levels, told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+    return nb::make_tuple(as_result(r.sums), as_result(left), told);
+  } else {
+    no_cuda("betweenness");
+  }
+}
+
+/// `edges` say which vertex a number is.
+nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const OrientedEdges& edges,
+                       [[maybe_unused]] const TrianglesGpuOptions& options) {
+  if constexpr (have_cuda) {
+    TrianglesGpuResult r;
+    {
+      const nb::gil_scoped_release release;
+      require(edges.size() == g.graph->vertices(), "triangles: the oriented edges are of another graph");
+      r = count_triangles_gpu(*g.graph, options);
+      if (options.of_vertex && edges.vertex.size > 0) {
+        const auto by_vertex = allocate<std::int64_t>(edges.size());
+        for (std::int64_t u = 0; u < edges.size(); ++u)
+          by_vertex.data[edges.vertex.data[u]] = r.of_number.data[u];
+        r.of_number = by_vertex;
+      }
+    }
+    nb::dict told;
+    told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+    return nb::make_tuple(r.total, options.of_vertex ? as_result(r.of_number) : nb::none(), told);
+  } else {
+    no_cuda("triangles");
+  }
+}
+
+}  // namespace
+
+void graph_gpu_components(nb::module_& m) {
+  m.def("components_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
+                             int sample, bool count) {
+    return components(out, in, cc_options(method, access, sample, count));
+  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
+        nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+  m.def("betweenness_gpu", [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
+                              bool cache, bool count) {
+    return betweenness_sums(g, sources, {.endpoints = endpoints,
+                                         .access = access_named(access),
+                                         .cache = cache,
+                                         .count = count});
+  }, nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto", nb::arg("cache") = true,
+        nb::arg("count") = false, "(sums, sources with too many paths for them, what was done)");
+  m.def("oriented_lists", [](const OrientedEdges& edges) {
+    const nb::gil_scoped_release release;
+    return Matrix(oriented_lists(edges));
+  }, nb::arg("edges"), "Row u has the ends of number u, ascending: what triangles_gpu reads.");
+  m.def("triangles_gpu", [](BoundGpuGraph& g, const OrientedEdges& edges, bool of_vertex, const std::string& access,
+                            bool cache, bool count) {
+    return triangles_of(g, edges, {.of_vertex = of_vertex,
+                                   .access = access_named(access),
+                                   .cache = cache,
+                                   .count = count});
+  }, nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto", nb::arg("cache") = true,
+        nb::arg("count") = false, "(total, one count a vertex or None, what was done); lists: oriented_lists(edges) on a GPU");
+}
+
+}  // namespace penstock::bind

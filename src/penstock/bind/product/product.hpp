@@ -1,0 +1,38 @@
+#pragma once
+#include <nanobind/stl/complex.h>
+
+#include <string>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/bind/product/semiring_name.hpp"
+#include "penstock/core/trace.hpp"
+#include "penstock/schedule/schedule.hpp"
+
+// What the bindings of products share.
+namespace penstock::bind {
+
+struct AnySchedule {
+  Schedule how;
+};
+
+template <class S>
+Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
+  using T = typename S::value_type;
+  Scale<S> scale;
+  if (!alpha.is_none()) scale.alpha = nb::cast<T>(alpha);
+  if (!beta.is_none()) scale.beta = nb::cast<T>(beta);
+  return scale;
+}
+
+inline bool runs_on_cpu(const Schedule& how) {
+  const auto* s = std::get_if<InCore>(&how);
+  return s && !s->where.is_gpu();
+}
+
+[[noreturn]] void no_kernel(const std::string& semiring);
+AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory);
+nb::object as_event(const Trace& trace, bool wanted);
+/// The algorithm by name; throws where the schedule has no choice of one.
+SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& how);
+
+}  // namespace penstock::bind

@@ -1,0 +1,79 @@
+// Operators for methods whose vectors live with a device.
+#include "penstock/bind/solve/device_op.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "penstock/bind/solve/linear_op.hpp"
+#include "penstock/bind/product/stream.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
+#include "penstock/solver/krylov/cg_gpu.hpp"
+
+namespace penstock::bind {
+namespace {
+
+AnyDeviceOp of_matrix(const Matrix& m, const std::string& dtype) {
+  m.guard().look();
+#define X(T, V) \
+  if (const auto* a = std::get_if<Csr<V>>(&m.unread()); a && dtype == dtype_of<T>()) \
+    return {penstock::device_op<T, V>(*a), m.guard()};
+  PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+  throw Error(Errc::not_compiled, "no product of this matrix and vectors of " + dtype + ": convert it with astype");
+}
+
+/// A plan's products. The vectors live with its first GPU; where the CPU takes a part, with the CPU.
+template <class T>
+DeviceOp<T> of_plan_as(const AnyPlan& p) {
+  const auto product = p.product("plus_times", nb::dtype<T>(), nb::none(), nb::none());
+  const auto& list = p.plan->list();
+  if (!product)
+    throw Error(Errc::not_compiled, std::string("this plan has no product with vectors of ") + dtype_of<T>());
+  require(product->entry_bytes <= p.plan->settings().entry_bytes,
+          "this plan was made for vectors of " + std::to_string(p.plan->settings().entry_bytes) +
+              " bytes an entry, not " + std::to_string(product->entry_bytes) + ": make another");
+  Where home = p.plan->home();
+  for (const auto& lane : p.plan->lanes())
+    if (!lane->where().is_gpu()) home = Where{};
+  const auto run = [any = p, product = *product](const T* x, T* y, Place place) {
+    auto* from = reinterpret_cast<std::byte*>(const_cast<T*>(x));  // read only: a VectorAt serves both
+    any.plan->multiply(product, {from, place}, {reinterpret_cast<std::byte*>(y), place});
+  };
+  DeviceOp<T> op{.rows = list.rows, .cols = list.cols, .where = home};
+  op.waits = true;
+  op.apply = [run, here = device_place(home)](const T* x, T* y, Stream stream) {
+    synchronize(stream);  // the plan has streams of its own; it returns when y is complete
+    run(x, y, here);
+  };
+  op.apply_host = [run](std::span<const T> x, std::span<T> y) { run(x.data(), y.data(), Place{}); };
+  op.matrix_bytes = [bytes = list.total_bytes()] { return bytes; };
+  return op;
+}
+
+AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
+  if (dtype == dtype_of<float>()) return {of_plan_as<float>(p), p.guard};
+  require(dtype == dtype_of<double>(), "plan_op: vectors of float32 or float64, not " + dtype);
+  return {of_plan_as<double>(p), p.guard};
+}
+
+}  // namespace
+
+void device_op(nb::module_& m) {
+  nb::class_<AnyDeviceOp>(m, "DeviceOp", "y = A x with vectors in a device's memory: what solvers with their vectors there ask for.")
+      .def_prop_ro("rows", [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
+      .def_prop_ro("gpu", [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.where.gpu; }, a.op); })
+      .def_prop_ro("matrix_bytes", [](const AnyDeviceOp& a) {
+        return std::visit([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); }, a.op);
+      })
+      .def_prop_ro("dtype", [](const AnyDeviceOp& a) {
+        return std::visit([]<class T>(const DeviceOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
+      });
+  m.def("device_op", of_matrix, nb::arg("a"), nb::arg("dtype"),
+        "Products in core where the matrix is: on the GPU that holds it, or on the CPU as a device.");
+  m.def("plan_op", of_plan, nb::arg("plan"), nb::arg("dtype"), "The products of a StreamPlan.");
+  m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("diagonal"),
+        "Device memory that CG takes for its vectors.");
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,127 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "penstock/comm/mpi/mpi_library.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock {
+
+/// MPI requests in a row, in the size that this MPI has them.
+class MpiRequests {
+ public:
+  MpiRequests(const PenstockMpi& mpi, int n) : mpi_(&mpi), bytes_(mpi.request_bytes * n), n_(n) {
+    mpi.clear(bytes_.data(), n);
+  }
+  void* at(int i) { return bytes_.data() + mpi_->request_bytes * i; }
+  void* data() { return bytes_.data(); }
+  int size() const { return n_; }
+  void grow(int n) {
+    bytes_.resize(mpi_->request_bytes * n);
+    if (n > n_) mpi_->clear(at(n_), n - n_);
+    n_ = n;
+  }
+
+ private:
+  const PenstockMpi* mpi_;
+  std::vector<std::byte> bytes_;
+  int n_;
+};
+
+class MpiWatch;
+
+/// What a Comm and those split from it share: how to wait, who has failed, and who waits for whom.
+class MpiSession {
+ public:
+  /// The call of a communicator in which a rank waits, and the ranks that it may be waiting for.
+  struct InCall {
+    MpiWatch* watch;
+    std::int64_t number;
+    std::span<const int> peers;
+  };
+
+  /// Collective over `comm`, which is duplicated for messages of failures.
+  MpiSession(const MpiLibrary& library, PenstockMpiHandle comm, double timeout);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  const MpiLibrary& library() const { return library_; }
+  const PenstockMpi& verbs() const { return library_.verbs(); }
+  double timeout() const { return timeout_; }
+  void check(int code, const char* what) const { library_.check(code, what); }
+
+  /// Throws if some rank has failed.
+  void ready() const;
+  /// As ready(), after a look at what has come since; throws too where the user wants to stop.
+  void look();
+  /// Until all of n requests are done; throws Error{comm} when a rank fails or the time is up. MPI is asked again and
+  /// again for a moment, then the CPU is offered to others between questions: to ranks that share it, above all.
+  void wait(void* requests, int n, const char* what);
+  /// As wait(), until done(&flag), a call to MPI, sets its flag.
+  template <class F>
+  void until(F&& done, const char* what, const InCall* in = nullptr) {
+    for (Patience patience(*this, what, in);; patience.next()) {
+      int flag = 0;
+      check(done(&flag), what);
+      if (flag) return;
+    }
+  }
+
+  void fail(const std::string& why) noexcept;
+  /// As fail(), with a reason that all ranks give as their own; throws it.
+  [[noreturn]] void give_up(Errc code, const std::string& why);
+  /// The ranks cannot go on, and all of them know.
+  void spoil(Errc code, const std::string& why);
+  bool failed() const { return !failure_.empty(); }
+  /// The rank that has told us that it failed; -1 while all is well, or where this one was first.
+  int failed_rank() const { return failed_rank_; }
+
+  void add(MpiWatch* watch) { watches_.push_back(watch); }
+  void remove(MpiWatch* watch) { std::erase(watches_, watch); }
+  /// To rank `to`: rank `as` of communicator `comm` waits in its call of that number. Not sent while one before it lies
+  /// there unread, so that nobody is flooded.
+  void send_note(int to, std::uint64_t comm, int as, std::int64_t number, std::uint64_t now,
+                 const std::string& text);
+
+ private:
+  /// Turns of waiting.
+  class Patience {
+   public:
+    Patience(MpiSession& session, const char* what, const InCall* in)
+        : session_(session), what_(what), in_(in) {}
+    void next();
+
+   private:
+    MpiSession& session_;
+    const char* what_;
+    const InCall* in_;
+    double end_ = 0, asks_after_ = 0, began_ = 0;
+    long turns_ = 0;
+  };
+
+  struct Note;
+  struct Sent;
+  void heed_failures();
+  void read_notes();
+  void post(int to, const Note& note);
+  void tell_all(Errc code, bool mine, const std::string& why) noexcept;
+
+  const MpiLibrary& library_;
+  PenstockMpiHandle control_ = 0;
+  int rank_ = 0, size_ = 1;
+  long turns_before_yielding_ = 0;
+  double timeout_;
+  std::string failure_;
+  Errc failure_code_ = Errc::comm;
+  int failed_rank_ = -1;
+  std::vector<MpiWatch*> watches_;
+  std::vector<std::unique_ptr<Sent>> sent_;
+  std::vector<bool> unread_;  // by rank: it has not said yet that it has read the last note
+};
+
+}  // namespace penstock

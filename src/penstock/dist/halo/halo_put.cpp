@@ -1,0 +1,11 @@
+#include "penstock/dist/halo/halo_packed.hpp"
+
+namespace penstock::halo {
+
+// One-sided: owners write into the windows of those who need the entries, who look there for it.
+std::unique_ptr<Exchange> put(std::shared_ptr<Comm> comm, std::vector<Message> sends,
+                              std::vector<Message> receives) {
+  return comm->put(std::move(sends), std::move(receives));
+}
+
+}  // namespace penstock::halo

@@ -1,0 +1,102 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "penstock/dist/tile/plan_multiply.hpp"
+#include "penstock/dist/tile/tile_sum.hpp"
+
+// C = A B on tiles, where each rank fetches what it needs at its own pace: Brock, Buluc and Yelick, "RDMA-based algorithms
+// for sparse matrix multiplication on GPUs", ICS 2024. One executor carries out every plan; SUMMA (dist/summa.cpp) is the
+// rival in lockstep.
+namespace penstock {
+
+/// Who works on what others have not begun. random: a counter for each stationary tile (the paper's 2-D grid), tiles in
+/// random order. locality: a counter for each product (the 3-D grid), only products one of whose three tiles is here.
+enum class Steal { none, random, locality };
+Steal steal(std::string_view name);  // throws Error{invalid_argument} listing the names
+
+struct TileMultiplyOptions {
+  std::string semiring = "plus_times";
+  Stationary kept = Stationary::c;
+  Steal steal = Steal::none;
+  int prefetch = 1;          // products whose tiles are under way while one is computed
+  std::int64_t memory = -1;  // bytes that a rank may use for C; below 0, what is available
+  std::uint64_t seed = 0;    // of the order in which tiles are robbed
+  /// What others add to C travels in pieces of at most so many bytes (0: 4 MB, or 32 MB of a device's tiles), so many of a
+  /// rank's at once.
+  std::int64_t piece_bytes = 0;
+  int pieces = 4;
+  int replicas = 1;            // copies of stationary C: GridLayers
+  TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
+};
+
+/// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.
+struct TileTimes {
+  double seconds = 0;
+  double prepare = 0;  // plan, counts, arenas
+  double compute = 0;  // products of tiles, with the sums that they go to
+  double communication =
+      0;  // claims, gets started and waited for; SUMMA: broadcasts, and so also the wait for others
+  double accumulation = 0;                           // results sent to their owners, taken in, put in place
+  double imbalance = 0;                              // waiting for others at the end
+  std::int64_t own = 0, stolen = 0;                  // products
+  std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
+  double flops = 0;                                  // that this rank did, by the plan
+  std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
+};
+
+struct TileResult {
+  TileMatrix c;
+  MultiplyPlan plan;
+  TileTimes times;
+};
+
+/// Collective. A sum that several ranks contribute to is taken in the order in which its parts come: with stationary C and
+/// nothing stolen the same bits each time. Throws Error{invalid_argument} where the tiles do not fit, Error{out_of_memory}
+/// on all ranks before anything is computed where C will not, Error{comm} where a rank fails or does not come.
+TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+/// In lockstep: for each k, A(:, k) is broadcast along the rows of the grid, B(k, :) along its columns. A, B and C are on
+/// one grid. `kept`, `steal`, `prefetch` and the pieces are not looked at. Collective.
+TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+
+/// What a product begins with. Collective.
+struct TilePlan {
+  std::unique_ptr<LocalProduct> local;
+  TileMap c;
+  MultiplyPlan plan;
+};
+TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+
+/// Bytes that this rank needs for C, for each grid.rows rows of tiles. Collective.
+std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+
+/// C's tiles on this rank while they are added up.
+class TileSums {
+ public:
+  TileSums(const TilePlan& plan, const TileMatrix& a);
+  /// Of an own tile.
+  TileSum& sum(std::int64_t i, std::int64_t j);
+  void settle();  // of all tiles
+  /// Collective: all tiles in place, seen by all. Adds the seconds of work and those of waiting for other ranks.
+  TileMatrix finish(double& accumulation, double& waiting);
+
+ private:
+  const TilePlan* plan_;
+  std::shared_ptr<Comm> comm_;
+  MakeTransport make_;
+  std::unique_ptr<TileMatrix> dense_;
+  std::map<std::int64_t, std::unique_ptr<TileSum>> sums_;
+};
+
+/// Seconds since the last call.
+class LapClock {
+ public:
+  LapClock();
+  double lap();
+
+ private:
+  double last_;
+};
+
+}  // namespace penstock

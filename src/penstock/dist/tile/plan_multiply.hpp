@@ -1,0 +1,96 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "penstock/dist/tile/tiles.hpp"
+
+// Who multiplies which tiles, in which order: plain data, the same on all ranks, made and tested without any. The
+// algorithms of Brock et al. (ICS 2024, section 3.2) differ in nothing else.
+namespace penstock {
+
+/// The matrix whose tiles stay where they are: what is multiplied with a tile is its owner's work.
+enum class Stationary { a, b, c };
+Stationary stationary(std::string_view name);  // "a", "b", "c"; throws Error{invalid_argument} listing them
+std::string_view name(Stationary which);
+
+/// C(i, j) += A(i, k) B(k, j).
+struct TileProduct {
+  std::int32_t i = 0, k = 0, j = 0;
+  std::int32_t owner = 0;
+  std::int32_t turn = 0;     // its place among its owner's products
+  std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
+  std::int64_t sent = 0;     // bytes of the result where C(i, j) is not the owner's; sparse: expected
+  double flops = 0;          // multiplications and additions; SpGEMM: expected, or counted
+};
+
+/// What is known of a product of sparse tiles before it is computed.
+struct ProductCount {
+  double products = 0;  // of entries
+  double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
+};
+
+/// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
+/// is l mod count, and does the products whose k is l mod count, whose tiles of A (of B) are its own. Each sums up its own
+/// copy of a tile; one of these is the tile's owner's, to whom the others go. Fewer ranks share a layer, so that each
+/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only C's
+/// copies are made, as tiles of A and B are fetched by whoever needs them wherever they are.
+struct GridLayers {
+  /// Throws Error{invalid_argument} where `count` divides neither side of the grid.
+  GridLayers(ProcessGrid grid, int count);
+  int of(std::int64_t k) const { return static_cast<int>(k % count); }
+  int owner(std::int64_t i, std::int64_t j, int layer) const;  // of the layer's copy of C(i, j)
+
+  ProcessGrid grid;
+  int count = 1;
+  bool columns = true;  // they are cut out of the grid's columns
+};
+
+struct MultiplyPlan {
+  Stationary kept = Stationary::c;
+  int replicas = 1;
+  std::int64_t m = 0, k = 0, n = 0;  // tiles
+  std::vector<TileProduct>
+      products;  // by stationary tile (and layer); within one, in the order in which its owner works
+  std::vector<std::int64_t> groups{
+      0};                    // where each stationary tile's products begin, and the end; none is empty
+  std::int64_t skipped = 0;  // products left out: a factor has no entries
+  int ranks = 1;
+
+  std::int64_t turns() const;  // the most products that a rank has
+};
+
+/// The load of a rank under a plan, before anything is stolen.
+struct PlanLoad {
+  std::int64_t products = 0, fetched = 0, sent = 0,
+               received = 0;  // received: results of others, to be added up
+  double flops = 0;
+};
+
+/// Every (i, k, j) with entries in both factors exactly once. The order begins at an offset, i + j for stationary C,
+/// i + k for A, k + j for B, so that owners ask different ranks for tiles. `counts` (of m k n
+/// products, row by row over i, k, j; may be empty) comes from count_products(); without it entries are taken as spread
+/// evenly within tiles. With a mask, products of tiles of C where it has no entries are left out, and results have at
+/// most its entries. `replicas`: layers (GridLayers), of stationary C only; what a layer's copy of a tile sends stands with
+/// its first product. Throws Error{invalid_argument} where the tiles do not fit together.
+MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
+                           std::span<const ProductCount> counts = {}, const TileMap* mask = nullptr,
+                           int replicas = 1);
+
+/// Throws Error{invalid_argument} with the sizes unless C = A B can be computed tile by tile.
+void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c);
+/// The same of a mask, whose tiles are C's.
+void require_mask(const TileMap& mask, const TileMap& c);
+/// The directory of A B, on A's grid: sparse (without entries) where both are.
+TileMap product_map(const TileMap& a, const TileMap& b, TileValue value);
+
+/// Products of entries and expected entries of the result for every product of sparse tiles: each owner of a tile of A
+/// fetches the row offsets of the tiles of B, counts exactly, and all share the numbers. Collective.
+std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b);
+
+std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c);
+/// The loads of the ranks, and the first `most` products.
+std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most = 20);
+
+}  // namespace penstock

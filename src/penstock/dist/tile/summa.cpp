@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include "penstock/core/reuse.hpp"
+#include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_broadcast.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kAligned = 256;
+std::int64_t padded(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
+
+/// The tiles of A in this rank's row of the grid, or of B in its column, at one stage after the other.
+class Stages {
+ public:
+  /// `down`: this is B. `ranks` in the row or column.
+  Stages(TileMatrix& from, bool down, int first, int step, int ranks)
+      : from_(from), down_(down), ranks_(ranks) {
+    const auto end = down ? from.map().across() : from.map().down();
+    for (std::int64_t n = first; n < end; n += step) lines_.push_back(n);
+    views_.resize(lines_.size());
+    const auto stages = down ? from.map().down() : from.map().across();
+    for (std::int64_t k = 0; k < stages; ++k) {
+      std::int64_t bytes = 0;
+      for (const auto n : lines_) {
+        const auto [i, j] = at(n, k);
+        if (!from.mine(i, j) && from.map().at(i, j).nnz > 0) bytes += padded(from.map().bytes(i, j));
+      }
+      most_ = std::max(most_, bytes);
+    }
+    const auto where = from.transport()->where();
+    place_ = device_place(where);
+  }
+
+  /// Where stage k's tiles are, and will be.
+  std::span<const BroadcastTile> next(std::int64_t k, std::int64_t& fetched) {
+    tiles_.clear();
+    std::fill(views_.begin(), views_.end(), TileView{});
+    if (most_ > 0 && memory_.use_count() != 1) memory_ = reuse_bytes(most_, place_);  // else sums have it yet
+    auto* place = static_cast<std::byte*>(memory_.get());
+    for (std::size_t s = 0; s < lines_.size(); ++s) {
+      const auto [i, j] = at(lines_[s], k);
+      const auto& tile = from_.map().at(i, j);
+      if (tile.nnz == 0) continue;
+      const auto bytes = from_.map().bytes(i, j);
+      BroadcastTile sent{.bytes = bytes, .root = static_cast<int>(k % ranks_)};
+      if (from_.mine(i, j)) {
+        sent.data = from_.own_tile(i, j);
+      } else {
+        sent.data = place;
+        place += padded(bytes);
+        fetched += bytes;
+      }
+      const bool own = from_.mine(i, j);
+      views_[s] = {sent.data, tile, own ? std::shared_ptr<const void>(from_.transport()) : memory_};
+      tiles_.push_back(sent);
+    }
+    return tiles_;
+  }
+
+  const std::vector<std::int64_t>& lines() const { return lines_; }
+  const TileView& view(std::size_t s) const { return views_[s]; }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> at(std::int64_t line, std::int64_t k) const {
+    return down_ ? std::pair(k, line) : std::pair(line, k);
+  }
+
+  TileMatrix& from_;
+  bool down_;
+  int ranks_;
+  std::vector<std::int64_t> lines_;  // rows of A's tiles, columns of B's
+  std::vector<TileView> views_;      // without data: nothing is in it
+  std::vector<BroadcastTile> tiles_;
+  std::int64_t most_ = 0;
+  Place place_;
+  std::shared_ptr<void> memory_;  // of a stage's tiles that are not here
+};
+
+}  // namespace
+
+TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  LapClock clock, whole;
+  TileTimes times;
+  require(options.replicas == 1, "SUMMA has no copies of C: replicas=1");
+  auto how = options;
+  how.kept = Stationary::c;
+  auto plan = prepare(a, b, how);
+  const auto &am = a.map(), &bm = b.map();
+  require(am.grid == bm.grid && am.grid == plan.c.grid, "SUMMA needs A, B and C on one grid of ranks");
+  const auto grid = am.grid;
+  const auto comm = a.comm();
+  const int row = comm->rank() / grid.cols, col = comm->rank() % grid.cols;
+  TileBroadcasts broadcasts(comm, comm->split(row, col), comm->split(col, row), a.transport()->where());
+  times.broadcasts = broadcasts.by();
+  Stages as(a, false, row, grid.rows, grid.cols), bs(b, true, col, grid.cols, grid.rows);
+  TileSums sums(plan, a);
+  times.prepare = clock.lap();
+
+  for (std::int64_t k = 0; k < am.across(); ++k) {
+    const auto along_row = as.next(k, times.fetched), along_col = bs.next(k, times.fetched);
+    broadcasts.run(along_row, along_col);
+    times.communication += clock.lap();
+    for (std::size_t s = 0; s < as.lines().size(); ++s)
+      for (std::size_t t = 0; t < bs.lines().size(); ++t) {
+        if (!as.view(s).data || !bs.view(t).data) continue;
+        const auto i = as.lines()[s], j = bs.lines()[t];
+        if (options.mask) {
+          const auto mask = options.mask->async_get_tile(i, j);  // own
+          if (mask.tile().nnz == 0) continue;
+          sums.sum(i, j).multiply_add_on({mask.data(), mask.tile()}, as.view(s), bs.view(t));
+        } else {
+          sums.sum(i, j).multiply_add(as.view(s), bs.view(t));
+        }
+        ++times.own;
+      }
+    times.compute += clock.lap();
+  }
+  sums.settle();
+  times.compute += clock.lap();
+  for (const auto& p : plan.plan.products)
+    if (p.owner == comm->rank()) times.flops += p.flops;
+  auto c = sums.finish(times.accumulation, times.imbalance);
+  times.seconds = whole.lap();
+  return {std::move(c), std::move(plan.plan), times};
+}
+
+}  // namespace penstock

@@ -1,0 +1,64 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "penstock/dist/tile/tile_sum.hpp"
+
+namespace penstock {
+
+/// Partial tiles on their way to who owns the tile: a queue on each rank, into which others write where a piece lies in
+/// their arena (Brock et al., section 3.1.2). The owner claims nothing and is never interrupted: it looks in when it
+/// likes. A sender has a few places for pieces and waits for a free one, looking into its own queue meanwhile, so that no
+/// ring of ranks can wait for itself. A queue has a slot for every place there is, and a place is free again only after
+/// its slot has been cleared: no slot is overwritten, so no update is lost or doubled, and none finds a queue full. What the
+/// host says of pieces are words of slots: pieces themselves may be in the memory of GPUs.
+class TileMail {
+ public:
+  struct Options {
+    std::int64_t piece_bytes = 4 << 20;
+    int pieces = 4;
+    bool sends = true;          // whether any rank will: else there are no places
+    std::int64_t counters = 0;  // words of the arena for whoever claims work; none and no sends: no arena
+  };
+  /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
+  using Take =
+      std::function<void(std::int64_t number, std::int64_t products, const std::byte*, std::int64_t bytes)>;
+  /// `box`: what an earlier product left, on all ranks the same, or nothing; its transport is taken where it suffices, else
+  /// given up. Collective where a transport is made.
+  TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Options options, Take take,
+           std::shared_ptr<TileMailbox> box);
+  /// Leaves the transport in the box, after a meeting of all ranks at which everything sent had been taken in. Before it is
+  /// used again all meet once more.
+  void leave();
+
+  /// Sends a sum of `products` products of tile `number` to its owner.
+  void send(int owner, std::int64_t number, std::int64_t products, TileSum& sum);
+  /// Takes in what has come.
+  void look();
+  /// The claim of a counter of a rank: what was there, and one more is there now.
+  std::int64_t claim(int rank, std::int64_t counter) { return transport_->fetch_add({rank, counter * 8}, 1); }
+  std::int64_t read(int rank, std::int64_t counter) { return transport_->load({rank, counter * 8}); }
+
+  std::int64_t sent() const { return sent_; }          // bytes
+  std::int64_t received() const { return received_; }  // bytes
+  double looking() const { return looking_; }          // seconds in look() where there was something
+
+ private:
+  std::int64_t state_at(int place) const { return states_ + place * 8; }
+  std::int64_t place_at(int place) const { return places_ + place * place_bytes_; }
+  int free_place();
+
+  std::shared_ptr<Comm> comm_;
+  Options options_;
+  Take take_;
+  std::int64_t tail_ = 0, words_ = 0, queue_ = 0, states_ = 0, places_ = 0, place_bytes_ = 0,
+               used_ = 0;  // of the arena
+  std::shared_ptr<TileMailbox> box_;
+  std::shared_ptr<Transport> transport_;
+  std::int64_t head_ = 0;
+  Array<std::byte> incoming_;
+  std::int64_t sent_ = 0, received_ = 0;
+  double looking_ = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,71 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "penstock/dist/tile/tiles.hpp"
+
+// The arithmetic of tiles, without types: what the executors see. Products on other devices are another LocalProduct.
+namespace penstock {
+
+/// A tile that can be read here.
+struct TileView {
+  const std::byte* data = nullptr;
+  TileAt tile;
+  std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
+};
+
+/// Rows of a sparse tile, outside of which it has no entries.
+template <class V>
+CsrView<V> rows_of(const TileView& tile, Span rows) {
+  auto a = csr_of<V>(tile.data, tile.tile);
+  a.indptr += rows.first, a.rows = rows.size();
+  return a;
+}
+
+/// What adds up to a tile of C, or to the part of it that this rank computes for another.
+class TileSum {
+ public:
+  virtual ~TileSum() = default;
+  virtual void multiply_add(const TileView& a, const TileView& b) = 0;
+  /// Only what lies on the entries of a sparse tile of C's shape.
+  virtual void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b);
+
+  /// Computes what was put off to be computed together with products that follow.
+  virtual void settle() {}
+
+  /// Cuts the sum into pieces of at most `most` bytes (at least 1024), one or more, and lets each be written.
+  using Write = std::function<void(std::byte* to)>;
+  using Piece = std::function<void(std::int64_t bytes, const Write& write, bool last)>;
+  virtual void pieces(std::int64_t most, const Piece& piece) = 0;
+  /// Adds a piece of another rank's sum of the same tile.
+  virtual void add_piece(const std::byte* piece, std::int64_t bytes) = 0;
+
+  /// Adds up what has come, and says how many entries there are; once, when all has come. take(): writes a sparse blob
+  /// and gives the sum up. Dense sums are where they belong.
+  virtual Offset finish() = 0;
+  virtual void take(std::byte* blob) = 0;
+};
+
+/// The product of tiles over one semiring and one set of types.
+class LocalProduct {
+ public:
+  virtual ~LocalProduct() = default;
+  virtual TileValue result() const = 0;
+  /// Whether products that go to one tile are put off to be computed together: then the tiles of all of them should be on
+  /// their way early.
+  virtual bool joins() const { return false; }
+  /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten; null: memory of its own.
+  /// Sparse sums have their own.
+  virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;
+};
+
+/// Values of A and B, as ps.dist.tiles holds them. Throws Error{not_compiled} for what there is not.
+std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
+                                            bool b_sparse);
+std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a,
+                                         TileValue b);  // null: there is none
+std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a,
+                                           TileValue b);  // null: there is none
+
+}  // namespace penstock

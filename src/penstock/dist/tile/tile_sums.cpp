@@ -1,0 +1,233 @@
+// What one-sided products and SUMMA share: the beginning, C while it is added up, and the end.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "penstock/core/machine.hpp"
+#include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_gpu.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr double kUnasked =
+    64 << 20;  // bytes that are taken without asking what is available: asking takes 40 us
+
+std::string megabytes(double bytes) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.4g MB", bytes / 1e6);
+  return out;
+}
+
+/// What tiles on their way here take of a GPU's memory, and those that wait to be multiplied with others.
+double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
+  if (a.comm()->size() == 1) return 0;
+  double bytes = 0, all = 0;
+  for (const auto* t : {&a.map(), &b.map()}) {
+    std::int64_t largest = 0;
+    for (std::int64_t i = 0; i < t->down(); ++i)
+      for (std::int64_t j = 0; j < t->across(); ++j) {
+        largest = std::max(largest, t->bytes(i, j));
+        all += static_cast<double>(t->bytes(i, j));
+      }
+    bytes += (prefetch + 2.0) * static_cast<double>(largest);
+  }
+  return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
+}
+double free_on_host(Comm& comm) {
+  const auto free = static_cast<double>(probe_topology().available_bytes);
+  return comm.one_process() ? free / comm.size() : free;
+}
+
+struct Need {
+  double bytes = 0, have = 0, entries = 0, products = 0, copy = 0;
+  double on_gpu = 0;         // `have` is what is free there, for all ranks of it, and for
+  double landings = 0;       // tiles on their way, too
+  std::int64_t gpu = -1;     // of tiles
+  std::int64_t mailbox = 0;  // bytes of the transport that an earlier product left
+};
+
+/// What a rank needs for its part of tile rows [first, last) of C.
+Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, std::int64_t ks,
+             const TileMultiplyOptions& options, std::int64_t first, std::int64_t last) {
+  const auto* mask = options.mask ? &options.mask->map() : nullptr;
+  const GridLayers layers(c.grid, options.replicas);
+  Need need;
+  // Entries of C(i, j) from layer `layer`, or from all.
+  const auto expect = [&](std::int64_t i, std::int64_t j, int layer) {
+    ProductCount sum;
+    const auto& t = c.at(i, j);
+    for (std::int64_t k = 0; k < ks; ++k) {
+      if (layer >= 0 && layers.of(k) != layer) continue;
+      const auto& count = counts[static_cast<std::size_t>((i * ks + k) * c.across() + j)];
+      sum.nnz += count.nnz, sum.products += count.products;
+    }
+    sum.nnz = std::min(sum.nnz, static_cast<double>(t.rows) * static_cast<double>(t.cols));
+    if (mask) sum.nnz = std::min(sum.nnz, static_cast<double>(mask->at(i, j).nnz));
+    return sum;
+  };
+  // Twice: what is merged, and what comes of it.
+  const auto sparse_bytes = [&](const TileAt& t, double n) {
+    return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
+  };
+  for (std::int64_t i = first; i < last; ++i)
+    for (std::int64_t j = 0; j < c.across(); ++j) {
+      const auto& t = c.at(i, j);
+      for (int l = 0; l < options.replicas && options.replicas > 1; ++l)
+        if (layers.owner(i, j, l) == rank && c.owner(i, j) != rank)
+          need.copy = std::max(need.copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz)
+                                                   : static_cast<double>(c.bytes(i, j)));
+      if (c.owner(i, j) != rank) continue;
+      if (!c.sparse) {
+        need.bytes += static_cast<double>(c.bytes(i, j));
+        continue;
+      }
+      const auto sum = expect(i, j, -1);
+      need.entries += sum.nnz, need.products += sum.products;
+      need.bytes += sparse_bytes(t, sum.nnz);
+    }
+  need.bytes += need.copy;
+  return need;
+}
+
+/// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free. Agrees on whether
+/// there is a mailbox: where a product has failed some ranks may have none.
+void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
+                    std::span<const ProductCount> counts, const TileMultiplyOptions& options) {
+  auto& comm = *a.comm();
+  auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
+  mine.gpu = a.where().gpu;
+  mine.mailbox = a.mailbox()->transport ? a.mailbox()->transport->arena_bytes() : -1;
+  mine.have = static_cast<double>(options.memory);
+  if (options.memory < 0) {
+    if (mine.bytes * comm.size() <= kUnasked) {
+      mine.have = mine.bytes;
+    } else if (a.where().is_gpu()) {
+      mine.on_gpu = 1, mine.landings = landings(a, b, options.prefetch);
+      mine.have = static_cast<double>(device_memory(a.where()).free);
+    } else {
+      mine.have = free_on_host(comm);
+    }
+  }
+  std::vector<Need> all(static_cast<std::size_t>(comm.size()));
+  comm.all_gather(&mine, sizeof mine, all.data());
+  if (std::any_of(all.begin(), all.end(), [&](const Need& n) { return n.mailbox != all[0].mailbox; }))
+    *a.mailbox() = {};
+  for (auto& n : all) {
+    if (n.on_gpu == 0) continue;
+    const auto sharers = comm.one_process()
+                             ? std::count_if(all.begin(), all.end(), [&](auto& o) { return o.gpu == n.gpu; })
+                             : 1;
+    n.have = std::max(n.have / static_cast<double>(sharers) - n.landings, 0.0);
+  }
+  const auto lacks = [](const Need& n) { return n.bytes - n.have; };
+  const auto worst =
+      std::max_element(all.begin(), all.end(), [&](auto& x, auto& y) { return lacks(x) < lacks(y); });
+  if (lacks(*worst) <= 0) return;
+  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " +
+                     megabytes(worst->bytes) + " for its tiles of C";
+  if (c.sparse)
+    what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
+            std::to_string(std::llround(worst->products)) + " products, while they are merged)";
+  if (worst->copy > 0)
+    what += ", " + megabytes(worst->copy) +
+            " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
+  throw Error(Errc::out_of_memory,
+              what + ", and has " + megabytes(worst->have) + ": use more ranks, " +
+                  (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
+                  ", or raise memory=");
+}
+
+}  // namespace
+
+LapClock::LapClock() : last_(0) { lap(); }
+double LapClock::lap() {
+  const auto now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return now - std::exchange(last_, now);
+}
+
+TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  require(a.comm().get() == b.comm().get() || a.comm()->size() == b.comm()->size(),
+          "A and B are on different ranks");
+  TilePlan out;
+  require_same_devices(a, b);
+  out.local = a.on_device() ? local_product_on(a.where(), options.semiring, a.map().value, b.map().value,
+                                               b.map().sparse)
+                            : local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  out.c = product_map(a.map(), b.map(), out.local->result());
+  require_fitting(a.map(), b.map(), out.c);
+  const TileMap* mask = options.mask ? &options.mask->map() : nullptr;
+  if (mask) {
+    require_mask(*mask, out.c);
+    require_same_devices(a, *options.mask);
+    if (a.on_device())
+      throw Error(Errc::not_compiled,
+                  "products of tiles on a device cannot be masked: cut the tiles without device=");
+  }
+  std::vector<ProductCount> counts;
+  if (b.map().sparse) counts = count_products(a, b);
+  require_memory(a, b, out.c, counts, options);
+  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
+  return out;
+}
+
+std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+  const auto local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
+  const auto c = product_map(a.map(), b.map(), local->result());
+  require_fitting(a.map(), b.map(), c);
+  if (options.mask) require_mask(options.mask->map(), c);
+  std::vector<ProductCount> counts;
+  if (b.map().sparse) counts = count_products(a, b);
+  std::vector<double> out;
+  for (std::int64_t i = 0; i < c.down(); i += c.grid.rows)
+    out.push_back(need_of(a.comm()->rank(), c, counts, a.map().across(), options, i,
+                          std::min<std::int64_t>(c.down(), i + c.grid.rows))
+                      .bytes);
+  return out;
+}
+
+TileSums::TileSums(const TilePlan& plan, const TileMatrix& a)
+    : plan_(&plan), comm_(a.comm()), make_(a.make_transport()) {
+  if (plan.c.sparse) return;
+  const auto start = [&](auto i, auto j, std::byte* blob) {
+    sums_[plan.c.number(i, j)] = plan.local->start(plan.c.at(i, j), blob);
+  };
+  dense_ = std::make_unique<TileMatrix>(comm_, plan.c, make_, start, TileMatrix::Filled::arena);
+}
+
+TileSum& TileSums::sum(std::int64_t i, std::int64_t j) {
+  auto& sum = sums_[plan_->c.number(i, j)];
+  if (!sum) sum = plan_->local->start(plan_->c.at(i, j), nullptr);
+  return *sum;
+}
+
+void TileSums::settle() {
+  for (auto& [number, sum] : sums_) sum->settle();
+}
+
+TileMatrix TileSums::finish(double& accumulation, double& waiting) {
+  LapClock clock;
+  auto map = plan_->c;
+  for (auto& [number, sum] : sums_) map.tiles[static_cast<std::size_t>(number)].nnz = sum->finish();
+  accumulation += clock.lap();
+  if (dense_) {
+    dense_->transport()->barrier();
+    waiting += clock.lap();
+    return std::move(*dense_);
+  }
+  comm_->barrier();
+  waiting += clock.lap();
+  const auto take = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    const auto at = sums_.find(map.number(i, j));
+    if (at == sums_.end()) return;
+    at->second->take(blob);
+    sums_.erase(at);
+  };
+  TileMatrix c(comm_, map, make_, take, TileMatrix::Filled::arena);
+  accumulation += clock.lap();
+  return c;
+}
+
+}  // namespace penstock

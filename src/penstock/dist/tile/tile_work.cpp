@@ -1,0 +1,179 @@
+#include "penstock/dist/tile/tile_work.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "penstock/core/machine.hpp"
+
+namespace penstock {
+namespace {
+
+// Of a rank that has not computed or fetched anything yet. What it has measured replaces them.
+constexpr double kFlops = 1e9, kBytes = 4e9;  // a second
+constexpr double kGpuFlops = 1e11,
+                 kGpuBytes = 170e9;  // SpMV of R-MAT 26 ran at 129 GFLOP/s, a get of 1 MB at 170 GB/s
+constexpr double kPasses = 3;  // over a sum that is sent: written to its place, fetched by its owner, added
+
+}  // namespace
+
+TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
+                   TileMail& mail, Steal how, std::uint64_t seed)
+    : plan_(plan),
+      a_(a),
+      b_(b),
+      c_(c),
+      mail_(mail),
+      how_(a.comm()->size() > 1 ? how : Steal::none),
+      me_(a.comm()->rank()),
+      loads_(static_cast<std::size_t>(plan.ranks)),
+      begin_(static_cast<std::size_t>(plan.ranks), -1) {
+  for (const auto& p : plan.products) ++loads_[static_cast<std::size_t>(p.owner)];
+  for (std::int64_t g = std::ssize(plan.groups) - 2; g >= 0; --g)
+    begin_[static_cast<std::size_t>(product(group(g)).owner)] = g;
+  if (how_ == Steal::random) {
+    for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g)
+      (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
+    std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
+    std::shuffle(any_.begin(), any_.end(), random);
+    return;
+  }
+  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan.ranks));
+  for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g) {
+    const auto first = soonest(g);
+    for (std::int64_t turn = 0; turn < group(g + 1) - group(g); ++turn) {
+      const auto n = in_turn(g, first, turn);
+      const auto& p = product(n);
+      if (p.owner == me_) own_.push_back(n);
+      else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+        near[static_cast<std::size_t>(p.owner)].push_back(n);
+    }
+  }
+  for (int step = 1; step < plan.ranks;
+       ++step) {  // of victims with equally much left, ranks try different ones
+    const auto r = (me_ + step) % plan.ranks;
+    if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
+      victims_.push_back({r, std::move(found)});
+  }
+}
+
+std::int64_t TileWork::fetched_of_b(const TileProduct& p) const {
+  return b_.map().bytes_for(a_.map().at(p.i, p.k), p.k, p.j);
+}
+
+/// The product of a stationary tile that its owner begins with. Nothing hides what a rank's very first product waits for:
+/// it is the one whose factors are there soonest, even if all others of a row or column of the grid ask the same owner for
+/// them. All ranks know it.
+std::int64_t TileWork::soonest(std::int64_t g) const {
+  const auto begin = group(g), end = group(g + 1);
+  const auto owner = product(begin).owner;
+  if (begin_[static_cast<std::size_t>(owner)] != g) return begin;
+  const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
+    const auto& p = product(n);
+    return (a_.map().owner(p.i, p.k) == owner ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
+           (b_.map().owner(p.k, p.j) == owner ? 0 : fetched_of_b(p) * in_column);
+  };
+  const auto crowded = [&](std::int64_t n) {
+    return wait(n, std::max(c_.grid.cols - 1, 1), std::max(c_.grid.rows - 1, 1));
+  };
+  auto best = begin;
+  for (auto n = begin + 1; n < end; ++n)
+    if (crowded(n) < crowded(best)) best = n;
+  return crowded(best) < wait(begin, 1, 1) ? best : begin;
+}
+
+/// The product of a stationary tile that comes after `turn` others, beginning with `first`.
+std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t turn) const {
+  const auto n = first + turn;
+  return n < group(g + 1) ? n : n - group(g + 1) + group(g);
+}
+
+/// Of a tile that is claimed product by product; kNone where all are taken.
+std::int64_t TileWork::claim_next(std::int64_t g) {
+  const auto turn = claim(product(group(g)));
+  return turn < group(g + 1) - group(g) ? begun(in_turn(g, soonest(g), turn)) : kNone;
+}
+
+std::int64_t TileWork::next(const TileTimes& so_far) {
+  if (const auto n = next_own(); n != kNone) return n;
+  if (how_ == Steal::none || cpus_are_busy()) return kNone;
+  return how_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
+}
+
+std::int64_t TileWork::begun(std::int64_t n) {
+  mail_.claim(product(n).owner, 0);
+  return n;
+}
+
+std::int64_t TileWork::left(int rank) { return loads_[static_cast<std::size_t>(rank)] - mail_.read(rank, 0); }
+
+std::int64_t TileWork::next_own() {
+  for (; at_ < own_.size(); ++at_) {
+    const auto n = own_[at_];
+    if (how_ == Steal::random) {
+      if (const auto found = claim_next(n); found != kNone) return found;
+      continue;
+    }
+    if (how_ == Steal::locality && claim(product(n)) != 0) continue;
+    ++at_;
+    return how_ == Steal::none ? n : begun(n);
+  }
+  return kNone;
+}
+
+bool TileWork::cpus_are_busy() {
+  const auto& comm = *a_.comm();
+  static const int cpus = probe_topology().cpus;
+  if (!comm.one_process() || comm.size() <= cpus) return false;
+  int busy = 0;
+  for (int r = 0; r < comm.size() && busy < cpus; ++r) busy += left(r) > 0;
+  return busy >= cpus;
+}
+
+/// Its owner comes to it after `left - 1` others of about its size: by then it must be here.
+bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t) const {
+  if (left < 2) return false;
+  const bool gpu = a_.where().is_gpu();
+  const auto flops = t.compute > 0 && t.flops > 0 ? t.flops / t.compute : gpu ? kGpuFlops : kFlops;
+  const auto bytes = t.communication > 0 && t.fetched > 0 ? static_cast<double>(t.fetched) / t.communication
+                     : gpu                                ? kGpuBytes
+                                                          : kBytes;
+  double moved = 0;
+  if (!a_.mine(p.i, p.k)) moved += static_cast<double>(a_.map().bytes(p.i, p.k));
+  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(fetched_of_b(p));
+  if (c_.owner(p.i, p.j) != me_) {
+    const auto& at = c_.at(p.i, p.j);
+    // Sparse: a result has at most an entry for each product.
+    const auto entries = c_.sparse ? static_cast<Offset>(p.flops / 2) : at.nnz;
+    moved += kPasses * static_cast<double>(blob_bytes(c_.sparse, c_.value, at.rows, at.cols, entries));
+  }
+  return static_cast<double>(left - 1) * p.flops / flops > moved / bytes;
+}
+
+std::int64_t TileWork::rob_near(const TileTimes& so_far) {
+  while (true) {
+    Victim* best = nullptr;
+    std::int64_t most = 0;
+    for (auto& v : victims_) {
+      if (v.near.empty()) continue;
+      const auto l = left(v.rank);
+      if (l < 2) v.near.clear();  // it only becomes less
+      else if (l > most) best = &v, most = l;
+    }
+    if (!best) return kNone;
+    const auto n = best->near.back();
+    best->near.pop_back();
+    if (worth(product(n), most, so_far) && claim(product(n)) == 0) return begun(n);
+  }
+}
+
+std::int64_t TileWork::rob_any(const TileTimes& so_far) {
+  for (; !any_.empty(); any_.pop_back()) {
+    const auto g = any_.back();
+    const auto& last = product(group(g + 1) - 1);
+    if (!worth(last, left(last.owner), so_far)) continue;
+    if (const auto found = claim_next(g); found != kNone) return found;
+  }
+  return kNone;
+}
+
+}  // namespace penstock

@@ -1,0 +1,63 @@
+#pragma once
+#include <vector>
+
+#include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_mail.hpp"
+
+namespace penstock {
+
+/// Which product a rank works on next: its own in the plan's order, but first what it need not wait for, then what is
+/// worth taking from others.
+///
+/// Each rank has a word that says how many of its products have been begun, and counters: one a product (locality), or
+/// one a stationary tile (random). Owners claim by the counters in their own memory. A thief takes products from the end of
+/// the list of who has most left, which its owner reaches last and which follow one another in a tile of C, and only
+/// those that it will have moved before their owner would have come to them. `random`: the same of any stationary tile
+/// in random order. Where more ranks are threads than there are CPUs, one that is done leaves its CPU to others: it robs
+/// only once fewer are at work than there are CPUs.
+class TileWork {
+ public:
+  static constexpr std::int64_t kNone = -1;
+  TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
+           TileMail& mail, Steal how, std::uint64_t seed);
+  /// Words of the arena that claims need.
+  static std::int64_t counters(const MultiplyPlan& plan) { return plan.turns() + 1; }
+
+  /// The number of a product that nobody else does, or kNone. `so_far`: what this rank has measured.
+  std::int64_t next(const TileTimes& so_far);
+
+ private:
+  struct Victim {
+    int rank = 0;
+    std::vector<std::int64_t> near;  // products; the next to be tried is at the back
+  };
+  const TileProduct& product(std::int64_t n) const { return plan_.products[static_cast<std::size_t>(n)]; }
+  std::int64_t group(std::int64_t g) const { return plan_.groups[static_cast<std::size_t>(g)]; }
+  std::int64_t claim(const TileProduct& p) { return mail_.claim(p.owner, 1 + p.turn); }
+  std::int64_t begun(std::int64_t n);
+  std::int64_t left(int rank);
+  std::int64_t fetched_of_b(const TileProduct& p) const;
+  std::int64_t soonest(std::int64_t g) const;
+  std::int64_t in_turn(std::int64_t g, std::int64_t first, std::int64_t turn) const;
+  std::int64_t claim_next(std::int64_t g);
+  bool cpus_are_busy();
+  bool worth(const TileProduct& p, std::int64_t left, const TileTimes& so_far) const;
+  std::int64_t next_own();
+  std::int64_t rob_near(const TileTimes& so_far);
+  std::int64_t rob_any(const TileTimes& so_far);
+
+  const MultiplyPlan& plan_;
+  const TileMatrix &a_, &b_;
+  const TileMap& c_;
+  TileMail& mail_;
+  Steal how_;
+  int me_;
+  std::vector<std::int64_t> own_;    // products, or groups (random)
+  std::vector<std::int64_t> any_;    // groups of others (random), the next at the back
+  std::vector<Victim> victims_;      // (locality)
+  std::vector<std::int64_t> loads_;  // products of each rank
+  std::vector<std::int64_t> begin_;  // the first stationary tile of each rank; -1: it has none
+  std::size_t at_ = 0;
+};
+
+}  // namespace penstock

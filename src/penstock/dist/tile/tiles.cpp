@@ -1,0 +1,436 @@
+#include "penstock/dist/tile/tiles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "penstock/core/device.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/dist/link/bounded_wait.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kTileAlign = 64;
+std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+/// Of a sparse tile, what must be 0 before anybody writes it: all row offsets where there are no entries.
+std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.rows + 1) * 8 : 8; }
+
+constexpr std::int64_t kCopied = 256 << 10;  // bytes that a thread copies at a time
+void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
+  parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
+    std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
+                static_cast<std::size_t>(last - first));
+  });
+}
+
+std::string short_text(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+}  // namespace
+
+ProcessGrid square_grid(int ranks) {
+  int cols = std::max(static_cast<int>(std::sqrt(static_cast<double>(ranks))), 1);
+  while (cols > 1 && ranks % cols != 0) --cols;
+  return {ranks / cols, cols};
+}
+
+std::int64_t bytes_of(TileValue value) {
+  switch (value) {
+    case TileValue::pattern: return 0;
+    case TileValue::byte: return 1;
+    case TileValue::float32: return 4;
+    case TileValue::float64: return 8;
+  }
+  return 8;
+}
+
+std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz) {
+  if (!sparse) return rows * cols * bytes_of(value);
+  return (rows + 1) * 8 + padded(nnz * 4, 8) + nnz * bytes_of(value);
+}
+
+std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
+  const auto& t = at(i, j);
+  return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
+}
+
+std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
+  return sparse ? bytes(i, j) : left.col_span().size() * at(i, j).cols * bytes_of(value);
+}
+
+Offset TileMap::nnz() const {
+  Offset n = 0;
+  for (const auto& t : tiles) n += t.nnz;
+  return n;
+}
+
+std::string TileMap::text() const {
+  Offset most = 0;
+  for (const auto& t : tiles) most = std::max(most, t.nnz);
+  const auto times = [](std::int64_t a, std::int64_t b) {
+    return std::to_string(a) + " x " + std::to_string(b);
+  };
+  std::string out = times(rows, cols) + (sparse ? " sparse, " : " dense, ") + std::to_string(tiles.size()) +
+                    " tiles (" + times(down(), across()) + ") of at most " + times(tile_rows, tile_cols) +
+                    " on a grid of " + times(grid.rows, grid.cols) + " ranks";
+  if (const auto all = nnz(); sparse && all > 0)
+    out +=
+        ", " + std::to_string(all) + " entries, the fullest tile " +
+        short_text(static_cast<double>(most) * static_cast<double>(tiles.size()) / static_cast<double>(all)) +
+        " times the mean";
+  return out;
+}
+
+TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
+                 ProcessGrid grid, TileValue value, bool sparse) {
+  require(rows >= 0 && cols >= 0,
+          "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
+  require(grid.rows > 0 && grid.cols > 0, "tiles: a process grid of " + std::to_string(grid.rows) + " x " +
+                                              std::to_string(grid.cols) + " has no ranks");
+  const std::int64_t each_way = std::lcm<std::int64_t>(grid.rows, grid.cols);
+  const auto chosen = [&](std::int64_t size, std::int64_t wish, std::int64_t parts) {
+    return std::max<std::int64_t>(
+        1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + parts - 1) / parts);
+  };
+  TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
+  map.tile_rows = chosen(rows, tile_rows, each_way);
+  map.tile_cols = chosen(cols, tile_cols, sparse ? each_way : grid.cols);
+  require(!sparse || map.tile_cols <= 2147483647, [&] {
+    return "tiles: " + std::to_string(map.tile_cols) +
+           " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
+  });
+  constexpr std::int64_t kMost = 1 << 26;  // of the directory: 2 GB on every rank
+  require(map.down() == 0 || map.across() <= kMost / map.down(), [&] {
+    return "tiles: " + std::to_string(map.down()) + " x " + std::to_string(map.across()) +
+           " tiles are more than 2^26: give larger ones";
+  });
+  for (std::int64_t i = 0; i < map.down(); ++i)
+    for (std::int64_t j = 0; j < map.across(); ++j) {
+      TileAt t{.rows = std::min(map.tile_rows, rows - i * map.tile_rows),
+               .cols = std::min(map.tile_cols, cols - j * map.tile_cols)};
+      if (!sparse) t.nnz = t.rows * t.cols;
+      map.tiles.push_back(t);
+    }
+  return map;
+}
+
+template <class V>
+CsrView<V> csr_of(const std::byte* blob, const TileAt& tile) {
+  CsrView<V> a{.rows = tile.rows, .cols = tile.cols, .count = tile.nnz};
+  a.indptr = reinterpret_cast<const Offset*>(blob);
+  a.indices = reinterpret_cast<const Index*>(blob + (tile.rows + 1) * 8);
+  if constexpr (!is_pattern<V>)
+    a.values = reinterpret_cast<const V*>(blob + (tile.rows + 1) * 8 + padded(tile.nnz * 4, 8));
+  return a;
+}
+
+template <class V>
+void write_csr(const CsrView<V>& from, std::byte* blob) {
+  const auto n = from.nnz();
+  auto* indptr = reinterpret_cast<Offset*>(blob);
+  const auto begin = from.indptr[0], first = begin - from.first_nnz;
+  parallel_ranges(from.rows + 1, kCopied / 8, [&](std::int64_t r, std::int64_t last) {
+    for (; r < last; ++r) indptr[r] = from.indptr[r] - begin;
+  });
+  auto* at = blob + (from.rows + 1) * 8;
+  copy_all(at, from.indices + first, n * 4);
+  if constexpr (!is_pattern<V>)
+    copy_all(at + padded(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
+}
+
+MakeTransport transport_of_kind(std::string kind) {
+  return [kind = std::move(kind)](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) {
+    return make_transport(kind, std::move(comm), bytes, zeroed);
+  };
+}
+
+bool on_device(const Transport& transport) {
+  return transport.where().is_gpu() || transport.name() == "peer";
+}
+
+TileHere::Landing::~Landing() {
+  constexpr std::size_t kKept = 4;
+  try {
+    transport->wait(ticket);
+    if (pool && pool->free.size() < kKept) pool->free.push_back(std::move(memory));
+  } catch (...) {  // what failed has been told to whoever waited for the tile
+  }
+}
+
+const std::byte* TileHere::data() const {
+  if (!landing_) return own_;
+  landing_->transport->wait(landing_->ticket);
+  return static_cast<const std::byte*>(landing_->memory.get());
+}
+
+TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
+                       Filled filled)
+    : comm_(std::move(comm)), map_(std::move(map)), make_(std::move(make)) {
+  require(map_.grid.ranks() == comm_->size(), [&] {
+    return "tiles: the grid of " + std::to_string(map_.grid.rows) + " x " + std::to_string(map_.grid.cols) +
+           " is of " + std::to_string(map_.grid.ranks()) + " ranks, but there are " +
+           std::to_string(comm_->size());
+  });
+  lay_out(fill, filled);
+}
+
+void TileMatrix::lay_out(const Fill& fill, Filled filled) {
+  const auto down = map_.down(), across = map_.across();
+  if (map_.sparse) {
+    const auto nnz = shared_by_owners<Offset>([](const TileAt& t) { return t.nnz; });
+    for (std::size_t n = 0; n < nnz.size(); ++n) map_.tiles[n].nnz = nnz[n];
+  }
+  std::vector<std::int64_t> used(static_cast<std::size_t>(comm_->size()));
+  for (std::int64_t i = 0; i < down; ++i)
+    for (std::int64_t j = 0; j < across; ++j) {
+      auto& end = used[static_cast<std::size_t>(map_.owner(i, j))];
+      map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
+      end += padded(map_.bytes(i, j), kTileAlign);
+    }
+  transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
+  held_.clear(), held_on_host_.clear();
+  pool_ = nullptr;
+  std::int64_t largest = 0;
+  std::optional<OwnedStream> stream;
+  for (std::int64_t i = 0; i < down; ++i)
+    for (std::int64_t j = 0; j < across; ++j) {
+      const auto bytes = map_.bytes(i, j);
+      largest = std::max(largest, bytes);
+      if (!mine(i, j) || bytes == 0) continue;
+      if (filled == Filled::host) {
+        const auto written = draft(i, j);
+        fill(i, j, written.data);
+        publish(i, j, written);
+      } else {
+        if (map_.sparse) {
+          if (!stream) stream.emplace(where());
+          fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), *stream);
+          synchronize(Stream(*stream));
+        }
+        fill(i, j, own_tile(i, j));
+      }
+    }
+  if (on_device())
+    pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, {}});
+  if (map_.sparse && filled == Filled::host) share_spans();
+  transport_->barrier();
+}
+
+template <class T, class Get>
+std::vector<T> TileMatrix::shared_by_owners(const Get& get) const {
+  constexpr auto kEach = static_cast<std::int64_t>(sizeof(T));
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(comm_->size()) + 1);
+  std::vector<T> own, found(map_.tiles.size()), all(map_.tiles.size());
+  for (std::int64_t i = 0; i < map_.down(); ++i)
+    for (std::int64_t j = 0; j < map_.across(); ++j) {
+      starts[static_cast<std::size_t>(map_.owner(i, j)) + 1] += kEach;
+      if (mine(i, j)) own.push_back(get(map_.at(i, j)));
+    }
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  comm_->all_gather_v(own.data(), found.data(), starts);
+  for (std::int64_t i = 0; i < map_.down(); ++i)
+    for (std::int64_t j = 0; j < map_.across(); ++j) {
+      auto& next = starts[static_cast<std::size_t>(map_.owner(i, j))];
+      all[static_cast<std::size_t>(map_.number(i, j))] = found[static_cast<std::size_t>(next / kEach)];
+      next += kEach;
+    }
+  return all;
+}
+
+void TileMatrix::share_spans() {
+  using Spans = std::array<Span, 2>;
+  const auto all = shared_by_owners<Spans>([](const TileAt& t) { return Spans{t.in_rows, t.in_cols}; });
+  for (std::size_t n = 0; n < all.size(); ++n)
+    map_.tiles[n].in_rows = all[n][0], map_.tiles[n].in_cols = all[n][1];
+}
+
+TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
+  Draft out{own_tile(i, j), {}};
+  if (on_device()) out.copy = allocate<std::byte>(map_.bytes(i, j)), out.data = out.copy.data;
+  if (map_.sparse) std::memset(out.data, 0, static_cast<std::size_t>(offset_bytes(map_.at(i, j))));
+  return out;
+}
+
+void TileMatrix::publish(std::int64_t i, std::int64_t j, const Draft& draft) {
+  const RemotePtr to{comm_->rank(), map_.at(i, j).offset};
+  if (map_.sparse) find_spans(draft.data, map_.tiles[static_cast<std::size_t>(map_.number(i, j))]);
+  if (on_device()) transport_->wait(transport_->put(draft.data, to, map_.bytes(i, j)));
+}
+
+void TileMatrix::require_tile(std::int64_t i, std::int64_t j) const {
+  require(0 <= i && i < map_.down() && 0 <= j && j < map_.across(), [&] {
+    return "tile (" + std::to_string(i) + ", " + std::to_string(j) + ") is outside the " +
+           std::to_string(map_.down()) + " x " + std::to_string(map_.across()) + " tiles";
+  });
+}
+
+std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  require(mine(i, j), [&] {
+    return "tile (" + std::to_string(i) + ", " + std::to_string(j) + ") is rank " +
+           std::to_string(map_.owner(i, j)) + "'s, not rank " + std::to_string(comm_->rank()) + "'s";
+  });
+  return transport_->arena() + map_.at(i, j).offset;
+}
+
+/// They land where they are in the tile.
+std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
+                                                     bool to_host) {
+  auto landing = std::make_shared<TileHere::Landing>();
+  if (to_host || !pool_) {
+    landing->memory = allocate_bytes(bytes.end, {});
+  } else {
+    auto& free = pool_->free;
+    if (free.empty()) {
+      landing->memory = reuse_bytes(pool_->each, pool_->place);
+    } else {
+      landing->memory = std::move(free.back());
+      free.pop_back();
+    }
+    landing->pool = pool_;
+  }
+  landing->transport = transport_;
+  landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
+                                    {map_.owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
+  return landing;
+}
+
+/// Of a sparse tile all rows.
+TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host) {
+  require_tile(i, j);
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  Span bytes{0, map_.bytes(i, j)};
+  if (bytes.size() == 0) return here;
+  if (mine(i, j) && !to_host) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  auto& held = (to_host ? held_on_host_ : held_)[map_.number(i, j)];
+  here.landing_ = held.lock();
+  if (here.landing_ && here.landing_->rows.covers(rows)) return here;
+  if (!map_.sparse) {
+    const auto each = here.tile_.cols * bytes_of(map_.value);
+    bytes = {rows.first * each, rows.end * each};
+  }
+  here.landing_ = start(i, j, bytes, to_host);
+  here.landing_->rows = rows;
+  here.fetched_ = bytes.size();
+  held = here.landing_;
+  return here;
+}
+
+TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  return get(i, j, {0, map_.at(i, j).rows}, false);
+}
+
+TileHere TileMatrix::async_get_for(const TileAt& left, std::int64_t i, std::int64_t j) {
+  return map_.sparse ? async_get_tile(i, j) : get(i, j, left.col_span(), false);
+}
+
+TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  return get(i, j, {0, map_.at(i, j).rows}, on_device());
+}
+
+TileHere TileMatrix::get_on_host(std::int64_t i, std::int64_t j) {
+  auto here = async_get_on_host(i, j);
+  here.data();
+  return here;
+}
+
+TileHere TileMatrix::get_rows_on_host(std::int64_t i, std::int64_t j, Span rows) {
+  require_tile(i, j);
+  const auto there = map_.at(i, j).rows;
+  require(!map_.sparse, "a sparse tile is fetched as a whole");
+  require(0 <= rows.first && rows.first <= rows.end && rows.end <= there, [&] {
+    return "rows " + std::to_string(rows.first) + " to " + std::to_string(rows.end) + " of a tile of " +
+           std::to_string(there);
+  });
+  TileHere here;
+  if (rows.size() > 0) here = get(i, j, rows, on_device()), here.data();
+  return here;
+}
+
+TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
+  require_tile(i, j);
+  require(map_.sparse, "a dense tile has no row offsets");
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  if (mine(i, j)) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  here.fetched_ = (here.tile_.rows + 1) * 8;
+  here.landing_ = start(i, j, {0, here.fetched_}, false);
+  return here;
+}
+
+TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) const {
+  require(0 <= first && first <= last && last <= map_.down() && first % map_.grid.rows == 0, [&] {
+    return "rows " + std::to_string(first) + " to " + std::to_string(last) + " of " +
+           std::to_string(map_.down()) + " rows of tiles: the first is a multiple of " +
+           std::to_string(map_.grid.rows);
+  });
+  auto out = *this;
+  auto& map = out.map_;
+  map.rows = std::min(map.rows, last * map.tile_rows) - first * map.tile_rows;
+  map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
+  const auto across = map_.across();
+  map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
+  out.held_.clear(), out.held_on_host_.clear();
+  return out;
+}
+
+void TileMatrix::replace_tile(std::int64_t i, std::int64_t j, const std::byte* data) {
+  require_tile(i, j);
+  require(!map_.sparse, "replace_tile is for dense tiles: renew_tiles gives sparse ones other entries");
+  held_.erase(map_.number(i, j)), held_on_host_.erase(map_.number(i, j));
+  if (map_.bytes(i, j) == 0) return;
+  transport_->wait(transport_->put(data, {map_.owner(i, j), map_.at(i, j).offset}, map_.bytes(i, j)));
+}
+
+void TileMatrix::renew_tiles(const std::map<std::int64_t, Offset>& entries, const Fill& fill) {
+  require(map_.sparse, "renew_tiles is for sparse tiles: replace_tile overwrites dense ones");
+  const auto before = *this;
+  for (const auto& [n, nnz] : entries) {
+    require(0 <= n && n < std::ssize(map_.tiles) && nnz >= 0 && mine(n / map_.across(), n % map_.across()),
+            [&, n = n] { return "renew_tiles: tile number " + std::to_string(n) + " is not this rank's"; });
+    map_.tiles[static_cast<std::size_t>(n)].nnz = nnz;
+  }
+  const OwnedStream stream(where());
+  const auto renew = [&](std::int64_t i, std::int64_t j, std::byte* blob) {
+    if (entries.contains(map_.number(i, j))) {
+      const auto written = draft(i, j);
+      fill(i, j, written.data);
+      return publish(i, j, written);
+    }
+    copy_async(blob, before.transport_->arena() + before.map_.at(i, j).offset, map_.bytes(i, j), stream);
+    synchronize(stream);
+  };
+  lay_out(renew, Filled::arena);
+  share_spans();
+}
+
+#define X(V)                                                      \
+  template CsrView<V> csr_of<V>(const std::byte*, const TileAt&); \
+  template void write_csr<V>(const CsrView<V>&, std::byte*);
+X(One)
+X(float)
+X(double)
+#undef X
+
+}  // namespace penstock

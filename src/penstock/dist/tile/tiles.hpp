@@ -1,0 +1,258 @@
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "penstock/comm/transport.hpp"
+#include "penstock/dist/share/dist_csr.hpp"
+#include "penstock/format/csr.hpp"
+
+// Matrices cut into tiles that every rank can fetch by itself: the data structures of Brock, Buluc and Yelick (ICS 2024,
+// section 3.1). The directory is on every rank, the bytes are not.
+namespace penstock {
+
+/// Tile (i, j) belongs to rank (i % rows) * cols + j % cols.
+struct ProcessGrid {
+  int rows = 1, cols = 1;
+  int ranks() const { return rows * cols; }
+  int owner(std::int64_t i, std::int64_t j) const {
+    return static_cast<int>(i % rows) * cols + static_cast<int>(j % cols);
+  }
+  bool operator==(const ProcessGrid&) const = default;
+};
+/// The most square one, rows >= cols: where it is not square, rows of A and C are cut more often than columns of a dense
+/// B, whose rows should stay long.
+ProcessGrid square_grid(int ranks);
+
+enum class TileValue { pattern, byte, float32, float64 };
+std::int64_t bytes_of(TileValue value);
+template <class V>
+constexpr TileValue tile_value() {
+  if constexpr (is_pattern<V>) return TileValue::pattern;
+  else if constexpr (std::same_as<V, std::uint8_t>) return TileValue::byte;
+  else if constexpr (std::same_as<V, float>) return TileValue::float32;
+  else return TileValue::float64;
+}
+
+/// [first, end); without an end all there are.
+struct Span {
+  std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
+  std::int64_t size() const { return std::max<std::int64_t>(end - first, 0); }
+  bool covers(Span other) const { return first <= other.first && other.end <= end; }
+  /// The smallest that has both.
+  Span with(Span other) const {
+    if (size() == 0) return other;
+    return {std::min(first, other.first), std::max(end, other.end)};
+  }
+  bool operator==(const Span&) const = default;
+};
+
+/// Where a tile lies in its owner's arena, and what it is.
+struct TileAt {
+  std::int64_t offset = 0;
+  std::int64_t rows = 0, cols = 0;
+  Offset nnz = 0;                   // dense: rows * cols
+  Span in_rows = {}, in_cols = {};  // all entries are in these, as far as is known
+  Span row_span() const { return {in_rows.first, std::min(in_rows.end, rows)}; }
+  Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
+};
+
+/// The directory: the same on all ranks, and plain data, so that plans are made and tested without ranks. A sparse tile
+/// is one blob, row offsets (int64) | columns within the tile (int32), padded to 8 | values, so that fetching it is one
+/// get; a dense tile is its rows one after the other.
+struct TileMap {
+  std::int64_t rows = 0, cols = 0;            // of the matrix
+  std::int64_t tile_rows = 1, tile_cols = 1;  // of a tile; the last ones may be smaller
+  ProcessGrid grid;
+  TileValue value = TileValue::float64;
+  bool sparse = true;
+  std::vector<TileAt> tiles;  // row by row
+
+  std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
+  std::int64_t across() const { return (cols + tile_cols - 1) / tile_cols; }
+  std::int64_t number(std::int64_t i, std::int64_t j) const { return i * across() + j; }
+  const TileAt& at(std::int64_t i, std::int64_t j) const {
+    return tiles[static_cast<std::size_t>(number(i, j))];
+  }
+  int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
+  std::int64_t bytes(std::int64_t i, std::int64_t j) const;  // of the blob
+  /// What is fetched of tile (i, j) as the right factor of `left`: of a dense one, rows where `left` has columns.
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
+  Offset nnz() const;
+  std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
+};
+
+/// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
+/// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
+/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes
+/// and tiles that cannot be.
+TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
+                 ProcessGrid grid, TileValue value, bool sparse);
+
+std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz);
+
+/// A sparse blob, read in place. `rows` of it: also a prefix, where only offsets are wanted.
+template <class V>
+CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
+/// Writes the blob of a tile.
+template <class V>
+void write_csr(const CsrView<V>& from, std::byte* blob);
+
+/// A tile on its way here, or here: in this rank's arena, or fetched. Shares its bytes.
+class TileHere {
+ public:
+  TileHere() = default;
+  const TileAt& tile() const { return tile_; }
+  /// Waits for it. 64-byte aligned; null for a tile of no bytes.
+  const std::byte* data() const;
+  std::int64_t fetched() const { return fetched_; }  // bytes that travel for it
+  /// What its bytes live with; null for an own tile, which lives with the matrix.
+  std::shared_ptr<const void> landing() const { return landing_; }
+
+ private:
+  friend class TileMatrix;
+  /// Where gets of a device's tiles land, again and again: its memory is dear to ask for, and freeing it waits for all that
+  /// the device does. Every piece has room for the largest tile.
+  struct Pool {
+    Place place;
+    std::int64_t each = 0;
+    std::vector<std::shared_ptr<void>> free;
+  };
+  /// Where a get lands; outlives it.
+  struct Landing {
+    std::shared_ptr<Transport> transport;
+    std::shared_ptr<void> memory;
+    std::shared_ptr<Pool> pool;  // where the memory goes back; null: it is freed
+    Transport::Ticket ticket = 0;
+    Span rows;  // that come; the memory has place for all
+    ~Landing();
+  };
+  TileAt tile_;
+  std::int64_t fetched_ = 0;
+  const std::byte* own_ = nullptr;
+  std::shared_ptr<Landing> landing_;
+};
+
+/// `zeroed`: as make_transport().
+using MakeTransport =
+    std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes, std::int64_t zeroed)>;
+MakeTransport transport_of_kind(std::string kind);
+/// Arenas on a device (dist/transport_gpu.hpp): this rank's GPU, or the CPU as one.
+MakeTransport transport_of_kind(std::string kind, Where where);
+/// Whether a transport's arenas are a device's: a GPU's, or those of the CPU in its place, which is how the code for devices
+/// is tested without one.
+bool on_device(const Transport& transport);
+
+/// What a product of tiles leaves with its left factor for the next one: the transport of claims and of partial tiles
+/// (dist/tile_mail.hpp), whose words are zeros.
+struct TileMailbox {
+  std::shared_ptr<Transport> transport;
+  std::int64_t words = 0;  // bytes for words; behind them, places for pieces
+  std::int64_t place_bytes = 0;
+  int places = 0;
+};
+
+/// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
+/// and renewing them is collective.
+class TileMatrix {
+ public:
+  /// Writes the blob of an own tile; the directory has its size. `blob` is host memory, which is brought up where tiles are
+  /// a device's; with Filled::arena the tile's place in the arena itself.
+  using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
+  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. A sparse
+  /// tile without entries is written already. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot
+  /// have its arena.
+  enum class Filled { host, arena };
+  TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
+             Filled filled = Filled::host);
+
+  const TileMap& map() const { return map_; }
+  const std::shared_ptr<Comm>& comm() const { return comm_; }
+  const std::shared_ptr<Transport>& transport() const { return transport_; }
+  const MakeTransport& make_transport() const { return make_; }
+  const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
+  bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
+  bool on_device() const { return penstock::on_device(*transport_); }
+  Where where() const { return transport_->where(); }  // whose memory its tiles are
+
+  /// Starts to fetch; TileHere::data() waits. A tile that is still held here since an earlier call is not fetched again.
+  /// It is where the tiles are: on the device, if they are on one.
+  TileHere async_get_tile(std::int64_t i, std::int64_t j);
+  /// The same for a product with `left` on its left: of a dense tile only rows where `left` has columns need come, and the
+  /// others' places are not to be read.
+  TileHere async_get_for(const TileAt& left, std::int64_t i, std::int64_t j);
+  /// The same in host memory.
+  TileHere async_get_on_host(std::int64_t i, std::int64_t j);
+  TileHere get_on_host(std::int64_t i, std::int64_t j);
+  /// Some rows of a dense tile, in host memory, where they are in the tile; the others' places are not to be read.
+  TileHere get_rows_on_host(std::int64_t i, std::int64_t j, Span rows);
+  /// Row offsets alone, of a sparse tile, where the tiles are.
+  TileHere async_get_offsets(std::int64_t i, std::int64_t j);
+  /// The bytes of an own tile, where they are, to be written between barriers.
+  std::byte* own_tile(std::int64_t i, std::int64_t j);
+  /// An own tile while the host writes all of it: the tile itself, or, where it is a device's, memory of its size that
+  /// publish() brings there. A sparse one begins with the row offset 0.
+  struct Draft {
+    std::byte* data = nullptr;
+    Array<std::byte> copy;
+  };
+  Draft draft(std::int64_t i, std::int64_t j);
+  void publish(std::int64_t i, std::int64_t j, const Draft& draft);
+  /// Tells all ranks where own tiles have entries, which publish() has found. Collective.
+  void share_spans();
+  /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
+  /// that owners stay. Not collective.
+  TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
+  /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
+  void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
+  /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
+  /// kept. Collective.
+  void renew_tiles(const std::map<std::int64_t, Offset>& entries, const Fill& fill);
+
+ private:
+  void require_tile(std::int64_t i, std::int64_t j) const;
+  std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
+  TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host);
+
+  std::shared_ptr<Comm> comm_;
+  TileMap map_;
+  MakeTransport make_;
+  std::shared_ptr<Transport> transport_;
+  void lay_out(const Fill& fill, Filled filled);  // shares the entries of own tiles, makes the arena
+  /// all[number] of each tile from get(tile) on its owner.
+  template <class T, class Get>
+  std::vector<T> shared_by_owners(const Get& get) const;
+
+  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
+      held_on_host_;  // fetched tiles that someone may still hold
+  std::shared_ptr<TileHere::Pool> pool_;
+  std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
+};
+
+/// Cuts the tiles of this rank out of a matrix that every rank has (or maps).
+template <class V>
+TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileMap map, MakeTransport make);
+/// The same of a dense matrix, row-major, map.value's type.
+TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, TileMap map,
+                          MakeTransport make);
+/// From entries anywhere: this rank has `part`, whose rows are row_ids and whose columns col_ids (of the whole matrix).
+/// Every entry is on one rank. Collective.
+template <class V>
+TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V>>& parts,
+                         const std::vector<std::vector<GlobalIndex>>& row_ids,
+                         const std::vector<std::vector<GlobalIndex>>& col_ids, TileMap map,
+                         MakeTransport make);
+/// From a matrix shared out in any way. Collective.
+template <class V>
+TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make);
+
+/// The whole matrix on this rank, fetched tile by tile; rows ascend where those of the tiles do.
+template <class V>
+Csr<V> whole_of(TileMatrix& tiles);
+void whole_of_dense(TileMatrix& tiles, std::byte* out);
+
+}  // namespace penstock

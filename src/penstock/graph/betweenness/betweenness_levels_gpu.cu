@@ -1,0 +1,140 @@
+// Betweenness (Brandes 2001), one source after another, all warps on one level: forward each list of a level once, adding
+// up paths with atomics; backward each again, gathering the shares of what lies one level down, without atomics but for
+// lists that are cut. Levels are listed in the order of the vertices, which is the order of their lists' addresses.
+#include "penstock/graph/betweenness/betweenness_gpu_state.hpp"
+#include "penstock/graph/gpu/list_walk_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+struct Forward {
+  CentralityState s;
+  Index next;
+  double paths = 0;
+
+  __device__ void begin(Index v) { paths = s.paths[v]; }
+  __device__ void operator()(Index u) {
+    Index level = s.level[u];  // may be old, when it is -1: the swap knows
+    if (level < 0) {
+      level = atomicCAS(&s.level[u], -1, next);
+      if (level < 0) {
+        level = next;
+        atomicOr(&s.next[u >> 5], Bits(1) << (u & 31));
+      }
+    }
+    if (level == next) atomicAdd(&s.paths[u], paths);
+  }
+  __device__ void end(Index, bool) {}
+};
+
+struct Backward {
+  CentralityState s;
+  Index next;
+  double sum = 0;
+
+  __device__ void begin(Index) { sum = 0; }
+  __device__ void operator()(Index u) {
+    if (s.level[u] == next) sum += s.share[u];
+  }
+  __device__ void end(Index v, bool together) {
+    if (together) {
+#pragma unroll
+      for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(kAll, sum, d);
+      if ((threadIdx.x & 31) != 0) return;
+    }
+    if (sum != 0) atomicAdd(&s.share[v], sum);
+  }
+};
+
+template <Access A, bool Count, class F>
+__global__ void __launch_bounds__(kThreads)
+    walk_level(ListView g, CentralityState s, const Index* list, Index size, int at_once, F f) {
+  const int lane = int(threadIdx.x & 31);
+  const auto warp = std::int64_t(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+  const auto at = warp * at_once + lane;
+  const bool mine = lane < at_once && at < size;
+  const Index v = mine ? list[at] : 0;
+  List own;
+  if (mine) {
+    own = list_of(g, v);
+    if (!(s.paths[v] <= kMostPaths)) s.counts->too_many = 1;
+    cut_if_long(own, v, s.pieces, &s.counts->pieces);
+  }
+  walk_each<A, Count>(own, v, g.counts, f);
+}
+
+template <Access A, bool Count, class F>
+__global__ void __launch_bounds__(kThreads) walk_cut(ListView g, CentralityState s, F f) {
+  walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, f);
+}
+
+__global__ void set_source(CentralityState s, Index source) {
+  if (threadIdx.x != 0) return;
+  s.level[source] = 0;
+  s.paths[source] = 1;
+  s.order[0] = source;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    settle(CentralityState s, const Index* list, Index size, double own) {
+  const auto at = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (at >= size) return;
+  const Index v = list[at];
+  const double paths = s.paths[v], dependency = paths * s.share[v];
+  s.share[v] = (1 + dependency) / paths;
+  s.sums[v] += dependency + own;
+}
+
+__global__ void add_one(CentralityState s, Index source, double more) {
+  if (threadIdx.x == 0) s.sums[source] += more;
+}
+
+template <class F>
+void walk_all(const ListView& g, const CentralityState& s, const Index* list, Index size, Access access,
+              bool count, F f, Stream stream) {
+  fill_async(&s.counts->pieces, 0, sizeof(Index), stream);
+  // Few lists are spread over all warps; many are taken 32 at a time, in order.
+  const auto warps = full_grid(stream) * (kThreads / 32);
+  const auto at_once = access == Access::strided ? 32 : min(std::int64_t(32), (size + warps - 1) / warps);
+  const auto blocks = blocks_for((size + at_once - 1) / at_once * 32);
+  with_access(access, [&]<Access A>() {
+    launch(count ? walk_level<A, true, F> : walk_level<A, false, F>, blocks, stream, g, s, list, size,
+           int(at_once), f);
+    launch(count ? walk_cut<A, true, F> : walk_cut<A, false, F>, full_grid(stream), stream, g, s, f);
+  });
+}
+
+}  // namespace
+
+void begin_source(const CentralityState& s, Index source, Stream stream) {
+  const UseDevice use(stream.where);
+  const auto n = s.vertices;
+  fill_async(s.level, 0xff, n * 4, stream);
+  fill_async(s.paths, 0, n * 8, stream);
+  fill_async(s.share, 0, n * 8, stream);
+  fill_async(s.counts, 0, sizeof(CentralityCounts), stream);
+  launch(set_source, 1, stream, s, source);
+}
+
+void find_level(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                Index* to, Access access, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  const auto words = bit_words(s.vertices);
+  fill_async(s.next, 0, words * std::int64_t(sizeof(Bits)), stream);
+  walk_all(g, s, list, size, access, count, Forward{s, depth + 1}, stream);
+  compact(s.next, words, to, s.starts, &s.counts->found, stream);
+}
+
+void add_dependencies(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                      bool last, double own, Access access, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  if (!last) walk_all(g, s, list, size, access, count, Backward{s, depth + 1}, stream);
+  launch(settle, blocks_for(size), stream, s, list, size, own);
+}
+
+void add_source(const CentralityState& s, Index source, double more, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(add_one, 1, stream, s, source, more);
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,90 @@
+// A top-down step: the lists of the frontier, in the order of the vertices, which is the order of their addresses. Warps
+// claim the next vertices from one counter, so all of them read in the same stretch of the edges. Lists that the sample
+// holds whole are walked by a thread each without touching the link; lists above kSegment are cut among warps.
+#include "penstock/graph/bfs/bfs_visit_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+template <Access A, bool Count>
+__global__ void __launch_bounds__(kThreads)
+    walk_segments(ListView g, BfsState s, Index segments, bool guarded) {
+  if (guarded && !s.counts->down) return;
+  const auto warps = Index(gridDim.x * (kThreads / 32));
+  for (auto i = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32); i < segments; i += warps) {
+    const Segment segment = s.segments[i];
+    List list = segment_of(g, segment);
+    if constexpr (A == Access::strided) list = share_of(list);
+    walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, segment.vertex); });
+  }
+}
+
+template <Access A, bool Count>
+__global__ void __launch_bounds__(kThreads)
+    walk_lists(ListView g, BfsState s, Index frontier, int at_once, bool guarded) {
+  if (guarded && !s.counts->down) return;
+  const int lane = int(threadIdx.x & 31);
+  for (;;) {
+    unsigned first = 0;
+    if (lane == 0) first = atomicAdd(&s.counts->next, unsigned(at_once));
+    first = __shfl_sync(kAll, first, 0);
+    if (first >= unsigned(frontier)) return;
+    const unsigned at = first + unsigned(lane);
+    const bool mine = lane < at_once && at < unsigned(frontier);
+    const Index v = mine ? s.list[at] : 0;
+    bool read = mine;
+    if (mine && g.sample_size > 0) {
+      const uint4 last = sample_of(g, v, g.sample_size / 4 - 1);
+      if (is_whole(last.w)) {
+        read = false;
+        for (int part = 0; part < g.sample_size / 4; ++part) {
+          const uint4 four = sample_of(g, v, part);
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            if (const Index u = sampled(slot(four, i)); u >= 0) reach(s, u, v);
+        }
+      }
+    }
+    List list;
+    if (read) list = list_of(g, v);
+    if (list.size() > kSegment) list.end = list.begin;  // walk_segments has it
+    if constexpr (A == Access::strided) {
+      walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, v); });
+    } else {
+      for (unsigned left = __ballot_sync(kAll, list.size() > 0); left != 0; left &= left - 1) {
+        const int owner = __ffs(int(left)) - 1;
+        const Index from = __shfl_sync(kAll, v, owner);
+        walk<A, Count>(from_lane(list, owner), g.counts, [&](Offset, Index u) { reach(s, u, from); });
+      }
+    }
+  }
+}
+
+template <Access A, bool Count>
+void step(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded, Stream stream) {
+  const auto most = full_grid(stream);
+  if (segments > 0) {
+    const auto blocks = blocks_for(std::int64_t(segments) * 32);
+    launch(walk_segments<A, Count>, std::min(blocks, most), stream, g, s, segments, guarded);
+  }
+  // Few lists are spread over all warps; many are taken 32 at a time.
+  const auto warps = most * (kThreads / 32);
+  auto at_once = (frontier + warps - 1) / warps;
+  if (at_once > 32 || A == Access::strided) at_once = 32;
+  const auto blocks = blocks_for((frontier + at_once - 1) / at_once * 32);
+  launch(walk_lists<A, Count>, std::min(blocks, most), stream, g, s, frontier, int(at_once), guarded);
+}
+
+}  // namespace
+
+void step_down(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded,
+               Access access, bool count, Stream stream) {
+  if (frontier == 0) return;
+  const UseDevice use(stream.where);
+  with_access(access, [&]<Access A>() {
+    count ? step<A, true>(g, s, frontier, segments, guarded, stream)
+          : step<A, false>(g, s, frontier, segments, guarded, stream);
+  });
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,277 @@
+// The driver of searches on a GPU: one look at a few numbers a level, then the launches of the next.
+#include "penstock/graph/bfs/bfs_gpu.hpp"
+#include "penstock/core/clock.hpp"
+
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_gpu_state.hpp"
+
+namespace penstock {
+namespace {
+
+/// Memory that the searches of one graph share.
+struct BfsWork {
+  explicit BfsWork(GpuGraph& g)
+      : words(gpu::bit_words(g.vertices())),
+        levels(g.take<Index>(g.vertices(), "the levels")),
+        list(g.take<Index>(g.vertices(), "the frontier")),
+        open_list(g.take<Index>(g.vertices(), "the frontier")),
+        starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
+        bits(g.take<gpu::Bits>(5 * words, "the visited vertices")),
+        segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
+        counts(g.take<gpu::BfsCounts>(1, "counters")),
+        small(g.take<gpu::SmallCounts>(3, "counters")),
+        seen(allocate<gpu::BfsCounts>(1, {Memory::pinned, 0})) {}
+
+  gpu::BfsState state(GpuGraph& g) const {
+    const auto part = [&](int i) { return bits.data + i * words; };
+    return {.vertices = g.vertices(),
+            .words = words,
+            .levels = levels.data,
+            .visited = part(0),
+            .before = part(1),
+            .front = part(2),
+            .own_front = part(2),
+            .all_visited = part(0),
+            .open = part(3),
+            .list = list.data,
+            .open_list = open_list.data,
+            .starts = starts.data,
+            .segments = segments.data,
+            .counts = counts.data,
+            .small = small.data};
+  }
+  gpu::Bits* done() const { return bits.data + 4 * words; }
+
+  std::int64_t words;
+  Array<Index> levels, list, open_list, starts, parents;
+  Array<gpu::Bits> bits;
+  Array<gpu::Segment> segments;
+  Array<gpu::BfsCounts> counts;
+  Array<gpu::SmallCounts> small;
+  Array<gpu::BfsCounts> seen;         // where the host reads them
+  const GpuGraph* done_of = nullptr;  // whose vertices without edges `done` marks
+  bool marked = false;
+  std::int64_t candidates = 0;  // vertices that a search can reach
+};
+
+bool asks_any(const BfsGpuOptions& options) {
+  return options.method != BfsMethod::level_synchronous && options.sample > 0;
+}
+
+class BfsRun {
+ public:
+  BfsRun(GpuGraph& out, GpuGraph* in, const BfsGpuOptions& options)
+      : g_(out), in_(in), options_(options), work_(out.work<BfsWork>()), s_(work_.state(out)) {
+    if (options.predecessors) {
+      if (!work_.parents.data) work_.parents = out.take<Index>(out.vertices(), "the predecessors");
+      s_.parents = s_.all_parents = work_.parents.data;
+    }
+    if (asks_any(options)) out.make_search_cache();
+    out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
+    access_ = options.access.value_or(out.best_access());
+    mark_done();
+  }
+
+  BfsGpuResult run(Index source) {
+    const auto begin = Clock::now();
+    if (options_.count) clear_counts();
+    fill_async(s_.levels, 0xff, 4 * g_.vertices(), stream());  // kUnreached
+    if (s_.parents) gpu::fill_numbers(s_.parents, g_.vertices(), kNoPredecessor, stream());
+    options_.method == BfsMethod::level_synchronous ? scan_all(source) : search(source);
+    synchronize(stream());
+    result_.seconds = since(begin);
+    if (options_.count) {
+      result_.requests = g_.counts();
+      if (in_ && in_ != &g_)
+        for (int i = 0; i < 4; ++i) result_.requests.requests[i] += in_->counts().requests[i];
+    }
+    return result_;
+  }
+
+  void bring_back() {
+    const auto begin = Clock::now();
+    result_.levels = take_result(s_.levels);
+    if (s_.parents) result_.predecessors = take_result(s_.parents);
+    synchronize(stream());
+    result_.copy_seconds = since(begin);
+  }
+  BfsGpuResult take() { return std::move(result_); }
+
+ private:
+  Stream stream() const { return g_.stream(); }
+  ListView view_of(const GpuGraph& g) const {
+    ListView view = g.view();
+    if (options_.sample == 0) view.sample = nullptr, view.sample_size = 0;
+    return view;
+  }
+
+  void clear_counts() {
+    g_.clear_counts();
+    if (in_ && in_ != &g_) in_->clear_counts(), synchronize(in_->stream());
+  }
+
+  Array<Index> take_result(const Index* from) {
+    const auto bytes = 4 * g_.vertices();
+    auto owner = reuse_bytes(bytes, {Memory::pinned, 0});
+    copy_async(owner.get(), from, bytes, stream());
+    return {static_cast<Index*>(owner.get()), g_.vertices(), {Memory::pinned, 0}, owner};
+  }
+
+  /// Vertices that no edge leads to need never be looked at: found once for a graph.
+  void mark_done() {
+    if (work_.marked && work_.done_of == in_) return;
+    fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+    if (in_) {
+      gpu::mark_edgeless(in_view_, work_.done(), &s_.counts->open, stream());
+      look();
+      work_.candidates = work_.seen.data->open;
+    } else {
+      fill_async(work_.done(), 0, 4 * s_.words, stream());
+      if (const auto tail = g_.vertices() & 31) {
+        const auto beyond = ~gpu::Bits(0) << tail;
+        copy_async(work_.done() + s_.words - 1, &beyond, 4, stream());
+        synchronize(stream());
+      }
+      work_.candidates = g_.vertices();
+    }
+    work_.marked = true, work_.done_of = in_;
+  }
+
+  /// The counters as the device left them: the one time in a level that the host waits.
+  const gpu::BfsCounts& look() {
+    copy_async(work_.seen.data, s_.counts, sizeof(gpu::BfsCounts), stream());
+    synchronize(stream());
+    poll_interrupt();
+    return *work_.seen.data;
+  }
+
+  void search(Index source) {
+    copy_async(s_.visited, work_.done(), 4 * s_.words, stream());
+    copy_async(s_.before, work_.done(), 4 * s_.words, stream());
+    gpu::begin_search(s_, source, stream());
+    fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+    gpu::next_frontier(out_view_, s_, 0, stream());
+    auto now = look();
+    result_.reached = now.frontier;
+    for (Index depth = 0; now.frontier > 0;) {
+      if (is_small(now.frontier, std::int64_t(now.long_edges))) {
+        now = small(now, depth);
+        if (now.frontier == 0) break;
+        fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+        gpu::next_frontier(out_view_, s_, depth, stream());
+        now = look();
+        continue;
+      }
+      now = level(now, ++depth);
+      result_.reached += now.frontier;
+      if (now.frontier > 0) result_.depth = depth;
+    }
+  }
+
+  gpu::BfsCounts small(const gpu::BfsCounts& from, Index& depth) {
+    gpu::small_levels(out_view_, s_, from.frontier, depth, access_, options_.count, stream());
+    const auto& now = look();
+    result_.steps.push_back({.kind = BfsStepKind::small,
+                             .first_level = depth + 1,
+                             .levels = now.depth - depth,
+                             .frontier = from.frontier,
+                             .edges = std::int64_t(from.edges)});
+    depth = result_.depth = now.depth;
+    result_.reached += now.reached;
+    return now;
+  }
+
+  gpu::BfsCounts level(const gpu::BfsCounts& from, Index depth) {
+    const auto unvisited = double(work_.candidates - result_.reached);
+    const bool turn = options_.method == BfsMethod::automatic &&
+                      asks_samples(from.frontier, double(from.link_edges), unvisited);
+    const bool up = turn && in_;
+    if (turn && !in_) result_.missed += std::int64_t(from.edges);
+    fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+    if (up) {
+      const auto candidates = double(std::max<std::int64_t>(1, work_.candidates));
+      gpu::ask_samples(in_view_, s_, stream());
+      gpu::choose_way(s_,
+                      {.frontier = double(from.frontier),
+                       .edges = double(from.edges),
+                       .long_edges = double(from.link_edges),
+                       .all_edges = double(g_.edges()),
+                       .mean_degree = double(g_.edges()) / candidates},
+                      stream());
+    }
+    gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
+    if (up) gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), options_.count, stream());
+    gpu::next_frontier(out_view_, s_, depth, stream());
+    const auto& now = look();
+    const auto kind = !up ? BfsStepKind::top_down : now.down ? BfsStepKind::mixed : BfsStepKind::bottom_up;
+    result_.steps.push_back({.kind = kind,
+                             .first_level = depth,
+                             .levels = now.frontier > 0,
+                             .frontier = from.frontier,
+                             .edges = std::int64_t(from.edges),
+                             .open = now.open});
+    return now;
+  }
+
+  void scan_all(Index source) {
+    const Index zero = 0;
+    copy_async(s_.levels + source, &zero, 4, stream());
+    Index* const changed = &s_.counts->open;
+    for (Index depth = 0;; ++depth) {
+      fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+      gpu::scan_level(out_view_, s_.levels, depth, changed, access_, options_.count, stream());
+      if (look().open == 0) break;
+      result_.depth = depth + 1;
+      result_.steps.push_back({.kind = BfsStepKind::scan, .first_level = depth + 1});
+    }
+  }
+
+  GpuGraph& g_;
+  GpuGraph* in_;
+  BfsGpuOptions options_;
+  BfsWork& work_;
+  gpu::BfsState s_;
+  ListView out_view_, in_view_;
+  Access access_ = Access::aligned;
+  BfsGpuResult result_;
+};
+
+void check_search(const GpuGraph& out, const GpuGraph* in, Index source, const BfsGpuOptions& options) {
+  require(source >= 0 && source < out.vertices(), "bfs: source " + std::to_string(source) +
+                                                      " is outside a graph of " +
+                                                      std::to_string(out.vertices()) + " vertices");
+  require(!in || (in->vertices() == out.vertices() && in->where() == out.where()),
+          "bfs: the reversed edges are of another graph or on another GPU");
+  require(options.method != BfsMethod::level_synchronous || !options.predecessors,
+          "bfs: the level-synchronous method finds no predecessors");
+}
+
+}  // namespace
+
+BfsGpuResult bfs_gpu(GpuGraph& out, GpuGraph* in, Index source, const BfsGpuOptions& options) {
+  check_search(out, in, source, options);
+  const GraphTurn turn(out, in);
+  if (asks_any(options)) {
+    out.make_search_sample(options.sample);
+    if (in && in != &out) in->make_search_sample(options.sample);
+  }
+  try {
+    BfsRun run(out, in, options);
+    auto found = run.run(source);
+    run.bring_back();
+    auto result = run.take();
+    if (options.method == BfsMethod::level_synchronous)
+      for (const Index level : result.levels.span()) result.reached += level != kUnreached;
+    return result;
+  } catch (...) {
+    drain(out.stream());
+    throw;
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,346 @@
+// A search over several GPUs. Each holds bitmaps of all vertices (the frontier; the visited, as far as it knows) and all
+// else for its own range alone. Bottom-up, a vertex is settled by the GPU that has it. Top-down, a GPU sets bits of
+// whatever its edges lead to, and the one that has a vertex collects them. Either way the new frontier's words then
+// go to all. Threads of the host meet to be sure that an event has been recorded before another stream waits for it.
+#include "penstock/core/clock.hpp"
+#include "penstock/graph/bfs/bfs_parts.hpp"
+
+#include <string>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_parts_state.hpp"
+#include "penstock/graph/gpu/gpu_team.hpp"
+
+namespace penstock {
+namespace {
+
+using gpu::BfsCounts;
+/// What one part keeps between searches.
+struct PartWork {
+  explicit PartWork(GpuGraph& g)
+      : words(gpu::bit_words(g.vertices())),
+        all_words(gpu::bit_words(g.all_vertices())),
+        levels(g.take<Index>(g.vertices(), "the levels")),
+        list(g.take<Index>(g.vertices(), "the frontier")),
+        open_list(g.take<Index>(g.vertices(), "the frontier")),
+        starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
+        own_bits(g.take<gpu::Bits>(4 * words, "the visited vertices")),
+        all_bits(g.take<gpu::Bits>(2 * all_words, "the visited vertices of the whole graph")),
+        segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
+        counts(g.take<BfsCounts>(1, "counters")),
+        seen(allocate<BfsCounts>(1, {Memory::pinned, 0})),
+        stepped(g.where()),
+        found(g.where()) {}
+
+  gpu::BfsState state(const GpuGraph& g) const {
+    const auto first_word = g.first_vertex() / 32;
+    return {.vertices = g.vertices(),
+            .words = words,
+            .levels = levels.data,
+            .visited = all_bits.data + first_word,
+            .before = own_bits.data,
+            .front = all_bits.data + all_words,
+            .own_front = all_bits.data + all_words + first_word,
+            .all_visited = all_bits.data,
+            .first = static_cast<Index>(g.first_vertex()),
+            .open = own_bits.data + words,
+            .list = list.data,
+            .open_list = open_list.data,
+            .starts = starts.data,
+            .segments = segments.data,
+            .counts = counts.data};
+  }
+  gpu::Bits* done() const { return own_bits.data + 2 * words; }
+  gpu::Bits* arrived() const { return own_bits.data + 3 * words; }  // words that another GPU sent
+
+  std::int64_t words, all_words;
+  Array<Index> levels, list, open_list, starts, parents;  // parents: of all vertices
+  Array<gpu::Bits> own_bits, all_bits;
+  Array<gpu::Segment> segments;
+  Array<BfsCounts> counts, seen;
+  OwnedEvent stepped, found;  // the edges followed; the new frontier in its words
+  const GpuGraph* done_of = nullptr;
+  bool marked = false;
+  std::int64_t candidates = 0;
+};
+
+/// What the threads of one search share. A member writes its own entries before a meeting, others read them after.
+struct Together {
+  explicit Together(int members) : team(members), entries(std::size_t(members)) {}
+
+  struct Entry {
+    gpu::BfsState state;
+    Event stepped, found;
+    BfsCounts counts[2];  // of looks in turn: one may be read while the next is written
+    std::int64_t candidates = 0;
+    LinkCounts requests;
+  };
+  Team team;
+  std::vector<Entry> entries;
+  BfsGpuResult result;  // the first member's to write, but for the arrays: all write their ranges
+};
+
+/// Counters of all parts.
+struct Sums {
+  std::int64_t frontier = 0, open = 0, edges = 0, long_edges = 0;
+};
+
+class Member {
+ public:
+  Member(Together& all, GpuParts& out, GpuParts* in, int me, const BfsGpuOptions& options)
+      : all_(all),
+        g_(out.part(me)),
+        in_(in ? &in->part(me) : nullptr),
+        options_(options),
+        me_(std::size_t(me)),
+        all_edges_(out.edges()) {}
+
+  void run(Index source) {
+    try {
+      prepare();
+      all_.team.meet();
+      for (const auto& entry : all_.entries) candidates_ += entry.candidates;
+      const auto begin = Clock::now();
+      search(source);
+      if (lead()) all_.result.seconds = since(begin);
+      bring_back();
+      all_.team.meet();  // from here on nobody reads what is another's
+    } catch (...) {
+      drain(g_.stream());
+      throw;
+    }
+  }
+
+ private:
+  Stream stream() const { return g_.stream(); }
+  bool lead() const { return me_ == 0; }
+  Together::Entry& mine() { return all_.entries[me_]; }
+  template <class F>
+  void each_other(F&& f) const {  // beginning with the next, so that not all copy from the same GPU at once
+    const auto members = all_.entries.size();
+    for (std::size_t k = 1; k < members; ++k) f(all_.entries[(me_ + k) % members]);
+  }
+  ListView view_of(const GpuGraph& g) const {
+    ListView view = g.view();
+    if (options_.sample == 0) view.sample = nullptr, view.sample_size = 0;
+    return view;
+  }
+
+  void prepare() {
+    if (options_.sample > 0) {
+      g_.make_sample(options_.sample, SampleOf::highest_degree);
+      if (in_ && in_ != &g_) in_->make_sample(options_.sample, SampleOf::highest_degree);
+    }
+    work_ = &g_.work<PartWork>();
+    s_ = work_->state(g_);
+    if (options_.predecessors) {
+      if (!work_->parents.data)
+        work_->parents = g_.take<Index>(g_.all_vertices(), "the predecessors of all vertices");
+      s_.all_parents = work_->parents.data;
+      s_.parents = s_.all_parents + g_.first_vertex();
+      gpu::fill_numbers(s_.all_parents, g_.all_vertices(), kNoPredecessor, stream());
+    }
+    out_view_ = view_of(g_);
+    in_view_ = view_of(in_ ? *in_ : g_);
+    access_ = options_.access.value_or(g_.best_access());
+    if (options_.count) {
+      g_.clear_counts();
+      if (in_ && in_ != &g_) in_->clear_counts(), synchronize(in_->stream());
+    }
+    mark_done();
+    mine() = {s_, work_->stepped, work_->found, {}, work_->candidates, {}};
+  }
+
+  /// Own vertices that no edge leads to need never be looked at.
+  void mark_done() {
+    if (work_->marked && work_->done_of == in_) return;
+    fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
+    work_->candidates = g_.vertices();
+    if (in_) {
+      gpu::mark_edgeless(in_view_, work_->done(), &s_.counts->open, stream());
+      work_->candidates = read_counts().open;
+    } else {
+      fill_async(work_->done(), 0, 4 * s_.words, stream());
+      if (const auto tail = g_.vertices() & 31) {
+        const auto beyond = ~gpu::Bits(0) << tail;
+        copy_async(work_->done() + s_.words - 1, &beyond, 4, stream());
+        synchronize(stream());
+      }
+    }
+    work_->marked = true, work_->done_of = in_;
+  }
+
+  const BfsCounts& read_counts() {
+    copy_async(work_->seen.data, s_.counts, sizeof(BfsCounts), stream());
+    synchronize(stream());
+    if (lead()) poll_interrupt();
+    return *work_->seen.data;
+  }
+
+  /// The counters of all parts: the time in a level when the host waits. Own ones are in `own_`.
+  Sums look() {
+    turn_ ^= 1;
+    mine().counts[turn_] = own_ = read_counts();
+    all_.team.meet();
+    Sums sums;
+    for (const auto& entry : all_.entries) {
+      const auto& counts = entry.counts[turn_];
+      sums.frontier += counts.frontier;
+      sums.open += counts.open;
+      sums.edges += std::int64_t(counts.edges);
+      sums.long_edges += std::int64_t(counts.long_edges);
+    }
+    return sums;
+  }
+
+  void search(Index source) {
+    fill_async(s_.levels, 0xff, 4 * g_.vertices(), stream());  // kUnreached
+    fill_async(s_.all_visited, 0, 4 * work_->all_words, stream());
+    copy_async(s_.visited, work_->done(), 4 * s_.words, stream());
+    copy_async(s_.before, work_->done(), 4 * s_.words, stream());
+    if (source >= s_.first && source - s_.first < g_.vertices())
+      gpu::begin_search(s_, source - s_.first, stream());
+    fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
+    gpu::next_frontier(out_view_, s_, 0, stream());
+    tell_frontier();
+    auto now = look();
+    reached_ = now.frontier;
+    for (Index depth = 1; now.frontier > 0; ++depth) {
+      now = level(now, depth);
+      reached_ += now.frontier;
+      if (lead() && now.frontier > 0) all_.result.depth = depth;
+    }
+    if (lead()) all_.result.reached = reached_;
+  }
+
+  /// All members come to the same decisions, as they have the same sums.
+  Sums level(const Sums& from, Index depth) {
+    const auto own = own_;
+    const auto frontier = double(from.frontier), long_edges = double(from.long_edges);
+    const bool turn = options_.method == BfsMethod::automatic &&
+                      asks_samples(frontier, long_edges, double(candidates_ - reached_));
+    const bool up = turn && in_;
+    if (lead() && turn && !in_) all_.result.missed += from.edges;
+    fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
+    bool down = true;
+    std::int64_t open = 0;
+    if (up) {
+      gpu::ask_samples(in_view_, s_, stream());
+      open = look().open;
+      const auto degree = double(all_edges_) / double(std::max<std::int64_t>(1, candidates_));
+      down = down_cost(frontier, long_edges) <
+             up_cost(double(open), double(from.edges), double(all_edges_), degree);
+    }
+    if (down) {
+      gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
+      collect_visited();
+    } else {
+      gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), options_.count, stream());
+    }
+    gpu::next_frontier(out_view_, s_, depth, stream());
+    tell_frontier();
+    const auto now = look();
+    if (lead()) {
+      const auto kind = !up ? BfsStepKind::top_down : down ? BfsStepKind::mixed : BfsStepKind::bottom_up;
+      all_.result.steps.push_back({.kind = kind,
+                                   .first_level = depth,
+                                   .levels = now.frontier > 0,
+                                   .frontier = from.frontier,
+                                   .edges = from.edges,
+                                   .open = open});
+    }
+    return now;
+  }
+
+  /// What the others have reached of the own vertices.
+  void collect_visited() {
+    record(work_->stepped, stream());
+    all_.team.meet();
+    each_other([&](const Together::Entry& other) {
+      wait(stream(), other.stepped);
+      copy_async(work_->arrived(), other.state.all_visited + s_.first / 32, 4 * s_.words, stream());
+      gpu::unite(s_.visited, work_->arrived(), s_.words, stream());
+    });
+  }
+
+  /// The others' words of the frontier. They are visited from now on: bits of theirs that this GPU set are among them.
+  void tell_frontier() {
+    record(work_->found, stream());
+    all_.team.meet();
+    each_other([&](const Together::Entry& other) {
+      wait(stream(), other.found);
+      copy_async(s_.front + other.state.first / 32, other.state.own_front, 4 * other.state.words, stream());
+    });
+    gpu::unite(s_.all_visited, s_.front, work_->all_words, stream());
+  }
+
+  void bring_back() {
+    const auto begin = Clock::now();
+    const auto n = g_.vertices();
+    auto& result = all_.result;
+    copy_async(result.levels.data + s_.first, s_.levels, 4 * n, stream());
+    if (s_.parents) {  // a vertex has the same level wherever it was reached: any GPU's predecessor will do
+      each_other([&](const Together::Entry& other) {
+        copy_async(s_.list, other.state.all_parents + s_.first, 4 * n, stream());
+        gpu::fill_parents(s_.parents, s_.list, n, stream());
+      });
+      copy_async(result.predecessors.data + s_.first, s_.parents, 4 * n, stream());
+    }
+    synchronize(stream());
+    if (options_.count) {
+      auto& requests = mine().requests;
+      requests = g_.counts();
+      if (in_ && in_ != &g_)
+        for (int i = 0; i < 4; ++i) requests.requests[i] += in_->counts().requests[i];
+    }
+    if (lead()) result.copy_seconds = since(begin);
+  }
+
+  Together& all_;
+  GpuGraph& g_;
+  GpuGraph* in_;
+  const BfsGpuOptions& options_;
+  std::size_t me_;
+  Offset all_edges_;
+  PartWork* work_ = nullptr;
+  gpu::BfsState s_;
+  ListView out_view_, in_view_;
+  Access access_ = Access::aligned;
+  BfsCounts own_;
+  int turn_ = 0;
+  std::int64_t candidates_ = 0, reached_ = 0;
+};
+
+void check_search(const GpuParts& out, const GpuParts* in, Index source, const BfsGpuOptions& options) {
+  require(source >= 0 && source < out.vertices(), "bfs: source " + std::to_string(source) +
+                                                      " is outside a graph of " +
+                                                      std::to_string(out.vertices()) + " vertices");
+  require(!in || in->matches(out), "bfs: the reversed edges are of another graph or on other GPUs");
+  require(options.method != BfsMethod::level_synchronous,
+          "bfs: the level-synchronous method runs on one GPU: name one, or choose auto or top_down");
+}
+
+Array<Index> result_of(std::int64_t n) {
+  auto owner = reuse_bytes(4 * n, {Memory::pinned, 0});
+  return {static_cast<Index*>(owner.get()), n, {Memory::pinned, 0}, owner};
+}
+
+}  // namespace
+
+BfsGpuResult bfs_parts_gpu(GpuParts& out, GpuParts* in, Index source, const BfsGpuOptions& options) {
+  check_search(out, in, source, options);
+  const GraphTurn turn(out, in);
+  Together all(out.count());
+  all.result.levels = result_of(out.vertices());
+  if (options.predecessors) all.result.predecessors = result_of(out.vertices());
+  all.team.run([&](int me) { Member(all, out, in, me, options).run(source); });
+  for (const auto& entry : all.entries)
+    for (int i = 0; i < 4; ++i) all.result.requests.requests[i] += entry.requests.requests[i];
+  return std::move(all.result);
+}
+
+}  // namespace penstock

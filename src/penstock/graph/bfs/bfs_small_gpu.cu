@@ -1,0 +1,126 @@
+// Many small levels in one kernel: the blocks stay, and meet at a barrier after each level. A road network has thousands of
+// levels of some thousand vertices; a launch and a look from the host would cost more than such a level does. The frontier
+// is a queue in no order, which costs little while it is small.
+#include <cooperative_groups.h>
+
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_visit_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+struct Queue {
+  const BfsState& s;
+  Index* next;
+  SmallCounts* count;
+  Index depth;  // of what is reached now
+  int sample_size;
+  const Offset* offsets;
+
+  /// Whether u was reached by this call.
+  __device__ bool claim(Index u, Index v) const {
+    const Bits bit = Bits(1) << (u & 31);
+    if (atomicOr(&s.visited[u >> 5], bit) & bit) return false;
+    s.levels[u] = depth;
+    if (s.parents) s.parents[u] = v;
+    return true;
+  }
+  __device__ void push(Index u) const {
+    next[atomicAdd(&count->size, 1)] = u;
+    const Offset degree = offsets[u + 1] - offsets[u];
+    if (degree > sample_size) atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
+  }
+};
+
+template <Access A, bool Count>
+__device__ void small_level(const ListView& g, const Queue& q, const Index* now, Index size) {
+  const int lane = int(threadIdx.x & 31);
+  const auto warps = Index(gridDim.x * (kThreads / 32));
+  const auto warp = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32);
+  Index at_once = (size + warps - 1) / warps;
+  if (at_once > 32 || A == Access::strided) at_once = 32;
+  for (Index first = warp * at_once; first < size; first += warps * at_once) {
+    const bool mine = lane < at_once && first + lane < size;
+    const Index v = mine ? __ldcg(&now[first + lane]) : 0;
+    bool read = mine;
+    if (mine && g.sample_size > 0) {
+      const int parts = g.sample_size / 4;
+      if (is_whole(sample_of(g, v, parts - 1).w)) {
+        read = false;
+        for (int part = 0; part < parts; ++part) {
+          const uint4 four = sample_of(g, v, part);
+          bool won[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {  // four atomics in flight
+            const Index u = sampled(slot(four, i));
+            won[i] = u >= 0 && q.claim(u, v);
+          }
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            if (won[i]) q.push(sampled(slot(four, i)));
+        }
+      }
+    }
+    List list;
+    if (read) list = list_of(g, v);
+    if constexpr (A == Access::strided) {
+      walk<A, Count>(list, g.counts, [&](Offset, Index u) {
+        if (q.claim(u, v)) q.push(u);
+      });
+    } else {
+      for (unsigned left = __ballot_sync(kAll, list.size() > 0); left != 0; left &= left - 1) {
+        const int owner = __ffs(int(left)) - 1;
+        const Index from = __shfl_sync(kAll, v, owner);
+        walk<A, Count>(from_lane(list, owner), g.counts, [&](Offset, Index u) {
+          if (q.claim(u, from)) q.push(u);
+        });
+      }
+    }
+  }
+}
+
+template <Access A, bool Count>
+__global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s, Index size, Index depth) {
+  auto grid = cooperative_groups::this_grid();
+  const auto me = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const auto threads = std::int64_t(gridDim.x) * kThreads;
+  Index* now = s.list;
+  Index* next = s.open_list;
+  Index reached = 0;
+  for (int turn = 0;; turn = (turn + 1) % 3) {
+    SmallCounts* count = &s.small[turn];
+    if (me == 0)
+      s.small[(turn + 1) % 3] = SmallCounts{};  // last read before the barrier that all have passed
+    small_level<A, Count>(g, {s, next, count, depth + 1, g.sample_size, g.offsets}, now, size);
+    grid.sync();
+    size = __ldcg(&count->size);
+    const auto long_edges = std::int64_t(__ldcg(&count->long_edges));
+    if (size > 0) ++depth;
+    reached += size;
+    Index* const other = now;
+    now = next, next = other;
+    if (size == 0 || !is_small(size, long_edges)) break;
+  }
+  if (me == 0) s.counts->depth = depth, s.counts->frontier = size, s.counts->reached = reached;
+  if (size == 0) return;
+  // next_frontier() lists what `visited` has and `before` has not.
+  for (auto w = me; w < s.words; w += threads) s.before[w] = __ldcg(&s.visited[w]);
+  grid.sync();
+  for (auto i = me; i < size; i += threads) {
+    const Index v = __ldcg(&now[i]);
+    atomicAnd(&s.before[v >> 5], ~(Bits(1) << (v & 31)));
+  }
+}
+
+}  // namespace
+
+void small_levels(const ListView& g, const BfsState& s, Index frontier, Index depth, Access access,
+                  bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  fill_async(s.small, 0, 3 * std::int64_t(sizeof(SmallCounts)), stream);
+  with_access(access, [&]<Access A>() {
+    launch_meeting(count ? run_small<A, true> : run_small<A, false>, stream, g, s, frontier, depth);
+  });
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,159 @@
+// A bottom-up step (Beamer, Asanovic, Patterson 2012) that asks the link last. First every unvisited vertex looks whether a
+// neighbour of its sample is in the frontier: 16 bytes of device memory and up to four bits of the second-level cache. Most
+// find one, or know that there is none as the sample is their whole list. The rest, in order, read their lists in host
+// memory 32 bytes at a time, by 8 lanes each, up to the first neighbour in the frontier.
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_visit_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kWarps = kThreads / 32;
+
+/// A warp takes 1024 vertices. Those to ask are packed first, so that every lane has one.
+__global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
+  __shared__ std::uint16_t packed[kWarps][1024];
+  __shared__ Bits found_words[kWarps][32], open_words[kWarps][32];
+  const int lane = int(threadIdx.x & 31), warp = int(threadIdx.x / 32);
+  const auto groups = (s.words + 31) / 32;
+  const int parts = in.sample_size / 4;
+  for (auto group = std::int64_t(blockIdx.x) * kWarps + warp; group < groups;
+       group += std::int64_t(gridDim.x) * kWarps) {
+    const auto w = group * 32 + lane;
+    const Bits old = w < s.words ? s.visited[w] : ~Bits(0);
+    if (parts == 0 || !__any_sync(kAll, ~old != 0)) {
+      if (w < s.words) s.open[w] = ~old;
+      continue;
+    }
+    int position = __popc(~old);
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+      if (const int other = __shfl_up_sync(kAll, position, d); lane >= d) position += other;
+    const int total = __shfl_sync(kAll, position, 31);
+    position -= __popc(~old);
+    for (Bits left = ~old; left != 0; left &= left - 1)
+      packed[warp][position++] = std::uint16_t(lane * 32 + __ffs(int(left)) - 1);
+    found_words[warp][lane] = open_words[warp][lane] = 0;
+    __syncwarp();
+    for (int t = lane; t < total; t += 32) {
+      const int local = packed[warp][t];
+      const auto v = Index(group * 1024 + local);
+      Index parent = -1;
+      bool whole = false;
+      for (int part = 0; part < parts && parent < 0; ++part) {
+        const uint4 four = sample_of(in, v, part);
+        const Index best = sampled(four.x);  // of highest degree: the likeliest
+        if (best >= 0 && has(s.front, best)) {
+          parent = best;
+        } else {
+          bool hit[4] = {};
+#pragma unroll
+          for (int i = 1; i < 4; ++i) {  // three reads in flight
+            const Index u = sampled(slot(four, i));
+            hit[i] = u >= 0 && has(s.front, u);
+          }
+#pragma unroll
+          for (int i = 3; i > 0; --i)
+            if (hit[i]) parent = sampled(slot(four, i));
+        }
+        whole = is_whole(four.w);
+      }
+      const Bits bit = Bits(1) << (local & 31);
+      if (parent >= 0) {
+        atomicOr(&found_words[warp][local >> 5], bit);
+        if (s.parents) s.parents[v] = parent;
+      } else if (!whole) {
+        atomicOr(&open_words[warp][local >> 5], bit);
+      }
+    }
+    __syncwarp();
+    if (w < s.words) {
+      s.open[w] = open_words[warp][lane];
+      if (const Bits found = found_words[warp][lane]) s.visited[w] = old | found;
+    }
+    __syncwarp();
+  }
+}
+
+__global__ void decide(BfsCounts* counts, UpChoice c) {
+  counts->down =
+      down_cost(c.frontier, c.long_edges) < up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+}
+
+/// Lists are probed in ascending order, and as many at once as lie within the `reach` (kReach) of the address translation:
+/// more probes under way would take longer.
+template <bool Count>
+__global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s, float reach) {
+  if (s.counts->down) return;
+  const Index open = s.counts->open;
+  const int lane = int(threadIdx.x) % kProbe;
+  const unsigned group = ((1u << kProbe) - 1) << (threadIdx.x & 31) / kProbe * kProbe;
+  constexpr int kGroups = kThreads / kProbe;
+  const auto blocks = min(std::int64_t(gridDim.x), std::int64_t(reach * float(open)) / kGroups + 1);
+  if (blockIdx.x >= blocks) return;
+  const auto groups = blocks * kGroups;
+  for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open; i += groups) {
+    const Index v = s.open_list[i];
+    List list = list_of(in, v);
+    const Offset size = list.size();
+    if (size > kLongProbe) list.end = list.begin + kLongProbe;
+    const Index parent = probe<Count>(list, group, in.counts, [&](Index u) { return has(s.front, u); });
+    if (lane != 0) continue;
+    if (parent >= 0) {
+      atomicOr(&s.visited[v >> 5], Bits(1) << (v & 31));
+      if (s.parents) s.parents[v] = parent;
+    } else if (size > kLongProbe) {
+      cut(s.segments, v, size, &s.counts->open_segments);
+    }
+  }
+}
+
+/// What is left of long lists: a warp a segment, which stops where this or another warp has found a neighbour.
+template <bool Count>
+__global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState s) {
+  if (s.counts->down) return;
+  const Index segments = s.counts->open_segments;
+  const auto warps = Index(gridDim.x * kWarps);
+  for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments; i += warps) {
+    const Segment segment = s.segments[i];
+    const Index v = segment.vertex;
+    const Bits bit = Bits(1) << (v & 31);
+    const List list = segment_of(in, segment);
+    constexpr Offset kPiece = 512;
+    for (Offset first = list.begin; first < list.end; first += kPiece) {
+      if (__any_sync(kAll, (__ldcg(&s.visited[v >> 5]) & bit) != 0)) break;
+      const List piece{list.ids, first, min(list.end, first + kPiece), list.cached};
+      walk<Access::aligned, Count>(piece, in.counts, [&](Offset, Index u) {
+        if (!has(s.front, u)) return;
+        if (!(atomicOr(&s.visited[v >> 5], bit) & bit) && s.parents) s.parents[v] = u;
+      });
+    }
+  }
+}
+
+std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, full_grid(stream)); }
+
+}  // namespace
+
+void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
+  compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
+}
+
+void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
+  const UseDevice use(stream.where);
+  cudaLaunchConfig_t one{};
+  one.gridDim = one.blockDim = dim3(1);
+  one.stream = static_cast<cudaStream_t>(stream.handle);
+  cuda::check(cudaLaunchKernelEx(&one, decide, s.counts, choice));
+}
+
+void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  const auto blocks = few(blocks_for(s.vertices * kProbe), stream);
+  launch(count ? probe_lists<true> : probe_lists<false>, blocks, stream, in, s, reach);
+  launch(count ? probe_segments<true> : probe_segments<false>, blocks, stream, in, s);
+}
+
+}  // namespace penstock::gpu

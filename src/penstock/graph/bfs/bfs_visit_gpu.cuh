@@ -1,0 +1,55 @@
+#pragma once
+#include "penstock/graph/bfs/bfs_gpu_state.hpp"
+#include "penstock/graph/gpu/lists_gpu.cuh"
+
+// What top-down kernels do with one edge.
+namespace penstock::gpu {
+
+__device__ inline bool has(const Bits* bits, Index v) { return bits[v >> 5] >> (v & 31) & 1; }
+
+/// Reaches u from vertex v of this part. Most edges lead to old vertices, so a read comes before the atomic; it may be stale, which costs
+/// one atomic more.
+__device__ inline void reach(const BfsState& s, Index u, Index v) {
+  const Bits bit = Bits(1) << (u & 31);
+  if (s.all_visited[u >> 5] & bit) return;
+  if (!s.all_parents) {
+    atomicOr(&s.all_visited[u >> 5], bit);
+  } else if (!(atomicOr(&s.all_visited[u >> 5], bit) & bit)) {
+    s.all_parents[u] = s.first + v;
+  }
+}
+
+__device__ inline std::uint32_t slot(const uint4& four, int i) {
+  return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
+}
+
+/// The list that another lane holds; all lanes of a warp call.
+__device__ inline List from_lane(const List& mine, int owner) {
+  const auto ids = __shfl_sync(kAll, reinterpret_cast<unsigned long long>(mine.ids), owner);
+  return {reinterpret_cast<const Index*>(ids), __shfl_sync(kAll, mine.begin, owner),
+          __shfl_sync(kAll, mine.end, owner), __shfl_sync(kAll, int(mine.cached), owner) != 0};
+}
+
+__device__ inline List segment_of(const ListView& g, Segment s) {
+  List list = list_of(g, s.vertex);
+  list.begin += s.number * kSegment;
+  list.end = list.begin + kSegment < list.end ? list.begin + kSegment : list.end;
+  return list;
+}
+
+/// One lane's 32nd of a list, for strided walks.
+__device__ inline List share_of(List list) {
+  const Offset piece = (list.size() + 31) / 32, end = list.end;
+  list.begin = min(end, list.begin + piece * (threadIdx.x & 31));
+  list.end = min(end, list.begin + piece);
+  return list;
+}
+
+/// Adds the segments of v's list to `segments`; one thread calls.
+__device__ inline void cut(Segment* segments, Index v, Offset degree, Index* count) {
+  const auto pieces = Index((degree + kSegment - 1) / kSegment);
+  const Index at = atomicAdd(count, pieces);
+  for (Index i = 0; i < pieces; ++i) segments[at + i] = {v, i};
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,251 @@
+// Weakly connected components. With edges in both directions, a search from a vertex of high degree takes the giant
+// component of a small-world graph and looks at few of its edges (Slota, Rajamanickam, Madduri 2014, who search by
+// levels); what is left is small. Where that does not succeed in a few steps (a road network), Afforest (Sutton, Ben-Nun,
+// Barak 2018): trees grow from a few edges of every vertex, then the vertices of the most common tree are left out when
+// all other edges follow. Most of those few edges stay inside blocks of consecutive vertices, one thread a block and in
+// its cache.
+#include "penstock/graph/cc/cc.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/graph/bfs/search.hpp"
+#include "penstock/graph/cc/forest.hpp"
+
+namespace penstock {
+namespace {
+
+using graph::Forest;
+using graph::Word;
+
+constexpr std::int64_t kHooksOfATask = 16 << 10;
+constexpr std::int64_t kRounds = 2;                   // edges of every vertex that go first
+constexpr Index kPatience = 32;                       // levels
+constexpr std::int64_t kBlockOfVertices = 256 << 10;  // vertices: their parents take a megabyte
+constexpr int kHubSamples = 256, kRootSamples = 1024;
+
+/// Seeded numbers below n.
+class Draw {
+ public:
+  std::int64_t operator()(std::int64_t n) {
+    state_ = state_ * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<std::int64_t>((state_ >> 24) % static_cast<std::uint64_t>(n));
+  }
+
+ private:
+  std::uint64_t state_ = 0x9E3779B97F4A7C15;
+};
+
+/// The vertex of the highest degree among the ends of some edges: ends have high degrees, and the graph has edges.
+Index hub_of(const CsrView<One>& a) {
+  Index best = a.indices[0];
+  Draw draw;
+  for (int i = 0; i < kHubSamples; ++i) {
+    const Index v = a.indices[draw(a.nnz())];
+    if (a.indptr[v + 1] - a.indptr[v] > a.indptr[best + 1] - a.indptr[best]) best = v;
+  }
+  return best;
+}
+
+template <class F>
+void for_each_edge(const CsrView<One>& a, std::int64_t v, F&& f, Offset skip = 0) {
+  const Index* to = a.indices - a.first_nnz;
+  for (auto k = a.indptr[v] + skip, end = a.indptr[v + 1]; k < end; ++k) f(to[k]);
+}
+
+/// How many bits are set before a vertex's.
+class Ranks {
+ public:
+  Ranks(const Word* bits, std::int64_t n)
+      : bits_(bits), before_(static_cast<std::size_t>(graph::words_of(n)) + 1) {
+    for (std::size_t w = 0; w + 1 < before_.size(); ++w) before_[w + 1] = before_[w] + std::popcount(bits[w]);
+  }
+  Index operator()(Index v) const {
+    return before_[graph::word_of(v)] + std::popcount(bits_[graph::word_of(v)] & (graph::bit_of(v) - 1));
+  }
+  std::int64_t count() const { return before_.back(); }
+
+ private:
+  const Word* bits_;
+  std::vector<Index> before_;
+};
+
+class Finder {
+ public:
+  Finder(const BfsGraph& g, Forest forest, Array<Index> labels)
+      : g_(g), n_(g.out.rows), forest_(forest), labels_(std::move(labels)) {}
+
+  /// A few edges of every vertex: inside blocks of vertices one thread a block, between them all threads.
+  void sample() {
+    const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlockOfVertices);
+    std::vector<std::vector<std::pair<Index, Index>>> between(
+        static_cast<std::size_t>((n_ + block - 1) / block));
+    const auto& a = g_.out;
+    parallel_ranges(n_, block, [&](std::int64_t first, std::int64_t last) {
+      auto& later = between[static_cast<std::size_t>(first / block)];
+      for (auto v = first; v < last; ++v) forest_.set(v, static_cast<Index>(v));
+      for (auto v = first; v < last; ++v)
+        for (auto k = a.indptr[v], end = std::min(k + kRounds, a.indptr[v + 1]); k < end; ++k) {
+          const auto u = a.indices[k - a.first_nnz];
+          if (first <= u && u < last) forest_.unite_alone(static_cast<Index>(v), u);
+          else later.emplace_back(static_cast<Index>(v), u);
+        }
+    });
+    parallel_for(std::ssize(between), [&](std::int64_t b) {
+      for (const auto& [v, u] : between[static_cast<std::size_t>(b)]) forest_.unite(v, u);
+    });
+    parallel_ranges(n_, kHooksOfATask,
+                    [&](std::int64_t first, std::int64_t last) { forest_.flatten(first, last); });
+  }
+
+  /// All other edges. Of those with an end in the most common tree, the other end's row has them too, given rows in
+  /// both directions.
+  void unite_all() {
+    const Index common = g_.in ? most_common_root() : -1;
+    parallel_ranges(n_, kHooksOfATask / 4, [&](std::int64_t first, std::int64_t last) {
+      for (auto v = first; v < last; ++v) {
+        if (forest_.parent(v) == common) continue;
+        const auto take = [&](Index u) { forest_.unite(static_cast<Index>(v), u); };
+        for_each_edge(g_.out, v, take, kRounds);
+        if (g_.in && two_sided()) for_each_edge(*g_.in, v, take);
+      }
+      poll_interrupt();
+    });
+  }
+
+  Index most_common_root() const {
+    std::vector<Index> roots(kRootSamples);
+    Draw draw;
+    for (auto& r : roots) r = forest_.parent(draw(n_));
+    std::sort(roots.begin(), roots.end());
+    Index best = roots[0];
+    std::ptrdiff_t most = 0;
+    for (auto i = roots.begin(); i != roots.end();) {
+      const auto end = std::upper_bound(i, roots.end(), *i);
+      if (end - i > most) most = end - i, best = *i;
+      i = end;
+    }
+    return best;
+  }
+
+  static Index first_of(const std::vector<Word>& none, const Word* reached) {
+    std::int64_t w = 0;
+    while ((reached[w] & ~none[static_cast<std::size_t>(w)]) == 0) ++w;
+    return static_cast<Index>(w * 64 + std::countr_zero(reached[w] & ~none[static_cast<std::size_t>(w)]));
+  }
+
+  /// Unites what the search did not reach, vertices without edges apart; `giant` stands for all that it did.
+  void unite_rest(const std::vector<Word>& none, const Word* reached, Index giant) {
+    const auto for_rest = [&](std::int64_t words, auto&& f) {
+      parallel_ranges(std::ssize(none), words, [&](std::int64_t first, std::int64_t last) {
+        for (auto w = first; w < last; ++w)
+          for (Word bits = ~reached[w] & ~none[static_cast<std::size_t>(w)]; bits; bits &= bits - 1)
+            f(static_cast<Index>(w * 64 + std::countr_zero(bits)));
+        poll_interrupt();
+      });
+    };
+    forest_.set(giant, giant);
+    for_rest(kHooksOfATask / 64, [&](Index v) { forest_.set(v, v); });
+    for_rest(kHooksOfATask / 256, [&](Index v) {
+      const auto take = [&](Index u) { forest_.unite(v, graph::test_bit(reached, u) ? giant : u); };
+      for_each_edge(g_.out, v, take);
+      if (two_sided()) for_each_edge(*g_.in, v, take);
+    });
+  }
+
+  std::int64_t number_forest(Word* roots) {
+    parallel_ranges(graph::words_of(n_), kHooksOfATask / 64, [&](std::int64_t first, std::int64_t last) {
+      forest_.flatten(first * 64, std::min(last * 64, n_));
+      for (auto w = first; w < last; ++w) {
+        Word bits = 0;
+        for (auto v = w * 64; v < std::min(w * 64 + 64, n_); ++v)
+          bits |= Word(forest_.parent(v) == v) << (v & 63);
+        roots[w] = bits;
+      }
+    });
+    const Ranks rank(roots, n_);
+    parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
+      Index root = -1, label = 0;  // neighbours in number are often neighbours in the graph
+      for (auto v = first; v < last; ++v) {
+        if (const auto p = forest_.parent(v); p != root) root = p, label = rank(p);
+        labels_.data[v] = label;
+      }
+    });
+    return rank.count();
+  }
+
+  /// `none` and the roots of the rest are roots, everybody who was reached belongs to the giant's.
+  std::int64_t number_rest(const std::vector<Word>& none, const Word* reached, Index giant, Word* roots) {
+    std::copy(none.begin(), none.end(), roots);
+    const auto common = forest_.root(giant);
+    graph::claim_bit<false>(roots, common);
+    std::vector<std::pair<Index, Index>> rest;
+    for (std::int64_t w = 0; w < std::ssize(none); ++w)
+      for (Word bits = ~reached[w] & ~none[static_cast<std::size_t>(w)]; bits; bits &= bits - 1) {
+        const auto v = static_cast<Index>(w * 64 + std::countr_zero(bits));
+        rest.emplace_back(v, forest_.root(v));
+        if (rest.back().second == v) graph::claim_bit<false>(roots, v);
+      }
+    const Ranks rank(roots, n_);
+    const auto most = rank(common);
+    parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
+      auto next = rank(static_cast<Index>(first));
+      for (auto v = first; v < last; ++v) {  // no branch: who has no edges is as good as random
+        const auto root = static_cast<Index>(graph::test_bit(roots, static_cast<Index>(v)));
+        labels_.data[v] = root ? next : most;
+        next += root;
+      }
+    });
+    for (const auto& [v, root] : rest) labels_.data[v] = rank(root);
+    return rank.count();
+  }
+
+ private:
+  bool two_sided() const { return g_.in->indices != g_.out.indices; }
+
+  const BfsGraph& g_;
+  std::int64_t n_;
+  Forest forest_;
+  Array<Index> labels_;
+};
+
+}  // namespace
+
+Components connected_components(const BfsGraph& g, BfsPlan& plan) {
+  const auto n = g.out.rows;
+  require(g.out.cols == n, "connected_components needs a square adjacency matrix, this one is " +
+                               std::to_string(n) + " x " + std::to_string(g.out.cols));
+  Components c{0, plan.result(n)};
+  if (n == 0) return c;
+  auto scratch = plan.borrow(n);
+  if (scratch->parents.size != n) scratch->parents = allocate<Index>(n);
+  Finder find(g, Forest(scratch->parents.data), c.labels);
+  const bool both = g.in && g.in->indices == g.out.indices;
+  bool flooded = false;
+  if (both && g.out.nnz() > 0) {
+    graph::Search<false> search(g, plan.targets(g), *scratch, nullptr);
+    search.clear();
+    flooded = search.flood(hub_of(g.out), kPatience);
+  }
+  auto* const roots = scratch->found.data;
+  if (flooded) {
+    const auto& none = plan.targets(g).none;
+    const auto giant = find.first_of(none, scratch->visited.data);
+    find.unite_rest(none, scratch->visited.data, giant);
+    c.count = find.number_rest(none, scratch->visited.data, giant, roots);
+  } else {
+    find.sample();
+    find.unite_all();
+    c.count = find.number_forest(roots);
+  }
+  if (!g.in) c.missed = g.out.nnz();
+  plan.give_back(std::move(scratch));
+  return c;
+}
+
+}  // namespace penstock

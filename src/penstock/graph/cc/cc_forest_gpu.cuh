@@ -1,0 +1,101 @@
+#pragma once
+#include "penstock/graph/cc/cc_gpu_state.hpp"
+#include "penstock/graph/gpu/lists_gpu.cuh"
+
+// Trees that all threads grow at once, without locks. A parent is smaller than its child, so there are no cycles and the
+// root of a component that is done is its smallest vertex. Only a root's parent is set by compare-and-swap; a vertex that
+// has a parent never becomes a root again, so that its parent may be replaced by any vertex above, by plain stores.
+//
+// Plain loads may be old, as the first-level cache, which serves the hubs' parents, does not follow other blocks. An old
+// parent is still a vertex of the same tree, and what looks like a root is one only if the swap says so.
+namespace penstock::gpu {
+
+/// A vertex above v, or v itself, that was a root. Shortens the path behind it (Jaiganesh, Burtscher 2018).
+__device__ inline Index climb(Index* parent, Index v) {
+  Index above = parent[v];
+  while (above != v) {
+    const Index next = parent[above];
+    if (next == above) break;
+    parent[v] = next;
+    v = above, above = next;
+  }
+  return above;
+}
+
+inline constexpr int kShort = 16;  // steps that are walked before a path is shortened for others
+
+/// The root of v, while no root gets a parent. Of a long path, which many threads walk at once, all of them keep halving
+/// what is left to all: a walk past the first-level cache takes about as many steps as the path's logarithm.
+__device__ inline Index root_of(Index* parent, Index v) {
+  Index above = parent[v];
+  for (int i = 0; i < kShort; ++i) {
+    if (above == v) return v;
+    v = above, above = parent[v];
+  }
+  while (above != v) {
+    const Index next = __ldcg(&parent[above]);
+    if (next == above) break;
+    parent[v] = next;
+    v = above, above = next;
+  }
+  return above;
+}
+
+/// One tree for a and b; returns a vertex above both. Each turn that fails goes on below the larger root, so it ends.
+__device__ inline Index unite(Index* parent, Index a, Index b) {
+  a = climb(parent, a), b = climb(parent, b);
+  while (a != b) {
+    const Index high = a > b ? a : b, low = a > b ? b : a;
+    const Index old = atomicCAS(&parent[high], high, low);
+    if (old == high) return low;
+    a = climb(parent, old), b = low;
+  }
+  return a;
+}
+
+/// Whether v is known to be in the giant's tree, whose root may have got a parent since it was found.
+__device__ inline bool is_inside(Index* parent, Index v, Index giant) {
+  if (giant < 0) return false;
+  return parent[v] == giant || climb(parent, v) == climb(parent, giant);
+}
+
+inline constexpr int kFirst = 2;  // entries that are read of the list itself where there is no sample
+
+/// f(u) for neighbours of v that cost nothing or little: the first four slots of the sample (with `all`, every slot), or
+/// without one the first two of its list. All lanes of a warp call.
+template <bool Count, class F>
+__device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, bool all, F&& f) {
+  if (g.sample_size > 0) {
+    const int parts = !live ? 0 : all ? g.sample_size / 4 : 1;
+    for (int part = 0; part < parts; ++part) {
+      const uint4 four = sample_of(g, Index(v), part);
+      const std::uint32_t slots[] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (const Index u = sampled(slots[i]); u >= 0) f(u);
+    }
+    return;
+  }
+  List list;
+  if (live) list = list_of(g, Index(v));
+#pragma unroll
+  for (int i = 0; i < kFirst; ++i) {
+    const bool mine = list.size() > i;
+    const Index* at = list.ids + list.begin + i;
+    if constexpr (Count) {
+      const bool enters =
+          mine && !list.cached && (i == 0 || (reinterpret_cast<std::uintptr_t>(at) & 31) == 0);
+      const unsigned lanes = __ballot_sync(kAll, enters);
+      if (enters) count_request(g.counts, lanes, at);
+    }
+    if (mine) f(*at);
+  }
+}
+
+/// Whether first_neighbours() with `all` has the whole list of v.
+__device__ inline bool has_whole(const ListView& g, Index v) {
+  if (g.sample_size > 0) return is_whole(g.sample[(std::int64_t(v) + 1) * g.sample_size - 1]);
+  return g.offsets[v + 1] - g.offsets[v] <= kFirst;
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,141 @@
+// Trees from the neighbour sample alone: after Afforest (Sutton, Ben-Nun, Barak 2018), but nearly all first links are made
+// without atomics or random reads: every vertex takes the smallest vertex of its sample as its parent, in one pass over
+// device memory. What is still a root, a fifth of the vertices where ids say nothing, is then linked with its whole sample:
+// each tree of the first pass meets about four others, which is far beyond where a giant one appears.
+#include "penstock/graph/cc/cc_forest_gpu.cuh"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kDraws = 1024;
+constexpr int kTries = 16;  // for a vertex that is no root: alone in its tree, most often
+
+__device__ std::int64_t vertex_of_thread() { return std::int64_t(blockIdx.x) * kThreads + threadIdx.x; }
+
+template <bool Count>
+__global__ void __launch_bounds__(kThreads) hook(ListView g, CcState s) {
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool live = i < g.vertices;
+  Index low = Index(v);
+  first_neighbours<Count>(g, i, live, false, [&](Index u) { low = u < low ? u : low; });
+  if (live) s.parent[v] = low;
+}
+
+__global__ void __launch_bounds__(kThreads) plant_all(CcState s) {
+  const auto v = vertex_of_thread();
+  if (v < s.vertices) s.parent[v] = Index(v);
+}
+
+/// Blocks start in the order of the vertices, and parents are smaller: those met are mostly done, so paths are short.
+__global__ void __launch_bounds__(kThreads) flatten_all(CcState s) {
+  const auto v = vertex_of_thread();
+  if (v >= s.vertices) return;
+  const Index old = s.parent[v], root = root_of(s.parent, Index(v));
+  if (root != old) s.parent[v] = root;
+}
+
+template <bool Count>
+__global__ void __launch_bounds__(kThreads) link_of_roots(ListView g, CcState s) {
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool root = i < g.vertices && s.parent[v] == v;
+  Index here = Index(v);
+  first_neighbours<Count>(g, i, root, false, [&](Index u) { here = unite(s.parent, here, u); });
+}
+
+template <bool Count>
+__global__ void __launch_bounds__(kThreads) link_of_outside(ListView g, CcState s) {
+  const auto i = vertex_of_thread(), v = s.first + i;
+  const bool outside = i < g.vertices && s.parent[v] != s.counts->giant;
+  Index here = Index(v);
+  first_neighbours<Count>(g, i, outside, true, [&](Index u) { here = unite(s.parent, here, u); });
+}
+
+/// One block. Roots of vertices drawn by a fixed rule; the one that most of them share, the smaller of two.
+__global__ void __launch_bounds__(kThreads) draw_giant(CcState s) {
+  __shared__ Index roots[kDraws];
+  __shared__ unsigned long long best;
+  for (int i = int(threadIdx.x); i < kDraws; i += kThreads) {
+    unsigned long long state = (i + 1) * 0x9E3779B97F4A7C15ull;
+    roots[i] = -1;
+    for (int t = 0; t < kTries && roots[i] < 0; ++t) {
+      state = state * 6364136223846793005ull + 1442695040888963407ull;
+      const auto v = std::int64_t((state >> 20) % static_cast<unsigned long long>(s.vertices));
+      if (const Index above = s.parent[v]; above != v) roots[i] = above;
+    }
+  }
+  if (threadIdx.x == 0) best = 0;
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < kDraws; i += kThreads) {
+    if (roots[i] < 0) continue;
+    unsigned same = 0;
+    for (int k = 0; k < kDraws; ++k) same += roots[k] == roots[i];
+    atomicMax(&best, static_cast<unsigned long long>(same) << 32 | (kNoVertex - std::uint32_t(roots[i])));
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) s.counts->giant = best == 0 ? -1 : Index(kNoVertex - std::uint32_t(best));
+}
+
+/// Roots under their final parents; a bit for each, and how many a word has.
+__global__ void __launch_bounds__(kThreads) mark_roots(CcState s) {
+  const auto v = vertex_of_thread();
+  const bool live = v < s.vertices;
+  bool root = false;
+  if (live) {
+    const Index old = s.parent[v], above = root_of(s.parent, Index(v));
+    if (above != old) s.parent[v] = above;
+    root = above == v;
+  }
+  const Bits word = __ballot_sync(kAll, root);
+  if (live && (threadIdx.x & 31) == 0) {
+    s.roots[v / 32] = word;
+    s.ranks[v / 32] = __popc(word);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) rank_roots(CcState s) {
+  const auto v = vertex_of_thread();
+  if (v >= s.vertices) return;
+  const Index root = s.parent[v];
+  s.parent[v] = s.ranks[root >> 5] + __popc(s.roots[root >> 5] & ((1u << (root & 31)) - 1));
+}
+
+}  // namespace
+
+void hook_first(const ListView& g, const CcState& s, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(count ? hook<true> : hook<false>, blocks_for(g.vertices), stream, g, s);
+}
+
+void plant(const CcState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(plant_all, blocks_for(s.vertices), stream, s);
+}
+
+void flatten(const CcState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(flatten_all, blocks_for(s.vertices), stream, s);
+}
+
+void link_roots(const ListView& g, const CcState& s, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(count ? link_of_roots<true> : link_of_roots<false>, blocks_for(g.vertices), stream, g, s);
+}
+
+void find_giant(const CcState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(draw_giant, 1, stream, s);
+}
+
+void link_sampled(const ListView& g, const CcState& s, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(count ? link_of_outside<true> : link_of_outside<false>, blocks_for(g.vertices), stream, g, s);
+}
+
+void number_trees(const CcState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(mark_roots, blocks_for(s.vertices), stream, s);
+  scan(s.ranks, bit_words(s.vertices), &s.counts->components, stream);
+  launch(rank_roots, blocks_for(s.vertices), stream, s);
+}
+
+}  // namespace penstock::gpu

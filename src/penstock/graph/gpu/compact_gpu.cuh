@@ -1,0 +1,72 @@
+#pragma once
+#include "penstock/graph/gpu/compact.hpp"
+#include "penstock/kernel/launch_gpu.cuh"
+
+// The two passes of an ordered compaction, for kernels that do more than list the bits: first each block counts the bits
+// of its words, then, after scan(), it visits them knowing how many come before.
+namespace penstock::gpu {
+
+/// Sums a number of each thread over the block; every thread gets it.
+__device__ inline Index sum_block(Index mine) {
+  __shared__ Index sums[kThreads / 32];
+  const Index warp = add_warp(mine);
+  if ((threadIdx.x & 31) == 0) sums[threadIdx.x / 32] = warp;
+  __syncthreads();
+  Index all = 0;
+  for (int w = 0; w < kThreads / 32; ++w) all += sums[w];
+  __syncthreads();
+  return all;
+}
+
+/// starts[block] = the bits set in the words of this block. word(w) gives word w, and may write what belongs to it.
+template <class F>
+__device__ void count_bits(std::int64_t words, Index* starts, F&& word) {
+  const auto first = std::int64_t(blockIdx.x) * kBlockWords;
+  Index mine = 0;
+#pragma unroll
+  for (int i = 0; i < kBlockWords / kThreads; ++i)
+    if (const auto w = first + i * kThreads + threadIdx.x; w < words) mine += __popc(word(w));
+  const Index all = sum_block(mine);
+  if (threadIdx.x == 0) starts[blockIdx.x] = all;
+}
+
+/// visit(w, word, position) by whole warps, once for every word that is not 0; `position` counts the bits before it.
+template <class F>
+__device__ void visit_bits(const Bits* bits, std::int64_t words, const Index* starts, F&& visit) {
+  constexpr int kWarps = kThreads / 32;
+  constexpr int kSteps = int(kBlockWords / kThreads);
+  __shared__ Index sums[kWarps];
+  const int lane = int(threadIdx.x & 31), warp = int(threadIdx.x / 32);
+  const auto first = std::int64_t(blockIdx.x) * kBlockWords + warp * (kBlockWords / kWarps);
+  Bits word[kSteps];
+  Index mine = 0;
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    const auto w = first + i * 32 + lane;
+    word[i] = w < words ? bits[w] : 0;
+    mine += __popc(word[i]);
+  }
+  mine = add_warp(mine);
+  if (lane == 0) sums[warp] = mine;
+  __syncthreads();
+  Index position = starts[blockIdx.x];
+  for (int w = 0; w < warp; ++w) position += sums[w];
+#pragma unroll
+  for (int i = 0; i < kSteps; ++i) {
+    const Index count = __popc(word[i]);
+    Index before = count;  // inclusive, then exclusive, over the lanes
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+      if (const Index other = __shfl_up_sync(kAll, before, d); lane >= d) before += other;
+    const Index all = __shfl_sync(kAll, before, 31);
+    before -= count;
+    for (unsigned left = __ballot_sync(kAll, word[i] != 0); left != 0; left &= left - 1) {
+      const int owner = __ffs(int(left)) - 1;
+      const Bits that = __shfl_sync(kAll, word[i], owner);
+      visit(first + i * 32 + owner, that, position + __shfl_sync(kAll, before, owner));
+    }
+    position += all;
+  }
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,284 @@
+#include "penstock/graph/gpu/gpu_graph.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/trace.hpp"
+#include "penstock/graph/gpu/compact.hpp"
+#include "penstock/graph/gpu/gpu_graph_kernels.hpp"
+
+namespace penstock {
+namespace {
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+void check_graph(const Array<const Offset>& offsets, const Array<const Index>& edges) {
+  require(offsets.size >= 1 && offsets.size - 1 <= 0x7fffffff,
+          "a graph on a GPU has at most 2^31 - 1 vertices, not " + text(offsets.size - 1));
+  require(edges.size >= 0, "a graph on a GPU: the edges are missing");
+}
+
+Array<const std::byte> bytes_of(const Array<const Index>& a) {
+  return {reinterpret_cast<const std::byte*>(a.data), a.bytes(), a.place, a.owner};
+}
+
+}  // namespace
+
+GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
+                   const GpuGraphOptions& options)
+    : user_{offsets.owner, edges.owner},
+      stream_(Where{options.gpu}),
+      all_offsets_(offsets),
+      given_(options.sample) {
+  check_graph(offsets, edges);
+  require(given_.slots.size == given_.size * (offsets.size - 1),
+          "a sample of " + text(given_.slots.size) + " slots, " + text(given_.size) +
+              " a vertex, is not of " + text(offsets.size - 1) + " vertices");
+  const ScopedTimer timer(&facts_.build_seconds);
+  const auto all = offsets.size - 1, first = options.first;
+  const auto count = options.count < 0 ? all - first : options.count;
+  require(first >= 0 && count >= 0 && first + count <= all,
+          "vertices " + text(first) + " to " + text(first + count) + " reach beyond a graph of " + text(all));
+  const bool part = count < all;
+  require(!part || can_read(Where{}, offsets.place),
+          "a part of a graph on a GPU needs offsets that the host reads");
+  const auto base = part ? offsets.data[first] : 0;
+  const auto own_offsets = offsets.slice(first, count + 1);
+  const auto own = edges.slice(base, part ? offsets.data[first + count] - base : edges.size);
+  facts_.gpu = options.gpu;
+  facts_.vertices = count, facts_.first_vertex = first, facts_.all_vertices = all;
+  facts_.edges = own.size;
+  facts_.budget = options.device_memory > 0
+                      ? options.device_memory
+                      : std::max<std::int64_t>(0, gpu_info(options.gpu).free_bytes - kGpuReserve);
+  facts_.placement =
+      options.placement
+          ? *options.placement
+          : choose_placement(count, own.size, facts_.budget - (part ? kSharedVertexBytes * all : 0));
+  if (own_offsets.place == device()) {
+    offsets_ = own_offsets;
+  } else {
+    auto owner = take_bytes(own_offsets.bytes(), "the offsets of the lists", facts_.offset_bytes);
+    copy_to(owner.get(), own_offsets.data, own_offsets.bytes());
+    offsets_ = {static_cast<const Offset*>(owner.get()), own_offsets.size, device(), owner};
+  }
+  const void* placed = nullptr;
+  edges_ = place(bytes_of(own), bytes_of(edges), &placed, facts_.edge_bytes);
+  counts_ = take<LinkCounts>(1, "counters");
+  view_ = {.vertices = vertices(),
+           .offsets = offsets_.data,
+           .edges = static_cast<const Index*>(placed) - base,
+           .counts = counts_.data};
+  clear_counts();
+  synchronize(stream());
+}
+
+std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
+  if (bytes > left()) drop_longest();
+  if (bytes > left())
+    throw Error(Errc::out_of_memory, std::string(what) + " of a graph of " + text(vertices()) +
+                                         " vertices and " + text(edges()) + " edges take " + text(bytes) +
+                                         " bytes on GPU " + text(where().gpu) + ", and " + text(left()) +
+                                         " of its budget of " + text(facts_.budget) +
+                                         " are left: raise device_memory, keep the edges in pinned memory, "
+                                         "or use a smaller sample or cache");
+  auto owner = allocate_bytes(bytes, device());
+  account += bytes;
+  return owner;
+}
+
+void GpuGraph::copy_to(void* to, const void* from, std::int64_t bytes) {
+  copy_async(to, from, bytes, stream());
+  synchronize(stream());
+}
+
+std::shared_ptr<void> GpuGraph::lock(const void* data, std::int64_t bytes) const {
+  if (bytes == 0) return {};
+  auto held = lock_pages(data, bytes);
+  const auto* last = static_cast<const std::byte*>(data) + bytes - 1;
+  const auto readable = [](const void* p) {
+    const auto memory = place_of(p).memory;
+    return memory == Memory::pinned || memory == Memory::managed;
+  };
+  if (!held && !(readable(data) && readable(last)))
+    throw Error(Errc::not_accessible,
+                "the pages of the edges cannot be locked, as others that overlap them are: use "
+                "placement=\"host_alloc\"");
+  return held;
+}
+
+/// `data` are all of `whole` or a part: the pages of the whole are locked, once for all parts, as two parts may share one.
+std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
+                                      const void** placed, std::int64_t& account) {
+  const auto from = data.place;
+  const auto bytes = data.bytes();
+  *placed = data.data;
+  if (placement() == EdgePlacement::device) {
+    if (from == device()) return {};
+    auto copy = take_bytes(bytes, "the edges", account);
+    copy_to(copy.get(), data.data, bytes);
+    return *placed = copy.get(), copy;
+  }
+  if (from.memory == Memory::device)
+    throw Error(Errc::not_accessible,
+                "the edges are in device memory: give placement=\"device\", or a matrix in host memory");
+  const bool ordinary = from.memory == Memory::host || from.memory == Memory::mapped;
+  if (placement() == EdgePlacement::pinned && !(ordinary && whole.size < kLockBytes))
+    return lock(whole.data, whole.bytes());
+  const bool managed =
+      placement() == EdgePlacement::managed_read_mostly || placement() == EdgePlacement::managed_accessed_by;
+  auto copy =
+      allocate_bytes(bytes, managed ? Place{Memory::managed, device().ordinal} : Place{Memory::pinned, 0});
+  copy_async(copy.get(), data.data, bytes, Stream{nullptr, Where{}});  // by the CPU's threads
+  if (managed)
+    advise(
+        copy.get(), bytes,
+        placement() == EdgePlacement::managed_read_mostly ? ManagedUse::read_mostly : ManagedUse::accessed_by,
+        where());
+  return *placed = copy.get(), copy;
+}
+
+void GpuGraph::make_sample(int size, SampleOf kind) {
+  require(size == 4 || size == 8 || size == 16,
+          "a sample holds 4, 8 or 16 neighbours of every vertex, not " + text(size));
+  if (sample_asked_ >= size && sample_kind_ == kind) return;
+  const ScopedTimer timer(&(facts_.sample_seconds = 0));
+  view_.sample = nullptr, view_.sample_size = 0;
+  sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
+  sample_asked_ = size, sample_kind_ = kind;
+  facts_.sample_given = false;
+  const bool part = vertices() < all_vertices();
+  const bool given = given_.size == choose_sample(vertices(), left(), size) && given_.kind == kind;
+  const bool degrees = part && kind == SampleOf::highest_degree && !given;
+  const int slots = choose_sample(vertices(), left() - (degrees ? all_offsets_.bytes() : 0), size);
+  if (slots == 0) return;
+  Array<Offset> all;
+  if (degrees) {
+    all = allocate<Offset>(all_offsets_.size, device());
+    copy_to(all.data, all_offsets_.data, all_offsets_.bytes());
+  }
+  auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
+  sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
+  if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
+  else gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
+  synchronize(stream());
+  facts_.sample_given = given, facts_.sample_kind = kind;
+  view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
+}
+
+void GpuGraph::make_any_sample(int size) {
+  if (!view_.sample) make_sample(size, given_.size == size ? given_.kind : SampleOf::first);
+}
+
+void GpuGraph::make_search_sample(int size) {
+  searches_++ == 0 ? make_any_sample(size) : make_sample(size, SampleOf::highest_degree);
+}
+
+void GpuGraph::make_search_cache() {
+  if (searches_ < 2) return;
+  try {
+    const auto lists = edges() * 4 / kKeptShare - facts_.sample_bytes;
+    if (lists > 0) make_cache(std::min(left(), 8 * vertices() + lists));
+  } catch (const Error& e) {  // somebody else has the memory that the budget counts on
+    if (e.code() != Errc::out_of_memory) throw;
+    forget_cache();
+  }
+}
+
+NeighbourSample GpuGraph::sample_on_host() {
+  if (!view_.sample) return {};
+  const auto slots = allocate<std::uint32_t>(sample_.size);
+  copy_to(slots.data, sample_.data, sample_.bytes());
+  return {view_.sample_size, sample_kind_, slots};
+}
+
+void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
+  const auto n = vertices();
+  const auto table = 8 * n;  // list_begin
+  const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
+  if (in_core() || view_.list_begin || room < 4 || n == 0) return;
+  const ScopedTimer timer(&facts_.cache_seconds);
+  const auto per_bucket = allocate<unsigned long long>(gpu::kDegreeBuckets, device());
+  fill_async(per_bucket.data, 0, per_bucket.bytes(), stream());
+  gpu::count_degrees(view_, per_bucket.data, stream());
+  std::vector<unsigned long long> edges(gpu::kDegreeBuckets);
+  copy_to(edges.data(), per_bucket.data, per_bucket.bytes());
+
+  const auto entries = room / 4;
+  const bool shortest = kind == CacheOf::shortest;
+  const int step = shortest ? 1 : -1;
+  gpu::HotLists hot{.bucket = shortest ? 0 : gpu::kDegreeBuckets - 1, .shortest = shortest};
+  std::int64_t taken = 0;
+  for (; hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets; hot.bucket += step) {
+    const auto more = std::int64_t(edges[std::size_t(hot.bucket)]);
+    if (taken + more > entries) break;  // of this one, those lists that fit
+    taken += more;
+  }
+  auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);
+  list_begin_ = {static_cast<Offset*>(owner.get()), n, device(), owner};
+  facts_.table_bytes = table;
+  const auto limit = allocate<Index>(1, device());
+  const auto total = allocate<Offset>(1, device());
+  const Index all = 0x7fffffff;
+  copy_to(limit.data, &all, 4);
+  if (hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets) {
+    gpu::hot_sizes(view_, hot, true, list_begin_.data, stream());
+    gpu::scan(list_begin_.data, n, total.data, stream());
+    gpu::first_beyond(view_, hot.bucket, list_begin_.data, entries - taken, limit.data, stream());
+    copy_to(&hot.before, limit.data, 4);
+  }
+  gpu::hot_sizes(view_, hot, false, list_begin_.data, stream());
+  gpu::scan(list_begin_.data, n, total.data, stream());
+  copy_to(&facts_.cached_edges, total.data, 8);
+  auto lists = take_bytes(4 * facts_.cached_edges, "the cached lists", facts_.cache_bytes);
+  cache_ = {static_cast<Index*>(lists.get()), facts_.cached_edges, device(), lists};
+  gpu::fill_cache(view_, hot, list_begin_.data, cache_.data, stream());
+  synchronize(stream());
+  view_.list_begin = list_begin_.data, view_.cache = cache_.data;
+  cache_kind_ = kind;
+}
+
+void GpuGraph::drop_longest() {
+  if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
+  forget_cache();
+}
+
+void GpuGraph::forget_cache() {
+  view_.list_begin = nullptr, view_.cache = nullptr;
+  facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
+  facts_.cached_edges = facts_.table_bytes = 0;
+  list_begin_ = {}, cache_ = {};
+}
+
+GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int entry_bytes) {
+  require(entry_bytes == 1 || entry_bytes == 2 || entry_bytes == 4 || entry_bytes == 8,
+          "values along edges take 1, 2, 4 or 8 bytes, not " + text(entry_bytes));
+  require(values.size == edges() * entry_bytes, "values along edges: " + text(values.size) + " bytes for " +
+                                                    text(edges()) + " edges of " + text(entry_bytes));
+  require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
+  Along out;
+  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  held->push_back(values.owner);
+  held->push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  if (view_.list_begin) {
+    held->push_back(
+        take_bytes(cache_.size * entry_bytes, "what belongs to the cached lists", facts_.cache_bytes));
+    out.cache = held->back().get();
+    gpu::copy_along(view_, out.edges, held->back().get(), entry_bytes, stream());
+    synchronize(stream());
+  }
+  out.owner = held;
+  return out;
+}
+
+void GpuGraph::clear_counts() { fill_async(counts_.data, 0, counts_.bytes(), stream()); }
+
+LinkCounts GpuGraph::counts() {
+  LinkCounts out;
+  copy_to(&out, counts_.data, sizeof out);
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,64 @@
+#pragma once
+#include "penstock/graph/gpu/list_pieces.hpp"
+#include "penstock/graph/gpu/lists_gpu.cuh"
+
+// Lists of many vertices, walked by warps: each lane brings one. Long ones are cut and left to a second kernel.
+namespace penstock::gpu {
+
+/// The list that another lane holds; all lanes of a warp call.
+__device__ inline List list_from(const List& mine, int owner) {
+  const auto ids = __shfl_sync(kAll, reinterpret_cast<unsigned long long>(mine.ids), owner);
+  return {reinterpret_cast<const Index*>(ids), __shfl_sync(kAll, mine.begin, owner),
+          __shfl_sync(kAll, mine.end, owner), __shfl_sync(kAll, int(mine.cached), owner) != 0};
+}
+
+/// Leaves v's list to walk_pieces() if it is long: adds its pieces and empties it.
+__device__ inline void cut_if_long(List& list, Index v, ListPiece* pieces, Index* count) {
+  if (list.size() <= kLongList) return;
+  const Index more = count_pieces(list.begin, list.end);
+  const Index at = atomicAdd(count, more);
+  for (Index i = 0; i < more; ++i) pieces[at + i] = {v, i};
+  list.end = list.begin;
+}
+
+/// f.begin(v), f(u) for what is in v's list, f.end(v, together): for the lists of all lanes of the warp, in their order.
+/// With `strided` each lane walks its own (together == false, f.end() for lanes that have one); else all walk each.
+template <Access A, bool Count, class F>
+__device__ void walk_each(const List& list, Index v, LinkCounts* counts, F&& f) {
+  if constexpr (A == Access::strided) {
+    const bool mine = list.size() > 0;
+    if (mine) f.begin(v);
+    walk<A, Count>(list, counts, [&](Offset, Index u) { f(u); });
+    if (mine) f.end(v, false);
+  } else {
+    for (unsigned left = __ballot_sync(kAll, list.size() > 0); left != 0; left &= left - 1) {
+      const int owner = __ffs(int(left)) - 1;
+      const Index from = __shfl_sync(kAll, v, owner);
+      f.begin(from);
+      walk<A, Count>(list_from(list, owner), counts, [&](Offset, Index u) { f(u); });
+      f.end(from, true);
+    }
+  }
+}
+
+/// The same for pieces, each by a warp: with `strided` each lane walks a part of it.
+template <Access A, bool Count, class F>
+__device__ void walk_pieces(const ListView& g, const ListPiece* pieces, Index count, F&& f) {
+  const auto warps = std::int64_t(gridDim.x) * (kThreads / 32);
+  for (auto i = std::int64_t(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32; i < count; i += warps) {
+    const ListPiece piece = pieces[i];
+    List list = list_of(g, piece.vertex);
+    const auto [begin, end] = piece_of(list.begin, list.end, piece.number);
+    list.begin = begin, list.end = end;
+    if constexpr (A == Access::strided) {
+      const Offset part = (end - begin + 31) / 32;
+      list.begin = min(end, begin + part * (threadIdx.x & 31));
+      list.end = min(end, list.begin + part);
+    }
+    f.begin(piece.vertex);
+    walk<A, Count>(list, g.counts, [&](Offset, Index u) { f(u); });
+    f.end(piece.vertex, true);
+  }
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,163 @@
+#pragma once
+#include "penstock/graph/gpu/gpu_lists.hpp"
+#include "penstock/kernel/launch_gpu.cuh"
+
+// How kernels read neighbour lists. Everything that touches `ListView::edges` goes through here, so that each algorithm
+// runs with each access policy, with lists cached in device memory, and with an instrumented twin (`Count`).
+namespace penstock::gpu {
+
+/// Threads that walk one list together.
+template <Access A>
+inline constexpr int kLanes = A == Access::strided ? 1 : 32;
+
+/// ids[begin, end) are a vertex's neighbours. Positions count from the start of `edges` or of `cache`: weights that lie
+/// beside either are found by them.
+struct List {
+  const Index* ids = nullptr;
+  Offset begin = 0, end = 0;
+  bool cached = false;
+
+  __device__ Offset size() const { return end - begin; }
+};
+
+__device__ inline List list_of(const ListView& g, Index v) {
+  const Offset begin = g.offsets[v], end = g.offsets[v + 1];
+  if (!g.list_begin) return {g.edges, begin, end, false};
+  const Offset at = g.list_begin[v];
+  if (at >= 0) return {g.edges, begin, end, false};
+  return {g.cache, ~at, ~at + (end - begin), true};
+}
+
+/// Counts one load instruction: `live` are the lanes that take part, all of which call, each with its address.
+__device__ inline void count_request(LinkCounts* counts, unsigned live, const void* p) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  const unsigned line = __match_any_sync(live, static_cast<unsigned long long>(address >> 7));
+  unsigned sectors = 0;
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) sectors += (__ballot_sync(live, (address >> 5 & 3) == i) & line) != 0;
+  if ((threadIdx.x & 31) == unsigned(__ffs(int(line)) - 1)) atomicAdd(&counts->requests[sectors - 1], 1ull);
+}
+
+/// f(position, id) for every entry of [begin, end) of list.ids. All lanes of a warp call. With `strided` each lane brings
+/// its own list, or one with begin == end; with the others all bring the same one.
+/// A strided walk counts a sector when the thread enters it: the first-level cache serves the rest of it.
+template <Access A, bool Count, class F>
+__device__ void walk(const List& list, LinkCounts* counts, F&& f) {
+  if constexpr (A == Access::strided) {
+    if constexpr (Count) {
+      for (Offset i = list.begin; __any_sync(kAll, i < list.end); ++i) {
+        const bool mine = i < list.end;
+        const Index* at = list.ids + i;
+        const bool enters =
+            mine && !list.cached && (i == list.begin || (reinterpret_cast<std::uintptr_t>(at) & 31) == 0);
+        const unsigned live = __ballot_sync(kAll, enters);
+        if (enters) count_request(counts, live, at);
+        if (mine) f(i, *at);
+      }
+    } else {
+      for (Offset i = list.begin; i < list.end; ++i) f(i, list.ids[i]);
+    }
+  } else {
+    constexpr int kBatch = 4;  // loads in flight a lane
+    const int lane = int(threadIdx.x & 31);
+    Offset first = list.begin;
+    if constexpr (A == Access::aligned)
+      first -= Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % 32);
+    for (Offset base = first; base < list.end; base += 32 * kBatch) {
+      Index id[kBatch];
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const Offset i = base + b * 32 + lane;
+        const bool mine = i >= list.begin && i < list.end;
+        if constexpr (Count) {
+          const unsigned live = __ballot_sync(kAll, mine && !list.cached);
+          if (mine && !list.cached) count_request(counts, live, list.ids + i);
+        }
+        id[b] = mine ? read_once(list.ids + i) : -1;
+      }
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b)
+        if (id[b] >= 0) f(base + b * 32 + lane, id[b]);
+    }
+  }
+}
+
+/// Lanes of a probe, and the bytes that they read at once: the smallest request that the link knows.
+inline constexpr int kProbe = 8;
+
+/// One step of a probe: `sectors` of them at once, from `base` on. An entry for which hit(id), else -1.
+template <bool Count, int sectors, class F>
+__device__ Index probe_step(const List& list, Offset base, unsigned group, LinkCounts* counts, F&& hit) {
+  const int lane = int(threadIdx.x) % kProbe;
+  Index id[sectors];
+#pragma unroll
+  for (int s = 0; s < sectors; ++s) {
+    const Offset i = base + s * kProbe + lane;
+    const bool mine = i >= list.begin && i < list.end;
+    if constexpr (Count) {
+      const unsigned live = __ballot_sync(group, mine && !list.cached);
+      if (mine && !list.cached) count_request(counts, live, list.ids + i);
+    }
+    id[s] = mine ? read_once(list.ids + i) : -1;
+  }
+  Index found = -1;
+#pragma unroll
+  for (int s = 0; s < sectors; ++s)
+    if (id[s] >= 0 && hit(id[s])) found = id[s];
+  const unsigned hits = __ballot_sync(group, found >= 0);
+  return hits ? __shfl_sync(group, found, __ffs(int(hits)) - 1) : -1;
+}
+
+/// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
+/// 32-byte sector at a time, after kNarrow of them kWide at a time, and stop after the first step that has one, or when done(), which all
+/// of them call after a step. Most lists tell in the first sectors; a long one that does not is a chain of waits for the
+/// link, which the wide steps shorten. `group` are they.
+template <bool Count, class F, class D>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
+  constexpr int kNarrow = 4, kWide = 8;
+  const Offset skew =
+      Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
+  Offset base = list.begin - skew;
+  for (int step = 0; base < list.end; ++step) {
+    Index found;
+    if (step < kNarrow) {
+      found = probe_step<Count, 1>(list, base, group, counts, hit);
+      base += kProbe;
+    } else {
+      found = probe_step<Count, kWide>(list, base, group, counts, hit);
+      base += kWide * kProbe;
+    }
+    if (found >= 0) return found;
+    if (done()) return -1;
+  }
+  return -1;
+}
+template <bool Count, class F>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit) {
+  return probe<Count>(list, group, counts, hit, [] { return false; });
+}
+
+/// Whether a vertex's whole list is in the sample, by its last slot.
+__device__ inline bool is_whole(std::uint32_t last_slot) { return (last_slot & kWholeList) != 0; }
+/// The vertex of a slot, or -1.
+__device__ inline Index sampled(std::uint32_t slot) {
+  const std::uint32_t id = slot & kNoVertex;
+  return id == kNoVertex ? -1 : Index(id);
+}
+/// Four slots of v, from slot 4 * part.
+__device__ inline uint4 sample_of(const ListView& g, Index v, int part) {
+  return __ldg(reinterpret_cast<const uint4*>(g.sample + std::int64_t(v) * g.sample_size) + part);
+}
+
+/// Calls f.operator()<A>() with the policy as a constant.
+template <class F>
+void with_access(Access access, F&& f) {
+  switch (access) {
+    case Access::strided: return f.template operator()<Access::strided>();
+    case Access::merged: return f.template operator()<Access::merged>();
+    case Access::aligned: return f.template operator()<Access::aligned>();
+    case Access::direct: return f.template operator()<Access::direct>();
+  }
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,171 @@
+// PageRank with its vectors on a GPU: a step is a product and one pass, and the host waits for its change.
+#include "penstock/graph/pagerank/pagerank_gpu.hpp"
+
+#include <concepts>
+#include <utility>
+#include <vector>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/graph/pagerank/pagerank_control.hpp"
+#include "penstock/kernel/vectors/rank_passes.hpp"
+
+namespace penstock {
+namespace {
+
+class DeviceRanks {
+ public:
+  DeviceRanks(Where where, std::span<const double> out, const PageRankVectors& vectors,
+              const PageRankOptions& options)
+      : where_(where),
+        n_(std::ssize(out)),
+        given_(vectors),
+        options_(options),
+        control_(vectors, options),
+        stream_(where),
+        sums_(stream_),
+        kept_(n_, 2, where),
+        news_(allocate<RankNews>(1, where.is_gpu() ? Place{Memory::pinned} : Place{})) {
+    if (given_.dangling.empty()) given_.dangling = given_.personalization;
+    based_ = !given_.dangling.empty();
+  }
+  ~DeviceRanks() { drain(stream_); }
+  DeviceRanks(const DeviceRanks&) = delete;
+  DeviceRanks& operator=(const DeviceRanks&) = delete;
+
+  PageRankResult run(const DeviceOp<float>* single, const DeviceOp<double>& in, std::span<const double> out) {
+    upload(weights_, out);
+    if (given_.start.empty()) upload(ranks_, filled<double>({}));
+    else upload(ranks_, given_.start);
+    control_.phases(single != nullptr, !given_.start.empty(), [&]<class T>(double until) {
+      if constexpr (std::same_as<T, float>) phase<T>(*single, until);
+      else phase<T>(in, until);
+    });
+    const auto ranks = allocate<double>(n_);
+    copy_async(ranks.data, ranks_, ranks.bytes(), stream_);
+    synchronize(stream_);
+    return control_.result(ranks);
+  }
+
+ private:
+  template <class T>
+  void upload(T* to, std::span<const T> from) {
+    copy_async(to, from.data(), static_cast<std::int64_t>(from.size_bytes()), stream_);
+    synchronize(stream_);  // `from` may end here
+  }
+  template <class T>
+  void upload(T* to, const std::vector<T>& from) {
+    upload<T>(to, std::span<const T>(from));
+  }
+  /// A distribution in T; everywhere alike where none is given.
+  template <class T>
+  std::vector<T> filled(std::span<const double> p) const {
+    if (p.empty())
+      return std::vector<T>(static_cast<std::size_t>(n_), static_cast<T>(1.0 / static_cast<double>(n_)));
+    return {p.begin(), p.end()};
+  }
+  template <class P>
+  void pass(const P& p) {
+    sweep(n_, p, sums_, stream_);
+  }
+  RankNews news() {
+    synchronize(stream_);
+    poll_interrupt();
+    return *news_.data;
+  }
+
+  /// Steps until the change is below `until`.
+  template <class T>
+  void phase(const DeviceOp<T>& in, double until) {
+    const DeviceVectors<T> own(n_, based_ ? 6 : 4, where_);
+    T *y = own[0], *weights = own[1], *now = own[2], *other = own[3];
+    T *personal = based_ ? own[4] : nullptr, *sink = based_ ? own[5] : nullptr;
+    try {
+      if (based_) {
+        upload(personal, filled<T>(given_.personalization));
+        upload(sink, filled<T>(given_.dangling));
+      }
+      pass(RankBegin<T>{.in = {weights_, ranks_}, .out = {weights, now}, .news = news_.data});
+      double dangling = news().dangling;
+      RankJumps jumps{};
+      control_.enter(until);
+      while (control_.more()) {
+        in.apply(now, y, stream_);
+        const double sunk = options_.alpha * dangling;
+        jumps = {options_.alpha, 1 - options_.alpha, sunk,
+                 (1 - options_.alpha + sunk) / static_cast<double>(n_)};
+        step<T>({y, weights, now, other, personal, sink}, jumps, control_.omega());
+        const auto found = news();
+        dangling = found.dangling;
+        std::swap(now, other);
+        control_.took(found.change);
+      }
+      if (control_.steps() > 0) take<T>(y, personal, sink, jumps);
+    } catch (...) {
+      drain(stream_);  // before the vectors go
+      throw;
+    }
+  }
+
+  template <class T>
+  struct Vectors {
+    const T *y, *weights, *now;
+    T* other;
+    const T *personal, *sink;
+  };
+  template <class T>
+  void step(const Vectors<T>& v, const RankJumps& jumps, double omega) {
+    auto* news = news_.data;
+    if (based_)
+      pass(RankStep<T, false, true>{.in = {v.y, v.weights, v.now, v.personal, v.sink},
+                                    .out = {v.other},
+                                    .jumps = jumps,
+                                    .omega = 1,
+                                    .news = news});
+    else if (omega > 1)
+      pass(RankStep<T, true, false>{.in = {v.y, v.weights, v.now, v.other},
+                                    .out = {v.other},
+                                    .jumps = jumps,
+                                    .omega = omega,
+                                    .news = news});
+    else
+      pass(RankStep<T, false, false>{
+          .in = {v.y, v.weights, v.now}, .out = {v.other}, .jumps = jumps, .omega = 1, .news = news});
+  }
+  /// The ranks that the last plain step led to, of sum 1.
+  template <class T>
+  void take(const T* y, const T* personal, const T* sink, const RankJumps& jumps) {
+    if (based_)
+      pass(RankTake<T, true>{.in = {y, personal, sink}, .out = {ranks_}, .jumps = jumps, .news = news_.data});
+    else pass(RankTake<T, false>{.in = {y}, .out = {ranks_}, .jumps = jumps, .news = news_.data});
+    const auto found = news();
+    pass(RankScale{.in = {ranks_}, .out = {ranks_}, .sum = found.change});
+    control_.clipped(found.dangling > 0);
+    synchronize(stream_);
+  }
+
+  Where where_;
+  std::int64_t n_;
+  PageRankVectors given_;
+  PageRankOptions options_;
+  bool based_ = false;
+  RankControl control_;
+  OwnedStream stream_;
+  SumParts sums_;
+  DeviceVectors<double> kept_;
+  double *weights_ = kept_[0], *ranks_ = kept_[1];
+  Array<RankNews> news_;
+};
+
+}  // namespace
+
+PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,
+                            std::span<const double> out, const PageRankVectors& vectors,
+                            const PageRankOptions& options) {
+  check_pagerank(in.rows, in.cols, std::ssize(out), vectors, options);
+  require(!single || (single->rows == in.rows && single->where == in.where),
+          "pagerank: the products in float32 and float64 are of different matrices or devices");
+  if (in.rows == 0) return {.ranks = allocate<double>(0), .converged = true};
+  return DeviceRanks(in.where, out, vectors, options).run(single, in, out);
+}
+
+}  // namespace penstock

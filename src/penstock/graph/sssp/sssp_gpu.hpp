@@ -1,0 +1,60 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/sssp/sssp.hpp"
+
+namespace penstock {
+
+/// `near_far`: windows of distances in ascending order, each pushed by the vertices in it or pulled by those beyond,
+/// whichever reads less. `bellman_ford`: EMOGI's algorithm (min-2020), which in every round looks at every vertex and
+/// follows the edges of those whose distance has changed.
+enum class SsspMethod : std::uint8_t { near_far, bellman_ford };
+
+struct SsspGpuOptions {
+  SsspMethod method = SsspMethod::near_far;
+  std::optional<Access> access = {};  // empty: the graph's best
+  double delta = 0;                   // how wide a window is; 0: chosen. Never less than the smallest weight
+  double limit = std::numeric_limits<double>::infinity();
+  bool predecessors = false;
+  bool symmetric = false;         // symmetric_weights(a): vertices may pull
+  std::int64_t cache_bytes = -1;  // of device memory for short lists; -1: what the budget leaves; 0: none
+  bool count = false;             // count requests over the link, by instrumented kernels: slower
+};
+
+/// How a window was relaxed. `scan`: a round of Bellman-Ford. `small`: many windows in one kernel.
+enum class SsspStepKind : std::uint8_t { scan, push, pull, small };
+inline constexpr std::string_view kSsspStepKinds[] = {"scan", "push", "pull", "small"};
+
+struct SsspStep {
+  SsspStepKind kind = SsspStepKind::scan;
+  double nearest = 0;         // where the window begins
+  std::int64_t pending = 0;   // vertices whose distance nobody has been told yet
+  std::int64_t vertices = 0;  // of them in the window
+  std::int64_t edges = 0;  // of the lists that were read (not known of `scan` and of windows inside `small`)
+  std::int64_t link_edges = 0;  // those that are not in device memory
+};
+
+template <class T>
+struct SsspGpuResult {
+  Array<T> distances;
+  Array<Index> predecessors;  // empty unless asked for
+  std::vector<SsspStep> steps;
+  LinkCounts requests;  // where counted
+  int weight_bytes = 0;
+  double delta = 0;
+  double prepare_seconds = 0;  // once a graph: caching lists, placing weights
+  double seconds = 0;          // of the search, on the GPU
+  double tree_seconds = 0;     // of the predecessors
+  double copy_seconds = 0;     // of bringing the results to the host
+};
+
+/// As sssp(), with the same distances and predecessors bit for bit. `graph` is made of a's arrays; one call at a time.
+/// Throws Error{out_of_memory} where the arrays of the vertices exceed the budget.
+template <class V>
+SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& graph, const Csr<V>& a, const PathWeights& weights,
+                                    std::span<const Index> sources, const SsspGpuOptions& options = {});
+
+}  // namespace penstock

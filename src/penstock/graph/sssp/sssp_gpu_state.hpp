@@ -1,0 +1,146 @@
+#pragma once
+#include <bit>
+#include <limits>
+
+#include "penstock/graph/gpu/compact.hpp"
+#include "penstock/graph/sssp/sssp_gpu.hpp"
+
+// What the kernels of shortest paths share, and the calls that launch them. D is what distances are computed in.
+namespace penstock::gpu {
+
+/// Distances as unsigned numbers of the same order, which atomicMin takes: lengths are never negative.
+template <class D>
+using Key = std::conditional_t<std::is_same_v<D, double>, unsigned long long, unsigned>;
+template <class D>
+constexpr Key<D> key_of(D d) {
+  return std::bit_cast<Key<D>>(d);
+}
+template <class D>
+constexpr D length_of(Key<D> key) {
+  return std::bit_cast<D>(key);
+}
+template <class D>
+inline constexpr Key<D> kNoPath = key_of<D>(std::numeric_limits<D>::has_infinity
+                                                ? std::numeric_limits<D>::infinity()
+                                                : std::numeric_limits<D>::max());
+
+inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
+struct PathSegment {
+  Index vertex, number;
+};
+/// Segments of all longer lists at most: a list begins and ends inside one.
+constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kPathSegment) + 1; }
+
+/// Numbers that kernels leave for the host, on the device; cleared before each window, from the first to `kept`.
+struct PathCounts {
+  unsigned long long nearest =
+      0;  // the complement of the least key of a pending vertex: 0 where there is none
+  unsigned long long near_edges = 0, near_link = 0;  // of the window; those not in device memory
+  unsigned long long open_edges = 0, open_link = 0;  // of the vertices that could pull
+  Index pending = 0, near = 0;
+  Index segments = 0;
+  unsigned changed = 0;  // whether a round of Bellman-Ford changed anything; whether an edge adds nothing
+  unsigned kept = 0;
+  unsigned out_of_range = 0;  // a path was longer than the limit
+};
+
+/// A step of the one-kernel mode.
+struct SmallTurn {
+  unsigned long long nearest = 0;  // complement
+  unsigned long long edges = 0;
+  Index near = 0, far = 0;  // pushed to each pile
+  Index heavy = 0, unused = 0;
+};
+struct SmallPaths {
+  Index* near[2] = {};         // kSmallNear each
+  Index* far[2] = {};          // kSmallFar each
+  SmallTurn* turns = nullptr;  // three of them
+};
+
+template <class D>
+struct PathState {
+  std::int64_t vertices = 0, words = 0;
+  Key<D>* distances = nullptr;
+  Bits* pending = nullptr;  // vertices whose distance has changed since their edges were relaxed
+  Bits* front = nullptr;    // those of the window
+  Index* list = nullptr;    // the same, ascending
+  Index* starts = nullptr;  // for compactions
+  Index* tree = nullptr;    // predecessors, null unless asked for
+  PathSegment* segments = nullptr;
+  PathCounts* counts = nullptr;
+};
+
+/// What decides which pending vertices are near: those up to `width` beyond the nearest.
+template <class D>
+struct Window {
+  D width{};
+  bool over_link = false;  // edges that are not cached come over the link
+};
+
+template <class D>
+void begin_paths(const PathState<D>& s, std::span<const Index> sources, Stream stream);
+/// Finds the nearest pending vertex and marks those of its window: `front`, counts->{pending, near, near_edges, ...}.
+template <class D>
+void choose_window(const ListView& g, const PathState<D>& s, const Window<D>& window, Stream stream);
+/// Lists what choose_window() marked, which is no longer pending.
+template <class D>
+void list_window(const PathState<D>& s, Stream stream);
+/// counts->{open_edges, open_link} of the vertices farther than `beyond`.
+template <class D>
+void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool over_link, Stream stream);
+
+/// Weights along the edges and along the cached lists.
+template <class W>
+struct WeightView {
+  const W* edges = nullptr;
+  const W* cache = nullptr;
+  Offset edge_count = 0, cache_count = 0;
+  bool by_four = false;  // ids and weights are aligned for loads of four
+};
+
+/// What is done with an edge u -> v. push: lower v. pull: lower u by v. tight: u may be v's predecessor, nearer to the
+/// source. level: as far as v, by an edge that adds nothing.
+enum class PathStep : std::uint8_t { push, pull, tight, level };
+
+template <class D>
+struct PathWalk {
+  PathStep step = PathStep::push;
+  const Index* list = nullptr;  // null: all vertices that the step concerns
+  std::int64_t count = 0;
+  Key<D> beyond{};  // pull: by vertices farther than this
+  D limit{};
+};
+
+template <class D, class W>
+void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                const PathWalk<D>& walk, Access access, bool count, Stream stream);
+
+/// flags[v] = whether v is pending.
+template <class D>
+void flag_pending(const PathState<D>& s, std::uint8_t* flags, Stream stream);
+/// A round of Bellman-Ford: edges of the vertices flagged in `now`; those lowered are flagged in `next`.
+template <class D, class W>
+void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, D limit,
+                const std::uint8_t* now, std::uint8_t* next, Access access, bool count, Stream stream);
+
+/// Windows until there are none or they are no longer small; from list[0, pending). `pending` says what is left.
+template <class D, class W>
+void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
+                   const SmallPaths& small, const Window<D>& window, D limit, Index pending, bool count,
+                   Stream stream);
+
+/// Predecessors: tree = kNobody everywhere; `done` = who has one, with the sources.
+inline constexpr Index kNobody = std::numeric_limits<Index>::max();
+template <class D>
+void begin_tree(const PathState<D>& s, Stream stream);
+/// pending = vertices with a predecessor and the sources; counts->near = how many others are reached.
+template <class D>
+void mark_tree(const PathState<D>& s, std::span<const Index> sources, Stream stream);
+/// Those just found (front) become the list, and join `pending`; counts->near = how many they are.
+template <class D>
+void next_of_tree(const PathState<D>& s, Stream stream);
+/// kNobody to -9999, which sources get as well.
+template <class D>
+void finish_tree(const PathState<D>& s, std::span<const Index> sources, Stream stream);
+
+}  // namespace penstock::gpu

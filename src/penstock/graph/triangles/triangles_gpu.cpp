@@ -1,0 +1,56 @@
+// Triangles on a GPU: two kernels over all lists.
+#include "penstock/graph/triangles/triangles_gpu.hpp"
+
+#include "penstock/graph/gpu/taken.hpp"
+#include "penstock/graph/triangles/triangles_gpu_state.hpp"
+
+namespace penstock {
+namespace {
+
+class Drained {
+ public:
+  explicit Drained(Stream stream) : stream_(stream) {}
+  ~Drained() { drain(stream_); }
+  Drained(const Drained&) = delete;
+  Drained& operator=(const Drained&) = delete;
+
+ private:
+  Stream stream_;
+};
+
+}  // namespace
+
+TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& options) {
+  const GraphTurn turn(g, nullptr);
+  const auto n = g.vertices();
+  TrianglesGpuResult r;
+  const Taken<gpu::TriangleCounts> counts(g, 1, "counters");
+  const Taken<gpu::ListPiece> chunks(g, gpu::most_chunks(n, g.edges()), "the chunks of long lists");
+  const Taken<unsigned long long> cells(g, options.of_vertex ? n : 0, "the triangles of the vertices");
+  if (options.cache) g.make_cache(-1);
+  const auto stream = g.stream();
+  const Drained drained(stream);
+  if (options.count) g.clear_counts();
+  const OwnedEvent begin(stream.where, true), end(stream.where, true), copied(stream.where, true);
+  fill_async(counts.data(), 0, counts.bytes(), stream);
+  if (options.of_vertex) fill_async(cells.data(), 0, cells.bytes(), stream);
+  record(begin, stream);
+  gpu::count_triangles(g.view(),
+                       {options.of_vertex && n > 0 ? cells.data() : nullptr, chunks.data(), counts.data()},
+                       options.access.value_or(g.best_access()), options.count, stream);
+  record(end, stream);
+  gpu::TriangleCounts found;
+  copy_async(&found, counts.data(), sizeof found, stream);
+  if (options.of_vertex) {
+    r.of_number = allocate<std::int64_t>(n);
+    copy_async(r.of_number.data, cells.data(), cells.bytes(), stream);
+  }
+  record(copied, stream);
+  synchronize(stream);
+  r.total = static_cast<std::int64_t>(found.total);
+  r.seconds = seconds(begin, end), r.copy_seconds = seconds(end, copied);
+  if (options.count) r.requests = g.counts();
+  return r;
+}
+
+}  // namespace penstock

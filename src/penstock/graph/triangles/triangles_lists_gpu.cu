@@ -1,0 +1,198 @@
+// Triangles over oriented edges (see triangles_cpu.cpp): each is found at its vertex of largest number. The ends of that
+// vertex go to a table in shared memory, and the lists of those ends are looked up in it. A warp takes a short list with a
+// hash table of its own; longer ones go to blocks in chunks of ends. A block's table is a bitmap where numbers are small,
+// which those of hubs are, and else a hash table, made anew for each range of ends that it has room for.
+#include <bit>
+
+#include "penstock/graph/gpu/list_walk_gpu.cuh"
+#include "penstock/graph/triangles/triangles_gpu_state.hpp"
+
+namespace penstock::gpu {
+namespace {
+
+constexpr int kWarps = kThreads / 32;
+constexpr int kTable = 8192;            // words of a block's table: 32 KB
+constexpr Index kBitmap = 32 * kTable;  // numbers that it has bits for
+constexpr Offset kHashed = kTable / 2;  // numbers that it has slots for
+constexpr int kWarpTable = 2 * kShortList;
+
+/// The list whose ends go to a table is always read by whole warps.
+template <Access A>
+inline constexpr Access kLoad = A == Access::strided ? Access::merged : A;
+
+/// Open addressing; -1 is an empty slot. At most half of them are taken.
+template <int Slots>
+struct Hash {
+  static constexpr int kShift = 32 - std::countr_zero(unsigned(Slots));
+  Index* slots;
+
+  __device__ static int first(Index w) { return int(std::uint32_t(w) * 2654435761u >> kShift); }
+  __device__ void insert(Index w) const {
+    int at = first(w);
+    while (atomicCAS(&slots[at], -1, w) != -1) at = (at + 1) % Slots;
+  }
+  __device__ bool has(Index w) const {
+    for (int at = first(w);; at = (at + 1) % Slots) {
+      const Index there = slots[at];
+      if (there == w) return true;
+      if (there < 0) return false;
+    }
+  }
+};
+
+struct Bitmap {
+  Index* words;
+
+  __device__ void insert(Index w) const { atomicOr(&words[w >> 5], Index(1u << (w & 31))); }
+  __device__ bool has(Index w) const { return std::uint32_t(words[w >> 5]) >> (w & 31) & 1; }
+};
+
+/// Looks lists up; `all` counts what this lane found.
+template <bool Each, class Table>
+struct Look {
+  Table table;
+  unsigned long long* of_number;
+  unsigned found = 0;
+  unsigned long long all = 0;
+
+  __device__ void begin(Index) { found = 0; }
+  __device__ void operator()(Index w) {
+    if (!table.has(w)) return;
+    ++found;
+    if constexpr (Each) atomicAdd(&of_number[w], 1ull);
+  }
+  __device__ void end(Index v, bool together) {
+    all += found;
+    if constexpr (Each) {
+      const unsigned sum = together ? add_warp(found) : found;
+      const bool tells = !together || (threadIdx.x & 31) == 0;
+      if (tells && sum > 0) atomicAdd(&of_number[v], static_cast<unsigned long long>(sum));
+    }
+  }
+};
+
+/// Adds what each lane of a warp found to the total and to u's own.
+template <bool Each>
+__device__ void add_up(const TriangleState& s, Index u, unsigned long long mine) {
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) mine += __shfl_down_sync(kAll, mine, d);
+  if ((threadIdx.x & 31) != 0 || mine == 0) return;
+  atomicAdd(&s.counts->total, mine);
+  if constexpr (Each) atomicAdd(&s.of_number[u], mine);
+}
+
+/// The lists of ids[first, last), 32 of them at a time.
+template <Access A, bool Count, class L>
+__device__ void look_up(const ListView& g, const Index* ids, int first, int last, int step, L& look) {
+  for (int base = first; base < last; base += step) {
+    const int at = base + int(threadIdx.x & 31);
+    const Index v = at < last ? ids[at] : 0;
+    List list;
+    if (at < last) list = list_of(g, v);
+    walk_each<A, Count>(list, v, g.counts, look);
+  }
+}
+
+template <Access A, bool Count, bool Each>
+__global__ void __launch_bounds__(kThreads) count_short(ListView g, TriangleState s) {
+  __shared__ Index slots[kWarps][kWarpTable], ids[kWarps][kShortList];
+  const int lane = int(threadIdx.x & 31), warp = int(threadIdx.x / 32);
+  const auto mine = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  List own;
+  if (mine < g.vertices) own = list_of(g, Index(mine));
+  if (own.size() > kShortList) {
+    const auto chunks = Index((own.size() + kChunk - 1) / kChunk);
+    const Index at = atomicAdd(&s.counts->chunks, chunks);
+    for (Index i = 0; i < chunks; ++i) s.chunks[at + i] = {Index(mine), i};
+    own.end = own.begin;
+  }
+  for (unsigned left = __ballot_sync(kAll, own.size() > 1); left != 0; left &= left - 1) {
+    const int owner = __ffs(int(left)) - 1;
+    const List list = list_from(own, owner);
+    const auto u = Index(mine - lane + owner);
+    const Hash<kWarpTable> table{slots[warp]};
+    for (int i = lane; i < kWarpTable; i += 32) slots[warp][i] = -1;
+    __syncwarp();
+    walk<kLoad<A>, Count>(list, g.counts, [&](Offset i, Index v) {
+      ids[warp][i - list.begin] = v;
+      table.insert(v);
+    });
+    __syncwarp();
+    Look<Each, Hash<kWarpTable>> look{table, s.of_number};
+    look_up<A, Count>(g, ids[warp], 0, int(list.size()), 32, look);
+    add_up<Each>(s, u, look.all);
+    __syncwarp();
+  }
+}
+
+/// Entries [first, last) of a list to the table, and `ids`, those from `begin` on, by the warps of a block.
+template <Access A, bool Count, class F>
+__device__ void load(const ListView& g, const List& list, Offset first, Offset last, F&& f) {
+  constexpr Offset kPart = 128;
+  for (Offset at = first + Offset(threadIdx.x / 32) * kPart; at < last; at += kWarps * kPart) {
+    List part = list;
+    part.begin = at, part.end = min(last, at + kPart);
+    walk<kLoad<A>, Count>(part, g.counts, f);
+  }
+}
+
+template <Access A, bool Count, bool Each, class Table>
+__device__ unsigned long long look_up_chunk(const ListView& g, const TriangleState& s, Table table,
+                                            const Index* ids, int size) {
+  Look<Each, Table> look{table, s.of_number};
+  look_up<A, Count>(g, ids, int(threadIdx.x / 32) * 32, size, kThreads, look);
+  return look.all;
+}
+
+template <Access A, bool Count, bool Each>
+__global__ void __launch_bounds__(kThreads) count_long(ListView g, TriangleState s) {
+  __shared__ Index table[kTable], ids[kChunk];
+  __shared__ Index claimed;
+  for (;;) {
+    if (threadIdx.x == 0) claimed = atomicAdd(&s.counts->next, 1);
+    __syncthreads();
+    const Index task = claimed;
+    if (task >= s.counts->chunks) return;
+    const ListPiece chunk = s.chunks[task];
+    const List list = list_of(g, chunk.vertex);
+    const Offset first = list.begin + Offset(chunk.number) * kChunk, last = min(list.end, first + kChunk);
+    const int size = int(last - first);
+    load<A, Count>(g, list, first, last, [&](Offset i, Index v) { ids[i - first] = v; });
+    const bool small = chunk.vertex <= kBitmap;  // ends are smaller
+    const Offset room = small ? list.size() : kHashed;
+    unsigned long long found = 0;
+    for (Offset from = list.begin; from < list.end; from += room) {
+      const int words = small ? int(chunk.vertex / 32 + 1) : kTable;
+      for (int i = int(threadIdx.x); i < min(words, kTable); i += kThreads) table[i] = small ? 0 : -1;
+      __syncthreads();
+      const Offset to = min(list.end, from + room);
+      if (small) load<A, Count>(g, list, from, to, [&](Offset, Index v) { Bitmap{table}.insert(v); });
+      else load<A, Count>(g, list, from, to, [&](Offset, Index v) { Hash<kTable>{table}.insert(v); });
+      __syncthreads();
+      found += small ? look_up_chunk<A, Count, Each>(g, s, Bitmap{table}, ids, size)
+                     : look_up_chunk<A, Count, Each>(g, s, Hash<kTable>{table}, ids, size);
+      __syncthreads();
+    }
+    add_up<Each>(s, chunk.vertex, found);
+  }
+}
+
+template <Access A, bool Count, bool Each>
+void count_all(const ListView& g, const TriangleState& s, Stream stream) {
+  launch(count_short<A, Count, Each>, blocks_for(g.vertices), stream, g, s);
+  launch(count_long<A, Count, Each>, std::max<std::int64_t>(1, full_grid(stream) / 2), stream, g, s);
+}
+
+}  // namespace
+
+void count_triangles(const ListView& g, const TriangleState& s, Access access, bool count, Stream stream) {
+  if (g.vertices == 0) return;
+  const UseDevice use(stream.where);
+  with_access(access, [&]<Access A>() {
+    const bool each = s.of_number != nullptr;
+    if (each) count ? count_all<A, true, true>(g, s, stream) : count_all<A, false, true>(g, s, stream);
+    else count ? count_all<A, true, false>(g, s, stream) : count_all<A, false, false>(g, s, stream);
+  });
+}
+
+}  // namespace penstock::gpu

@@ -1,0 +1,40 @@
+#include "penstock/io/generate/generate_check.hpp"
+
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/machine.hpp"
+#include "penstock/format/csr.hpp"
+
+namespace penstock {
+
+void require_between(std::string_view name, double value, double low, double high, std::string_view why) {
+  if (value >= low && value <= high) return;
+  std::ostringstream text;
+  text << name << " = " << value << " is not between " << low << " and " << high << ": " << why;
+  throw Error(Errc::invalid_argument, text.str());
+}
+
+void require_extent(std::string_view name, std::int64_t n) {
+  constexpr std::int64_t kMax = std::numeric_limits<Index>::max();
+  require(n >= 1 && n <= kMax,
+          std::string(name) + " = " + std::to_string(n) +
+              " is not between 1 and 2^31 - 1: column indices have 32 bits; generate it in parts");
+}
+
+void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
+                    std::int64_t value_bytes) {
+  const auto needed = 8.0 * static_cast<double>(rows) +
+                      (6.0 + static_cast<double>(value_bytes)) * static_cast<double>(entries);
+  const auto free = probe_topology().available_bytes;
+  if (free <= 0 || needed <= static_cast<double>(free)) return;
+  std::ostringstream text;
+  text.precision(3);
+  text << what << " needs " << needed / 1e9 << " GB and " << static_cast<double>(free) / 1e9
+       << " GB are free: ask for fewer rows or entries";
+  throw Error(Errc::out_of_memory, text.str());
+}
+
+}  // namespace penstock

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+
+#include "penstock/core/device.hpp"
+#include "penstock/format/csr.hpp"
+#include "penstock/io/generate/key_passes.hpp"
+#include "penstock/io/random.hpp"
+
+// The kernels behind generate_gpu.cpp: all pointers are to the memory of the stream's GPU, which must be current.
+namespace penstock::gpu {
+
+inline constexpr int kKeyThreads = 256;  // of a block
+
+/// Edges [first, last) of a generator, as keys of `shape`, those in `range` only, counted from range.first.
+struct KeyWindow {
+  KeyShape shape;
+  KeyRange range;
+  std::int64_t first = 0, last = 0;
+  std::int64_t blocks = 0;  // thread blocks that fill the GPU
+  // Counted by the host: libstdc++'s std::bit_width, called in a kernel, counts other bits.
+  int column_bits = shape.column_bits();
+  int granule_shift = penstock::granule_shift(range);
+};
+
+/// Appends keys in no order from keys[*held] on, and adds their number to *held; what is beyond `limit` is counted
+/// but not written. Instances: RmatEdges, UniformEdges.
+template <class Edges>
+void make_keys(const Edges& edges, const KeyWindow& window, std::uint64_t* keys, std::int64_t limit,
+               std::int64_t* held, Stream stream);
+
+/// Adds the keys in each granule of the range to counts[granule].
+template <class Edges>
+void count_keys(const Edges& edges, const KeyWindow& window, std::int64_t* counts, Stream stream);
+
+/// Bytes of `scratch` that sort_unique needs for so many keys.
+std::int64_t sort_bytes(std::int64_t keys);
+
+/// Sorts `count` keys of which only the low `bits` differ, without duplicates, into `keys` or `other`, whichever
+/// is returned; *unique is their number. Both buffers hold `count` keys and are overwritten.
+const std::uint64_t* sort_unique(std::uint64_t* keys, std::uint64_t* other, std::int64_t count, int bits,
+                                 void* scratch, std::int64_t scratch_bytes, std::int64_t* unique,
+                                 Stream stream);
+
+/// Entries begin, begin + 1, ... of the matrix out of sorted keys, and the offsets of the rows that start in `range`;
+/// also of the row behind the last, where the range ends the matrix.
+template <class V>
+void write_entries(const std::uint64_t* keys, std::int64_t count, KeyShape shape, KeyRange range,
+                   Offset begin, EntryValues value, Offset* indptr, Index* indices, V* values, Stream stream);
+
+}  // namespace penstock::gpu

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "penstock/format/csr.hpp"
+#include "penstock/kernel/spmv/spmv.hpp"
+
+namespace penstock {
+
+/// How the products of a row of C are added up; `automatic` chooses row by row (kernel/spgemm_row.hpp). The sums have
+/// the same bits whichever it is.
+enum class Accumulator { automatic, merge, hash, dense };
+Accumulator accumulator(std::string_view name);  // throws Error{invalid_argument} listing the names
+
+struct SpgemmOptions {
+  Accumulator accumulator = Accumulator::automatic;
+  const CsrView<One>* mask = nullptr;  // C keeps what lies on the mask's entries only
+  bool ascending = false;              // ascending_rows(b) said so
+  /// Bytes that C may take; below 0, what the machine has available. Where the upper bound is more, nnz(C) is estimated
+  /// first, and Error{out_of_memory} says the numbers and what to do.
+  std::int64_t memory = -1;
+};
+
+/// The same entries without their values.
+template <class V>
+CsrView<One> pattern_of(const CsrView<V>& a) {
+  return {.rows = a.rows,
+          .cols = a.cols,
+          .first_nnz = a.first_nnz,
+          .indptr = a.indptr,
+          .indices = a.indices,
+          .count = a.count};
+}
+
+/// Values of C: none (a pattern) over or_and, else the semiring's numbers.
+template <Semiring S>
+using ProductValue = std::conditional_t<std::same_as<S, OrAnd>, One, typename S::value_type>;
+
+/// C = A B, or the part of it on a mask. An entry of C stands where any products meet, also where they cancel. Columns
+/// ascend in each row; duplicates in A and B add up. A's `values` may be null: every entry is then one. Over or_and only
+/// the patterns count. Sums run in the order of A's row, so the bits are the same for any number of threads.
+template <Semiring S, class V>
+Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrView<V>& b,
+                            const SpgemmOptions& options = {});
+
+/// Whether the columns of every row strictly ascend: one pass, which callers may remember.
+bool ascending_rows(const CsrView<One>& a);
+
+/// Entry r + 1 minus entry r: the products of row r, an upper bound of its entries in C together with `cols`.
+Array<Offset> product_offsets(const CsrView<One>& a, const Offset* b_indptr);
+
+struct SpgemmEstimate {
+  Offset products = 0;
+  Offset bound = 0;  // of nnz, exact: the sum over rows of min(products, columns)
+  Offset nnz = 0;    // counted, or estimated
+  bool exact = false;
+  Offset sampled_products = 0;
+};
+
+/// nnz(C) before C is computed. Exact: by a product of patterns. Otherwise from rows drawn in proportion to their
+/// products, about a fiftieth of the work at most.
+SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, bool exact);
+
+}  // namespace penstock
+
+// The closed list of what is compiled: the semiring, and the values of B.
+#define PENSTOCK_FOR_EACH_SPGEMM_PLUS(X) \
+  X(PlusTimes<float>, One)               \
+  X(PlusTimes<float>, float)             \
+  X(PlusTimes<double>, One)              \
+  X(PlusTimes<double>, double)
+#define PENSTOCK_FOR_EACH_SPGEMM_OTHER(X) \
+  X(PlusTimes<Complex64>, Complex64)      \
+  X(PlusTimes<Complex128>, Complex128)    \
+  X(MinPlus<float>, float)                \
+  X(MinPlus<double>, double)              \
+  X(MaxTimes<float>, float)               \
+  X(MaxTimes<double>, double)             \
+  X(OrAnd, One)
+#define PENSTOCK_FOR_EACH_SPGEMM(X) \
+  PENSTOCK_FOR_EACH_SPGEMM_PLUS(X)  \
+  PENSTOCK_FOR_EACH_SPGEMM_OTHER(X)

@@ -1,0 +1,299 @@
+#include "penstock/kernel/spgemm/spgemm_gpu.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "penstock/core/config.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/gpu_facts.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/kernel/spgemm/spgemm_add.hpp"
+#include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
+#include "penstock/kernel/spgemm/spgemm_group.hpp"
+
+namespace penstock {
+namespace {
+
+/// C's memory: of its own, or of the stream's pool.
+template <class T>
+Array<T> result_array(std::int64_t count, Stream stream, bool pooled) {
+  const Place place{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  if (!stream.where.is_gpu()) return allocate<T>(count);
+  if (!pooled) return allocate<T>(count, place);
+  auto owner = allocate_scratch(count * static_cast<std::int64_t>(sizeof(T)), stream);
+  return {static_cast<T*>(owner.get()), count, place, owner};
+}
+
+/// Columns and values of a result whose entries are counted, or the refusal.
+template <class P>
+void allocate_entries(Offset nnz, Stream stream, const SpgemmGpuOptions& options, const std::string& what,
+                      Array<Index>& indices, Array<P>& values) {
+  const auto bytes = nnz * (static_cast<std::int64_t>(sizeof(Index)) + value_bytes<P>);
+  const auto refuse = [&](const std::string& room) {
+    throw Error(Errc::out_of_memory, what + " has " + std::to_string(nnz) + " entries, which take " +
+                                         std::to_string(bytes) + " bytes, but " + room +
+                                         ": multiply fewer rows or columns at a time, or allow more memory");
+  };
+  if (options.memory >= 0 && bytes > options.memory) refuse(std::to_string(options.memory) + " may be taken");
+  try {
+    indices = result_array<Index>(nnz, stream, options.pooled);
+    if constexpr (!is_pattern<P>) values = result_array<P>(nnz, stream, options.pooled);
+  } catch (const Error& e) {
+    if (e.code() != Errc::out_of_memory) throw;
+    refuse("the memory is not there (" + std::string(e.what()) + ")");
+  }
+}
+
+void check_factors(const CsrView<One>& a, const CsrView<One>& b) {
+  require(a.cols == b.rows, [&] {
+    return "spgemm: A has " + std::to_string(a.cols) + " columns and B " + std::to_string(b.rows) +
+           " rows: they must be equal";
+  });
+  require(a.count >= 0 && b.count >= 0, "spgemm on a GPU: state the entries of A and B (count)");
+}
+
+/// What the study of a chunk of rows takes.
+class Study {
+ public:
+  Study(std::int64_t rows, Stream stream)
+      : stream_(stream),
+        products_(allocate_scratch(8 * rows, stream)),
+        list_(allocate_scratch(4 * rows, stream)),
+        counters_(allocate_scratch(8 * (gpu::kBins + 3), stream)) {}
+  Offset* products() const { return static_cast<Offset*>(products_.get()); }
+  Index* list() const { return static_cast<Index*>(list_.get()); }
+  std::uint64_t* counters() const { return static_cast<std::uint64_t*>(counters_.get()); }
+  int* counter() const { return reinterpret_cast<int*>(counters() + gpu::kBins + 2); }
+  Stream stream() const { return stream_; }
+
+ private:
+  Stream stream_;
+  std::shared_ptr<void> products_, list_, counters_;
+};
+
+/// f(first, rows) over [0, rows) in chunks.
+template <class F>
+void for_chunks(std::int64_t rows, std::int64_t chunk, const F& f) {
+  for (std::int64_t first = 0; first < rows; first += chunk) {
+    f(first, std::min(chunk, rows - first));
+    poll_interrupt();
+  }
+}
+
+std::int64_t chunk_of(std::int64_t rows, const SpgemmGpuOptions& options) {
+  constexpr std::int64_t kMost = 1 << 28;  // so that eight lanes a row are still a grid
+  require(options.chunk_rows >= 1, "spgemm on a GPU: chunk_rows must be at least 1");
+  return std::max<std::int64_t>(1, std::min({options.chunk_rows, rows, kMost}));
+}
+
+template <Semiring S>
+Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
+                                     const CsrView<typename S::value_type>& b, Stream stream,
+                                     const SpgemmGpuOptions& options) {
+  using P = ProductValue<S>;
+  const auto pa = pattern_of(a), pb = pattern_of(b);
+  const UseDevice use(stream.where);
+  const auto shared = gpu_facts(stream.where).shared_block;
+  const auto chunk = chunk_of(a.rows, options);
+  const Study study(chunk, stream);
+  const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
+  fill_async(indptr.data, 0, indptr.bytes(), stream);
+  Offset products = 0;
+  const auto classes = [&](gpu::RowSizes sizes, std::int64_t rows, bool writing) {
+    const auto bins = gpu::count_bins(sizes, rows, b.cols, study.counters(), stream);
+    gpu::list_bins(sizes, rows, bins, study.counters(), study.list(), stream);
+    if (!writing) products += bins.sizes;
+    const auto window = gpu::bitmap_window(b.cols, gpu::most_columns(shared, writing), options.window);
+    const auto slot_bytes = writing ? spgemm_group::hash_bytes<P>(0) : std::int64_t(sizeof(Index));
+    return gpu::row_classes(bins, options.method, writing, b.cols, window,
+                            gpu::most_log_slots(shared, slot_bytes));
+  };
+  for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
+    gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
+    for (const auto& c : classes({study.products()}, rows, false))
+      gpu::count_rows(c, pa, pb, first, study.list(), indptr.data, stream);
+  });
+  gpu::exclusive_sums(indptr.data, a.rows + 1, stream);
+  Offset nnz = 0;
+  copy_async(&nnz, indptr.data + a.rows, sizeof nnz, stream);
+  synchronize(stream);
+  Array<Index> indices;
+  Array<P> values;
+  allocate_entries(nnz, stream, options, "A B, of " + std::to_string(products) + " products,", indices,
+                   values);
+  for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
+    if (rows < a.rows)  // else they are still there
+      gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
+    for (const auto& c : classes({study.products(), indptr.data + first}, rows, true))
+      gpu::write_rows<S>(c, a, b, first, study.list(), indptr.data, indices.data, values.data, stream);
+  });
+  synchronize(stream);
+  return {a.rows, b.cols, indptr, indices, values};
+}
+
+template <Semiring S>
+Csr<ProductValue<S>> multiply_on_cpu(const CsrView<typename S::value_type>& a,
+                                     const CsrView<typename S::value_type>& b,
+                                     const SpgemmGpuOptions& options) {
+  if constexpr (!std::same_as<S, OrAnd>)
+    if (b.values) return spgemm<S, typename S::value_type>(a, b, {.memory = options.memory});
+  return spgemm<S, One>(a, pattern_of(b), {.memory = options.memory});
+}
+
+constexpr const char* kNoCuda = "spgemm on a GPU: this build has no CUDA";
+
+}  // namespace
+
+namespace gpu {
+
+std::int64_t bitmap_window(std::int64_t cols, std::int64_t most, std::int64_t asked) {
+  const auto whole = [](std::int64_t n) { return (std::max<std::int64_t>(n, 1) + 63) / 64 * 64; };
+  most = std::max<std::int64_t>(most / 64 * 64, 64);
+  if (asked > 0) return std::min(most, whole(asked));
+  const auto windows = std::max<std::int64_t>((cols + most - 1) / most, 1);
+  return std::min(most, whole((cols + windows - 1) / windows));
+}
+
+std::int64_t most_columns(std::int64_t shared_bytes, bool writing) {
+  return (shared_bytes - kBeside) / spgemm_group::bytes_per_word(writing) * spgemm_group::kWordBits;
+}
+
+int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes) {
+  int log = 0;
+  while (slot_bytes << (log + 1) <= shared_bytes - kBeside) ++log;
+  return log;
+}
+
+// Which method takes a bin. A bitmap costs a look at each of its words, a hash table the sorting of what is in it; the
+// bounds follow from those counts.
+std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, bool writing,
+                                  std::int64_t cols, std::int64_t window, int most_log_slots) {
+  constexpr int kTinyBin = 6, kSmallBitmap = 9;
+  const int last_hash = std::min(writing ? 12 : 13, most_log_slots - 1);  // half of a table's slots are taken
+  const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
+  const auto class_of = [&](int b) -> RowClass {
+    const bool one_look = cols <= window && window / 64 <= std::int64_t(1) << b;
+    if (method == SpgemmGpuMethod::automatic && b <= kTinyBin) return {.method = RowMethod::tiny};
+    if (method == SpgemmGpuMethod::bitmap || b > last_hash ||
+        (method == SpgemmGpuMethod::automatic && b >= kSmallBitmap && one_look))
+      return {.method = RowMethod::bitmap, .threads = b <= 12 ? 256 : 1024, .window = window};
+    if (b <= 7) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(8)};
+    if (b <= 9) return {.method = RowMethod::hash, .threads = 128, .log_slots = table(10)};
+    if (b <= 11) return {.method = RowMethod::hash, .threads = 256, .log_slots = table(12)};
+    return {.method = RowMethod::hash, .threads = writing ? 1024 : 512, .log_slots = b + 1};
+  };
+  std::vector<RowClass> classes;
+  std::int64_t begin = 0;
+  for (int b = kBins - 1; b >= 0; --b) {
+    const auto rows = bins.rows[static_cast<std::size_t>(b)];
+    if (rows == 0) continue;
+    auto next = class_of(b);
+    next.begin = begin, next.count = rows;
+    begin += rows;
+    if (!classes.empty()) {
+      auto& last = classes.back();
+      if (last.method == next.method && last.threads == next.threads && last.log_slots == next.log_slots) {
+        last.count += rows;
+        continue;
+      }
+    }
+    classes.push_back(next);
+  }
+  return classes;
+}
+
+}  // namespace gpu
+
+template <Semiring S>
+Csr<ProductValue<S>> spgemm_on(const CsrView<typename S::value_type>& a,
+                               const CsrView<typename S::value_type>& b, Stream stream,
+                               const SpgemmGpuOptions& options) {
+  check_factors(pattern_of(a), pattern_of(b));
+  if (!stream.where.is_gpu()) return multiply_on_cpu<S>(a, b, options);
+  if constexpr (have_cuda) return multiply_on_gpu<S>(a, b, stream, options);
+  else throw Error(Errc::not_compiled, kNoCuda);
+}
+
+template <Semiring S>
+Csr<ProductValue<S>> add_on(const CsrRows<ProductValue<S>>& x, const CsrRows<ProductValue<S>>& y,
+                            Stream stream, const SpgemmGpuOptions& options) {
+  using P = ProductValue<S>;
+  require(x.entries.cols == y.entries.cols, "add_on: X and Y must have equally many columns");
+  require(x.entries.count >= 0 && y.entries.count >= 0, "add_on: state the entries of X and Y (count)");
+  const spgemm_add::Sum<P> sum(x, y);
+  const bool here = !stream.where.is_gpu();
+  if (!have_cuda && !here) throw Error(Errc::not_compiled, kNoCuda);
+  const auto items = sum.items(), pieces = sum.pieces();
+  const auto scratch = allocate_scratch(8 * (pieces + 1), stream);
+  auto* starts = static_cast<Offset*>(scratch.get());
+  const auto indptr = result_array<Offset>(sum.rows + 1, stream, options.pooled);
+  fill_async(starts + pieces, 0, sizeof(Offset), stream);
+  fill_async(indptr.data, 0, sizeof(Offset), stream);
+  constexpr std::int64_t kGrain = 1024;
+  if (here) {
+    parallel_ranges(pieces, kGrain, [&](std::int64_t p, std::int64_t last) {
+      for (; p < last; ++p) starts[p] = spgemm_add::count_piece<S>(sum, p, items);
+    });
+    Offset before = 0;
+    for (std::int64_t p = 0; p <= pieces; ++p) before += std::exchange(starts[p], before);
+  } else if constexpr (have_cuda) {
+    gpu::count_sum<S>(x, y, starts, stream);
+    gpu::exclusive_sums(starts, pieces + 1, stream);
+  }
+  Offset nnz = 0;
+  copy_async(&nnz, starts + pieces, sizeof nnz, stream);
+  synchronize(stream);
+  Array<Index> indices;
+  Array<P> values;
+  allocate_entries(nnz, stream, options, "a sum of two sparse matrices", indices, values);
+  if (here) {
+    parallel_ranges(pieces, kGrain, [&](std::int64_t p, std::int64_t last) {
+      for (; p < last; ++p)
+        spgemm_add::write_piece<S>(sum, p, items, starts[p], indptr.data, indices.data, values.data);
+    });
+  } else if constexpr (have_cuda) {
+    gpu::write_sum<S>(x, y, starts, indptr.data, indices.data, values.data, stream);
+  }
+  synchronize(stream);
+  return {sum.rows, x.entries.cols, indptr, indices, values};
+}
+
+SpgemmGpuCounts spgemm_products(const CsrView<One>& a, const CsrView<One>& b, Offset* per_row,
+                                Stream stream) {
+  check_factors(a, b);
+  SpgemmGpuCounts counts;
+  if (!stream.where.is_gpu()) {
+    const auto starts = product_offsets(a, b.indptr);
+    for (std::int64_t r = 0; r < a.rows; ++r) {
+      const auto n = starts.data[r + 1] - starts.data[r];
+      counts.products += n, counts.bound += std::min<Offset>(n, b.cols);
+      if (per_row) per_row[r] = n;
+    }
+    return counts;
+  }
+  if constexpr (have_cuda) {
+    const auto chunk = chunk_of(a.rows, {});
+    const UseDevice use(stream.where);
+    const Study study(chunk, stream);
+    for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
+      auto* products = per_row ? per_row + first : study.products();
+      gpu::row_products(a, b, first, rows, products, study.list(), study.counter(), stream);
+      const auto bins = gpu::count_bins({products}, rows, b.cols, study.counters(), stream);
+      counts.products += bins.sizes, counts.bound += bins.bound;
+    });
+    return counts;
+  } else {
+    throw Error(Errc::not_compiled, kNoCuda);
+  }
+}
+
+#define X(S)                                                                                                \
+  template Csr<ProductValue<S>> spgemm_on<S>(const CsrView<S::value_type>&, const CsrView<S::value_type>&,  \
+                                             Stream, const SpgemmGpuOptions&);                              \
+  template Csr<ProductValue<S>> add_on<S>(const CsrRows<ProductValue<S>>&, const CsrRows<ProductValue<S>>&, \
+                                          Stream, const SpgemmGpuOptions&);
+PENSTOCK_FOR_EACH_SPGEMM_GPU(X)
+#undef X
+
+}  // namespace penstock

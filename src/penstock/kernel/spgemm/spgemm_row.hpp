@@ -1,0 +1,414 @@
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+
+#include "penstock/core/reserve.hpp"
+#include "penstock/kernel/spgemm/spgemm.hpp"
+#include "penstock/kernel/spgemm/spgemm_scan.hpp"
+#include "penstock/kernel/spgemm/spgemm_sort.hpp"
+#include "penstock/kernel/spgemm/spgemm_tiny.hpp"
+
+// One row of C = A B by Gustavson's algorithm (ACM TOMS 4, 1978): the rows of B that A's row names, scaled and added up.
+// How they are added depends on the row's number of products and on the window of columns that these may fall in:
+//
+//   copy    one row of B alone: nothing to add
+//   merge   at most 16 products: all are written down, ranked by comparing every pair, added in their places
+//   dense   a sum and a flag for every column of the window, where that fits the second-level cache or the products are
+//           a large share of it; the flags give the columns in order, without sorting
+//   hash    otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of
+//           the columns (after Nagasaka, Matsuoka, Azad, Buluc, Parallel Computing 90, 2019)
+//   repeat  the row above, moved by one, of rows of B moved by one (PDEs, bands): the columns are those above plus one, and
+//           every product goes where its counterpart above went
+namespace penstock {
+
+/// For each row of A and of B, 1 where it is the row above moved by one column; empty where few are.
+struct Repeats {
+  Array<std::uint8_t> a, b;
+};
+
+/// What a thread keeps between rows: clean accumulators, grown as rows ask for more.
+template <class T>
+struct RowScratch {
+  Array<T> sums, hash_values, expanded;
+  Array<std::uint8_t> flags, groups;
+  Array<Index> hash_columns;
+  Array<std::uint64_t> keys, spare;
+  Array<std::uint16_t> places;  // of a row's products in its entries, for rows that repeat it
+  Array<std::uint32_t> slots;   // of a mask: 1 + where in the mask's row a column stands
+
+  template <class U>
+  static Array<U> zeroed(std::int64_t size) {
+    auto owner = zeroed_bytes(size * static_cast<std::int64_t>(sizeof(U)));
+    return {static_cast<U*>(owner.get()), size, {}, owner};
+  }
+  template <class U>
+  static void grow(Array<U>& a, std::int64_t size, U value) {
+    if (a.size >= size) return;
+    a = {};
+    a = allocate<U>(std::max(size, a.size * 3 / 2));
+    std::fill_n(a.data, a.size, value);
+  }
+  template <class U>
+  static void grow(Array<U>& a, std::int64_t size) {
+    if (a.size < size) a = {}, a = allocate<U>(size + size / 2);
+  }
+  /// Flags and, where `numbers`, sums for a window of `size` columns out of `cols`. All columns get addresses at once;
+  /// what a window never reaches takes no memory.
+  void grow_window(std::int64_t size, std::int64_t cols, bool numbers, T zero) {
+    if (flags.size < size) {
+      const auto most = (std::max(size, cols) + 64) / 64 * 64;
+      flags = zeroed<std::uint8_t>(most), groups = zeroed<std::uint8_t>(most / 64 + 128);
+    }
+    if (!numbers || sums.size >= size) return;
+    if (zero == T(0)) sums = zeroed<T>(flags.size);
+    else grow(sums, size, zero);
+  }
+};
+
+template <Semiring S, class V>
+class RowProduct {
+ public:
+  using T = typename S::value_type;
+  static constexpr bool kNumbers = !std::same_as<S, OrAnd>;
+
+  RowProduct(const CsrView<T>& a, const CsrView<V>& b, const SpgemmOptions& options, RowScratch<T>& scratch,
+             const Repeats* repeats = nullptr)
+      : a_(a), b_(b), options_(options), scratch_(scratch), repeats_(repeats), entries_(a.nnz()) {}
+
+  /// Rows [first, last) come next. Where neighbouring rows of A name far rows of B, these are asked for ahead of their
+  /// turn; where they name neighbours, asking would cost a 2-D Laplacian 6 % of its time.
+  void expect(std::int64_t first, std::int64_t last) {
+    constexpr std::int64_t kSampled = 32, kNear = 512;
+    std::int64_t near = 0, far = 0;
+    for (auto row = first; row + 1 < std::min(last, first + kSampled); ++row) {
+      const auto e = a_.indptr[row] - a_.first_nnz, next = a_.indptr[row + 1] - a_.first_nnz;
+      if (e == next || next >= entries_) continue;
+      ++(std::abs(std::int64_t{a_.indices[next]} - a_.indices[e]) < kNear ? near : far);
+    }
+    scattered_ = far > near;
+  }
+
+  /// Row `row` of C into columns[0 ..) and values[0 ..), ascending; returns its number of entries. There is room for
+  /// the row's products or b.cols entries, whichever is less. If the row above came just before, it ends where this
+  /// one begins.
+  Offset run(std::int64_t row, Index* columns, T* values) {
+    first_ = a_.indptr[row] - a_.first_nnz, last_ = a_.indptr[row + 1] - a_.first_nnz;
+    if (!repeats_) return computed(row, columns, values);
+    if (row == above_ + 1 && repeats_->a.data[row] && moved()) {
+      above_ = row;
+      return repeated(columns, values);
+    }
+    above_count_ = computed(row, columns, values);
+    above_ = products_ <= kMostPlaces ? row : -2, placed_ = false;
+    return above_count_;
+  }
+
+ private:
+  Offset computed(std::int64_t row, Index* columns, T* values) {
+    look();
+    if (products_ == 0) return 0;
+    if (options_.mask) return masked(row, columns, values);
+    switch (options_.accumulator) {
+      case Accumulator::merge: return sorted(columns, values);
+      case Accumulator::hash: return hashed(columns, values);
+      case Accumulator::dense: return dense(columns, values);
+      case Accumulator::automatic: break;
+    }
+    if (lists_ == 1 && options_.ascending) return copied(columns, values);
+    const auto window = high_ - low_ + 1;
+    if (products_ <= kTiny) return tiny(columns, values);
+    if (window <= kDenseWindow || products_ >= window / kDenseShare) return dense(columns, values);
+    return hashed(columns, values);
+  }
+
+  bool moved() const {
+    std::uint8_t all = 1;
+    for (auto e = first_; e < last_; ++e) all &= repeats_->b.data[a_.indices[e]];
+    return all != 0;
+  }
+
+  /// The row above is in columns[-above_count_ ..).
+  Offset repeated(Index* columns, T* values) {
+    const auto count = above_count_;
+    const auto* above = columns - count;
+    if constexpr (kNumbers) {
+      if (!placed_) {
+        RowScratch<T>::grow(scratch_.places, products_);
+        auto* place = scratch_.places.data;
+        each([&](Index c, T) {
+          *place++ = static_cast<std::uint16_t>(std::lower_bound(above, above + count, c - 1) - above);
+        });
+        placed_ = true;
+      }
+      std::fill_n(values, count, S::zero());
+      const auto* place = scratch_.places.data;
+      for (auto e = first_; e < last_; ++e) {
+        const auto a = factor(e);
+        for (auto k = begin(e), stop = end(e); k < stop; ++k) {
+          auto& sum = values[*place++];
+          sum = S::add(sum, product(a, b_.values, k));
+        }
+      }
+    }
+    for (Offset i = 0; i < count; ++i) columns[i] = above[i] + 1;
+    return count;
+  }
+
+  static constexpr Offset kMostPlaces = 1 << 12;
+  static constexpr std::int64_t kDenseWindow = (std::int64_t{4} << 20) / (sizeof(T) + 1);
+  static constexpr std::int64_t kDenseShare = 8;
+  static constexpr Offset kFar = 32, kNear = 16;  // entries of A between a prefetch and its use
+  static constexpr Offset kAhead = 4;             // rows of B that are asked for before their turn
+
+  static T product(T a, [[maybe_unused]] const V* v, [[maybe_unused]] Offset k) {
+    if constexpr (!kNumbers) return T(1);
+    else return S::mul(a, entry<S>(v, k));
+  }
+  T factor(Offset e) const {
+    if constexpr (!kNumbers) return T(1);
+    else return a_.values ? a_.values[e] : T(1);
+  }
+  Offset begin(Offset e) const { return b_.indptr[a_.indices[e]] - b_.first_nnz; }
+  Offset end(Offset e) const { return b_.indptr[a_.indices[e] + 1] - b_.first_nnz; }
+
+  /// Counts the row's products and bounds their columns.
+  void look() {
+    products_ = 0, lists_ = 0, low_ = 0, high_ = b_.cols - 1;
+    std::int64_t low = b_.cols, high = 0;
+    for (auto e = first_; e < last_; ++e) {
+      if (scattered_ &&
+          e + kFar < entries_) {  // entries of later rows, too: what they will look at is on its way then
+        __builtin_prefetch(b_.indptr + a_.indices[e + kFar]);
+        const auto next = begin(e + kNear);
+        __builtin_prefetch(b_.indices + next);
+        if constexpr (!is_pattern<V>) __builtin_prefetch(b_.values + next);
+      }
+      const auto k = begin(e), stop = end(e);
+      if (k == stop) continue;
+      products_ += stop - k, ++lists_, list_ = e;
+      low = std::min<std::int64_t>(low, b_.indices[k]);
+      high = std::max<std::int64_t>(high, b_.indices[stop - 1]);
+    }
+    if (options_.ascending && lists_ > 0) low_ = low, high_ = high;
+  }
+
+  /// f(column, product) for every product, in the order of A's row.
+  template <class F>
+  void each(F&& f) const {
+    const auto* __restrict columns = b_.indices;
+    for (auto e = first_; e < last_; ++e) {
+      if (e + kAhead < last_) {
+        const auto next = begin(e + kAhead);
+        __builtin_prefetch(columns + next);
+        if constexpr (!is_pattern<V>) __builtin_prefetch(b_.values + next);
+      }
+      const auto a = factor(e);
+      for (auto k = begin(e), stop = end(e); k < stop; ++k) f(columns[k], product(a, b_.values, k));
+    }
+  }
+
+  Offset copied(Index* columns, T* values) const {
+    const auto k = begin(list_), count = products_;
+    std::copy_n(b_.indices + k, count, columns);
+    if constexpr (kNumbers) {
+      const auto a = factor(list_);
+      for (Offset i = 0; i < count; ++i) values[i] = S::add(S::zero(), product(a, b_.values, k + i));
+    }
+    return count;
+  }
+
+  /// Adds up runs of equal columns out of n products in ascending order; `at(i)` is product i's column and value.
+  template <class At>
+  static Offset summed(Offset n, At&& at, Index* columns, T* values) {
+    Offset out = -1;
+    Index last = -1;
+    T sum = S::zero();
+    for (Offset i = 0; i < n; ++i) {
+      const auto [column, value] = at(i);
+      const bool same = column == last;
+      out += !same;
+      if constexpr (kNumbers) values[out] = sum = S::add(same ? sum : S::zero(), value);
+      columns[out] = last = column;
+    }
+    return out + 1;
+  }
+
+  static constexpr bool kVectors = std::same_as<S, PlusTimes<float>> || std::same_as<S, PlusTimes<double>>;
+
+  Offset tiny(Index* columns, T* values) const {
+    const auto n = static_cast<int>(products_);
+    if constexpr (kVectors) {
+      static const auto kernel = tiny_kernel<T>();
+      if (kernel) {
+        TinyArgs<T> args{a_.indices + first_,
+                         a_.values ? a_.values + first_ : nullptr,
+                         last_ - first_,
+                         b_.indptr,
+                         b_.indices - b_.first_nnz,
+                         nullptr,
+                         columns,
+                         values};
+        if constexpr (!is_pattern<V>) args.b_values = b_.values - b_.first_nnz;
+        return kernel(args);
+      }
+    }
+    Index column[kTiny], place[kTiny];
+    T product[kTiny];
+    std::fill_n(column, kTiny, kNoColumn);
+    int i = 0;
+    each([&](Index c, T v) { column[i] = c, product[i] = v, ++i; });
+    const int different = unique_ranks(column, n, place);
+    if constexpr (kNumbers) std::fill_n(values, different, S::zero());
+    for (i = 0; i < n; ++i) {
+      const auto at = place[i];
+      columns[at] = column[i];
+      if constexpr (kNumbers) values[at] = S::add(values[at], product[i]);
+    }
+    return different;
+  }
+
+  int column_bits() const { return std::bit_width(static_cast<std::uint64_t>(high_ - low_)); }
+
+  /// All products sorted by column, whatever their number.
+  Offset sorted(Index* columns, T* values) {
+    RowScratch<T>::grow(scratch_.keys, products_), RowScratch<T>::grow(scratch_.spare, products_);
+    RowScratch<T>::grow(scratch_.expanded, products_);
+    auto* keys = scratch_.keys.data;
+    auto* expanded = scratch_.expanded.data;
+    std::uint64_t n = 0;
+    const auto low = low_;
+    each(
+        [&](Index c, T v) { keys[n] = static_cast<std::uint64_t>(c - low) << 32 | n, expanded[n] = v, ++n; });
+    const auto* in_order = sort_keys(keys, scratch_.spare.data, products_, column_bits());
+    return summed(
+        products_,
+        [&](Offset i) {
+          return std::pair(static_cast<Index>(static_cast<std::int64_t>(in_order[i] >> 32) + low),
+                           expanded[static_cast<std::uint32_t>(in_order[i])]);
+        },
+        columns, values);
+  }
+
+  Offset dense(Index* columns, T* values) {
+    const auto first = low_ / 64 * 64, groups = (high_ - first) / 64 + 1;
+    auto& s = scratch_;
+    s.grow_window(groups * 64, b_.cols, kNumbers, S::zero());
+    auto* __restrict flag = s.flags.data - first;
+    auto* __restrict group = s.groups.data - first / 64;
+    [[maybe_unused]] auto* __restrict sum = s.sums.data - (kNumbers ? first : 0);
+    // Few products in a wide window mark the groups that they hit; many make looking at every group cheaper.
+    const bool all = products_ >= groups * 16;
+    const auto add = [&](Index c, [[maybe_unused]] T v) {
+      if constexpr (kNumbers) sum[c] = S::add(sum[c], v);
+      flag[c] = 1;
+    };
+    if (all) each(add);
+    else
+      each([&](Index c, T v) {
+        add(c, v);
+        group[c >> 6] = 1;
+      });
+    static const auto scan = scan_kernel<T>();
+    return scan({s.flags.data, s.groups.data, s.sums.data, groups, all, static_cast<Index>(first), S::zero(),
+                 columns, values});
+  }
+
+  Offset hashed(Index* columns, T* values) {
+    const auto most = std::min<Offset>(products_, b_.cols);
+    const auto size = std::bit_ceil(static_cast<std::uint64_t>(most) * 2);
+    auto& s = scratch_;
+    RowScratch<T>::grow(s.hash_columns, static_cast<std::int64_t>(size), Index{-1});
+    if constexpr (kNumbers) RowScratch<T>::grow(s.hash_values, static_cast<std::int64_t>(size));
+    RowScratch<T>::grow(s.keys, most), RowScratch<T>::grow(s.spare, most);
+    const auto mask = static_cast<std::uint32_t>(size - 1);
+    const int shift = 32 - std::countr_zero(size);
+    auto* __restrict table = s.hash_columns.data;
+    [[maybe_unused]] auto* __restrict sums = s.hash_values.data;
+    auto* keys = s.keys.data;
+    Offset n = 0;
+    const auto low = low_;
+    each([&](Index c, [[maybe_unused]] T v) {
+      auto at = static_cast<std::uint32_t>((static_cast<std::uint32_t>(c) * 0x9E3779B1u) >> shift) & mask;
+      while (table[at] != c) {
+        if (table[at] == -1) {
+          table[at] = c;
+          if constexpr (kNumbers) sums[at] = S::zero();
+          keys[n++] = static_cast<std::uint64_t>(c - low) << 32 | at;
+          break;
+        }
+        at = (at + 1) & mask;
+      }
+      if constexpr (kNumbers) sums[at] = S::add(sums[at], v);
+    });
+    const auto* in_order = sort_keys(keys, s.spare.data, n, column_bits());
+    for (Offset i = 0; i < n; ++i) {
+      const auto at = static_cast<std::uint32_t>(in_order[i]);
+      columns[i] = static_cast<Index>(static_cast<std::int64_t>(in_order[i] >> 32) + low);
+      if constexpr (kNumbers) values[i] = sums[at];
+      table[at] = -1;
+    }
+    return n;
+  }
+
+  /// The mask's columns get slots, and only products that fall on one are added up.
+  Offset masked(std::int64_t row, Index* columns, T* values) {
+    const auto& m = *options_.mask;
+    const auto k = m.indptr[row] - m.first_nnz;
+    const auto most = m.indptr[row + 1] - m.first_nnz - k;
+    if (most == 0) return 0;
+    auto& s = scratch_;
+    RowScratch<T>::grow(s.slots, b_.cols, 0u);
+    RowScratch<T>::grow(s.keys, most), RowScratch<T>::grow(s.spare, most);
+    RowScratch<T>::grow(s.expanded, most);
+    s.grow_window(most, b_.cols, false, S::zero());
+    auto* __restrict slot = s.slots.data;
+    auto* __restrict hit = s.flags.data;
+    auto* sums = s.expanded.data;
+    std::uint64_t n = 0;
+    for (Offset i = 0; i < most; ++i) {
+      const auto c = m.indices[k + i];
+      if (slot[c] != 0) continue;  // a duplicate of the mask
+      s.keys.data[n] = static_cast<std::uint64_t>(c) << 32 | n;
+      if constexpr (kNumbers) sums[n] = S::zero();
+      slot[c] = static_cast<std::uint32_t>(++n);
+    }
+    each([&](Index c, [[maybe_unused]] T v) {
+      if (slot[c] == 0) return;
+      const auto at = slot[c] - 1;
+      if constexpr (kNumbers) sums[at] = S::add(sums[at], v);
+      hit[at] = 1;
+    });
+    const auto bits = std::bit_width(static_cast<std::uint64_t>(b_.cols));
+    const auto* in_order = sort_keys(s.keys.data, s.spare.data, static_cast<Offset>(n), bits);
+    Offset out = 0;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<std::uint32_t>(in_order[i]);
+      const auto c = static_cast<Index>(in_order[i] >> 32);
+      slot[c] = 0;
+      if (!hit[at]) continue;
+      hit[at] = 0;
+      columns[out] = c;
+      if constexpr (kNumbers) values[out] = sums[at];
+      ++out;
+    }
+    return out;
+  }
+
+  const CsrView<T> a_;
+  const CsrView<V> b_;
+  const SpgemmOptions& options_;
+  RowScratch<T>& scratch_;
+  const Repeats* repeats_;
+  std::int64_t above_ = -2;  // the row computed last, with its number of entries
+  Offset above_count_ = 0;
+  bool placed_ = false;
+  Offset entries_;  // of A
+  bool scattered_ = false;
+  Offset first_ = 0, last_ = 0;  // of A's row
+  Offset products_ = 0, lists_ = 0, list_ = 0;
+  std::int64_t low_ = 0, high_ = 0;  // columns that products may fall on
+};
+
+}  // namespace penstock

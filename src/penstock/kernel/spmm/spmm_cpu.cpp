@@ -1,0 +1,267 @@
+// Y = A X, a row of Y at a time: its tile of columns is a handful of registers (spmm_rows_loops.hpp) to which each entry
+// of the row adds a multiple of a row of X. What costs is bringing those rows of X, and those of Y, through the caches:
+// where a matrix reads rows of X often, X is copied into panels that fit better; where it does not, Y goes around them.
+#include "penstock/kernel/spmm/spmm.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
+#include "penstock/kernel/spmm/spmm_rows.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
+
+namespace penstock {
+namespace {
+
+// The measurements: one thread of a Xeon with 2 MB of second-level cache, GFLOP/s in float64.
+constexpr std::int64_t kLine = 64;
+// A panel's row. R-MAT 18 (29 entries a row), 128 columns: 128 bytes 4.4, 256 bytes 5.3, 512 bytes 4.4, without 3.9.
+constexpr std::int64_t kPanelBytes = 256;
+// Below it, X stays in the second-level cache as it is, and nothing is prefetched.
+constexpr std::int64_t kCacheBytes = 1 << 20;
+// Reads of a row of X that pay for copying it. R-MAT 18, 32 columns that do not begin with a line: 5.7 from 4.1.
+constexpr std::int64_t kReads = 12;
+// Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 9.0 from 6.6.
+constexpr std::int64_t kStreamedBytes = 8 << 20;
+constexpr Offset kAhead = 8;             // 4 to 32 were alike, and up to a tenth better than none
+constexpr std::int64_t kBlocks = 32;     // at least, for balance, where blocks stay large enough
+constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
+constexpr std::int64_t kBufferRows = 64;
+constexpr std::int64_t kCopyRows = 1024;
+
+/// How a tile is computed.
+struct How {
+  int sums = 1;
+  bool streams = false, peels = false, prefetches = false;
+};
+
+/// Sums in flight, by the width of the whole product and nothing else: neither panels nor addresses change a bit.
+template <class T>
+int sums_of(std::int64_t columns) {
+  const auto bytes = columns * static_cast<std::int64_t>(sizeof(T));
+  return bytes <= kLine ? 4 : bytes <= 3 * kLine ? 2 : 1;
+}
+
+template <class S, class V>
+inline constexpr bool has_rows_kernel = false;
+#define X(T, V) \
+  template <>   \
+  inline constexpr bool has_rows_kernel<PlusTimes<T>, V> = true;
+PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+
+/// What no vector kernel covers: 16 columns at a time, in any semiring and type.
+template <Semiring S, class V>
+void generic_rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
+                  DenseView<const typename S::value_type> x, typename S::value_type* out,
+                  std::int64_t out_step, const Scale<S>& scale) {
+  using T = typename S::value_type;
+  constexpr std::int64_t kTile = 16;
+  for (auto r = first; r < last; ++r, out += out_step) {
+    const Offset begin = a.indptr[r] - a.first_nnz, end = a.indptr[r + 1] - a.first_nnz;
+    for (std::int64_t c = 0; c < x.cols; c += kTile) {
+      const auto width = std::min(kTile, x.cols - c);
+      T sum[kTile];
+      for (auto& s : sum) s = S::zero();
+      for (Offset k = begin; k < end; ++k) {
+        const T v = entry<S>(a.values, k);
+        const T* row = x.data + a.indices[k] * x.row_step + c;
+        if (width == kTile)
+          for (std::int64_t j = 0; j < kTile; ++j) sum[j] = S::add(sum[j], S::mul(v, row[j]));
+        else
+          for (std::int64_t j = 0; j < width; ++j) sum[j] = S::add(sum[j], S::mul(v, row[j]));
+      }
+      for (std::int64_t j = 0; j < width; ++j) out[c + j] = scale(sum[j], out[c + j]);
+    }
+  }
+}
+
+template <Semiring S, class V>
+void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
+          DenseView<const typename S::value_type> x, typename S::value_type* out, std::int64_t out_step,
+          const Scale<S>& scale, How how) {
+  using T = typename S::value_type;
+  if constexpr (has_rows_kernel<S, V>) {
+    static const auto kernel = spmm_kernels<T, V>().rows;
+    SpmmArgs<T, V> args{.indptr = a.indptr,
+                        .indices = a.indices - a.first_nnz,
+                        .values = nullptr,
+                        .x = x.data,
+                        .x_step = x.row_step,
+                        .out = out,
+                        .out_step = out_step,
+                        .first = first,
+                        .last = last,
+                        .columns = x.cols,
+                        .alpha = scale.alpha,
+                        .beta = scale.beta,
+                        .streams = how.streams,
+                        .peels = how.peels,
+                        .sums = how.sums,
+                        .ahead = how.prefetches ? kAhead : 0,
+                        .known = a.indptr[a.rows]};
+    if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
+    kernel(args);
+  } else {
+    generic_rows<S, V>(a, first, last, x, out, out_step, scale);
+  }
+}
+
+/// Copies rows [first, last) of one layout to another.
+template <class T>
+void copy_rows(DenseView<const T> from, std::int64_t first, std::int64_t last, T* to, std::int64_t to_step) {
+  if (from.col_step == 1) {
+    if constexpr (std::same_as<T, float> || std::same_as<T, double>)
+      if (from.cols * std::int64_t(sizeof(T)) % 64 == 0 && to_step == from.cols)
+        return spmm_kernels<T, T>().copy(from.data + first * from.row_step, from.row_step,
+                                         to + first * to_step, last - first, from.cols);
+    for (auto i = first; i < last; ++i)
+      std::copy_n(from.data + i * from.row_step, from.cols, to + i * to_step);
+    return;
+  }
+  constexpr std::int64_t kEdge = 16;
+  for (auto i = first; i < last; i += kEdge)
+    for (std::int64_t j = 0; j < from.cols; j += kEdge)
+      for (auto r = i, end = std::min(i + kEdge, last); r < end; ++r)
+        for (auto c = j, stop = std::min(j + kEdge, from.cols); c < stop; ++c)
+          to[r * to_step + c] = from.data[r * from.row_step + c * from.col_step];
+}
+
+template <class T>
+DenseView<const T> copied(DenseView<const T> x, Array<T>& memory) {
+  if (memory.size < x.rows * x.cols) memory = reuse<T>(x.rows * x.cols);
+  parallel_ranges(x.rows, kCopyRows, [&](std::int64_t first, std::int64_t last) {
+    copy_rows(x, first, last, memory.data, x.cols);
+  });
+  return {memory.data, x.rows, x.cols, x.cols, 1};
+}
+
+template <class T>
+bool begins_with_line(const T* data, std::int64_t row_step) {
+  return reinterpret_cast<std::uintptr_t>(data) % kLine == 0 &&
+         row_step * static_cast<std::int64_t>(sizeof(T)) % kLine == 0;
+}
+
+/// Whether most of the matrix reads rows of X near those that the row above read, as meshes do: X then passes through the
+/// second-level cache once as it is. By a sample of rows.
+template <class V>
+bool is_near(const CsrView<V>& a, std::int64_t row_bytes) {
+  constexpr std::int64_t kSample = 512;
+  const double slope = static_cast<double>(a.cols) / static_cast<double>(a.rows);
+  const auto reach = kCacheBytes / row_bytes;
+  std::int64_t near = 0, all = 0;
+  for (std::int64_t i = 0; i < kSample; ++i) {
+    const auto row = a.rows / kSample * i + a.rows % kSample * i / kSample;
+    const auto middle = static_cast<std::int64_t>(slope * static_cast<double>(row));
+    const Offset first = a.indptr[row] - a.first_nnz;
+    const Offset count = std::min<Offset>(a.indptr[row + 1] - a.indptr[row], 64);
+    for (Offset k = first; k < first + count; ++k) near += std::abs(a.indices[k] - middle) <= reach;
+    all += count;
+  }
+  return near * 20 >= all * 17;  // 0.85: xenon1 with 128 columns of float64 (0.89) was twice as fast uncopied
+}
+
+/// How the columns are cut into panels, and whether X is copied into them.
+struct Panels {
+  std::int64_t width = 0;
+  bool copies = false, prefetches = false;
+};
+
+template <class V, class T>
+Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T)), kWidth = kPanelBytes / kSize;
+  const bool far = a.rows > 0 && x.rows * x.cols > kCacheBytes / kSize && !is_near(a, x.cols * kSize);
+  if (!x.row_major()) return {std::min(x.cols, kWidth), true, far};
+  const bool often = far && a.nnz() / kReads >= x.rows;
+  if (often && x.cols > kWidth) return {kWidth, true, far};
+  return {x.cols, often && !begins_with_line(x.data, x.row_step), far};
+}
+
+template <Semiring S, class V>
+void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+          Scale<S> scale, How how) {
+  using T = typename S::value_type;
+  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, how);
+  how.streams = how.peels = false;
+  std::vector<T> buffer(static_cast<std::size_t>(kBufferRows * x.cols));
+  for (std::int64_t first = 0; first < a.rows; first += kBufferRows) {
+    const auto last = std::min(first + kBufferRows, a.rows);
+    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, how);
+    for (std::int64_t j = 0; j < x.cols; ++j)
+      for (auto r = first; r < last; ++r) {
+        T& out = y.data[r * y.row_step + j * y.col_step];
+        out = scale(buffer[static_cast<std::size_t>((r - first) * x.cols + j)], out);
+      }
+  }
+}
+
+}  // namespace
+
+template <class T>
+DenseView<const T> packed(DenseView<const T> x, Array<T>& memory) {
+  return x.row_major() ? x : copied(x, memory);
+}
+
+template <Semiring S, class V>
+void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
+               DenseView<typename S::value_type> y, Scale<S> scale) {
+  using T = typename S::value_type;
+  const bool large = x.rows * x.cols > kCacheBytes / std::int64_t(sizeof(T));
+  tile<S, V>(a, x, y, scale, {.sums = sums_of<T>(x.cols), .prefetches = large});
+}
+
+template <Semiring S, class V>
+void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+          Scale<S> scale) {
+  using T = typename S::value_type;
+  if (x.cols == 0) return;
+  const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, std::int64_t{512},
+                                 std::clamp(kWork / x.cols, std::int64_t{2048}, std::int64_t{32 << 10}));
+  const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
+  const auto panels = panels_of(a, x);
+  // A tile's vectors may be aligned to Y's lines; a copy of X begins with its own.
+  const bool lines = y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
+                     panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
+                     (!panels.copies || begins_with_line(y.data, y.row_step));
+  const bool alike =
+      begins_with_line<T>(nullptr, x.row_step) &&
+      (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
+  const How plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
+  How how = plain;
+  how.streams =
+      lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
+  how.peels = how.streams || (lines && alike);
+  Array<T> memory;
+  for (std::int64_t c = 0; c < x.cols; c += panels.width) {
+    const auto width = std::min(panels.width, x.cols - c);
+    const auto part = x.columns(c, width);
+    const auto xs = panels.copies ? copied(part, memory) : part;
+    const auto ys = y.columns(c, width);
+    PieceRows<S> pieces(blocks, width);
+    parallel_for(std::ssize(blocks), [&](std::int64_t i) {
+      const auto& b = blocks[static_cast<std::size_t>(i)];
+      Offset piece_ptr[2];
+      const auto view = block_view(a, b, piece_ptr);
+      if (b.piece) tile<S, V>(view, xs, pieces.cell(i), {}, plain);
+      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, how);
+    });
+    pieces.finish(ys, scale);
+  }
+}
+
+#define X(S, V)                                                                                              \
+  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>);  \
+  template void spmm_tile<S, V>(const CsrView<V>&, DenseView<const S::value_type>, DenseView<S::value_type>, \
+                                Scale<S>);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+#define X(T) template DenseView<const T> packed(DenseView<const T>, Array<T>&);
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
+X(std::uint8_t)
+#undef X
+
+}  // namespace penstock

@@ -1,0 +1,32 @@
+// What SpMM on a GPU needs beside its kernels, and those for float32 (spmm_gpu.cuh).
+#include "penstock/kernel/spmm/spmm_gpu.cuh"
+
+namespace penstock::gpu {
+
+template <class V>
+SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
+  SpmmGpuPlan plan;
+  const UseDevice use(stream.where);
+  const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  const auto total = a.rows + a.count;
+  plan.items = unit_items(total, gpu_facts(stream.where));
+  const auto units = (total + plan.items - 1) / plan.items;
+  const auto first_rows = allocate<std::int64_t>(units + 1, here);
+  plan.first_rows = first_rows;
+  launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, plan.items, first_rows.data);
+  synchronize(stream);
+  return plan;
+}
+
+#define X(V) template SpmmGpuPlan plan_spmm(const CsrView<V>&, Stream);
+X(One)
+X(float)
+X(double)
+X(Complex64)
+X(Complex128)
+#undef X
+
+PENSTOCK_SPMM(PlusTimes<float>, One)
+PENSTOCK_SPMM(PlusTimes<float>, float)
+
+}  // namespace penstock::gpu

@@ -1,0 +1,452 @@
+#pragma once
+#include <algorithm>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/merge_path_gpu.cuh"
+#include "penstock/kernel/spmm/spmm_gpu.hpp"
+#include "penstock/kernel/spmv/complex_gpu.cuh"
+
+// Y = alpha A X + beta Y on a GPU.
+//
+// A group of lanes (a warp; less for few columns) takes equally many items of the merge path and holds one row of Y in
+// registers, a few columns a lane. It reads column indices and values once, coalesced, and hands them round through
+// shared memory; the rows of X that several nonzeros want are asked for together, across ends of rows, so short rows
+// leave no gaps. A row that groups of one block share is joined in shared memory, one that blocks share by a last pass
+// over their cells: no atomics, and sums are added in the order of the matrix, so every run gives the same bits.
+//
+// Columns go in panels, each a pass over A.
+namespace penstock::gpu {
+
+namespace {
+
+/// Neighbouring entries of a row, moved by one instruction where they are 16 bytes or less.
+template <class T, int n>
+struct alignas(n == 1 ? alignof(T) : std::min<std::size_t>(16, n * sizeof(T))) Pack {
+  T v[n];
+};
+template <class T, int n>
+struct alignas(16) Ahead {
+  T v[n];
+};
+
+template <class T, int n>
+__device__ void store_once(T* to, const Pack<T, n>& p) {  // Y must not push X out of the caches
+  if constexpr (std::same_as<T, float> && n == 4)
+    __stcs(reinterpret_cast<float4*>(to), make_float4(p.v[0], p.v[1], p.v[2], p.v[3]));
+  else if constexpr (std::same_as<T, float> && n == 2)
+    __stcs(reinterpret_cast<float2*>(to), make_float2(p.v[0], p.v[1]));
+  else if constexpr (std::same_as<T, double> && n == 2)
+    __stcs(reinterpret_cast<double2*>(to), make_double2(p.v[0], p.v[1]));
+  else if constexpr (std::is_floating_point_v<T> && n == 1) __stcs(to, p.v[0]);
+  else *reinterpret_cast<Pack<T, n>*>(to) = p;
+}
+
+/// Which columns of the panel a lane of a group holds: `kReps` packs of `kVec` neighbours, a group's packs side by side.
+template <int lanes_, int vec_, int reps_>
+struct Shape {
+  static constexpr int kLanes = lanes_, kVec = vec_, kReps = reps_;
+  static constexpr int kColumns = kLanes * kVec * kReps;
+  static constexpr int kGroups = kThreads / kLanes;
+};
+
+/// One group's sum of one row.
+template <class S, class Sh>
+struct RowSum {
+  using T = typename S::value_type;
+  Pack<T, Sh::kVec> part[Sh::kReps];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i)
+#pragma unroll
+      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::zero();
+  }
+  __device__ void add(const RowSum& other) {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i)
+#pragma unroll
+      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], other.part[i].v[j]);
+  }
+  __device__ void add_product(typename S::value_type value, const RowSum& x) {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i)
+#pragma unroll
+      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], S::mul(value, x.part[i].v[j]));
+  }
+  /// A row's columns of this lane; those from `cols` on are not touched.
+  __device__ void load(const T* row, int lane, int cols) {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i) {
+      const int j = (i * Sh::kLanes + lane) * Sh::kVec;
+      if (j < cols) part[i] = *reinterpret_cast<const Pack<T, Sh::kVec>*>(row + j);
+    }
+  }
+  __device__ void store(T* row, int lane, int cols, const Scale<S>& scale) const {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i) {
+      const int j = (i * Sh::kLanes + lane) * Sh::kVec;
+      if (j >= cols) continue;
+      Pack<T, Sh::kVec> out;
+      if (!(scale.beta == S::zero())) out = *reinterpret_cast<const Pack<T, Sh::kVec>*>(row + j);
+#pragma unroll
+      for (int v = 0; v < Sh::kVec; ++v) out.v[v] = scale(part[i].v[v], out.v[v]);
+      store_once(row + j, out);
+    }
+  }
+  /// A cell holds a row's whole panel.
+  __device__ void load_cell(const T* cell, int lane) { load(cell, lane, Sh::kColumns); }
+  __device__ void store_cell(T* cell, int lane) const {
+#pragma unroll
+    for (int i = 0; i < Sh::kReps; ++i)
+      *reinterpret_cast<Pack<T, Sh::kVec>*>(cell + (i * Sh::kLanes + lane) * Sh::kVec) = part[i];
+  }
+};
+
+/// X and Y of one panel, and the cells of blocks.
+template <class T>
+struct Panel {
+  const T* x;
+  T* y;
+  std::int64_t x_step, y_step;
+  int cols;
+  T *heads,
+      *tails;  // of each block: the part of its first row, if that began earlier; of a row that goes on after it
+};
+
+/// The cut into groups: unit u begins after first_rows[u] rows; a group takes `step` units, `items` items in all.
+struct Cut {
+  const std::int64_t* first_rows;
+  std::int64_t units;
+  int step, items;
+  __device__ std::int64_t first_row(std::int64_t group) const {
+    const auto u = group * step;
+    return first_rows[u < units ? u : units];
+  }
+};
+
+/// Blocks of a multiprocessor, which bound the registers (of every architecture: 1024 threads at most), and rows of X that a
+/// group asks for together: 25 to 64 KB in flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level
+/// cache) times 700 ns is 29 KB. Smaller GPUs need less.
+template <class T, class Sh>
+inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
+template <class T, class Sh>
+inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
+                               : kLaneBytes<T, Sh> <= 16 ? 3
+                                                         : 2;
+template <class T, class Sh>
+inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
+
+template <class S, class V, class Sh>
+__global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
+    multiply_groups(CsrView<V> a, Panel<typename S::value_type> p, Scale<S> scale, Cut cut) {
+  using T = typename S::value_type;
+  constexpr int kLanes = Sh::kLanes;
+  constexpr int kAhead = kAheadOf<T, Sh>;
+  alignas(16) __shared__ Index some_columns[kThreads];
+  alignas(16) __shared__ std::byte value_bytes_of[is_pattern<V> ? 16 : kThreads * sizeof(V)];
+  alignas(16) __shared__ std::byte cell_bytes[2 * Sh::kGroups * Sh::kColumns * sizeof(T)];
+  T* const heads = reinterpret_cast<T*>(cell_bytes);
+  T* const tails = heads + Sh::kGroups * Sh::kColumns;
+
+  const int lane = int(threadIdx.x) % kLanes, local = int(threadIdx.x) / kLanes;
+  const unsigned mask =
+      kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
+  Index* const columns = some_columns + local * kLanes;
+  V* const values = reinterpret_cast<V*>(value_bytes_of) + (is_pattern<V> ? 0 : local * kLanes);
+
+  const auto first_group = std::int64_t(blockIdx.x) * Sh::kGroups;
+  const auto group = first_group + local;
+  const auto row = cut.first_row(group);
+  const int rows = int(cut.first_row(group + 1) - row);  // that end here
+  int count;                                             // nonzeros
+  Offset k;                                              // the first of them, as indptr counts
+  {
+    const auto total = a.rows + a.count;
+    const auto item = std::min(group * cut.items, total), item_end = std::min(item + cut.items, total);
+    count = int(item_end - item) - rows;
+    k = a.indptr[0] + item - row;
+  }
+  const bool began_earlier = row < a.rows && a.indptr[row] < k;  // of the first row
+  const auto* const ends_of_rows = a.indptr + row + 1;
+  const auto end_of = [&](int r) { return r < rows ? int(ends_of_rows[r] - k) : 0x7fffffff; };
+  int ends = end_of(lane), later_ends = end_of(kLanes + lane);  // of the rows r % kLanes == lane
+  int end = __shfl_sync(mask, ends, 0, kLanes);                 // of row r, counted from k
+  int r = 0;
+  T* out = p.y + row * p.y_step;
+  RowSum<S, Sh> sum;
+  sum.clear();
+  const auto finish = [&] {
+    if (r == 0 && began_earlier) sum.store_cell(heads + local * Sh::kColumns, lane);
+    else sum.store(out, lane, p.cols, scale);
+    sum.clear();
+    out += p.y_step;
+    if (++r % kLanes == 0) ends = later_ends, later_ends = end_of(r + kLanes + lane);
+    end = __shfl_sync(mask, ends, r % kLanes, kLanes);
+  };
+
+  Index my_column = 0;
+  V my_value{};
+  const Index* const my_indices = a.indices + (k - a.first_nnz);
+  const auto fetch = [&](int from) {  // past the last nonzero: that one again
+    if (from >= count) return;
+    const int q = std::min(from + lane, count - 1);
+    my_column = read_once(my_indices + q);
+    if constexpr (!is_pattern<V>) my_value = read_once(a.values + (k - a.first_nnz) + q);
+  };
+  fetch(0);
+  for (int from = 0; from < count; from += kLanes) {
+    columns[lane] = my_column;
+    if constexpr (!is_pattern<V>) values[lane] = my_value;
+    __syncwarp(mask);
+    fetch(from + kLanes);
+#pragma unroll 1
+    for (int u = 0; u < kLanes && from + u < count; u += kAhead) {
+      const auto column = *reinterpret_cast<const Ahead<Index, kAhead>*>(columns + u);
+      RowSum<S, Sh> x[kAhead];
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) x[i].load(p.x + column.v[i] * p.x_step, lane, p.cols);
+      Ahead<V, 4> value;
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i) {
+        if (from + u + i >= count) break;
+        if constexpr (!is_pattern<V>)
+          if (i % 4 == 0) value = *reinterpret_cast<const Ahead<V, 4>*>(values + u + i);
+        while (from + u + i == end) finish();
+        sum.add_product(entry<S>(value.v, i % 4), x[i]);
+      }
+    }
+    __syncwarp(mask);  // before the next nonzeros take the place of these
+  }
+  while (r < rows) finish();
+  sum.store_cell(tails + local * Sh::kColumns, lane);
+  __syncthreads();
+
+  // Rows that several groups of the block share: the group where a row ends adds up its parts.
+  const auto total = a.rows + a.count;
+  if (group * cut.items >= total) return;
+  const auto add_tails = [&](std::int64_t from, int to) {
+    sum.clear();
+    RowSum<S, Sh> part;
+    for (int g = int(std::max(from, first_group) - first_group); g < to; ++g) {
+      part.load_cell(tails + g * Sh::kColumns, lane);
+      sum.add(part);
+    }
+  };
+  if (rows > 0 && began_earlier) {
+    const auto from = (a.indptr[row] - a.indptr[0] + row) / cut.items;  // the group of its first nonzero
+    add_tails(from, local);
+    RowSum<S, Sh> head;
+    head.load_cell(heads + local * Sh::kColumns, lane);
+    sum.add(head);
+    if (from >= first_group) sum.store(p.y + row * p.y_step, lane, p.cols, scale);
+    else sum.store_cell(p.heads + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
+  }
+  if (const auto last = row + rows; local == Sh::kGroups - 1 && last < a.rows) {
+    const auto begin = a.indptr[last] - a.indptr[0] + last;
+    if (begin >= (group + 1) * cut.items) return;
+    add_tails(begin / cut.items, Sh::kGroups);
+    sum.store_cell(p.tails + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
+  }
+}
+
+// Of each row of X in one pass over A: 64 columns of float64, 128 of float32. R-MAT 22 with 128 columns on an H200: panels of
+// 32, 64 and 128 columns gave 1123, 1723 and 1456 GFLOP/s in float64, 1591, 3082 and 3456 in float32.
+constexpr std::int64_t kPanelBytes = 512;
+constexpr int kSerialParts = 32;  // a row of so many blocks or fewer is joined by one group
+
+/// The group's sum of cells [from, to), one after another; the loads of eight are under way together.
+template <class S, class Sh>
+__device__ void add_cells(RowSum<S, Sh>& sum, const typename S::value_type* cells, std::int64_t from,
+                          std::int64_t to, int lane) {
+  sum.clear();
+#pragma unroll 8
+  for (auto i = from; i < to; ++i) {
+    RowSum<S, Sh> part;
+    part.load_cell(cells + i * Sh::kColumns, lane);
+    sum.add(part);
+  }
+}
+
+/// For each block whose first row began in an earlier one and ends in it: the row's parts, in order, then Y. A group takes
+/// a block of `cut`; the rows of very many blocks are left to all groups together.
+template <class S, class Sh>
+__global__ void __launch_bounds__(kThreads)
+    join_blocks(const Offset* __restrict__ indptr, Panel<typename S::value_type> p, Scale<S> scale, Cut cut,
+                std::int64_t blocks) {
+  using T = typename S::value_type;
+  alignas(16) __shared__ std::byte cell_bytes[Sh::kGroups * Sh::kColumns * sizeof(T)];
+  __shared__ std::int64_t long_row[Sh::kGroups], long_from[Sh::kGroups];
+  T* const cells = reinterpret_cast<T*>(cell_bytes);
+  const int lane = int(threadIdx.x) % Sh::kLanes, local = int(threadIdx.x) / Sh::kLanes;
+  const auto first = std::int64_t(blockIdx.x) * Sh::kGroups, block = first + local;
+  RowSum<S, Sh> sum, head;
+  const auto write = [&](std::int64_t row, std::int64_t at) {
+    head.load_cell(p.heads + at * Sh::kColumns, lane);
+    sum.add(head);
+    sum.store(p.y + row * p.y_step, lane, p.cols, scale);
+  };
+  std::int64_t row = 0, from = 0;
+  bool shared = false;
+  if (block < blocks) {
+    row = cut.first_row(block);
+    if (row < cut.first_row(block + 1)) {
+      const auto item = indptr[row] - indptr[0] + row;
+      from = item / cut.items;
+      shared = item < block * cut.items;
+    }
+  }
+  const bool is_long = shared && block - from > kSerialParts;
+  if (shared && !is_long) {
+    add_cells<S, Sh>(sum, p.tails, from, block, lane);
+    write(row, block);
+  }
+  if (lane == 0) long_row[local] = is_long ? row : -1, long_from[local] = from;
+  __syncthreads();
+  for (int w = 0; w < Sh::kGroups; ++w) {
+    if (long_row[w] < 0) continue;
+    const auto begin = long_from[w], parts = first + w - begin;
+    const auto share = (parts + Sh::kGroups - 1) / Sh::kGroups;
+    add_cells<S, Sh>(sum, p.tails, begin + std::min(parts, local * share),
+                     begin + std::min(parts, (local + 1) * share), lane);
+    sum.store_cell(cells + local * Sh::kColumns, lane);
+    __syncthreads();
+    if (local == 0) {
+      add_cells<S, Sh>(sum, cells, 0, Sh::kGroups, lane);
+      write(long_row[w], first + w);
+    }
+    __syncthreads();
+  }
+}
+
+/// One panel: its columns and the shape that walks them.
+struct Choice {
+  int lanes, vec, reps;
+  std::int64_t cols;
+  int columns() const { return lanes * vec * reps; }
+  int groups() const { return kThreads / lanes; }
+};
+
+/// Real plus_times, the products that most ask for, has all shapes; others two.
+template <class S>
+inline constexpr bool has_all_shapes =
+    std::same_as<S, PlusTimes<typename S::value_type>>&& std::is_floating_point_v<typename S::value_type>;
+
+template <class T>
+Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
+  const auto fits = [&](int n) {  // packs of n neighbours begin at multiples of their size
+    const auto bytes = n * std::int64_t(sizeof(T));
+    return left % n == 0 && reinterpret_cast<std::uintptr_t>(x) % bytes == 0 &&
+           reinterpret_cast<std::uintptr_t>(y) % bytes == 0 && x_step % n == 0 && y_step % n == 0;
+  };
+  constexpr int kWide = sizeof(T) == 4 ? 4 : 2;  // 16 bytes
+  if (!all) return left <= 8 ? Choice{8, 1, 1, left} : Choice{32, 1, 1, std::min<std::int64_t>(left, 32)};
+  if (left <= 16) return {left <= 4 ? 4 : left <= 8 ? 8 : 16, 1, 1, left};
+  if (left <= 32) return {32, 1, 1, left};
+  // A warp of 8 bytes a lane took as long for 64 columns of float32 as one of 16 bytes for 128: two rows at a time.
+  if (left <= 64 && sizeof(T) == 4 && fits(4)) return {16, 4, 1, left};
+  if (left <= 64) return fits(2) ? Choice{32, 2, 1, left} : Choice{32, 1, 2, left};
+  left = std::min<std::int64_t>(left, 128);
+  return fits(kWide) ? Choice{32, kWide, 4 / kWide, left} : Choice{32, 1, 4, left};
+}
+
+template <class D, class W, class Sh>
+void run_panel(const CsrView<W>& a, const Panel<typename D::value_type>& panel, const Scale<D>& scale,
+               Cut cut, Stream stream) {
+  const auto groups = (a.rows + a.count + cut.items - 1) / cut.items;
+  const auto blocks = (groups + Sh::kGroups - 1) / Sh::kGroups;
+  launch(multiply_groups<D, W, Sh>, blocks, stream, a, panel, scale, cut);
+  if (blocks == 1) return;
+  cut.step *= Sh::kGroups, cut.items *= Sh::kGroups;
+  launch(join_blocks<D, Sh>, (blocks + Sh::kGroups - 1) / Sh::kGroups, stream, a.indptr, panel, scale, cut,
+         blocks);
+}
+
+template <class D, class W>
+void run_choice(const Choice& c, const CsrView<W>& a, const Panel<typename D::value_type>& panel,
+                const Scale<D>& scale, const Cut& cut, Stream stream) {
+  const auto is = [&](int lanes, int vec, int reps) {
+    return c.lanes == lanes && c.vec == vec && c.reps == reps;
+  };
+  using T = typename D::value_type;
+  if (is(8, 1, 1)) return run_panel<D, W, Shape<8, 1, 1>>(a, panel, scale, cut, stream);
+  if (is(32, 1, 1)) return run_panel<D, W, Shape<32, 1, 1>>(a, panel, scale, cut, stream);
+  if constexpr (has_all_shapes<D>) {
+    if (is(4, 1, 1)) return run_panel<D, W, Shape<4, 1, 1>>(a, panel, scale, cut, stream);
+    if (is(16, 1, 1)) return run_panel<D, W, Shape<16, 1, 1>>(a, panel, scale, cut, stream);
+    if (is(32, 1, 2)) return run_panel<D, W, Shape<32, 1, 2>>(a, panel, scale, cut, stream);
+    if (is(32, 1, 4)) return run_panel<D, W, Shape<32, 1, 4>>(a, panel, scale, cut, stream);
+    if (is(32, 2, 1)) return run_panel<D, W, Shape<32, 2, 1>>(a, panel, scale, cut, stream);
+    constexpr int kWide = sizeof(T) == 4 ? 4 : 2;
+    if constexpr (kWide == 4)
+      if (is(16, 4, 1)) return run_panel<D, W, Shape<16, 4, 1>>(a, panel, scale, cut, stream);
+    if (is(32, kWide, 4 / kWide))
+      return run_panel<D, W, Shape<32, kWide, 4 / kWide>>(a, panel, scale, cut, stream);
+  }
+  throw Error(Errc::not_compiled, "spmm on a GPU: no kernel of shape " + std::to_string(c.lanes) + ", " +
+                                      std::to_string(c.vec) + ", " + std::to_string(c.reps));
+}
+
+}  // namespace
+
+template <Semiring S, class V>
+void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
+          Scale<S> scale, Stream stream, const SpmmGpuOptions& options) {
+  using D = on_device<S>;
+  using T = typename D::value_type;
+  using W = on_device<V>;
+  if (a.rows == 0 || x.cols == 0) return;
+  require(a.count >= 0 && x.row_major() && y.row_major() && x.cols == y.cols && options.panel >= 0,
+          "spmm on a GPU: the view states its count of nonzeros, X and Y are row-major and equally wide");
+  const UseDevice use(stream.where);
+  const CsrView<W> view{.rows = a.rows,
+                        .cols = a.cols,
+                        .first_nnz = a.first_nnz,
+                        .indptr = a.indptr,
+                        .indices = a.indices,
+                        .values = for_kernel(a.values),
+                        .count = a.count};
+  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const auto* xs = for_kernel(x.data);
+  auto* ys = for_kernel(y.data);
+  const auto& gpu = gpu_facts(stream.where);
+  const auto total = a.rows + a.count;
+  const auto* plan = options.plan;
+  const int unit = plan ? plan->items : unit_items(total, gpu);
+  const auto units = (total + unit - 1) / unit;
+  const std::int64_t widest = options.panel > 0 ? options.panel : kPanelBytes / std::int64_t(sizeof(T));
+  const auto choice_at = [&](std::int64_t j) {
+    return choose(has_all_shapes<D>, std::min(widest, x.cols - j), xs + j, x.row_step, ys + j, y.row_step);
+  };
+  const auto items_of = [&](const Choice& c) { return group_items(total, c.lanes, unit, gpu); };
+  const auto blocks_of = [&](const Choice& c) {
+    return (total + std::int64_t(items_of(c)) * c.groups() - 1) / (std::int64_t(items_of(c)) * c.groups());
+  };
+  std::int64_t cells = 0;
+  for (std::int64_t j = 0; j < x.cols;) {
+    const auto c = choice_at(j);
+    require(blocks_of(c) <= 0x7fffffff, "spmm on a GPU: " + std::to_string(total) +
+                                            " rows and nonzeros are too many for one launch: use Streamed");
+    if (blocks_of(c) > 1) cells = std::max(cells, blocks_of(c) * c.columns());
+    j += c.cols;
+  }
+  const auto row_bytes = plan ? 0 : (units + 1) * std::int64_t(sizeof(std::int64_t)) / 16 * 16 + 16;
+  const auto scratch = allocate_scratch(row_bytes + 2 * cells * std::int64_t(sizeof(T)), stream);
+  auto* found = static_cast<std::int64_t*>(scratch.get());
+  if (!plan) launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, unit, found);
+  auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + row_bytes);
+  for (std::int64_t j = 0; j < x.cols;) {
+    const auto c = choice_at(j);
+    const Panel<T> panel{xs + j, ys + j, x.row_step, y.row_step, int(c.cols), heads, heads + cells};
+    const int items = items_of(c);
+    run_choice<D, W>(c, view, panel, how, {plan ? plan->first_rows.data : found, units, items / unit, items},
+                     stream);
+    j += c.cols;
+  }
+}
+
+}  // namespace penstock::gpu
+
+#define PENSTOCK_SPMM(S, V)                                                                                \
+  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>, \
+                           Stream, const SpmmGpuOptions&);

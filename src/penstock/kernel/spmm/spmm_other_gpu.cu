@@ -1,0 +1,20 @@
+// SpMM on a GPU for complex numbers and for the other semirings (spmm_gpu.cuh).
+#include "penstock/kernel/spmm/spmm_gpu.cuh"
+
+namespace penstock::gpu {
+
+PENSTOCK_SPMM(PlusTimes<Complex64>, One)
+PENSTOCK_SPMM(PlusTimes<Complex64>, float)
+PENSTOCK_SPMM(PlusTimes<Complex64>, Complex64)
+PENSTOCK_SPMM(PlusTimes<Complex128>, One)
+PENSTOCK_SPMM(PlusTimes<Complex128>, float)
+PENSTOCK_SPMM(PlusTimes<Complex128>, double)
+PENSTOCK_SPMM(PlusTimes<Complex128>, Complex64)
+PENSTOCK_SPMM(PlusTimes<Complex128>, Complex128)
+PENSTOCK_FOR_EACH_REAL_SEMIRING(PENSTOCK_SPMM, float)
+PENSTOCK_FOR_EACH_REAL_SEMIRING(PENSTOCK_SPMM, double)
+PENSTOCK_SPMM(OrAnd, One)
+PENSTOCK_SPMM(OrAnd, float)
+PENSTOCK_SPMM(OrAnd, double)
+
+}  // namespace penstock::gpu

@@ -1,0 +1,72 @@
+#include "penstock/kernel/spmm/spmm_rows.hpp"
+
+#include "penstock/core/config.hpp"
+#include "penstock/core/cpu_features.hpp"
+#include "penstock/kernel/spmm/spmm_rows_loops.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
+
+namespace penstock {
+namespace {
+
+/// Four entries that every compiler turns into the baseline's vectors; a mask is a range of them.
+template <class T>
+struct Four {
+  struct Vec {
+    T v[4];
+  };
+  struct Mask {
+    int from, to;
+  };
+  static constexpr int kWidth = 4;
+  template <class F>
+  static Vec each(F f) {
+    Vec r;
+    for (int i = 0; i < kWidth; ++i) r.v[i] = f(i);
+    return r;
+  }
+  static Mask mask(int from, int to) { return {from, to}; }
+  static Vec zero() { return {}; }
+  static Vec all(T v) { return {v, v, v, v}; }
+  static Vec load(const T* p) { return {p[0], p[1], p[2], p[3]}; }
+  static Vec load(Mask m, const T* p) {
+    return each([&](int i) { return i >= m.from && i < m.to ? p[i] : T(0); });
+  }
+  static Vec add(Vec a, Vec b) {
+    return each([&](int i) { return a.v[i] + b.v[i]; });
+  }
+  static Vec mul(Vec a, Vec b) {
+    return each([&](int i) { return a.v[i] * b.v[i]; });
+  }
+  static Vec fma(Vec a, Vec b, Vec c) {
+    return each([&](int i) { return a.v[i] * b.v[i] + c.v[i]; });
+  }
+  static void store(T* p, Vec v) { store({0, kWidth}, p, v); }
+  static void store(Mask m, T* p, Vec v) {
+    for (int i = m.from; i < m.to; ++i) p[i] = v.v[i];
+  }
+  static void stream(T* p, Vec v) { store(p, v); }
+  static Vec blend(Mask m, Vec a, Vec b) {
+    return each([&](int i) { return i >= m.from && i < m.to ? b.v[i] : a.v[i]; });
+  }
+  static void fence() {}
+};
+
+}  // namespace
+
+template <class T, class V>
+SpmmKernels<T, V> spmm_kernels() {
+  if constexpr (kSimdFamily == SimdFamily::x86) {
+    if (simd_level() == Simd::avx512)
+      return {avx512::spmm_rows<T, V>, avx512::spmm_scatter<T, V>, avx512::spmm_copy<T>};
+    if (simd_level() == Simd::avx2)
+      return {avx2::spmm_rows<T, V>, avx2::spmm_scatter<T, V>, avx2::spmm_copy<T>};
+  }
+  return {spmm_loops::spmm_rows<Four<T>, 4, 4, T, V>, spmm_loops::spmm_scatter<Four<T>, 4, 4, T, V>,
+          spmm_loops::spmm_copy<Four<T>, T>};
+}
+
+#define X(T, V) template SpmmKernels<T, V> spmm_kernels<T, V>();
+PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+
+}  // namespace penstock

@@ -1,0 +1,149 @@
+#include "penstock/kernel/spmv/spmv_plan.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "penstock/core/error.hpp"
+#include "penstock/kernel/spmv/spmv_binned.hpp"
+#include "penstock/kernel/spmv/spmv_blocked.hpp"
+#include "penstock/kernel/spmv/spmv_rows.hpp"
+#include "penstock/kernel/spmv/spmv_stencil.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
+constexpr double kStencilShare = 0.8;  // of the entries in runs
+constexpr std::int64_t kBlockedEntries =
+    1 << 16;  // below, a product takes microseconds and the call is what costs
+constexpr std::int64_t kStretch = 64, kStretches = 256;  // rows looked at together, how many times
+constexpr std::int64_t kShortest = 3;                    // entries a row
+
+/// Whether most stretches of rows are, and not so short that rows cost more than entries: blocks took 1.1 to 1.4 times as
+/// long then (circuits, meshes), and 0.3 to 0.9 of the time otherwise (FEM, webs, roads, random and R-MAT).
+template <class V>
+bool short_and_alike(const CsrView<V>& a) {
+  std::int64_t looked = 0, alike = 0;
+  const auto step = std::max(kStretch, a.rows / kStretches / kStretch * kStretch);
+  for (std::int64_t r = 0; r + kStretch <= a.rows; r += step) {
+    const auto* rows = a.indptr + r;
+    ++looked;
+    alike += rows[kStretch] - rows[0] >= kShortest * kStretch && penstock::short_and_alike(rows, kStretch);
+  }
+  return 2 * alike > looked;
+}
+
+template <class V>
+SpmvAlgorithm rule(const CsrView<V>& a) {
+  if (stencil_share(a) >= kStencilShare) return SpmvAlgorithm::stencil;
+  if (a.nnz() < kBlockedEntries || short_and_alike(a)) return SpmvAlgorithm::balanced;
+  return SpmvAlgorithm::blocked;
+}
+
+[[noreturn]] void refuse(SpmvAlgorithm wish) {
+  throw Error(Errc::not_compiled,
+              "algorithm '" + std::string(name(wish)) +
+                  "' is built for plus_times where matrix and vector are both float32 or both "
+                  "float64, or the matrix is a pattern: use balanced");
+}
+
+}  // namespace
+
+std::string_view name(SpmvAlgorithm how) { return kNames[static_cast<int>(how)]; }
+
+SpmvAlgorithm spmv_algorithm(std::string_view wish) {
+  std::string known;
+  for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i) {
+    if (kNames[i] == wish) return static_cast<SpmvAlgorithm>(i);
+    known += std::string(i ? ", " : "") + std::string(kNames[i]);
+  }
+  throw Error(Errc::invalid_argument,
+              "algorithm '" + std::string(wish) + "' is unknown: choose one of " + known);
+}
+
+template <class V>
+void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm how) {
+  if constexpr (can_plan<V>) {
+    if (how == SpmvAlgorithm::blocked && !blocked_)
+      blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
+    if (how == SpmvAlgorithm::binned && !binned_) binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
+    if (how == SpmvAlgorithm::stencil && !stencil_)
+      stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
+  }
+}
+
+template <class V>
+SpmvAlgorithm SpmvPlans<V>::prepare(const CsrView<V>& a, SpmvAlgorithm wish) {
+  const std::lock_guard guard(lock_);
+  if constexpr (can_plan<V>) {
+    if (wish == SpmvAlgorithm::automatic) wish = rule(a);
+  } else {
+    if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) refuse(wish);
+    wish = SpmvAlgorithm::balanced;
+  }
+  build(a, wish);
+  return chosen_ = wish;
+}
+
+template <class V>
+std::int64_t SpmvPlans<V>::bytes() const {
+  const std::lock_guard guard(lock_);
+  if constexpr (can_plan<V>)
+    return (blocked_ ? blocked_->bytes() : 0) + (binned_ ? binned_->bytes() : 0) +
+           (stencil_ ? stencil_->bytes() : 0);
+  else return 0;
+}
+
+template <class V>
+std::shared_ptr<void> SpmvPlans<V>::kept(int gpu, const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard guard(lock_);
+  auto& one = kept_[gpu];
+  if (!one) one = make();
+  return one;
+}
+
+template <class V>
+SpmvAlgorithm SpmvPlans<V>::chosen() const {
+  const std::lock_guard guard(lock_);
+  return chosen_;
+}
+
+template <class V>
+template <Semiring S>
+SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, const typename S::value_type* x,
+                                     typename S::value_type* y, Scale<S> scale,
+                                     ProductDots<typename S::value_type>* dots) {
+  if constexpr (Plannable<S, V>) {
+    std::unique_lock guard(lock_);
+    const auto how = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
+    build(a, how);
+    const auto blocked = blocked_;
+    const auto binned = binned_;
+    const auto stencil = stencil_;
+    guard.unlock();
+    if (how == SpmvAlgorithm::stencil) return spmv_stencil<S, V>(*stencil, a, x, y, scale, dots), how;
+    if (how == SpmvAlgorithm::blocked) spmv_blocked<S, V>(*blocked, x, y, scale);
+    if (how == SpmvAlgorithm::binned) spmv_binned<S, V>(*binned, x, y, scale);
+    if (how != SpmvAlgorithm::balanced) {
+      if (dots) dots->pass(y, a.rows);
+      return how;
+    }
+  } else if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) {
+    refuse(wish);
+  }
+  cpu::spmv<S, V>(a, x, y, scale, dots);
+  return SpmvAlgorithm::balanced;
+}
+
+template class SpmvPlans<One>;
+template class SpmvPlans<float>;
+template class SpmvPlans<double>;
+template class SpmvPlans<Complex64>;
+template class SpmvPlans<Complex128>;
+#define X(S, V)                                                                                            \
+  template SpmvAlgorithm SpmvPlans<V>::multiply<S>(SpmvAlgorithm, const CsrView<V>&, const S::value_type*, \
+                                                   S::value_type*, Scale<S>, ProductDots<S::value_type>*);
+PENSTOCK_FOR_EACH_SPMV(X)
+#undef X
+
+}  // namespace penstock
