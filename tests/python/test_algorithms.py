@@ -1,8 +1,10 @@
 """Algorithms, vector widths and numbers of threads: the same answers, NaN and infinity included."""
 
 import os
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest

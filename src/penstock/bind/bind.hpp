@@ -115,7 +115,8 @@ template <class T>
 nb::object as_numpy(const Array<const T>& a) {
   auto* owner = new std::shared_ptr<void>(a.owner);
   const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
+  return nb::cast(
+      nb::ndarray<nb::numpy, const T, nb::ndim<1>>(a.data, {static_cast<std::size_t>(a.size)}, keep));
 }
 
 }  // namespace penstock::bind

@@ -7,7 +7,8 @@ namespace penstock::bind {
 /// Throws for an array of Python objects: their bytes are addresses.
 inline void require_values(nb::handle array) {
   if (nb::hasattr(array, "dtype") && nb::cast<bool>(array.attr("dtype").attr("hasobject")))
-    throw Error(Errc::invalid_argument, "an array of Python objects cannot be sent: use share() or collect()");
+    throw Error(Errc::invalid_argument,
+                "an array of Python objects cannot be sent: use share() or collect()");
 }
 
 /// The bytes of a C-contiguous array, for as long as this lives.

@@ -70,45 +70,68 @@ void core(nb::module_& m) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(python_ends));  // the first is called last
   m.def("config", config);
   m.def("num_threads", num_threads,
-        "Threads that products and other long calls use. Starts from PENSTOCK_NUM_THREADS, or the CPUs that the process "
+        "Threads that products and other long calls use. Starts from PENSTOCK_NUM_THREADS, or the CPUs that "
+        "the process "
         "may use.");
   m.def("set_num_threads", set_num_threads, nb::arg("n"),
-        "Sets `num_threads` for the whole process, 1 to 4096. A @ x is the same bit for bit for any number; A.T @ x "
+        "Sets `num_threads` for the whole process, 1 to 4096. A @ x is the same bit for bit for any number; "
+        "A.T @ x "
         "may differ by rounding.");
   m.def("device_count", device_count, "GPUs that can be used, numbered from 0.");
-  m.def("gpus_seen", [] {
-    nb::list all;
-    for (const auto& seen : gpus_seen()) {
-      nb::dict d;
-      d["name"] = seen.name, d["capability"] = name(seen.capability), d["code"] = std::string(name(seen.code)), d["why"] = seen.why;
-      all.append(d);
-    }
-    return all;
-  }, "Every GPU that the driver shows to this process: name, compute capability (\"9.0\"), code (how it gets its kernels: "
-     "\"machine code\", \"PTX\" or \"none\") and why (the sentence for none, else \"\"). Starts no work on them.");
-  m.def("gpu_code", [](int major, int minor, const std::optional<std::string>& architectures) {
-    return std::string(name(gpu_code(architectures ? *architectures : kCudaArchitectures, {major, minor})));
-  }, nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
-     "\"machine code\", \"PTX\" or \"none\": how a GPU of this compute capability gets kernels from a build for "
-     "`architectures` (as CMake names them, \"75-real;90\"), by default this one.");
-  m.def("no_kernels_for", [](const std::string& gpu, int major, int minor, const std::optional<std::string>& architectures) {
-    return no_kernels_for(gpu, {major, minor}, architectures ? *architectures : kCudaArchitectures);
-  }, nb::arg("gpu"), nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
-     "What the owner of a GPU is told that has no kernels in a build for `architectures`.");
+  m.def(
+      "gpus_seen",
+      [] {
+        nb::list all;
+        for (const auto& seen : gpus_seen()) {
+          nb::dict d;
+          d["name"] = seen.name, d["capability"] = name(seen.capability),
+          d["code"] = std::string(name(seen.code)), d["why"] = seen.why;
+          all.append(d);
+        }
+        return all;
+      },
+      "Every GPU that the driver shows to this process: name, compute capability (\"9.0\"), code (how it "
+      "gets its kernels: "
+      "\"machine code\", \"PTX\" or \"none\") and why (the sentence for none, else \"\"). Starts no work on "
+      "them.");
+  m.def(
+      "gpu_code",
+      [](int major, int minor, const std::optional<std::string>& architectures) {
+        return std::string(
+            name(gpu_code(architectures ? *architectures : kCudaArchitectures, {major, minor})));
+      },
+      nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
+      "\"machine code\", \"PTX\" or \"none\": how a GPU of this compute capability gets kernels from a build "
+      "for "
+      "`architectures` (as CMake names them, \"75-real;90\"), by default this one.");
+  m.def(
+      "no_kernels_for",
+      [](const std::string& gpu, int major, int minor, const std::optional<std::string>& architectures) {
+        return no_kernels_for(gpu, {major, minor}, architectures ? *architectures : kCudaArchitectures);
+      },
+      nb::arg("gpu"), nb::arg("major"), nb::arg("minor"), nb::arg("architectures") = nb::none(),
+      "What the owner of a GPU is told that has no kernels in a build for `architectures`.");
   m.def("topology", [] { return as_dict(probe_topology(), false); });
-  m.def("last_level_caches", [](const std::vector<int>& cpus) {
-    const auto found = last_level_caches(cpus);
-    return nb::make_tuple(found.largest, found.all);
-  }, nb::arg("cpus"), "Bytes of the largest last-level cache that these CPUs have, and of all of them.");
-  m.def("machine", [] {
-    const Machine* measured;
-    {
-      const nb::gil_scoped_release release;
-      measured = &machine();
-    }
-    return as_dict(*measured, true);
-  }, "CPU, CPUs, GPUs, bytes of memory and cache, and bandwidths in bytes per second: host_read, host_copy (read plus "
-     "written), cache_read. Measured at the first call, for about half a second.");
+  m.def(
+      "last_level_caches",
+      [](const std::vector<int>& cpus) {
+        const auto found = last_level_caches(cpus);
+        return nb::make_tuple(found.largest, found.all);
+      },
+      nb::arg("cpus"), "Bytes of the largest last-level cache that these CPUs have, and of all of them.");
+  m.def(
+      "machine",
+      [] {
+        const Machine* measured;
+        {
+          const nb::gil_scoped_release release;
+          measured = &machine();
+        }
+        return as_dict(*measured, true);
+      },
+      "CPU, CPUs, GPUs, bytes of memory and cache, and bandwidths in bytes per second: host_read, host_copy "
+      "(read plus "
+      "written), cache_read. Measured at the first call, for about half a second.");
 }
 
 }  // namespace penstock::bind

@@ -18,7 +18,8 @@ void require_host(const Csr<V>& a, const std::string& what) {
   for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
     if (!can_read(Where{}, place))
       throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
-                                            std::string(name(place.memory)) + " memory: move it to the host first");
+                                            std::string(name(place.memory)) +
+                                            " memory: move it to the host first");
 }
 
 struct Parts {
@@ -46,8 +47,8 @@ bool try_values(const Parts& p, const AnyValues& values, Place place, AnyCsr& ou
 /// `check`: "all" of the indices now, "first_use" for all of them before any is followed, or "cheap": the ends and samples.
 /// `source` is what errors of a first use name.
 Matrix from_arrays(std::int64_t rows, std::int64_t cols, const ReadArray<Offset>& indptr,
-                   const ReadArray<Index>& indices, const nb::object& values, bool mapped, const std::string& check,
-                   const std::string& source) {
+                   const ReadArray<Index>& indices, const nb::object& values, bool mapped,
+                   const std::string& check, const std::string& source) {
   require(check == "all" || check == "first_use" || check == "cheap",
           "check=\"" + check + "\" is not all, first_use or cheap");
   const Place place{mapped ? Memory::mapped : Memory::host};
@@ -58,7 +59,8 @@ Matrix from_arrays(std::int64_t rows, std::int64_t cols, const ReadArray<Offset>
   } else {
     const auto any = nb::cast<AnyValues>(values);
     require(try_values<float>(parts, any, place, out) || try_values<double>(parts, any, place, out) ||
-                try_values<Complex64>(parts, any, place, out) || try_values<Complex128>(parts, any, place, out),
+                try_values<Complex64>(parts, any, place, out) ||
+                try_values<Complex128>(parts, any, place, out),
             "values must be float32, float64, complex64 or complex128");
   }
   return check == "first_use" ? Matrix::unchecked(std::move(out), source) : Matrix(std::move(out));
@@ -91,65 +93,98 @@ nb::object diagonal(const Csr<V>& a, std::int64_t k) {
 
 void csr(nb::module_& m) {
   nb::class_<Matrix>(m, "Matrix", "Compressed sparse rows; the arrays are shared and read-only.")
-      .def_static("from_arrays", from_arrays, nb::arg("rows"), nb::arg("cols"), nb::arg("indptr"), nb::arg("indices"),
-                  nb::arg("values").none(), nb::arg("mapped") = false, nb::arg("check") = "all",
-                  nb::arg("source") = "the matrix")
-      .def_prop_ro("shape", [](const Matrix& a) {
-        return std::visit([](const auto& c) { return std::pair(c.rows, c.cols); }, a.unread());
-      })
-      .def_prop_ro("nnz", [](const Matrix& a) { return std::visit([](const auto& c) { return c.nnz(); }, a.unread()); })
-      .def_prop_ro("nbytes", [](const Matrix& a) { return std::visit([](const auto& c) { return c.bytes(); }, a.unread()); })
-      .def_prop_ro("dtype", [](const Matrix& a) {
-        return std::visit([]<class V>(const Csr<V>&) { return dtype_name<V>(); }, a.unread());
-      })
-      .def_prop_ro("place", [](const Matrix& a) {
-        return std::visit([](const auto& c) { return std::string(name(c.indices.place.memory)); }, a.unread());
-      })
-      .def_prop_ro("indptr", [](const Matrix& a) {
-        return std::visit([](const auto& c) {
-          require_host(c, "indptr");
-          return as_numpy(c.indptr);
-        }, a.any());
-      })
-      .def_prop_ro("indices", [](const Matrix& a) {
-        return std::visit([](const auto& c) {
-          require_host(c, "indices");
-          return as_numpy(c.indices);
-        }, a.any());
-      })
-      .def_prop_ro("values", [](const Matrix& a) {
-        a.guard().require_whole();  // of any values: none leads anywhere
-        return std::visit([]<class V>(const Csr<V>& c) -> nb::object {
-          require_host(c, "values");
-          if constexpr (is_pattern<V>) return nb::none();
-          else return as_numpy(c.values);
-        }, a.unread());
-      })
-      .def("row_range", [](const Matrix& a, std::int64_t first, std::int64_t last) {
-        std::visit([&](const auto& c) {
-          require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
-          require_host(c, "row_range");
-        }, a.unread());
-        return a.row_range(first, last);
-      }, nb::arg("first"), nb::arg("last"))
+      .def_static("from_arrays", from_arrays, nb::arg("rows"), nb::arg("cols"), nb::arg("indptr"),
+                  nb::arg("indices"), nb::arg("values").none(), nb::arg("mapped") = false,
+                  nb::arg("check") = "all", nb::arg("source") = "the matrix")
+      .def_prop_ro("shape",
+                   [](const Matrix& a) {
+                     return std::visit([](const auto& c) { return std::pair(c.rows, c.cols); }, a.unread());
+                   })
+      .def_prop_ro(
+          "nnz",
+          [](const Matrix& a) { return std::visit([](const auto& c) { return c.nnz(); }, a.unread()); })
+      .def_prop_ro(
+          "nbytes",
+          [](const Matrix& a) { return std::visit([](const auto& c) { return c.bytes(); }, a.unread()); })
+      .def_prop_ro("dtype",
+                   [](const Matrix& a) {
+                     return std::visit([]<class V>(const Csr<V>&) { return dtype_name<V>(); }, a.unread());
+                   })
+      .def_prop_ro("place",
+                   [](const Matrix& a) {
+                     return std::visit(
+                         [](const auto& c) { return std::string(name(c.indices.place.memory)); }, a.unread());
+                   })
+      .def_prop_ro("indptr",
+                   [](const Matrix& a) {
+                     return std::visit(
+                         [](const auto& c) {
+                           require_host(c, "indptr");
+                           return as_numpy(c.indptr);
+                         },
+                         a.any());
+                   })
+      .def_prop_ro("indices",
+                   [](const Matrix& a) {
+                     return std::visit(
+                         [](const auto& c) {
+                           require_host(c, "indices");
+                           return as_numpy(c.indices);
+                         },
+                         a.any());
+                   })
+      .def_prop_ro("values",
+                   [](const Matrix& a) {
+                     a.guard().require_whole();  // of any values: none leads anywhere
+                     return std::visit(
+                         []<class V>(const Csr<V>& c) -> nb::object {
+                           require_host(c, "values");
+                           if constexpr (is_pattern<V>) return nb::none();
+                           else return as_numpy(c.values);
+                         },
+                         a.unread());
+                   })
+      .def(
+          "row_range",
+          [](const Matrix& a, std::int64_t first, std::int64_t last) {
+            std::visit(
+                [&](const auto& c) {
+                  require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
+                  require_host(c, "row_range");
+                },
+                a.unread());
+            return a.row_range(first, last);
+          },
+          nb::arg("first"), nb::arg("last"))
       .def("check_part", &Matrix::check_part, nb::arg("i"), nb::arg("n"),
-           "Checks part i of n of a matrix whose entries nobody has looked at; when all parts are good, `settle`.")
+           "Checks part i of n of a matrix whose entries nobody has looked at; when all parts are good, "
+           "`settle`.")
       .def("settle", [](const Matrix& a) { a.guard().settle(); })
-      .def("diagonal", [](const Matrix& a, std::int64_t k) {
-        return std::visit([&](const auto& c) {
-          require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
-          require_host(c, "diagonal");
-          return diagonal(c, k);
-        }, a.any());
-      }, nb::arg("k") = 0)
-      .def("validate", [](const Matrix& a, bool every_index) {
-        a.guard().require_whole();
-        const nb::gil_scoped_release release;
-        std::visit([&](const auto& c) {
-          require_host(c, "validate");
-          validate(c, every_index);
-        }, a.unread());
-      }, nb::arg("every_index") = true);
+      .def(
+          "diagonal",
+          [](const Matrix& a, std::int64_t k) {
+            return std::visit(
+                [&](const auto& c) {
+                  require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
+                  require_host(c, "diagonal");
+                  return diagonal(c, k);
+                },
+                a.any());
+          },
+          nb::arg("k") = 0)
+      .def(
+          "validate",
+          [](const Matrix& a, bool every_index) {
+            a.guard().require_whole();
+            const nb::gil_scoped_release release;
+            std::visit(
+                [&](const auto& c) {
+                  require_host(c, "validate");
+                  validate(c, every_index);
+                },
+                a.unread());
+          },
+          nb::arg("every_index") = true);
 }
 
 }  // namespace penstock::bind

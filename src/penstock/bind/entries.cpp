@@ -36,8 +36,8 @@ NextChunk<V> chunks_of(const Callable& next, nb::object& held) {
   };
 }
 
-nb::object count(const std::shared_ptr<Comm>& comm, const Partition& p, const KeptRows& keep, const std::string& mirror,
-                 const Callable& next) {
+nb::object count(const std::shared_ptr<Comm>& comm, const Partition& p, const KeptRows& keep,
+                 const std::string& mirror, const Callable& next) {
   const auto how = mirror_of(mirror);
   nb::object held;
   const auto chunks = chunks_of<One>(next, held);
@@ -49,9 +49,10 @@ nb::object count(const std::shared_ptr<Comm>& comm, const Partition& p, const Ke
     return nb::none();
   }
   auto* owner = new std::shared_ptr<void>(lengths.owner);
-  const nb::capsule keep_alive(owner, [](void* o) noexcept { delete static_cast<std::shared_ptr<void>*>(o); });
-  return nb::cast(nb::ndarray<nb::numpy, Offset, nb::ndim<1>>(lengths.data, {static_cast<std::size_t>(lengths.size)},
-                                                              keep_alive));
+  const nb::capsule keep_alive(owner,
+                               [](void* o) noexcept { delete static_cast<std::shared_ptr<void>*>(o); });
+  return nb::cast(nb::ndarray<nb::numpy, Offset, nb::ndim<1>>(
+      lengths.data, {static_cast<std::size_t>(lengths.size)}, keep_alive));
 }
 
 nb::object assemble(const std::shared_ptr<Comm>& comm, const Partition& p, const KeptRows& keep,
@@ -82,10 +83,12 @@ nb::object assemble(const std::shared_ptr<Comm>& comm, const Partition& p, const
 void entries(nb::module_& m) {
   using nb::arg;
   m.def("count_among", count, arg("comm"), arg("partition"), arg("keep"), arg("mirror"), arg("next"),
-        "Entries of each kept row, of those that all ranks' next() say: (more, row, col, values, base), or None for a "
+        "Entries of each kept row, of those that all ranks' next() say: (more, row, col, values, base), or "
+        "None for a "
         "failure, which gives None on all ranks.");
   m.def("assemble_among", assemble, arg("comm"), arg("partition"), arg("keep"), arg("mirror"), arg("dtype"),
-        arg("lengths"), arg("next"), "The kept rows, from count_among's lengths, which are used up; None as there.");
+        arg("lengths"), arg("next"),
+        "The kept rows, from count_among's lengths, which are used up; None as there.");
 }
 
 }  // namespace penstock::bind

@@ -18,7 +18,8 @@ constexpr std::int64_t kGrain = 4 << 20;
 nb::object map_file(int fd, std::int64_t first, std::int64_t bytes, const std::string& name,
                     std::optional<std::uint32_t> crc32) {
   const auto map = MappedFile::map(fd, first, bytes, name, crc32);
-  return as_numpy(Array<const std::uint8_t>{reinterpret_cast<const std::uint8_t*>(map.data), map.size, map.place, map.owner});
+  return as_numpy(Array<const std::uint8_t>{reinterpret_cast<const std::uint8_t*>(map.data), map.size,
+                                            map.place, map.owner});
 }
 
 std::optional<std::pair<std::string, std::uint32_t>> stored_crc32(const Bytes& a) {
@@ -48,11 +49,14 @@ nb::object copied(const Bytes& a) {
 void files(nb::module_& m) {
   m.def("map_file", map_file, nb::arg("fd"), nb::arg("first"), nb::arg("bytes"), nb::arg("name"),
         nb::arg("crc32") = nb::none(),
-        "Bytes of a file as a read-only array of uint8. Matrices over it ask whether the file is still whole before they "
+        "Bytes of a file as a read-only array of uint8. Matrices over it ask whether the file is still whole "
+        "before they "
         "are used; `crc32` is what `stored_crc32` says of it.");
   m.def("stored_crc32", stored_crc32, nb::arg("bytes"),
-        "(file, checksum) of an array that is all that `map_file` mapped, with what was said there; None for others.");
-  m.def("copied", copied, nb::arg("bytes"), "The bytes in memory that nobody else writes, copied by all threads; read-only.");
+        "(file, checksum) of an array that is all that `map_file` mapped, with what was said there; None for "
+        "others.");
+  m.def("copied", copied, nb::arg("bytes"),
+        "The bytes in memory that nobody else writes, copied by all threads; read-only.");
 }
 
 }  // namespace penstock::bind

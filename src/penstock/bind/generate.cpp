@@ -39,9 +39,9 @@ Matrix rmat(int scale, double edge_factor, double a, double b, double c, bool un
 }
 
 /// The same of the rows that a rank of `comm` has by `p`: all ranks draw, each a part of the edges.
-Matrix rmat_among(const std::shared_ptr<Comm>& comm, const Partition& p, int scale, double edge_factor, double a, double b,
-                  double c, bool undirected, bool self_loops, bool scramble, const std::string& dtype,
-                  std::uint64_t seed, const KeptRows& keep) {
+Matrix rmat_among(const std::shared_ptr<Comm>& comm, const Partition& p, int scale, double edge_factor,
+                  double a, double b, double c, bool undirected, bool self_loops, bool scramble,
+                  const std::string& dtype, std::uint64_t seed, const KeptRows& keep) {
   const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
   return of_type(dtype, [&]<class V> {
     return with_uniform_values<V>(generate_rmat_among(*comm, options, p, keep), seed, undirected, keep);
@@ -79,7 +79,8 @@ Matrix banded(std::int64_t n, const std::vector<std::int64_t>& offsets, const st
 
 Matrix advection_diffusion(std::int64_t n, double a, double b, double c, const std::string& dtype,
                            const KeptRows* keep) {
-  if (keep) return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}, *keep); });
+  if (keep)
+    return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}, *keep); });
   return of_type(dtype, [&]<class V> { return generate_advection_diffusion<V>(n, {a, b, c}); });
 }
 
@@ -98,15 +99,21 @@ Matrix road_grid(std::int64_t nx, std::int64_t ny, double removed, double diagon
 
 void generate(nb::module_& m) {
   using nb::arg;
-  nb::class_<KeptRows>(m, "KeptRows", "Some rows, and a range of columns, of a matrix that is never made as a whole.");
-  m.def("kept_range", [](std::int64_t first, std::int64_t count, std::int64_t first_col, std::int64_t last_col) {
-    return KeptRows{.first = first, .count = count, .first_col = first_col, .last_col = last_col};
-  }, arg("first"), arg("count"), arg("first_col"), arg("last_col"));
+  nb::class_<KeptRows>(m, "KeptRows",
+                       "Some rows, and a range of columns, of a matrix that is never made as a whole.");
+  m.def(
+      "kept_range",
+      [](std::int64_t first, std::int64_t count, std::int64_t first_col, std::int64_t last_col) {
+        return KeptRows{.first = first, .count = count, .first_col = first_col, .last_col = last_col};
+      },
+      arg("first"), arg("count"), arg("first_col"), arg("last_col"));
   m.def("kept_rows", kept_rows, arg("partition"), arg("part"), nb::call_guard<nb::gil_scoped_release>());
   m.def("generate_rmat", rmat, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"),
-        arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
-  m.def("generate_rmat_among", rmat_among, arg("comm"), arg("partition"), arg("scale"), arg("edge_factor"), arg("a"),
-        arg("b"), arg("c"), arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"), arg("keep"));
+        arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"), arg("seed"),
+        arg("keep").none() = nb::none());
+  m.def("generate_rmat_among", rmat_among, arg("comm"), arg("partition"), arg("scale"), arg("edge_factor"),
+        arg("a"), arg("b"), arg("c"), arg("undirected"), arg("self_loops"), arg("scramble"), arg("dtype"),
+        arg("seed"), arg("keep"));
   m.def("generate_bter", bter, arg("degrees"), arg("clustering"), arg("scramble"), arg("dtype"), arg("seed"));
   m.def("ideal_degrees", ideal_degrees, arg("vertices"), arg("average"), arg("max_degree"),
         nb::call_guard<nb::gil_scoped_release>());
@@ -118,7 +125,8 @@ void generate(nb::module_& m) {
       arg("degrees"), arg("max_clustering"), arg("clustering"));
   m.def("generate_uniform", uniform, arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"),
         arg("keep").none() = nb::none());
-  m.def("generate_banded", banded, arg("n"), arg("offsets"), arg("dtype"), arg("seed"), arg("keep").none() = nb::none());
+  m.def("generate_banded", banded, arg("n"), arg("offsets"), arg("dtype"), arg("seed"),
+        arg("keep").none() = nb::none());
   m.def("generate_advection_diffusion", advection_diffusion, arg("n"), arg("a"), arg("b"), arg("c"),
         arg("dtype"), arg("keep").none() = nb::none());
   m.def("generate_laplacian", laplacian, arg("extents"), arg("dtype"), arg("keep").none() = nb::none());

@@ -10,7 +10,8 @@ namespace penstock::bind {
 namespace {
 
 OnGpu target(int gpu, std::int64_t memory) {
-  require(gpu >= 0 && gpu <= 0x7fff, "device = " + std::to_string(gpu) + " is not a GPU: they are numbered from 0");
+  require(gpu >= 0 && gpu <= 0x7fff,
+          "device = " + std::to_string(gpu) + " is not a GPU: they are numbered from 0");
   require(memory >= 0, "memory = " + std::to_string(memory) + " bytes are negative: 0 is what is free");
   return {gpu, memory};
 }
@@ -31,26 +32,34 @@ std::pair<Matrix, nb::dict> of_type(const std::string& dtype, Make&& make) {
   if (dtype == "bool") return both(run.template operator()<One>());
   if (dtype == "float32") return both(run.template operator()<float>());
   if (dtype == "float64") return both(run.template operator()<double>());
-  throw Error(Errc::invalid_argument, "dtype = " + dtype + " is not bool (a pattern), float32 or float64: use astype after");
+  throw Error(Errc::invalid_argument,
+              "dtype = " + dtype + " is not bool (a pattern), float32 or float64: use astype after");
 }
 
 }  // namespace
 
 void generate_gpu(nb::module_& m) {
   using nb::arg;
-  m.def("generate_rmat_gpu", [](int scale, double edge_factor, double a, double b, double c, bool undirected, bool self_loops,
-                                bool scramble, const std::string& dtype, std::uint64_t seed, int gpu, std::int64_t memory) {
-    const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
-    return of_type(dtype, [&]<class V> { return generate_rmat_on<V>(target(gpu, memory), options); });
-  }, arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"), arg("undirected"), arg("self_loops"), arg("scramble"),
-     arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
-     "(the matrix of generate_rmat in the memory of GPU `gpu`, {passes, peak_bytes}); memory bounds the bytes it takes.");
-  m.def("generate_uniform_gpu", [](std::int64_t rows, std::int64_t cols, double nnz_per_row, const std::string& dtype,
-                                   std::uint64_t seed, int gpu, std::int64_t memory) {
-    const UniformOptions options{rows, cols, nnz_per_row, seed};
-    return of_type(dtype, [&]<class V> { return generate_uniform_on<V>(target(gpu, memory), options); });
-  }, arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
-     "(the matrix of generate_uniform in the memory of GPU `gpu`, {passes, peak_bytes}).");
+  m.def(
+      "generate_rmat_gpu",
+      [](int scale, double edge_factor, double a, double b, double c, bool undirected, bool self_loops,
+         bool scramble, const std::string& dtype, std::uint64_t seed, int gpu, std::int64_t memory) {
+        const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
+        return of_type(dtype, [&]<class V> { return generate_rmat_on<V>(target(gpu, memory), options); });
+      },
+      arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"), arg("undirected"), arg("self_loops"),
+      arg("scramble"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
+      "(the matrix of generate_rmat in the memory of GPU `gpu`, {passes, peak_bytes}); memory bounds the "
+      "bytes it takes.");
+  m.def(
+      "generate_uniform_gpu",
+      [](std::int64_t rows, std::int64_t cols, double nnz_per_row, const std::string& dtype,
+         std::uint64_t seed, int gpu, std::int64_t memory) {
+        const UniformOptions options{rows, cols, nnz_per_row, seed};
+        return of_type(dtype, [&]<class V> { return generate_uniform_on<V>(target(gpu, memory), options); });
+      },
+      arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
+      "(the matrix of generate_uniform in the memory of GPU `gpu`, {passes, peak_bytes}).");
 }
 
 }  // namespace penstock::bind

@@ -10,7 +10,8 @@
 namespace penstock::bind {
 namespace {
 
-constexpr auto kLongestWait = std::chrono::milliseconds(300);  // threads look for Ctrl-C every 50 ms, and with it here
+constexpr auto kLongestWait =
+    std::chrono::milliseconds(300);  // threads look for Ctrl-C every 50 ms, and with it here
 
 std::atomic<bool> ended = false;
 std::atomic<pthread_t> ender;

@@ -33,7 +33,8 @@ void check_rows(const Csr<V>& a, const std::string& source, std::int64_t first, 
 template <class V>
 void check_all(const Csr<V>& a, const std::string& source) {
   told_of(a.indptr, source, [&] {
-    require(a.indptr.data[0] == 0 && a.indptr.data[a.rows] == a.nnz(), "indptr does not begin at 0 and end at the entries");
+    require(a.indptr.data[0] == 0 && a.indptr.data[a.rows] == a.nnz(),
+            "indptr does not begin at 0 and end at the entries");
   });
   check_rows(a, source, 0, a.rows);
 }
@@ -53,39 +54,45 @@ Csr<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
 }  // namespace
 
 Matrix::Matrix(AnyCsr a)
-    : Guarded(std::move(a), {}), plans(std::visit([]<class V>(const Csr<V>&) {
-        return std::make_shared<AnyPlans>(std::in_place_type<SpmvPlans<V>>);
-      }, any_)) {
+    : Guarded(std::move(a), {}),
+      plans(std::visit(
+          []<class V>(const Csr<V>&) { return std::make_shared<AnyPlans>(std::in_place_type<SpmvPlans<V>>); },
+          any_)) {
   guard_ = guard_of(any_);
 }
 
 Matrix Matrix::unchecked(AnyCsr a, const std::string& source) {
   Matrix m(std::move(a));
   m.source_ = source;
-  m.guard_.set_check([any = m.any_, source] {
-    std::visit([&](const auto& c) { check_all(c, source); }, any);
-  });
+  m.guard_.set_check(
+      [any = m.any_, source] { std::visit([&](const auto& c) { check_all(c, source); }, any); });
   return m;
 }
 
 Matrix Matrix::row_range(std::int64_t first, std::int64_t last) const {
   guard_.require_whole();
   const nb::gil_scoped_release release;
-  return std::visit([&](const auto& a) {
-    if (guard_.unchecked()) check_rows(a, source_, first, last);
-    return Matrix{rows_of(a, first, last)};
-  }, any_);
+  return std::visit(
+      [&](const auto& a) {
+        if (guard_.unchecked()) check_rows(a, source_, first, last);
+        return Matrix{rows_of(a, first, last)};
+      },
+      any_);
 }
 
 void Matrix::check_part(std::int64_t i, std::int64_t n) const {
   guard_.require_whole();
   if (!guard_.unchecked()) return;
   const nb::gil_scoped_release release;
-  std::visit([&](const auto& a) {
-    const auto cut = [&](std::int64_t size, std::int64_t part) { return size / n * part + size % n * part / n; };
-    told_of(a.indptr, source_, [&] { validate_offsets(a, cut(a.rows, i), cut(a.rows, i + 1)); });
-    told_of(a.indices, source_, [&] { validate_indices(a, cut(a.nnz(), i), cut(a.nnz(), i + 1)); });
-  }, any_);
+  std::visit(
+      [&](const auto& a) {
+        const auto cut = [&](std::int64_t size, std::int64_t part) {
+          return size / n * part + size % n * part / n;
+        };
+        told_of(a.indptr, source_, [&] { validate_offsets(a, cut(a.rows, i), cut(a.rows, i + 1)); });
+        told_of(a.indices, source_, [&] { validate_indices(a, cut(a.nnz(), i), cut(a.nnz(), i + 1)); });
+      },
+      any_);
 }
 
 }  // namespace penstock::bind

@@ -13,15 +13,17 @@ namespace {
 /// f(pattern, bytes of a value) of the matrix, without the interpreter's lock.
 template <class F>
 auto of_pattern(const Matrix& a, F&& f) {
-  return std::visit([&]<class V>(const Csr<V>& c) {
-    for (const Place place : {c.indptr.place, c.indices.place})
-      if (!can_read(Where{}, place))
-        throw Error(Errc::not_accessible, "a partition reads the matrix on the CPU, but it is in " +
-                                              std::string(name(place.memory)) +
-                                              " memory: move it to the host first");
-    const nb::gil_scoped_release release;
-    return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}}, value_bytes<V>);
-  }, a.any());
+  return std::visit(
+      [&]<class V>(const Csr<V>& c) {
+        for (const Place place : {c.indptr.place, c.indices.place})
+          if (!can_read(Where{}, place))
+            throw Error(Errc::not_accessible, "a partition reads the matrix on the CPU, but it is in " +
+                                                  std::string(name(place.memory)) +
+                                                  " memory: move it to the host first");
+        const nb::gil_scoped_release release;
+        return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}}, value_bytes<V>);
+      },
+      a.any());
 }
 
 /// f(i) of n items as a NumPy array.
@@ -43,7 +45,8 @@ Partition make(const Matrix& a, const std::string& kind, std::int64_t parts) {
                  : kind == "bins"              ? partition::bins
                  : kind == "label_propagation" ? partition::label_propagation
                                                : nullptr;
-  require(f != nullptr, "partition \"" + kind + "\" is not contiguous, balanced, grid, bins or label_propagation");
+  require(f != nullptr,
+          "partition \"" + kind + "\" is not contiguous, balanced, grid, bins or label_propagation");
   return of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return f(c, parts); });
 }
 
@@ -70,7 +73,8 @@ nb::dict measure(const Matrix& a, const Partition& p) {
   d["rows"] = list_of(m.rows);
   d["halo"] = list_of(m.halo);
   d["bytes"] = list_of(m.bytes);
-  d["held"] = list_of(m.held), d["ghost_rows"] = list_of(m.ghost_rows), d["ghosts_most"] = list_of(m.ghosts_most);
+  d["held"] = list_of(m.held), d["ghost_rows"] = list_of(m.ghost_rows),
+  d["ghosts_most"] = list_of(m.ghosts_most);
   d["uneven"] = list_of(m.uneven);
   d["from"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].from; });
   d["to"] = list_of<Index>(e.size(), [&](std::size_t i) { return e[i].to; });
@@ -93,17 +97,25 @@ void partition_rows(nb::module_& m) {
       .def_prop_ro("row_cuts", [](const Partition& p) { return list_of(p.row_cuts); })
       .def_prop_ro("col_cuts", [](const Partition& p) { return list_of(p.col_cuts); })
       .def_prop_ro("pieces", &pieces)
-      .def("copy", [](const Partition& p) { return p; }, "Shares the arrays.");
+      .def(
+          "copy", [](const Partition& p) { return p; }, "Shares the arrays.");
   m.def("partition", &make, nb::arg("a"), nb::arg("kind"), nb::arg("parts"));
-  m.def("partition_labels", [](const Matrix& a, const ReadArray<Index>& owners, std::int64_t parts) {
-    const auto shared = share(owners);
-    return of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return partition::labels(c, shared, parts); });
-  }, nb::arg("a"), nb::arg("owners"), nb::arg("parts"));
+  m.def(
+      "partition_labels",
+      [](const Matrix& a, const ReadArray<Index>& owners, std::int64_t parts) {
+        const auto shared = share(owners);
+        return of_pattern(
+            a, [&](const Csr<One>& c, std::int64_t) { return partition::labels(c, shared, parts); });
+      },
+      nb::arg("a"), nb::arg("owners"), nb::arg("parts"));
   m.def("partition_metrics", &measure, nb::arg("a"), nb::arg("partition"));
-  m.def("partition_entries", [](const Matrix& a, const Partition& p) {
-    return as_numpy<Index>(
-        of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return partition::entry_parts(c, p); }));
-  }, nb::arg("a"), nb::arg("partition"));
+  m.def(
+      "partition_entries",
+      [](const Matrix& a, const Partition& p) {
+        return as_numpy<Index>(
+            of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return partition::entry_parts(c, p); }));
+      },
+      nb::arg("a"), nb::arg("partition"));
 }
 
 }  // namespace penstock::bind

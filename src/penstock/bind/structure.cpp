@@ -20,17 +20,20 @@ void require_host(const Csr<V>& a, const std::string& what) {
   for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
     if (!can_read(Where{}, place))
       throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
-                                            std::string(name(place.memory)) + " memory: move it to the host first");
+                                            std::string(name(place.memory)) +
+                                            " memory: move it to the host first");
 }
 
 /// f(csr) for the matrix that it holds, without the interpreter's lock; a matrix again.
 template <class F>
 Matrix made(const Matrix& a, const char* what, F&& f) {
-  return std::visit([&](const auto& c) -> Matrix {
-    require_host(c, what);
-    const nb::gil_scoped_release release;
-    return {AnyCsr(f(c))};
-  }, a.any());
+  return std::visit(
+      [&](const auto& c) -> Matrix {
+        require_host(c, what);
+        const nb::gil_scoped_release release;
+        return {AnyCsr(f(c))};
+      },
+      a.any());
 }
 
 template <class V>
@@ -71,17 +74,19 @@ bool try_scale(const Matrix& a, const std::string& dtype, const char* name, cons
                const nb::object& cols, AnyCsr& out) {
   if (dtype != name) return false;
   const auto r = span_of<T>(rows), c = span_of<T>(cols);
-  std::visit([&]<class V>(const Csr<V>& m) {
-    require_host(m, "scale");
-    if constexpr (is_pattern<V> || std::same_as<V, T>) {
-      require((rows.is_none() || std::ssize(r) == m.rows) && (cols.is_none() || std::ssize(c) == m.cols),
-              "scale: one factor for each row and column");
-      const nb::gil_scoped_release release;
-      out = Csr<T>{m.rows, m.cols, m.indptr, m.indices, scaled_values<T>(m, r.data(), c.data())};
-    } else {
-      throw Error(Errc::invalid_argument, "scale: factors of the matrix's type");
-    }
-  }, a.any());
+  std::visit(
+      [&]<class V>(const Csr<V>& m) {
+        require_host(m, "scale");
+        if constexpr (is_pattern<V> || std::same_as<V, T>) {
+          require((rows.is_none() || std::ssize(r) == m.rows) && (cols.is_none() || std::ssize(c) == m.cols),
+                  "scale: one factor for each row and column");
+          const nb::gil_scoped_release release;
+          out = Csr<T>{m.rows, m.cols, m.indptr, m.indices, scaled_values<T>(m, r.data(), c.data())};
+        } else {
+          throw Error(Errc::invalid_argument, "scale: factors of the matrix's type");
+        }
+      },
+      a.any());
   return true;
 }
 
@@ -98,63 +103,99 @@ Matrix scale(const Matrix& a, const std::string& dtype, const nb::object& rows, 
 }  // namespace
 
 void structure(nb::module_& m) {
-  m.def("transpose", [](const Matrix& a) {
-    return made(a, "transpose", [](const auto& c) { return transpose(c); });
-  }, nb::arg("a"));
-  m.def("pattern", [](const Matrix& a) {
-    return made(a, "pattern", [](const auto& c) { return pattern_of(c); });
-  }, nb::arg("a"));
-  m.def("has_symmetric_pattern", [](const Matrix& a) {
-    return std::visit([](const auto& c) {
-      require_host(c, "has_symmetric_pattern");
-      const nb::gil_scoped_release release;
-      return has_symmetric_pattern(pattern_of(c));
-    }, a.any());
-  }, nb::arg("a"));
-  m.def("row_order", [](const Matrix& a) {
-    return std::visit([](const auto& c) {
-      require_host(c, "row_order");
-      const nb::gil_scoped_release release;
-      const auto order = row_order(pattern_of(c));
-      return std::pair(order.sorted, order.canonical);
-    }, a.any());
-  }, nb::arg("a"), "(columns never fall within a row, they always rise)");
-  m.def("sort_rows", [](const Matrix& a, bool merge) {
-    return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
-  }, nb::arg("a"), nb::arg("merge"));
-  m.def("join", [](const Matrix& a, const Matrix& b, const std::string& op) {
-    return made(a, b, "join", [&](const auto& c, const auto& d) { return join(c, d, join_of(op)); });
-  }, nb::arg("a"), nb::arg("b"), nb::arg("op"));
-  m.def("multiply_entries", [](const Matrix& a, const Matrix& b) {
-    return made(a, b, "multiply", [](const auto& c, const auto& d) { return multiply(c, d); });
-  }, nb::arg("a"), nb::arg("b"));
-  m.def("mask", [](const Matrix& a, const Matrix& pattern, bool complement) {
-    const auto* const p = std::get_if<Csr<One>>(&pattern.any());
-    require(p, "mask: the second matrix must be a pattern");
-    require_host(*p, "mask");
-    return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
-  }, nb::arg("a"), nb::arg("pattern"), nb::arg("complement"));
-  m.def("triangle", [](const Matrix& a, std::int64_t k, bool upper) {
-    return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
-  }, nb::arg("a"), nb::arg("k"), nb::arg("upper"));
-  m.def("without_zeros", [](const Matrix& a) {
-    return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
-  }, nb::arg("a"));
+  m.def(
+      "transpose",
+      [](const Matrix& a) { return made(a, "transpose", [](const auto& c) { return transpose(c); }); },
+      nb::arg("a"));
+  m.def(
+      "pattern",
+      [](const Matrix& a) { return made(a, "pattern", [](const auto& c) { return pattern_of(c); }); },
+      nb::arg("a"));
+  m.def(
+      "has_symmetric_pattern",
+      [](const Matrix& a) {
+        return std::visit(
+            [](const auto& c) {
+              require_host(c, "has_symmetric_pattern");
+              const nb::gil_scoped_release release;
+              return has_symmetric_pattern(pattern_of(c));
+            },
+            a.any());
+      },
+      nb::arg("a"));
+  m.def(
+      "row_order",
+      [](const Matrix& a) {
+        return std::visit(
+            [](const auto& c) {
+              require_host(c, "row_order");
+              const nb::gil_scoped_release release;
+              const auto order = row_order(pattern_of(c));
+              return std::pair(order.sorted, order.canonical);
+            },
+            a.any());
+      },
+      nb::arg("a"), "(columns never fall within a row, they always rise)");
+  m.def(
+      "sort_rows",
+      [](const Matrix& a, bool merge) {
+        return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
+      },
+      nb::arg("a"), nb::arg("merge"));
+  m.def(
+      "join",
+      [](const Matrix& a, const Matrix& b, const std::string& op) {
+        return made(a, b, "join", [&](const auto& c, const auto& d) { return join(c, d, join_of(op)); });
+      },
+      nb::arg("a"), nb::arg("b"), nb::arg("op"));
+  m.def(
+      "multiply_entries",
+      [](const Matrix& a, const Matrix& b) {
+        return made(a, b, "multiply", [](const auto& c, const auto& d) { return multiply(c, d); });
+      },
+      nb::arg("a"), nb::arg("b"));
+  m.def(
+      "mask",
+      [](const Matrix& a, const Matrix& pattern, bool complement) {
+        const auto* const p = std::get_if<Csr<One>>(&pattern.any());
+        require(p, "mask: the second matrix must be a pattern");
+        require_host(*p, "mask");
+        return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
+      },
+      nb::arg("a"), nb::arg("pattern"), nb::arg("complement"));
+  m.def(
+      "triangle",
+      [](const Matrix& a, std::int64_t k, bool upper) {
+        return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
+      },
+      nb::arg("a"), nb::arg("k"), nb::arg("upper"));
+  m.def(
+      "without_zeros",
+      [](const Matrix& a) {
+        return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
+      },
+      nb::arg("a"));
   m.def("scale", scale, nb::arg("a"), nb::arg("dtype"), nb::arg("rows").none(), nb::arg("cols").none());
-  m.def("take_rows", [](const Matrix& a, const nb::object& rows, const nb::object& places) {
-    const auto r = span_of<std::int64_t>(rows);
-    const auto p = span_of<Index>(places);
-    return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
-  }, nb::arg("a"), nb::arg("rows"), nb::arg("places").none());
-  m.def("inverse_permutation", [](const nb::object& p, std::int64_t n, const std::string& what) {
-    const auto numbers = span_of<std::int64_t>(p);
-    Array<Index> inverse;
-    {
-      const nb::gil_scoped_release release;
-      inverse = inverse_permutation(numbers, n, what);
-    }
-    return as_numpy<Index>(inverse);
-  }, nb::arg("p"), nb::arg("n"), nb::arg("what"));
+  m.def(
+      "take_rows",
+      [](const Matrix& a, const nb::object& rows, const nb::object& places) {
+        const auto r = span_of<std::int64_t>(rows);
+        const auto p = span_of<Index>(places);
+        return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
+      },
+      nb::arg("a"), nb::arg("rows"), nb::arg("places").none());
+  m.def(
+      "inverse_permutation",
+      [](const nb::object& p, std::int64_t n, const std::string& what) {
+        const auto numbers = span_of<std::int64_t>(p);
+        Array<Index> inverse;
+        {
+          const nb::gil_scoped_release release;
+          inverse = inverse_permutation(numbers, n, what);
+        }
+        return as_numpy<Index>(inverse);
+      },
+      nb::arg("p"), nb::arg("n"), nb::arg("what"));
 }
 
 }  // namespace penstock::bind

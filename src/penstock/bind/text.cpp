@@ -25,29 +25,42 @@ nb::object numbers(std::vector<std::int32_t>&& found) {
 }  // namespace
 
 void text(nb::module_& m) {
-  m.def("plain_lines", [](const Bytes& bytes, const std::string& columns) {
-    const nb::gil_scoped_release release;
-    return plain_lines(text_of(bytes), columns);
-  }, nb::arg("bytes"), nb::arg("columns"));
-  m.def("skip_lines", [](const Bytes& bytes, const std::string& comments) {
-    const auto skipped = [&] {
-      const nb::gil_scoped_release release;
-      return skip_lines(text_of(bytes), comments);
-    }();
-    return nb::make_tuple(skipped.bytes, skipped.lines);
-  }, nb::arg("bytes"), nb::arg("comments"));
-  m.def("copy_data_lines", [](const Bytes& bytes, const std::string& comments, WriteArray<std::uint8_t> out) {
-    require(out.shape(0) >= bytes.shape(0), "copy_data_lines: out is shorter than the text");
-    const nb::gil_scoped_release release;
-    return copy_data_lines(text_of(bytes), comments, out.data());
-  }, nb::arg("bytes"), nb::arg("comments"), nb::arg("out"));
-  m.def("list_lines", [](const Bytes& bytes, const std::string& comments, std::int64_t most) {
-    auto found = [&] {
-      const nb::gil_scoped_release release;
-      return list_lines(text_of(bytes), comments, most);
-    }();
-    return nb::make_tuple(numbers(std::move(found.lengths)), numbers(std::move(found.lines)), found.bytes);
-  }, nb::arg("bytes"), nb::arg("comments"), nb::arg("most"));
+  m.def(
+      "plain_lines",
+      [](const Bytes& bytes, const std::string& columns) {
+        const nb::gil_scoped_release release;
+        return plain_lines(text_of(bytes), columns);
+      },
+      nb::arg("bytes"), nb::arg("columns"));
+  m.def(
+      "skip_lines",
+      [](const Bytes& bytes, const std::string& comments) {
+        const auto skipped = [&] {
+          const nb::gil_scoped_release release;
+          return skip_lines(text_of(bytes), comments);
+        }();
+        return nb::make_tuple(skipped.bytes, skipped.lines);
+      },
+      nb::arg("bytes"), nb::arg("comments"));
+  m.def(
+      "copy_data_lines",
+      [](const Bytes& bytes, const std::string& comments, WriteArray<std::uint8_t> out) {
+        require(out.shape(0) >= bytes.shape(0), "copy_data_lines: out is shorter than the text");
+        const nb::gil_scoped_release release;
+        return copy_data_lines(text_of(bytes), comments, out.data());
+      },
+      nb::arg("bytes"), nb::arg("comments"), nb::arg("out"));
+  m.def(
+      "list_lines",
+      [](const Bytes& bytes, const std::string& comments, std::int64_t most) {
+        auto found = [&] {
+          const nb::gil_scoped_release release;
+          return list_lines(text_of(bytes), comments, most);
+        }();
+        return nb::make_tuple(numbers(std::move(found.lengths)), numbers(std::move(found.lines)),
+                              found.bytes);
+      },
+      nb::arg("bytes"), nb::arg("comments"), nb::arg("most"));
 }
 
 }  // namespace penstock::bind

@@ -124,7 +124,8 @@ nb::object collect(Comm& comm, const nb::object& object, std::optional<int> root
   if (root && *root != comm.rank()) return nb::none();
   nb::list out;
   for (std::size_t r = 0; r + 1 < all.offsets.size(); ++r) {
-    const auto first = static_cast<std::size_t>(all.offsets[r]), last = static_cast<std::size_t>(all.offsets[r + 1]);
+    const auto first = static_cast<std::size_t>(all.offsets[r]),
+               last = static_cast<std::size_t>(all.offsets[r + 1]);
     out.append(pickle("loads")(nb::bytes(all.bytes.data() + first, last - first)));
   }
   return out;
@@ -151,7 +152,8 @@ nb::object flat(const nb::list& arrays, std::vector<std::int64_t>& offsets) {
 nb::list cut(const nb::object& bytes, const std::vector<std::int64_t>& offsets, const nb::list& kinds) {
   nb::list out;
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    const auto part = bytes.attr("__getitem__")(nb::slice(nb::int_(offsets[i]), nb::int_(offsets[i + 1]), nb::none()));
+    const auto part =
+        bytes.attr("__getitem__")(nb::slice(nb::int_(offsets[i]), nb::int_(offsets[i + 1]), nb::none()));
     out.append(part.attr("view")(kinds[i][1]).attr("reshape")(kinds[i][0]));
   }
   return out;
@@ -263,18 +265,22 @@ void comm(nb::module_& m) {
   c.def_prop_ro("name", &Comm::name, "What carries the messages: \"threads\", or the MPI library.");
   c.def_prop_ro("one_process", &Comm::one_process, "Whether ranks share their memory.");
   c.def_prop_ro("timeout", &Comm::timeout, "Seconds after which waiting ends in CommError.");
-  c.def("barrier", &Comm::barrier, nb::call_guard<nb::gil_scoped_release>(), "Waits until all ranks have come.");
+  c.def("barrier", &Comm::barrier, nb::call_guard<nb::gil_scoped_release>(),
+        "Waits until all ranks have come.");
   c.def("all_reduce", &all_reduce<double>, nb::arg("values").noconvert(), nb::arg("op") = "sum",
-        "Element by element over all ranks, in place: sum, min or max. float64 or int64, C-contiguous, equally many "
+        "Element by element over all ranks, in place: sum, min or max. float64 or int64, C-contiguous, "
+        "equally many "
         "values on all ranks. Sums are taken in one order: all ranks get the same bits.");
   c.def("all_reduce", &all_reduce<std::int64_t>, nb::arg("values").noconvert(), nb::arg("op") = "sum");
   c.def("broadcast", &broadcast, nb::arg("a"), nb::arg("root") = 0,
         "Writes the root's array into that of every other rank; same shape and dtype, C-contiguous.");
-  c.def("all_gather", &all_gather, nb::arg("a"), nb::sig("def all_gather(self, a: object) -> numpy.ndarray"),
-        "The arrays of all ranks, stacked: result[r] is what rank r gave. Same shape and dtype on all ranks.");
+  c.def(
+      "all_gather", &all_gather, nb::arg("a"), nb::sig("def all_gather(self, a: object) -> numpy.ndarray"),
+      "The arrays of all ranks, stacked: result[r] is what rank r gave. Same shape and dtype on all ranks.");
   c.def("gather", &gather, nb::arg("a"), nb::arg("root").none() = nb::none(),
         nb::sig("def gather(self, a: object, root: int | None = None) -> typing.Any"),
-        "A list of the arrays of all ranks, of any shapes and dtypes: at the root (None elsewhere), or for everyone.");
+        "A list of the arrays of all ranks, of any shapes and dtypes: at the root (None elsewhere), or for "
+        "everyone.");
   c.def("scatter", &scatter, nb::arg("arrays").none(), nb::arg("root") = 0,
         nb::sig("def scatter(self, arrays: list | None, root: int = 0) -> numpy.ndarray"),
         "Gives rank r the r-th of the root's arrays; elsewhere `arrays` is not looked at.");
@@ -287,26 +293,39 @@ void comm(nb::module_& m) {
   c.def("collect", &collect, nb::arg("object").none(), nb::arg("root").none() = nb::none(),
         nb::sig("def collect(self, object: typing.Any, root: int | None = None) -> typing.Any"),
         "A list of every rank's Python object, by pickle: at the root (None elsewhere), or for everyone.");
-  c.def("split", [](Comm& comm, int color, int key) { return std::shared_ptr<Comm>(comm.split(color, key)); },
-        nb::arg("color"), nb::arg("key") = 0, nb::call_guard<nb::gil_scoped_release>(),
-        "The ranks of each color (not negative) form a Comm of their own, ordered by key, then by rank.");
+  c.def(
+      "split", [](Comm& comm, int color, int key) { return std::shared_ptr<Comm>(comm.split(color, key)); },
+      nb::arg("color"), nb::arg("key") = 0, nb::call_guard<nb::gil_scoped_release>(),
+      "The ranks of each color (not negative) form a Comm of their own, ordered by key, then by rank.");
   c.def("fail", &Comm::fail, nb::arg("why"), nb::call_guard<nb::gil_scoped_release>(),
-        "Tells all ranks that this one cannot go on: their calls raise CommError with its number and this reason.");
+        "Tells all ranks that this one cannot go on: their calls raise CommError with its number and this "
+        "reason.");
   c.def("__repr__", [](const Comm& comm) {
-    return "<Comm: rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size()) + ", " + comm.name() +
-           ">";
+    return "<Comm: rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size()) + ", " +
+           comm.name() + ">";
   });
   m.def("threads_group", &group, nb::arg("ranks"), nb::arg("timeout") = 0.0);
-  m.def("leave", [](Comm& comm) { comm.leave(); }, nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>());
-  nb::class_<AboutBlock>(m, "About", "What the calls of a communicator inside belong to: a name and lines of argument and value.")
-      .def("__init__", [](AboutBlock* b, std::shared_ptr<Comm> comm, std::string text) {
-        new (b) AboutBlock{std::move(comm), std::make_shared<const Topic>(std::move(text)), nullptr};
-      }, nb::arg("comm"), nb::arg("text"))
+  m.def(
+      "leave", [](Comm& comm) { comm.leave(); }, nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<AboutBlock>(
+      m, "About",
+      "What the calls of a communicator inside belong to: a name and lines of argument and value.")
+      .def(
+          "__init__",
+          [](AboutBlock* b, std::shared_ptr<Comm> comm, std::string text) {
+            new (b) AboutBlock{std::move(comm), std::make_shared<const Topic>(std::move(text)), nullptr};
+          },
+          nb::arg("comm"), nb::arg("text"))
       .def("__enter__", [](AboutBlock& b) { b.here = std::make_unique<About>(*b.comm, b.topic); })
       .def("__exit__", [](AboutBlock& b, nb::args) { b.here.reset(); });
-  nb::class_<ThreadsBlock>(m, "ThreadsHere", "Threads of its own for the products of the thread that enters it.")
-      .def("__init__", [](ThreadsBlock* b, int threads) { new (b) ThreadsBlock{threads, nullptr}; },
-           nb::arg("threads"))
+  nb::class_<ThreadsBlock>(m, "ThreadsHere",
+                           "Threads of its own for the products of the thread that enters it.")
+      .def(
+          "__init__",
+          [](ThreadsBlock* b, int threads) {
+            new (b) ThreadsBlock{threads, nullptr};
+          },
+          nb::arg("threads"))
       .def("__enter__", [](ThreadsBlock& b) { b.here = std::make_unique<ThreadsHere>(b.threads); })
       .def("__exit__", [](ThreadsBlock& b, nb::args) {
         const nb::gil_scoped_release release;  // threads end

@@ -13,7 +13,8 @@ struct DistMatrix {
   DistMatrix(std::shared_ptr<DistProduct<V>> product, std::string kind)
       : any(product), partition(std::move(kind)) {
     const auto& a = product->matrix();
-    guard = Guard::of(a.local.indptr, a.local.indices, a.local.values, a.halo.indptr, a.halo.indices, a.halo.values);
+    guard = Guard::of(a.local.indptr, a.local.indices, a.local.values, a.halo.indptr, a.halo.indices,
+                      a.halo.values);
   }
   std::variant<std::shared_ptr<DistProduct<One>>, std::shared_ptr<DistProduct<float>>,
                std::shared_ptr<DistProduct<double>>>

@@ -7,17 +7,17 @@
 #include <optional>
 #include <tuple>
 
-#include "penstock/bind/solve/checkpoints.hpp"
 #include "penstock/bind/dist/dist.hpp"
-#include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/bind/product/product.hpp"
+#include "penstock/bind/solve/checkpoints.hpp"
+#include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/bind/solve/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/product/dist_product_gpu.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
-#include "penstock/solver/precondition/device_preconditioners.hpp"
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
+#include "penstock/solver/precondition/device_preconditioners.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -43,7 +43,8 @@ decltype(auto) visit(const DistGpu& g, F&& f) {
   return std::visit([&](const auto& product) -> decltype(auto) { return f(*product); }, g.any);
 }
 
-DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool streamed, std::int64_t device_memory) {
+DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool streamed,
+               std::int64_t device_memory) {
   a.guard.require_whole();
   const nb::gil_scoped_release release;
   DistGpu g{.any = {},
@@ -53,10 +54,14 @@ DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool strea
             .x = {},
             .y = {},
             .guard = a.guard};
-  std::visit([&]<class V>(const std::shared_ptr<DistProduct<V>>& p) {
-    g.any = std::make_shared<DistProductGpu<V>>(
-        p->matrix(), DistGpuOptions{.where = g.where, .halo = halo, .streamed = streamed, .device_memory = device_memory});
-  }, a.any);
+  std::visit(
+      [&]<class V>(const std::shared_ptr<DistProduct<V>>& p) {
+        g.any = std::make_shared<DistProductGpu<V>>(
+            p->matrix(),
+            DistGpuOptions{
+                .where = g.where, .halo = halo, .streamed = streamed, .device_memory = device_memory});
+      },
+      a.any);
   return g;
 }
 
@@ -78,8 +83,9 @@ std::byte* staged(const DistGpu& g, Array<std::byte>& area, std::int64_t bytes) 
 }
 
 template <class S, class V>
-bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring, const nb::object& alpha,
-                 const nb::object& beta, int times, std::int64_t columns, bool transposed) {
+bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring,
+                 const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+                 bool transposed) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -105,7 +111,8 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
       if (transposed) product.template multiply_columns_transposed<S>(in, result, columns, scale, stream);
       else product.template multiply_columns<S>(in, result, columns, scale, stream);
     record(*g.done, stream);
-    synchronize_with(*product.matrix().comm, *g.done, "a distributed product");  // other ranks may have failed
+    synchronize_with(*product.matrix().comm, *g.done,
+                     "a distributed product");  // other ranks may have failed
     if (!y_here) copy_async(to, ys, y_bytes, stream);
     synchronize(stream);
   } catch (...) {
@@ -116,20 +123,24 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   return true;
 }
 
-void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring, const nb::object& alpha,
-             const nb::object& beta, int times, std::int64_t columns, bool transposed) {
+void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring,
+             const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+             bool transposed) {
   visit(g, [&](const auto& p) {
     const auto cols = p.matrix().cols(), rows = p.matrix().rows();
-    require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns && std::int64_t(y.shape(0)) == (transposed ? cols : rows) * columns,
-            "distributed product: this rank has " + std::to_string(cols) + " columns and " + std::to_string(rows) +
-                " rows, with " + std::to_string(columns) + " vectors; the arrays have " + std::to_string(x.shape(0)) + " and " +
+    require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns &&
+                std::int64_t(y.shape(0)) == (transposed ? cols : rows) * columns,
+            "distributed product: this rank has " + std::to_string(cols) + " columns and " +
+                std::to_string(rows) + " rows, with " + std::to_string(columns) +
+                " vectors; the arrays have " + std::to_string(x.shape(0)) + " and " +
                 std::to_string(y.shape(0)) + " entries");
   });
 #define X(S, V) \
   if (try_product<S, V>(g, x, y, semiring, alpha, beta, times, columns, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
-  throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring + " with these value types");
+  throw Error(Errc::not_compiled,
+              "no distributed product for semiring " + semiring + " with these value types");
 }
 
 /// M as Python describes it: its diagonal, and the polynomial in it where there is a degree; or an operator with a form for
@@ -150,7 +161,8 @@ GivenM given_m(const nb::object& m) {
   }
   g.diagonal = nb::cast<AnyVector>(d["diagonal"]);
   g.polynomial.degree = nb::cast<int>(d["degree"]);
-  std::tie(g.polynomial.smallest, g.polynomial.largest) = nb::cast<std::pair<double, double>>(d["eigenvalues"]);
+  std::tie(g.polynomial.smallest, g.polynomial.largest) =
+      nb::cast<std::pair<double, double>>(d["eigenvalues"]);
   return g;
 }
 
@@ -165,10 +177,10 @@ const DeviceForm<T>& form_of(const AnyOp& any, std::int64_t rows) {
 
 template <class T, class V>
 DeviceGhosts<T> ghosts_of(DistProductGpu<V>& product) {
-  return {.bring = [&product](const T* owned, Stream s) {
-            return static_cast<const T*>(product.exchange(owned, sizeof(T), s));
-          },
-          .add = [&product](const T* ghosts, T* owned, Stream s) { product.add_ghosts(ghosts, owned, s); }};
+  return {
+      .bring = [&product](const T* owned,
+                          Stream s) { return static_cast<const T*>(product.exchange(owned, sizeof(T), s)); },
+      .add = [&product](const T* ghosts, T* owned, Stream s) { product.add_ghosts(ghosts, owned, s); }};
 }
 
 /// Copies what M consists of to this rank's device, where it has room for it and `spare` bytes: "", or why not.
@@ -186,37 +198,39 @@ std::string keep_on_gpu(DistGpu& g, const AnyOp& m, std::int64_t spare) {
 
 /// z = M r, by this rank's device, `times` times.
 void apply_on_gpu(DistGpu& g, const AnyOp& m, const AnyVector& r, const AnyResult& z, int times) {
-  std::visit([&]<class T, class P>(const LinearOp<T>& op, const std::shared_ptr<P>& product) {
-    const auto n = op.rows;
-    require(std::int64_t(r.shape(0)) == n && std::int64_t(z.shape(0)) == n && r.dtype() == nb::dtype<T>() &&
-                z.dtype() == nb::dtype<T>(),
-            "M: r and z need its " + std::to_string(n) + " rows and its type");
-    const void* from = r.data();
-    void* to = z.data();
-    const nb::gil_scoped_release release;
-    const Stream stream = *g.stream;
-    const auto bytes = n * std::int64_t(sizeof(T));
-    const DeviceVectors<T> here(n, 2, g.where);
-    is_here(g, from), is_here(g, to);
-    const auto apply = form_of<T>(m, n).make(stream, 0, ghosts_of<T>(*product));
-    try {
-      copy_async(here[0], from, bytes, stream);
-      for (int i = 0; i < times; ++i) apply(here[0], here[1], stream);
-      record(*g.done, stream);
-      synchronize_with(*product->matrix().comm, *g.done, "a preconditioner");
-      copy_async(to, here[1], bytes, stream);
-      synchronize(stream);
-    } catch (...) {
-      product->abandon();
-      drain(stream);
-      throw;
-    }
-  }, m.op, g.any);
+  std::visit(
+      [&]<class T, class P>(const LinearOp<T>& op, const std::shared_ptr<P>& product) {
+        const auto n = op.rows;
+        require(std::int64_t(r.shape(0)) == n && std::int64_t(z.shape(0)) == n &&
+                    r.dtype() == nb::dtype<T>() && z.dtype() == nb::dtype<T>(),
+                "M: r and z need its " + std::to_string(n) + " rows and its type");
+        const void* from = r.data();
+        void* to = z.data();
+        const nb::gil_scoped_release release;
+        const Stream stream = *g.stream;
+        const auto bytes = n * std::int64_t(sizeof(T));
+        const DeviceVectors<T> here(n, 2, g.where);
+        is_here(g, from), is_here(g, to);
+        const auto apply = form_of<T>(m, n).make(stream, 0, ghosts_of<T>(*product));
+        try {
+          copy_async(here[0], from, bytes, stream);
+          for (int i = 0; i < times; ++i) apply(here[0], here[1], stream);
+          record(*g.done, stream);
+          synchronize_with(*product->matrix().comm, *g.done, "a preconditioner");
+          copy_async(to, here[1], bytes, stream);
+          synchronize(stream);
+        } catch (...) {
+          product->abandon();
+          drain(stream);
+          throw;
+        }
+      },
+      m.op, g.any);
 }
 
 template <class T, class V>
-bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x, const nb::object& m,
-               const nb::dict& options, nb::dict& out) {
+bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x,
+               const nb::object& m, const nb::dict& options, nb::dict& out) {
   const auto* found = std::get_if<std::shared_ptr<DistProductGpu<V>>>(&g.any);
   if (!found || b.dtype() != nb::dtype<T>()) return false;
   auto& product = **found;
@@ -226,7 +240,8 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
   auto o = options_of(options);
   o.checkpoints = checkpoints_of<T>(options);
   const auto given = given_m(m);
-  require(!given.diagonal || (std::int64_t(given.diagonal->shape(0)) == n && given.diagonal->dtype() == b.dtype()),
+  require(!given.diagonal ||
+              (std::int64_t(given.diagonal->shape(0)) == n && given.diagonal->dtype() == b.dtype()),
           method + ": M's diagonal needs this rank's rows, and b's type");
   const auto* form = given.op ? &form_of<T>(*given.op, n) : nullptr;
   const bool scaled = given.diagonal.has_value();
@@ -269,8 +284,8 @@ bool try_solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
   return true;
 }
 
-nb::dict solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x, const nb::object& m,
-               const nb::dict& options) {
+nb::dict solve(DistGpu& g, const std::string& method, const AnyVector& b, const AnyResult& x,
+               const nb::object& m, const nb::dict& options) {
   nb::dict out;
 #define X(T, V) \
   if (try_solve<T, V>(g, method, b, x, m, options, out)) return out;
@@ -299,29 +314,39 @@ void dist_gpu(nb::module_& m) {
   using nb::arg;
   nb::class_<DistGpu>(m, "DistGpu", "A rank's part of a distributed matrix on its GPU.")
       .def_prop_ro("gpu", [](const DistGpu& g) { return g.where.gpu; })
-      .def_prop_ro("halo", [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.halo_name(); }); })
-      .def_prop_ro("device_bytes", [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.device_bytes(); }); })
+      .def_prop_ro("halo",
+                   [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.halo_name(); }); })
+      .def_prop_ro("device_bytes",
+                   [](const DistGpu& g) { return visit(g, [](const auto& p) { return p.device_bytes(); }); })
       .def("times", times)
       .def("clear_times", [](const DistGpu& g) { visit(g, [](auto& p) { p.clear_times(); }); });
-  m.def("dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
-        "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
-  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
-        arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
-        "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are row-major. Collective.");
+  m.def(
+      "dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
+      "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
+  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(),
+        arg("beta").none(), arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
+        "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are "
+        "row-major. Collective.");
   m.def("dist_gpu_solve", solve, arg("g"), arg("method"), arg("b"), arg("x"), arg("m").none(), arg("options"),
-        "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev polynomial, or of op. "
+        "m: None, or a dict of diagonal, degree (0: the diagonal itself) and eigenvalues of a Chebyshev "
+        "polynomial, or of op. "
         "Collective.");
   m.def("dist_gpu_keep", keep_on_gpu, arg("g"), arg("m"), arg("spare"),
         "Copies a LinearOp's form for devices there, if it and `spare` bytes have room: '', or why not.");
   m.def("dist_gpu_apply", apply_on_gpu, arg("g"), arg("m"), arg("r"), arg("z"), arg("times") = 1,
-        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for measurements. Collective.");
-  m.def("gpu_halo_names", [] {
-    std::vector<std::string> names;
-    for (const auto n : gpu_halo_names()) names.emplace_back(n);
-    return names;
-  }, "The strategies for vectors on GPUs, without \"auto\".");
-  m.def("offer_library", [](const std::string& name, const std::string& path) { offer_library(name, path); }, arg("name"), arg("path"),
-        "Where \"nccl\" or \"nvshmem\" is; opened when first needed.");
+        "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for "
+        "measurements. Collective.");
+  m.def(
+      "gpu_halo_names",
+      [] {
+        std::vector<std::string> names;
+        for (const auto n : gpu_halo_names()) names.emplace_back(n);
+        return names;
+      },
+      "The strategies for vectors on GPUs, without \"auto\".");
+  m.def(
+      "offer_library", [](const std::string& name, const std::string& path) { offer_library(name, path); },
+      arg("name"), arg("path"), "Where \"nccl\" or \"nvshmem\" is; opened when first needed.");
 }
 
 }  // namespace penstock::bind

@@ -24,10 +24,12 @@ nb::tuple bound_bfs(DistGraph& out, DistGraph* in, GlobalIndex source, bool pred
   DistBfsResult r;
   {
     const nb::gil_scoped_release release;
-    r = bfs(out, in, source, {.predecessors = predecessors, .direction = static_cast<DistBfsDirection>(direction)});
+    r = bfs(out, in, source,
+            {.predecessors = predecessors, .direction = static_cast<DistBfsDirection>(direction)});
   }
   nb::dict info;
-  info["reached"] = r.reached, info["depth"] = r.depth, info["bottom_up"] = r.bottom_up, info["missed"] = r.missed;
+  info["reached"] = r.reached, info["depth"] = r.depth, info["bottom_up"] = r.bottom_up,
+  info["missed"] = r.missed;
   return nb::make_tuple(as_result(r.levels), predecessors ? as_result(r.predecessors) : nb::none(), info);
 }
 
@@ -49,8 +51,8 @@ InwardProduct<T> inward(DistProduct<V>& product, bool symmetric) {
 }
 
 nb::tuple bound_pagerank(const DistMatrix& a, const ReadArray<double>& out, const Vector& personalization,
-                         const Vector& dangling, const Vector& start, double alpha, double tol, std::int64_t max_iter,
-                         bool symmetric) {
+                         const Vector& dangling, const Vector& start, double alpha, double tol,
+                         std::int64_t max_iter, bool symmetric) {
   PageRankResult r;
   {
     const nb::gil_scoped_release release;
@@ -58,7 +60,8 @@ nb::tuple bound_pagerank(const DistMatrix& a, const ReadArray<double>& out, cons
       InwardProduct<float> quick;
       if constexpr (is_pattern<V>) quick = inward<float>(product, symmetric);
       const auto& d = product.matrix();
-      require(std::ssize(span_of(out)) == d.rows(), "dist_pagerank: one weight for each vertex that is owned here");
+      require(std::ssize(span_of(out)) == d.rows(),
+              "dist_pagerank: one weight for each vertex that is owned here");
       r = pagerank(*d.comm, d.all_rows(), span_of(out), vectors_of(personalization, dangling, start), quick,
                    inward<double>(product, symmetric),
                    {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
@@ -68,11 +71,13 @@ nb::tuple bound_pagerank(const DistMatrix& a, const ReadArray<double>& out, cons
 }
 
 void bound_verify(const DistMatrix& a, const ReadArray<double>& out, const ReadArray<double>& ranks,
-                  const Vector& personalization, const Vector& dangling, double alpha, double tol, bool symmetric) {
+                  const Vector& personalization, const Vector& dangling, double alpha, double tol,
+                  bool symmetric) {
   const nb::gil_scoped_release release;
   visit(a, [&]<class V>(DistProduct<V>& product) {
     const auto& d = product.matrix();
-    require(std::ssize(span_of(out)) == d.rows(), "dist_pagerank_verify: one weight for each vertex that is owned here");
+    require(std::ssize(span_of(out)) == d.rows(),
+            "dist_pagerank_verify: one weight for each vertex that is owned here");
     pagerank_verify(*d.comm, d.all_rows(), span_of(out), span_of(ranks),
                     vectors_of(personalization, dangling, {}), inward<double>(product, symmetric),
                     {.alpha = alpha, .tol = tol});
@@ -84,60 +89,86 @@ void bound_verify(const DistMatrix& a, const ReadArray<double>& out, const ReadA
 void dist_graph(nb::module_& m) {
   using nb::arg;
   nb::class_<DistGraph>(m, "DistGraph", "What searches of one distributed graph share on this rank.")
-      .def("__init__", [](DistGraph* self, const DistMatrix& a, const std::string& what) {
+      .def(
+          "__init__",
+          [](DistGraph* self, const DistMatrix& a, const std::string& what) {
+            const nb::gil_scoped_release release;
+            visit(a, [&](const auto& product) {
+              new (self) DistGraph(penstock::edges_of(aligned(product.matrix(), what)));
+            });
+          },
+          arg("a"), arg("what"), "`what` names the algorithm in errors.")
+      .def(
+          "transpose",
+          [](const DistGraph& g) {
+            const nb::gil_scoped_release release;
+            return std::make_unique<DistGraph>(transpose(g.edges()));
+          },
+          "Every edge turned around, shared out by whole rows.")
+      .def("has_symmetric_pattern",
+           [](const DistGraph& g) {
+             const nb::gil_scoped_release release;
+             return has_symmetric_pattern(g.edges());
+           })
+      .def(
+          "pattern",
+          [](const DistGraph& g, const DistMatrix& a) {
+            const nb::gil_scoped_release release;
+            const auto options = visit(a, [](const auto& product) { return product.options(); });
+            return DistMatrix{std::make_shared<DistProduct<One>>(g.edges(), options), a.partition};
+          },
+          arg("a"), "The edges as a matrix of ones, multiplied as `a` is.")
+      .def(
+          "traffic",
+          [](const DistGraph& g) {
+            const auto t = g.traffic();
+            nb::dict d;
+            d["messages"] = t.messages, d["bytes"] = t.bytes, d["lists"] = t.lists, d["bitmaps"] = t.bitmaps;
+            return d;
+          },
+          "Sent by this rank in all searches.");
+  m.def("dist_bfs", bound_bfs, arg("out"), arg("incoming").none(), arg("source"), arg("predecessors"),
+        arg("direction"), "(levels, predecessors or None, info)");
+  m.def(
+      "dist_components",
+      [](const DistGraph& g) {
+        DistComponents c;
+        {
+          const nb::gil_scoped_release release;
+          c = connected_components(g.edges());
+        }
+        return nb::make_tuple(c.count, as_result(c.labels));
+      },
+      arg("graph"), "(count, labels)");
+  m.def(
+      "dist_aligned",
+      [](const DistMatrix& a, const std::string& what) {
         const nb::gil_scoped_release release;
-        visit(a, [&](const auto& product) { new (self) DistGraph(penstock::edges_of(aligned(product.matrix(), what))); });
-      }, arg("a"), arg("what"), "`what` names the algorithm in errors.")
-      .def("transpose", [](const DistGraph& g) {
-        const nb::gil_scoped_release release;
-        return std::make_unique<DistGraph>(transpose(g.edges()));
-      }, "Every edge turned around, shared out by whole rows.")
-      .def("has_symmetric_pattern", [](const DistGraph& g) {
-        const nb::gil_scoped_release release;
-        return has_symmetric_pattern(g.edges());
-      })
-      .def("pattern", [](const DistGraph& g, const DistMatrix& a) {
-        const nb::gil_scoped_release release;
-        const auto options = visit(a, [](const auto& product) { return product.options(); });
-        return DistMatrix{std::make_shared<DistProduct<One>>(g.edges(), options), a.partition};
-      }, arg("a"), "The edges as a matrix of ones, multiplied as `a` is.")
-      .def("traffic", [](const DistGraph& g) {
-        const auto t = g.traffic();
-        nb::dict d;
-        d["messages"] = t.messages, d["bytes"] = t.bytes, d["lists"] = t.lists, d["bitmaps"] = t.bitmaps;
-        return d;
-      }, "Sent by this rank in all searches.");
-  m.def("dist_bfs", bound_bfs, arg("out"), arg("incoming").none(), arg("source"), arg("predecessors"), arg("direction"),
-        "(levels, predecessors or None, info)");
-  m.def("dist_components", [](const DistGraph& g) {
-    DistComponents c;
-    {
-      const nb::gil_scoped_release release;
-      c = connected_components(g.edges());
-    }
-    return nb::make_tuple(c.count, as_result(c.labels));
-  }, arg("graph"), "(count, labels)");
-  m.def("dist_aligned", [](const DistMatrix& a, const std::string& what) {
-    const nb::gil_scoped_release release;
-    return visit(a, [&]<class V>(const DistProduct<V>& product) {
-      auto same = aligned(product.matrix(), what);
-      if (same.col_owners == product.matrix().col_owners) return a;
-      return DistMatrix{std::make_shared<DistProduct<V>>(std::move(same), product.options()), a.partition};
-    });
-  }, arg("a"), arg("what"), "The matrix with the owners of its rows for its columns too: itself where that is so.");
-  m.def("dist_out_weights", [](const DistMatrix& a) {
-    Array<double> out;
-    {
-      const nb::gil_scoped_release release;
-      out = visit(a, [](const auto& product) { return out_weights(product.matrix()); });
-    }
-    return as_result(out);
-  }, arg("a"));
-  m.def("dist_pagerank", bound_pagerank, arg("a"), arg("out"), arg("personalization").none(), arg("dangling").none(),
-        arg("start").none(), arg("alpha"), arg("tol"), arg("max_iter"), arg("symmetric"),
-        "(ranks, iterations, change, converged)");
-  m.def("dist_pagerank_verify", bound_verify, arg("a"), arg("out"), arg("ranks"), arg("personalization").none(),
-        arg("dangling").none(), arg("alpha"), arg("tol"), arg("symmetric"));
+        return visit(a, [&]<class V>(const DistProduct<V>& product) {
+          auto same = aligned(product.matrix(), what);
+          if (same.col_owners == product.matrix().col_owners) return a;
+          return DistMatrix{std::make_shared<DistProduct<V>>(std::move(same), product.options()),
+                            a.partition};
+        });
+      },
+      arg("a"), arg("what"),
+      "The matrix with the owners of its rows for its columns too: itself where that is so.");
+  m.def(
+      "dist_out_weights",
+      [](const DistMatrix& a) {
+        Array<double> out;
+        {
+          const nb::gil_scoped_release release;
+          out = visit(a, [](const auto& product) { return out_weights(product.matrix()); });
+        }
+        return as_result(out);
+      },
+      arg("a"));
+  m.def("dist_pagerank", bound_pagerank, arg("a"), arg("out"), arg("personalization").none(),
+        arg("dangling").none(), arg("start").none(), arg("alpha"), arg("tol"), arg("max_iter"),
+        arg("symmetric"), "(ranks, iterations, change, converged)");
+  m.def("dist_pagerank_verify", bound_verify, arg("a"), arg("out"), arg("ranks"),
+        arg("personalization").none(), arg("dangling").none(), arg("alpha"), arg("tol"), arg("symmetric"));
 }
 
 }  // namespace penstock::bind

@@ -45,9 +45,10 @@ void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, cons
   if (try_product<S, V>(a, x, y, semiring, alpha, beta, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
-  throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring +
-                                      " with these value types: there are plus_times and min_plus in float32 and float64, "
-                                      "and or_and");
+  throw Error(Errc::not_compiled,
+              "no distributed product for semiring " + semiring +
+                  " with these value types: there are plus_times and min_plus in float32 and float64, "
+                  "and or_and");
 }
 
 /// The numbers of a rank's entries of a vector; of all ranks', one after the other, where rank < 0.
@@ -97,12 +98,13 @@ nb::tuple passes(const DistMatrix& a) {
   });
 }
 
-double time_exchanges(const DistMatrix& a, const nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig>& x,
-                      int times) {
+double time_exchanges(const DistMatrix& a,
+                      const nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig>& x, int times) {
   require(times > 0, "time_exchanges: times = " + std::to_string(times) + "; give at least 1");
   const nb::gil_scoped_release release;
   return visit(a, [&](auto& p) {
-    require(std::int64_t(x.shape(0)) == p.matrix().cols(), "time_exchanges: x needs an entry for each column owned here");
+    require(std::int64_t(x.shape(0)) == p.matrix().cols(),
+            "time_exchanges: x needs an entry for each column owned here");
     p.matrix().comm->barrier();
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < times; ++i) p.exchange(x.data(), sizeof(double));
@@ -115,58 +117,101 @@ double time_exchanges(const DistMatrix& a, const nb::ndarray<const double, nb::n
 void dist_matrix(nb::module_& m) {
   using nb::arg;
   nb::class_<DistMatrix>(m, "DistMatrix")
-      .def_prop_ro("comm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().comm; }); })
+      .def_prop_ro(
+          "comm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().comm; }); })
       .def_prop_ro("passes", passes)
-      .def_prop_ro("dtype", [](const DistMatrix& a) {
-        return visit(a, []<class V>(const DistProduct<V>&) { return dtype_name<V>(); });
-      })
-      .def_prop_ro("shape", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return nb::make_tuple(p.matrix().all_rows(), p.matrix().all_cols()); });
-      })
-      .def_prop_ro("local_shape", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return nb::make_tuple(p.matrix().rows(), p.matrix().cols()); });
-      })
-      .def_prop_ro("local_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
-      .def_prop_ro("halo_nnz", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
-      .def("counts", [](const DistMatrix& a, bool of_x) {
-        return visit(a, [&](const auto& p) {
-          const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
-          std::vector<std::int64_t> counts;
-          for (int r = 0; r < owners.ranks(); ++r) counts.push_back(owners.count(r));
-          return list_of(counts);
-        });
-      }, arg("of_x"))
-      .def_prop_ro("nbytes", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); });
-      })
+      .def_prop_ro("dtype",
+                   [](const DistMatrix& a) {
+                     return visit(a, []<class V>(const DistProduct<V>&) { return dtype_name<V>(); });
+                   })
+      .def_prop_ro("shape",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) {
+                       return nb::make_tuple(p.matrix().all_rows(), p.matrix().all_cols());
+                     });
+                   })
+      .def_prop_ro("local_shape",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) {
+                       return nb::make_tuple(p.matrix().rows(), p.matrix().cols());
+                     });
+                   })
+      .def_prop_ro(
+          "local_nnz",
+          [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
+      .def_prop_ro(
+          "halo_nnz",
+          [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
+      .def(
+          "counts",
+          [](const DistMatrix& a, bool of_x) {
+            return visit(a, [&](const auto& p) {
+              const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
+              std::vector<std::int64_t> counts;
+              for (int r = 0; r < owners.ranks(); ++r) counts.push_back(owners.count(r));
+              return list_of(counts);
+            });
+          },
+          arg("of_x"))
+      .def_prop_ro("nbytes",
+                   [](const DistMatrix& a) {
+                     return visit(
+                         a, [](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); });
+                   })
       .def_ro("partition", &DistMatrix::partition)
-      .def_prop_ro("halo", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.halo_name(); }); })
-      .def_prop_ro("asked", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return nb::make_tuple(p.options().halo, p.options().sums); });
-      })
-      .def_prop_ro("schedule", [](const DistMatrix& a) {
-        return visit(a, [](const auto& p) { return std::string(name(p.options().schedule)); });
-      })
-      .def_prop_ro("algorithm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return std::string(name(p.prepared())); }); })
-      .def("row_ids", [](const DistMatrix& a, bool all) {
-        return visit(a, [&](const auto& p) { return ids(*p.matrix().row_owners, all ? -1 : p.matrix().comm->rank()); });
-      }, arg("all") = false)
-      .def("col_ids", [](const DistMatrix& a, bool all) {
-        return visit(a, [&](const auto& p) { return ids(*p.matrix().col_owners, all ? -1 : p.matrix().comm->rank()); });
-      }, arg("all") = false)
-      .def_prop_ro("plan", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return as_dict(*p.matrix().plan); }); })
-      .def_prop_ro("sums_plan", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return as_dict(*p.matrix().sums); }); })
+      .def_prop_ro("halo",
+                   [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.halo_name(); }); })
+      .def_prop_ro("asked",
+                   [](const DistMatrix& a) {
+                     return visit(
+                         a, [](const auto& p) { return nb::make_tuple(p.options().halo, p.options().sums); });
+                   })
+      .def_prop_ro("schedule",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) { return std::string(name(p.options().schedule)); });
+                   })
+      .def_prop_ro("algorithm",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) { return std::string(name(p.prepared())); });
+                   })
+      .def(
+          "row_ids",
+          [](const DistMatrix& a, bool all) {
+            return visit(a, [&](const auto& p) {
+              return ids(*p.matrix().row_owners, all ? -1 : p.matrix().comm->rank());
+            });
+          },
+          arg("all") = false)
+      .def(
+          "col_ids",
+          [](const DistMatrix& a, bool all) {
+            return visit(a, [&](const auto& p) {
+              return ids(*p.matrix().col_owners, all ? -1 : p.matrix().comm->rank());
+            });
+          },
+          arg("all") = false)
+      .def_prop_ro("plan",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) { return as_dict(*p.matrix().plan); });
+                   })
+      .def_prop_ro("sums_plan",
+                   [](const DistMatrix& a) {
+                     return visit(a, [](const auto& p) { return as_dict(*p.matrix().sums); });
+                   })
       .def("times", times)
       .def("clear_times", [](const DistMatrix& a) { visit(a, [](auto& p) { p.clear_times(); }); })
-      .def("prepare", [](const DistMatrix& a, const std::string& algorithm) {
-        const auto wish = spmv_algorithm(algorithm);
-        const nb::gil_scoped_release release;
-        return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
-      }, arg("algorithm"));
+      .def(
+          "prepare",
+          [](const DistMatrix& a, const std::string& algorithm) {
+            const auto wish = spmv_algorithm(algorithm);
+            const nb::gil_scoped_release release;
+            return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
+          },
+          arg("algorithm"));
   m.def("time_exchanges", time_exchanges, arg("a"), arg("x"), arg("times"),
         "Seconds of each of `times` exchanges of x in a row, without products, after a barrier. Collective.");
-  m.def("dist_product", product, arg("a"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(), arg("beta").none(),
-        arg("transposed"));
+  m.def("dist_product", product, arg("a"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(),
+        arg("beta").none(), arg("transposed"));
 }
 
 }  // namespace penstock::bind

@@ -40,10 +40,12 @@ TileValue value_of(const Dense& a) {
 /// f(csr) where tiles can have its values.
 template <class F, class... Released>
 decltype(auto) with_csr(const Matrix& a, F&& f, const Released&... released) {
-  return std::visit([&]<class V>(const Csr<V>& csr) -> decltype(f(std::declval<const Csr<One>&>())) {
-    if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) return f(csr);
-    else refuse_values();
-  }, a.any(released...));
+  return std::visit(
+      [&]<class V>(const Csr<V>& csr) -> decltype(f(std::declval<const Csr<One>&>())) {
+        if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) return f(csr);
+        else refuse_values();
+      },
+      a.any(released...));
 }
 
 using Shared = std::shared_ptr<TileMatrix>;
@@ -55,36 +57,41 @@ MakeTransport transport_on(const std::string& kind, int device) {
   return device == kNoDevice ? transport_of_kind(kind) : transport_of_kind(kind, Where{device});
 }
 
-Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols,
-                Grid grid, const std::string& transport, int device) {
+Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows,
+                std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
-    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(tiles_of_whole<V>(comm, csr, std::move(map), transport_on(transport, device)));
+    auto map =
+        tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    return std::make_shared<TileMatrix>(
+        tiles_of_whole<V>(comm, csr, std::move(map), transport_on(transport, device)));
   });
 }
 
-Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows, std::int64_t tile_cols,
-                Grid grid, const std::string& transport, int device) {
+Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows,
+                std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
   const auto value = value_of(a);
   const nb::gil_scoped_release release;
-  auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows, tile_cols,
-                      {grid.first, grid.second}, value, false);
-  return std::make_shared<TileMatrix>(
-      tiles_of_dense(comm, static_cast<const std::byte*>(a.data()), std::move(map), transport_on(transport, device)));
+  auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows,
+                      tile_cols, {grid.first, grid.second}, value, false);
+  return std::make_shared<TileMatrix>(tiles_of_dense(comm, static_cast<const std::byte*>(a.data()),
+                                                     std::move(map), transport_on(transport, device)));
 }
 
 /// Rows from first_row on, whole or cut: the entries that this rank made.
 Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row, std::int64_t rows,
-               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
+               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport,
+               int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     require(0 <= first_row && first_row + csr.rows <= rows, "rows of tiles are outside the matrix");
-    std::vector<GlobalIndex> ids(static_cast<std::size_t>(csr.rows)), cols(static_cast<std::size_t>(csr.cols));
+    std::vector<GlobalIndex> ids(static_cast<std::size_t>(csr.rows)),
+        cols(static_cast<std::size_t>(csr.cols));
     for (std::size_t r = 0; r < ids.size(); ++r) ids[r] = first_row + static_cast<GlobalIndex>(r);
     for (std::size_t c = 0; c < cols.size(); ++c) cols[c] = static_cast<GlobalIndex>(c);
-    auto map = tile_map(rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    auto map =
+        tile_map(rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
     return std::make_shared<TileMatrix>(
         tiles_of_part<V>(comm, {csr.view()}, {ids}, {cols}, std::move(map), transport_on(transport, device)));
   });
@@ -95,7 +102,8 @@ Shared of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_co
   return visit(a, [&]<class V>(const DistProduct<V>& product) {
     const nb::gil_scoped_release release;
     const auto& d = product.matrix();
-    auto map = tile_map(d.all_rows(), d.all_cols(), tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
+    auto map = tile_map(d.all_rows(), d.all_cols(), tile_rows, tile_cols, {grid.first, grid.second},
+                        tile_value<V>(), true);
     return std::make_shared<TileMatrix>(tiles_of_dist<V>(d, std::move(map), transport_on(transport, device)));
   });
 }
@@ -110,7 +118,8 @@ nb::object as_array(const Array<T>& a, std::int64_t rows, std::int64_t cols) {
 }
 
 /// Rows of a dense tile that is here.
-nb::object copied_rows(TileValue value, const TileHere& here, std::int64_t cols, std::int64_t first, std::int64_t end) {
+nb::object copied_rows(TileValue value, const TileHere& here, std::int64_t cols, std::int64_t first,
+                       std::int64_t end) {
   return with_value(value, [&]<class V>(V) -> nb::object {
     if constexpr (is_pattern<V>) refuse_values();
     else {
@@ -146,7 +155,11 @@ nb::object tile(TileMatrix& t, std::int64_t i, std::int64_t j) {
       auto blob = allocate<std::byte>(t.map().bytes(i, j));
       write_csr(view, blob.data);
       const auto copy = csr_of<V>(blob.data, at);
-      Csr<V> csr{at.rows, at.cols, {copy.indptr, at.rows + 1, {}, blob.owner}, {copy.indices, at.nnz, {}, blob.owner}, {}};
+      Csr<V> csr{at.rows,
+                 at.cols,
+                 {copy.indptr, at.rows + 1, {}, blob.owner},
+                 {copy.indices, at.nnz, {}, blob.owner},
+                 {}};
       if constexpr (!is_pattern<V>) csr.values = {copy.values, at.nnz, {}, blob.owner};
       return nb::cast(Matrix(AnyCsr(std::move(csr))));
     }
@@ -186,8 +199,10 @@ void replace_tile(TileMatrix& t, std::int64_t i, std::int64_t j, const Dense& a)
   require(value_of(a) == t.map().value, "replace_tile: the array has another type than the tiles");
   const auto& map = t.map();
   require(0 <= i && i < map.down() && 0 <= j && j < map.across(), "replace_tile: there is no such tile");
-  require(static_cast<std::int64_t>(a.shape(0)) == map.at(i, j).rows && static_cast<std::int64_t>(a.shape(1)) == map.at(i, j).cols,
-          "replace_tile: the tile has shape " + std::to_string(map.at(i, j).rows) + " x " + std::to_string(map.at(i, j).cols));
+  require(static_cast<std::int64_t>(a.shape(0)) == map.at(i, j).rows &&
+              static_cast<std::int64_t>(a.shape(1)) == map.at(i, j).cols,
+          "replace_tile: the tile has shape " + std::to_string(map.at(i, j).rows) + " x " +
+              std::to_string(map.at(i, j).cols));
   const nb::gil_scoped_release release;
   t.replace_tile(i, j, static_cast<const std::byte*>(a.data()));
 }
@@ -208,8 +223,9 @@ void renew_tiles(TileMatrix& t, const std::vector<std::pair<std::int64_t, const 
   }
   const nb::gil_scoped_release release;
   t.renew_tiles(entries, [&](std::int64_t i, std::int64_t j, std::byte* blob) {
-    with_csr(*found.at(t.map().number(i, j)), [&]<class V>(const Csr<V>& csr) { write_csr(csr.view(), blob); },
-             release);
+    with_csr(
+        *found.at(t.map().number(i, j)), [&]<class V>(const Csr<V>& csr) { write_csr(csr.view(), blob); },
+        release);
   });
 }
 
@@ -247,15 +263,18 @@ Plan plan_of(const TileMap& a, const TileMap& b, const std::string& kept, int re
 
 nb::dict times_of(const TileTimes& t) {
   nb::dict d;
-  d["seconds"] = t.seconds, d["prepare"] = t.prepare, d["compute"] = t.compute, d["communication"] = t.communication;
+  d["seconds"] = t.seconds, d["prepare"] = t.prepare, d["compute"] = t.compute,
+  d["communication"] = t.communication;
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
-  d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received, d["flops"] = t.flops;
+  d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received,
+  d["flops"] = t.flops;
   if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
 
-nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm, const std::string& stealing, int prefetch,
-                   const std::string& semiring, std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
+nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm,
+                         const std::string& stealing, int prefetch, const std::string& semiring,
+                         std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
   options.mask = mask, options.replicas = replicas;
@@ -284,7 +303,8 @@ std::string dtype_of_product(const TileMatrix& a, const TileMatrix& b, const std
   return dtype_of(local_product(semiring, a.map().value, b.map().value, b.map().sparse)->result());
 }
 
-nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiring, TileMatrix* mask, int replicas) {
+nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiring, TileMatrix* mask,
+                         int replicas) {
   std::vector<double> needs;
   {
     const nb::gil_scoped_release release;
@@ -315,14 +335,17 @@ nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t 
 }
 
 /// Cheap, and without ranks: from shapes and, where it is sparse, the entries of each tile.
-TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
-               const std::string& dtype, const nb::object& nnz) {
-  const auto value = dtype == "bool" ? TileValue::pattern : dtype == "uint8" ? TileValue::byte
-                     : dtype == "float32" ? TileValue::float32 : TileValue::float64;
+TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
+               Grid grid, const std::string& dtype, const nb::object& nnz) {
+  const auto value = dtype == "bool"      ? TileValue::pattern
+                     : dtype == "uint8"   ? TileValue::byte
+                     : dtype == "float32" ? TileValue::float32
+                                          : TileValue::float64;
   auto map = tile_map(rows, cols, tile_rows, tile_cols, {grid.first, grid.second}, value, !nnz.is_none());
   if (nnz.is_none()) return map;
   const auto given = nb::cast<ReadArray<Offset>>(nnz);
-  require(given.shape(0) == map.tiles.size(), "nnz: one number for each of the " + std::to_string(map.tiles.size()) + " tiles");
+  require(given.shape(0) == map.tiles.size(),
+          "nnz: one number for each of the " + std::to_string(map.tiles.size()) + " tiles");
   for (std::size_t n = 0; n < map.tiles.size(); ++n) map.tiles[n].nnz = given.data()[n];
   return map;
 }
@@ -338,45 +361,53 @@ void dist_tiles(nb::module_& m) {
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
       .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
-      .def_prop_ro("nnz", [](const TileMap& t) {
-        auto out = allocate<Offset>(std::ssize(t.tiles));
-        for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
-        return as_numpy<Offset>(out);
-      })
+      .def_prop_ro("nnz",
+                   [](const TileMap& t) {
+                     auto out = allocate<Offset>(std::ssize(t.tiles));
+                     for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
+                     return as_numpy<Offset>(out);
+                   })
       .def_prop_ro("spans", spans_of)
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
-      .def("bytes", [](const TileMap& t, std::int64_t i, std::int64_t j) {
-        require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
-        return t.bytes(i, j);
-      }, arg("i"), arg("j"))
+      .def(
+          "bytes",
+          [](const TileMap& t, std::int64_t i, std::int64_t j) {
+            require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
+            return t.bytes(i, j);
+          },
+          arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
   m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"));
-  m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("dtype"),
-        arg("nnz").none());
+  m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
+        arg("dtype"), arg("nnz").none());
   nb::class_<Plan>(m, "TilePlan")
       .def_prop_ro("products", products_of)
       .def_prop_ro("stationary", [](const Plan& p) { return std::string(name(p.plan.kept)); })
       .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
-      .def_prop_ro("loads", [](const Plan& p) {
-        nb::list out;
-        for (const auto& l : loads(p.plan, p.c)) {
-          nb::dict d;
-          d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent, d["received"] = l.received;
-          d["flops"] = l.flops;
-          out.append(d);
-        }
-        return out;
-      })
-      .def("text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
+      .def_prop_ro("loads",
+                   [](const Plan& p) {
+                     nb::list out;
+                     for (const auto& l : loads(p.plan, p.c)) {
+                       nb::dict d;
+                       d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent,
+                       d["received"] = l.received;
+                       d["flops"] = l.flops;
+                       out.append(d);
+                     }
+                     return out;
+                   })
+      .def(
+          "text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
   m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
   nb::class_<TileMatrix>(m, "TileMatrix")
       .def_prop_ro("comm", [](const TileMatrix& t) { return t.comm(); })
       .def_prop_ro("map", [](const TileMatrix& t) { return t.map(); })
-      .def_prop_ro("device", [](const TileMatrix& t) {
-        return t.where().is_gpu() ? t.where().gpu : t.on_device() ? kCpuAsDevice : kNoDevice;
-      })
+      .def_prop_ro("device",
+                   [](const TileMatrix& t) {
+                     return t.where().is_gpu() ? t.where().gpu : t.on_device() ? kCpuAsDevice : kNoDevice;
+                   })
       .def_prop_ro("transport", [](const TileMatrix& t) { return t.transport()->name(); })
       .def("tile", tile, arg("i"), arg("j"))
       .def("rows_of_tile", rows_of_tile, arg("i"), arg("j"), arg("first"), arg("end"))
@@ -384,20 +415,29 @@ void dist_tiles(nb::module_& m) {
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
       .def("renew_tiles", renew_tiles, arg("tiles"))
       .def("rows_of_tiles", &TileMatrix::rows_of_tiles, arg("first"), arg("last"))
-      .def("barrier", [](TileMatrix& t) { t.transport()->barrier(); }, nb::call_guard<nb::gil_scoped_release>());
-  m.def("square_grid", [](int ranks) {
-    const auto g = square_grid(ranks);
-    return Grid{g.rows, g.cols};
-  }, arg("ranks"));
-  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"), arg("tile_cols"),
-        arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
-  m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(), arg("replicas"));
+      .def(
+          "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
+          nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "square_grid",
+      [](int ranks) {
+        const auto g = square_grid(ranks);
+        return Grid{g.rows, g.cols};
+      },
+      arg("ranks"));
+  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
+        arg("transport"), arg("device"));
+  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
+        arg("transport"), arg("device"));
+  m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"),
+        arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"),
+        arg("device"));
+  m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(),
+        arg("replicas"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
-  m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"), arg("semiring"),
-        arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
+  m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
+        arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
 }
 
 }  // namespace penstock::bind

@@ -36,13 +36,14 @@ void accumulate(Transport& t, const ReadArray<T>& values, int rank, std::int64_t
 /// A part of this rank's own arena, wherever it is.
 std::byte* here(Transport& t, std::int64_t offset, std::int64_t bytes) {
   require(offset >= 0 && bytes >= 0 && offset <= t.arena_bytes() && bytes <= t.arena_bytes() - offset, [&] {
-    return std::to_string(bytes) + " bytes at " + std::to_string(offset) + " lie outside this rank's arena of " +
-           std::to_string(t.arena_bytes()) + " bytes";
+    return std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+           " lie outside this rank's arena of " + std::to_string(t.arena_bytes()) + " bytes";
   });
   return t.arena() + offset;
 }
 
-void accumulate_from(Transport& t, std::int64_t at, std::int64_t count, bool wide, int rank, std::int64_t offset) {
+void accumulate_from(Transport& t, std::int64_t at, std::int64_t count, bool wide, int rank,
+                     std::int64_t offset) {
   require(count >= 0 && count <= t.arena_bytes(), [&] { return std::to_string(count) + " numbers"; });
   const auto each = static_cast<std::int64_t>(wide ? sizeof(double) : sizeof(float));
   require(at % each == 0, [&] { return "numbers at " + std::to_string(at) + ": a multiple of their size"; });
@@ -61,7 +62,8 @@ nb::object arena(const std::shared_ptr<Transport>& t) {
   return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(t->arena(), {bytes}, keep));
 }
 
-constexpr const char* kTransport = R"(One rank's way to the arenas of all: gets, puts, claims and sums that their owners take no part in.
+constexpr const char* kTransport =
+    R"(One rank's way to the arenas of all: gets, puts, claims and sums that their owners take no part in.
 
 Places are a rank and an offset in bytes. CommError is raised where another rank failed, or nothing came within the
 communicator's timeout; ValueError for what lies outside an arena.)";
@@ -75,7 +77,9 @@ void transport(nb::module_& m) {
   t.def_prop_ro("rank", &Transport::rank, "The number of this rank, from 0.");
   t.def_prop_ro("size", &Transport::size, "How many ranks there are.");
   t.def_prop_ro("name", &Transport::name, "\"local\", \"mpi_rma\", \"peer\" or \"nvshmem\".");
-  t.def_prop_ro("gpu", [](const Transport& t) { return t.where().gpu; }, "The GPU that has this rank's arena; -1: the CPU.");
+  t.def_prop_ro(
+      "gpu", [](const Transport& t) { return t.where().gpu; },
+      "The GPU that has this rank's arena; -1: the CPU.");
   t.def_prop_ro("arena_bytes", &Transport::arena_bytes, "Bytes of each rank's arena.");
   t.def("arena", &arena, nb::sig("def arena(self) -> numpy.ndarray"),
         "This rank's arena, uint8: no copy. PlacementError where it is in the memory of a GPU.");
@@ -83,56 +87,91 @@ void transport(nb::module_& m) {
         "Fills a C-contiguous array with the bytes there, and returns when that is done.");
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
         "Writes the bytes of a C-contiguous array there, and returns when they are there.");
-  t.def("fetch", [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
-    return t.get(here(t, at, bytes), {rank, offset}, bytes);
-  }, arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
-        "Begins to copy bytes of an arena to offset `here` of this rank's; a ticket for wait() and test().");
-  t.def("send", [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
-    return t.put(here(t, at, bytes), {rank, offset}, bytes);
-  }, arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
-        "Begins to copy bytes at offset `here` of this rank's arena to another; a ticket for wait() and test().");
+  t.def(
+      "fetch",
+      [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
+        return t.get(here(t, at, bytes), {rank, offset}, bytes);
+      },
+      arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
+      "Begins to copy bytes of an arena to offset `here` of this rank's; a ticket for wait() and test().");
+  t.def(
+      "send",
+      [](Transport& t, std::int64_t at, int rank, std::int64_t offset, std::int64_t bytes) {
+        return t.put(here(t, at, bytes), {rank, offset}, bytes);
+      },
+      arg("here"), arg("rank"), arg("offset"), arg("bytes"), Free(),
+      "Begins to copy bytes at offset `here` of this rank's arena to another; a ticket for wait() and "
+      "test().");
   t.def("wait", &Transport::wait, arg("ticket"), Free(), "Returns when that copy is done.");
   t.def("test", &Transport::test, arg("ticket"), Free(), "Whether that copy is done.");
-  t.def("fetch_add", [](Transport& t, int rank, std::int64_t offset, std::int64_t value) {
-    return t.fetch_add({rank, offset}, value);
-  }, arg("rank"), arg("offset"), arg("value") = 1, Free(),
-        "Adds to the int64 there, at a multiple of 8, atomically among all ranks; what was there before.");
-  t.def("compare_swap", [](Transport& t, int rank, std::int64_t offset, std::int64_t expected, std::int64_t desired) {
-    return t.compare_swap({rank, offset}, expected, desired);
-  }, arg("rank"), arg("offset"), arg("expected"), arg("desired"), Free(),
-        "Writes `desired` to the int64 there if it is `expected`; what was there before.");
-  t.def("load", [](Transport& t, int rank, std::int64_t offset) { return t.load({rank, offset}); }, arg("rank"),
-        arg("offset"), Free(), "The int64 there; what its store() came after is seen from now on.");
-  t.def("store", [](Transport& t, int rank, std::int64_t offset, std::int64_t value) {
-    t.store({rank, offset}, value);
-  }, arg("rank"), arg("offset"), arg("value"), Free(), "Writes the int64 there, after all that this rank has put.");
+  t.def(
+      "fetch_add",
+      [](Transport& t, int rank, std::int64_t offset, std::int64_t value) {
+        return t.fetch_add({rank, offset}, value);
+      },
+      arg("rank"), arg("offset"), arg("value") = 1, Free(),
+      "Adds to the int64 there, at a multiple of 8, atomically among all ranks; what was there before.");
+  t.def(
+      "compare_swap",
+      [](Transport& t, int rank, std::int64_t offset, std::int64_t expected, std::int64_t desired) {
+        return t.compare_swap({rank, offset}, expected, desired);
+      },
+      arg("rank"), arg("offset"), arg("expected"), arg("desired"), Free(),
+      "Writes `desired` to the int64 there if it is `expected`; what was there before.");
+  t.def(
+      "load",
+      [](Transport& t, int rank, std::int64_t offset) {
+        return t.load({rank, offset});
+      },
+      arg("rank"), arg("offset"), Free(),
+      "The int64 there; what its store() came after is seen from now on.");
+  t.def(
+      "store",
+      [](Transport& t, int rank, std::int64_t offset, std::int64_t value) {
+        t.store({rank, offset}, value);
+      },
+      arg("rank"), arg("offset"), arg("value"), Free(),
+      "Writes the int64 there, after all that this rank has put.");
   t.def("accumulate", &accumulate<double>, arg("values").noconvert(), arg("rank"), arg("offset"),
-        "Adds float64 or float32 values to those there, at a multiple of their size; no other sum is lost. Read them "
+        "Adds float64 or float32 values to those there, at a multiple of their size; no other sum is lost. "
+        "Read them "
         "after barrier().");
   t.def("accumulate", &accumulate<float>, arg("values").noconvert(), arg("rank"), arg("offset"));
-  t.def("accumulate_from", &accumulate_from, arg("here"), arg("count"), arg("wide"), arg("rank"), arg("offset"), Free(),
-        "accumulate() of `count` numbers at offset `here` of this rank's arena, float64 where `wide`, else float32.");
+  t.def("accumulate_from", &accumulate_from, arg("here"), arg("count"), arg("wide"), arg("rank"),
+        arg("offset"), Free(),
+        "accumulate() of `count` numbers at offset `here` of this rank's arena, float64 where `wide`, else "
+        "float32.");
   t.def("barrier", &Transport::barrier, Free(), "Completes all that any rank issued, and shows it to all.");
   t.def("__repr__", [](const Transport& t) {
-    return "<Transport: " + t.name() + ", rank " + std::to_string(t.rank()) + " of " + std::to_string(t.size()) + ", " +
-           std::to_string(t.arena_bytes()) + " bytes each>";
+    return "<Transport: " + t.name() + ", rank " + std::to_string(t.rank()) + " of " +
+           std::to_string(t.size()) + ", " + std::to_string(t.arena_bytes()) + " bytes each>";
   });
-  m.def("make_transport", [](std::shared_ptr<Comm> comm, std::int64_t arena_bytes, const std::string& kind) {
-    return make_transport(kind, std::move(comm), arena_bytes);
-  }, arg("comm"), arg("arena_bytes"), arg("kind") = "auto", Free(),
-        "An arena of so many bytes on every rank, zero at first, and the way to all of them. Collective. `kind` is "
-        "\"local\" (ranks that are threads), \"mpi_rma\" (MPI's windows) or \"auto\".");
-  m.def("make_device_transport",
-        [](std::shared_ptr<Comm> comm, std::int64_t arena_bytes, const std::string& kind, int gpu) {
-    return make_device_transport(kind, std::move(comm), arena_bytes, Where{std::max(gpu, -1)});
-  }, arg("comm"), arg("arena_bytes"), arg("kind") = "auto", arg("gpu") = -1, Free(),
-        "make_transport() with arenas in the memory of GPUs, `gpu` on this rank, or of the CPU in their place where it is -1 "
-        "on all. `kind` is \"peer\", \"nvshmem\" or \"auto\". Words lie in the first 2 MiB of an arena, in host memory, and an "
-        "address is one of words or of bytes.");
-  m.def("get_times",
-        [](Transport& t, int a, int b, const std::vector<std::int64_t>& sizes, double seconds, int under_way) {
-    return get_times(t, a, b, sizes, seconds, under_way);
-  }, arg("transport"), arg("a"), arg("b"), arg("sizes"), arg("seconds"), arg("under_way") = 1, Free());
+  m.def(
+      "make_transport",
+      [](std::shared_ptr<Comm> comm, std::int64_t arena_bytes, const std::string& kind) {
+        return make_transport(kind, std::move(comm), arena_bytes);
+      },
+      arg("comm"), arg("arena_bytes"), arg("kind") = "auto", Free(),
+      "An arena of so many bytes on every rank, zero at first, and the way to all of them. Collective. "
+      "`kind` is "
+      "\"local\" (ranks that are threads), \"mpi_rma\" (MPI's windows) or \"auto\".");
+  m.def(
+      "make_device_transport",
+      [](std::shared_ptr<Comm> comm, std::int64_t arena_bytes, const std::string& kind, int gpu) {
+        return make_device_transport(kind, std::move(comm), arena_bytes, Where{std::max(gpu, -1)});
+      },
+      arg("comm"), arg("arena_bytes"), arg("kind") = "auto", arg("gpu") = -1, Free(),
+      "make_transport() with arenas in the memory of GPUs, `gpu` on this rank, or of the CPU in their place "
+      "where it is -1 "
+      "on all. `kind` is \"peer\", \"nvshmem\" or \"auto\". Words lie in the first 2 MiB of an arena, in "
+      "host memory, and an "
+      "address is one of words or of bytes.");
+  m.def(
+      "get_times",
+      [](Transport& t, int a, int b, const std::vector<std::int64_t>& sizes, double seconds, int under_way) {
+        return get_times(t, a, b, sizes, seconds, under_way);
+      },
+      arg("transport"), arg("a"), arg("b"), arg("sizes"), arg("seconds"), arg("under_way") = 1, Free());
   m.def("claim_time", &claim_time, arg("transport"), arg("home"), arg("alone"), Free());
 }
 

@@ -10,16 +10,22 @@ namespace penstock::bind {
 inline void check_on_host(const Place place) {
   if (!can_read(Where{}, place))
     throw Error(Errc::not_accessible, "this graph algorithm runs on the CPU, but the edges are in " +
-                                          std::string(name(place.memory)) + " memory: move them to the host first");
+                                          std::string(name(place.memory)) +
+                                          " memory: move them to the host first");
 }
 
 /// The edges alone: what an algorithm reads of a matrix of any value type.
 inline CsrView<One> edges_in(const AnyCsr& any) {
-  return std::visit([](const auto& a) {
-    for (const Place place : {a.indptr.place, a.indices.place}) check_on_host(place);
-    return CsrView<One>{.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data,
-                        .count = a.nnz()};
-  }, any);
+  return std::visit(
+      [](const auto& a) {
+        for (const Place place : {a.indptr.place, a.indices.place}) check_on_host(place);
+        return CsrView<One>{.rows = a.rows,
+                            .cols = a.cols,
+                            .indptr = a.indptr.data,
+                            .indices = a.indices.data,
+                            .count = a.nnz()};
+      },
+      any);
 }
 /// `released`: the interpreter's lock, where it is.
 template <class... Released>
@@ -30,15 +36,18 @@ CsrView<One> edges_of(const Matrix& m, const Released&... released) {
 /// Calls f with the matrix as Csr<V>; complex values have no order, and device memory no CPU that reads it.
 template <class F>
 auto with_real(const Matrix& m, F&& f) {
-  return std::visit([&]<class V>(const Csr<V>& a) {
-    for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check_on_host(place);
-    if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
-      throw Error(Errc::invalid_argument, "the weights are complex: this graph algorithm needs real ones");
-      return f(Csr<One>{});
-    } else {
-      return f(a);
-    }
-  }, m.any());
+  return std::visit(
+      [&]<class V>(const Csr<V>& a) {
+        for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check_on_host(place);
+        if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
+          throw Error(Errc::invalid_argument,
+                      "the weights are complex: this graph algorithm needs real ones");
+          return f(Csr<One>{});
+        } else {
+          return f(a);
+        }
+      },
+      m.any());
 }
 
 /// A result, which belongs to whoever asked for it: a NumPy array that may be written.

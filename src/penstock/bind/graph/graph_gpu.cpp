@@ -11,8 +11,9 @@
 namespace penstock::bind {
 
 void no_gpu_build() {
-  throw Error(Errc::not_compiled, "traversals on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or install "
-                                  "a CUDA toolkit and build again");
+  throw Error(Errc::not_compiled,
+              "traversals on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or install "
+              "a CUDA toolkit and build again");
 }
 
 nb::dict as_dict(const GpuGraphFacts& f) {
@@ -23,7 +24,8 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
-  d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds, d["cache_seconds"] = f.cache_seconds;
+  d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds,
+  d["cache_seconds"] = f.cache_seconds;
   return d;
 }
 
@@ -61,7 +63,8 @@ nb::tuple as_tuple(const BfsGpuResult& r, const BfsGpuOptions& options) {
   told["steps"] = steps, told["reached"] = r.reached, told["depth"] = r.depth, told["missed"] = r.missed;
   told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
   told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-  return nb::make_tuple(as_result(r.levels), options.predecessors ? as_result(r.predecessors) : nb::none(), told);
+  return nb::make_tuple(as_result(r.levels), options.predecessors ? as_result(r.predecessors) : nb::none(),
+                        told);
 }
 
 namespace {
@@ -69,17 +72,19 @@ namespace {
 BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] const GpuGraphOptions& options) {
   if constexpr (have_cuda) {
     const nb::gil_scoped_release release;
-    return {std::visit([&](const auto& a) {
-      require(a.rows == a.cols, "a graph is a square matrix");
-      return std::make_shared<GpuGraph>(a.indptr, a.indices, options);
-    }, m.any(release))};
+    return {std::visit(
+        [&](const auto& a) {
+          require(a.rows == a.cols, "a graph is a square matrix");
+          return std::make_shared<GpuGraph>(a.indptr, a.indices, options);
+        },
+        m.any(release))};
   } else {
     no_gpu_build();
   }
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in, [[maybe_unused]] Index source,
-                 [[maybe_unused]] const BfsGpuOptions& options) {
+nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
+                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
     {
@@ -120,54 +125,76 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 }  // namespace
 
 void graph_gpu(nb::module_& m) {
-  nb::class_<BoundGpuGraph>(m, "GpuGraph", "What traversals of one graph on one GPU share: where its edges are, samples of them.")
+  nb::class_<BoundGpuGraph>(
+      m, "GpuGraph", "What traversals of one graph on one GPU share: where its edges are, samples of them.")
       .def("facts", [](const BoundGpuGraph& g) { return as_dict(g.graph->facts()); })
-      .def("make_sample", [](BoundGpuGraph& g, int size, const std::string& kind) {
-        const auto of = sample_named(kind);
-        if constexpr (have_cuda) {
-          const nb::gil_scoped_release release;
-          const GraphTurn turn(*g.graph, nullptr);
-          g.graph->make_sample(size, of);
-        }
-      }, nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
-           "Keeps 4, 8 or 16 neighbours of every vertex in device memory, fewer where they do not fit.")
-      .def("sample", [](BoundGpuGraph& g) {
-        NeighbourSample sample;
-        if constexpr (have_cuda) {
-          const nb::gil_scoped_release release;
-          const GraphTurn turn(*g.graph, nullptr);
-          sample = g.graph->sample_on_host();
-        }
-        return as_object(sample);
-      }, "(slots a vertex, kind, slots) copied to host memory, or None where none has been made.")
-      .def("make_cache", [](BoundGpuGraph& g, std::int64_t bytes) {
-        if constexpr (have_cuda) {
-          const nb::gil_scoped_release release;
-          const GraphTurn turn(*g.graph, nullptr);
-          g.graph->make_cache(bytes);
-        }
-      }, nb::arg("bytes") = -1, "Keeps the longest lists in device memory; -1: as many as the budget has room for.");
-  m.def("gpu_graph", [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
-                        const nb::object& sample) {
-    return make_graph(a, {.gpu = gpu,
-                          .placement = placement_named(placement),
-                          .device_memory = device_memory,
-                          .sample = sample_from(sample)});
-  }, nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-        nb::arg("sample").none() = nb::none(),
-        "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a traversal "
-        "wants one of this size and kind.");
-  m.def("bfs_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
-                      const std::string& access, int sample, bool predecessors, bool count) {
-    return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
-  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto", nb::arg("access") = "auto",
-        nb::arg("sample") = 4, nb::arg("predecessors") = false, nb::arg("count") = false,
-        "(levels, predecessors or None, what was done)");
-  m.def("bfs_many_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, const ReadArray<Index>& sources, const std::string& method,
-                           const std::string& access, int sample, bool count) {
-    return search_many(out, in, sources, bfs_options(method, access, sample, false, count));
-  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("sources"), nb::arg("method") = "auto",
-        nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("count") = false, "(levels of shape (k, n), what was done)");
+      .def(
+          "make_sample",
+          [](BoundGpuGraph& g, int size, const std::string& kind) {
+            const auto of = sample_named(kind);
+            if constexpr (have_cuda) {
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              g.graph->make_sample(size, of);
+            }
+          },
+          nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
+          "Keeps 4, 8 or 16 neighbours of every vertex in device memory, fewer where they do not fit.")
+      .def(
+          "sample",
+          [](BoundGpuGraph& g) {
+            NeighbourSample sample;
+            if constexpr (have_cuda) {
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              sample = g.graph->sample_on_host();
+            }
+            return as_object(sample);
+          },
+          "(slots a vertex, kind, slots) copied to host memory, or None where none has been made.")
+      .def(
+          "make_cache",
+          [](BoundGpuGraph& g, std::int64_t bytes) {
+            if constexpr (have_cuda) {
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              g.graph->make_cache(bytes);
+            }
+          },
+          nb::arg("bytes") = -1,
+          "Keeps the longest lists in device memory; -1: as many as the budget has room for.");
+  m.def(
+      "gpu_graph",
+      [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
+         const nb::object& sample) {
+        return make_graph(a, {.gpu = gpu,
+                              .placement = placement_named(placement),
+                              .device_memory = device_memory,
+                              .sample = sample_from(sample)});
+      },
+      nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
+      nb::arg("sample").none() = nb::none(),
+      "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
+      "traversal "
+      "wants one of this size and kind.");
+  m.def(
+      "bfs_gpu",
+      [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
+         const std::string& access, int sample, bool predecessors, bool count) {
+        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
+      },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
+      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
+      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
+  m.def(
+      "bfs_many_gpu",
+      [](BoundGpuGraph& out, BoundGpuGraph* in, const ReadArray<Index>& sources, const std::string& method,
+         const std::string& access, int sample, bool count) {
+        return search_many(out, in, sources, bfs_options(method, access, sample, false, count));
+      },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("sources"), nb::arg("method") = "auto",
+      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("count") = false,
+      "(levels of shape (k, n), what was done)");
 }
 
 }  // namespace penstock::bind

@@ -19,8 +19,9 @@ inline std::optional<EdgePlacement> placement_named(const std::string& text) {
   if (text == "auto") return std::nullopt;
   for (int i = 0; i < int(std::size(kEdgePlacements)); ++i)
     if (text == kEdgePlacements[i]) return static_cast<EdgePlacement>(i);
-  throw Error(Errc::invalid_argument, "placement=\"" + text + "\" is unknown: choose auto, pinned, host_alloc, "
-                                      "managed_read_mostly, managed_accessed_by or device");
+  throw Error(Errc::invalid_argument, "placement=\"" + text +
+                                          "\" is unknown: choose auto, pinned, host_alloc, "
+                                          "managed_read_mostly, managed_accessed_by or device");
 }
 
 inline std::optional<Access> access_named(const std::string& text) {
@@ -28,7 +29,8 @@ inline std::optional<Access> access_named(const std::string& text) {
   constexpr std::string_view names[] = {"strided", "merged", "aligned", "direct"};
   for (int i = 0; i < 4; ++i)
     if (text == names[i]) return static_cast<Access>(i);
-  throw Error(Errc::invalid_argument, "access=\"" + text + "\" is unknown: choose auto, strided, merged, aligned or direct");
+  throw Error(Errc::invalid_argument,
+              "access=\"" + text + "\" is unknown: choose auto, strided, merged, aligned or direct");
 }
 
 /// What kernels asked of the edges' memory: bytes, and requests by their size.
@@ -49,7 +51,8 @@ nb::object as_object(const NeighbourSample& sample);
 // Of graph_gpu.cpp, for searches over one GPU or several.
 [[noreturn]] void no_gpu_build();
 nb::dict as_dict(const GpuGraphFacts& facts);
-BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors, bool count);
+BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors,
+                          bool count);
 /// (levels, predecessors or None, what was done)
 nb::tuple as_tuple(const BfsGpuResult& result, const BfsGpuOptions& options);
 // Of graph_gpu_components.cpp.

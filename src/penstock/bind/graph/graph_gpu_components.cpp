@@ -13,8 +13,9 @@ namespace penstock::bind {
 namespace {
 
 [[noreturn]] [[maybe_unused]] void no_cuda(const std::string& what) {
-  throw Error(Errc::not_compiled,
-              what + " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a CUDA toolkit and build again");
+  throw Error(Errc::not_compiled, what +
+                                      " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a "
+                                      "CUDA toolkit and build again");
 }
 
 CcMethod method_named(const std::string& text) {
@@ -55,7 +56,8 @@ nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Bound
 }
 
 /// Sources that double has no room for are in the second result: they are the caller's to add.
-nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const ReadArray<Index>& sources,
+nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
+                           [[maybe_unused]] const ReadArray<Index>& sources,
                            [[maybe_unused]] const BetweennessGpuOptions& options) {
   if constexpr (have_cuda) {
     BetweennessGpuResult r;
@@ -102,31 +104,41 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
 }  // namespace
 
 void graph_gpu_components(nb::module_& m) {
-  m.def("components_gpu", [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
-                             int sample, bool count) {
-    return components(out, in, cc_options(method, access, sample, count));
-  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
-        nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
-  m.def("betweenness_gpu", [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
-                              bool cache, bool count) {
-    return betweenness_sums(g, sources, {.endpoints = endpoints,
-                                         .access = access_named(access),
-                                         .cache = cache,
-                                         .count = count});
-  }, nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto", nb::arg("cache") = true,
-        nb::arg("count") = false, "(sums, sources with too many paths for them, what was done)");
-  m.def("oriented_lists", [](const OrientedEdges& edges) {
-    const nb::gil_scoped_release release;
-    return Matrix(oriented_lists(edges));
-  }, nb::arg("edges"), "Row u has the ends of number u, ascending: what triangles_gpu reads.");
-  m.def("triangles_gpu", [](BoundGpuGraph& g, const OrientedEdges& edges, bool of_vertex, const std::string& access,
-                            bool cache, bool count) {
-    return triangles_of(g, edges, {.of_vertex = of_vertex,
-                                   .access = access_named(access),
-                                   .cache = cache,
-                                   .count = count});
-  }, nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto", nb::arg("cache") = true,
-        nb::arg("count") = false, "(total, one count a vertex or None, what was done); lists: oriented_lists(edges) on a GPU");
+  m.def(
+      "components_gpu",
+      [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
+         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
+      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+  m.def(
+      "betweenness_gpu",
+      [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
+         bool cache, bool count) {
+        return betweenness_sums(
+            g, sources,
+            {.endpoints = endpoints, .access = access_named(access), .cache = cache, .count = count});
+      },
+      nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto",
+      nb::arg("cache") = true, nb::arg("count") = false,
+      "(sums, sources with too many paths for them, what was done)");
+  m.def(
+      "oriented_lists",
+      [](const OrientedEdges& edges) {
+        const nb::gil_scoped_release release;
+        return Matrix(oriented_lists(edges));
+      },
+      nb::arg("edges"), "Row u has the ends of number u, ascending: what triangles_gpu reads.");
+  m.def(
+      "triangles_gpu",
+      [](BoundGpuGraph& g, const OrientedEdges& edges, bool of_vertex, const std::string& access, bool cache,
+         bool count) {
+        return triangles_of(
+            g, edges,
+            {.of_vertex = of_vertex, .access = access_named(access), .cache = cache, .count = count});
+      },
+      nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto",
+      nb::arg("cache") = true, nb::arg("count") = false,
+      "(total, one count a vertex or None, what was done); lists: oriented_lists(edges) on a GPU");
 }
 
 }  // namespace penstock::bind

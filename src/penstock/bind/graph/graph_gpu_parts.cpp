@@ -19,13 +19,17 @@ struct BoundGpuParts {
 };
 
 BoundGpuParts make_parts([[maybe_unused]] const Matrix& m, [[maybe_unused]] const std::vector<int>& gpus,
-                         [[maybe_unused]] const GpuGraphOptions& each, [[maybe_unused]] const BoundGpuParts* like) {
+                         [[maybe_unused]] const GpuGraphOptions& each,
+                         [[maybe_unused]] const BoundGpuParts* like) {
   if constexpr (have_cuda) {
     const nb::gil_scoped_release release;
-    return {std::visit([&](const auto& a) {
-      require(a.rows == a.cols, "a graph is a square matrix");
-      return std::make_shared<GpuParts>(a.indptr, a.indices, gpus, each, like ? like->graph.get() : nullptr);
-    }, m.any(release))};
+    return {std::visit(
+        [&](const auto& a) {
+          require(a.rows == a.cols, "a graph is a square matrix");
+          return std::make_shared<GpuParts>(a.indptr, a.indices, gpus, each,
+                                            like ? like->graph.get() : nullptr);
+        },
+        m.any(release))};
   } else {
     no_gpu_build();
   }
@@ -86,8 +90,8 @@ nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
   return as_object(whole);
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in, [[maybe_unused]] Index source,
-                 [[maybe_unused]] const BfsGpuOptions& options) {
+nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
+                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
     {
@@ -120,28 +124,36 @@ void graph_gpu_parts(nb::module_& m) {
   nb::class_<BoundGpuParts>(m, "GpuParts", "One graph over several GPUs: a range of its vertices on each.")
       .def("facts", facts)
       .def("sample", sample_of, "As of GpuGraph, of all vertices; None where the parts differ.");
-  m.def("gpu_parts", [](const Matrix& a, const std::vector<int>& gpus, const std::string& placement,
-                        std::int64_t device_memory, const BoundGpuParts* like, const nb::object& sample) {
-    return make_parts(a, gpus,
-                      {.placement = placement_named(placement),
-                       .device_memory = device_memory,
-                       .sample = sample_from(sample)},
-                      like);
-  }, nb::arg("a"), nb::arg("gpus"), nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-        nb::arg("like").none() = nb::none(), nb::arg("sample").none() = nb::none(),
-        "device_memory is the budget of each GPU in bytes, 0 what is free; `like`: cut where that graph is; sample: as for "
-        "gpu_graph.");
-  m.def("bfs_parts", [](BoundGpuParts& out, BoundGpuParts* in, Index source, const std::string& method,
-                        const std::string& access, int sample, bool predecessors, bool count) {
-    return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
-  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto", nb::arg("access") = "auto",
-        nb::arg("sample") = 4, nb::arg("predecessors") = false, nb::arg("count") = false,
-        "(levels, predecessors or None, what was done)");
-  m.def("components_parts", [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method,
-                               const std::string& access, int sample, bool count) {
-    return components(out, in, cc_options(method, access, sample, count));
-  }, nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
-        nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+  m.def(
+      "gpu_parts",
+      [](const Matrix& a, const std::vector<int>& gpus, const std::string& placement,
+         std::int64_t device_memory, const BoundGpuParts* like, const nb::object& sample) {
+        return make_parts(a, gpus,
+                          {.placement = placement_named(placement),
+                           .device_memory = device_memory,
+                           .sample = sample_from(sample)},
+                          like);
+      },
+      nb::arg("a"), nb::arg("gpus"), nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
+      nb::arg("like").none() = nb::none(), nb::arg("sample").none() = nb::none(),
+      "device_memory is the budget of each GPU in bytes, 0 what is free; `like`: cut where that graph is; "
+      "sample: as for "
+      "gpu_graph.");
+  m.def(
+      "bfs_parts",
+      [](BoundGpuParts& out, BoundGpuParts* in, Index source, const std::string& method,
+         const std::string& access, int sample, bool predecessors, bool count) {
+        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
+      },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
+      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
+      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
+  m.def(
+      "components_parts",
+      [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method, const std::string& access,
+         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
+      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
 }
 
 }  // namespace penstock::bind

@@ -13,18 +13,22 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 SsspMethod method_named(const std::string& text) {
   if (text == "auto" || text == "near_far") return SsspMethod::near_far;
-  require(text == "bellman_ford", "method=\"" + text + "\" is unknown: choose auto, near_far or bellman_ford");
+  require(text == "bellman_ford",
+          "method=\"" + text + "\" is unknown: choose auto, near_far or bellman_ford");
   return SsspMethod::bellman_ford;
 }
 
 /// As with_real, for kernels: any memory that the graph's GPU reads.
 template <class F>
 nb::tuple with_lengths(const Matrix& m, F&& f) {
-  return std::visit([&]<class V>(const Csr<V>& a) -> nb::tuple {
-    if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>)
-      throw Error(Errc::invalid_argument, "the weights are complex: this graph algorithm needs real ones");
-    else return f(a);
-  }, m.any());
+  return std::visit(
+      [&]<class V>(const Csr<V>& a) -> nb::tuple {
+        if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>)
+          throw Error(Errc::invalid_argument,
+                      "the weights are complex: this graph algorithm needs real ones");
+        else return f(a);
+      },
+      m.any());
 }
 
 template <class T>
@@ -46,7 +50,8 @@ nb::dict told_of(const SsspGpuResult<T>& r, bool counted) {
 }
 
 nb::tuple search([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
-                 [[maybe_unused]] const PathWeights& weights, [[maybe_unused]] const ReadArray<Index>& sources,
+                 [[maybe_unused]] const PathWeights& weights,
+                 [[maybe_unused]] const ReadArray<Index>& sources,
                  [[maybe_unused]] const SsspGpuOptions& options) {
   if constexpr (have_cuda) {
     return with_lengths(m, [&]<class V>(const Csr<V>& a) {
@@ -60,30 +65,43 @@ nb::tuple search([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matri
                             told_of(r, options.count));
     });
   } else {
-    throw Error(Errc::not_compiled, "shortest paths on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or "
-                                    "install a CUDA toolkit and build again");
+    throw Error(Errc::not_compiled,
+                "shortest paths on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or "
+                "install a CUDA toolkit and build again");
   }
 }
 
 }  // namespace
 
 void graph_gpu_paths(nb::module_& m) {
-  m.def("symmetric_weights", [](const Matrix& m) {
-    return with_real(m, [](const auto& a) {
-      const nb::gil_scoped_release release;
-      return symmetric_weights(a);
-    });
-  }, nb::arg("a"), "Whether every (i, j) has as many (j, i) of the same value.");
-  m.def("sssp_gpu", [](BoundGpuGraph& g, const Matrix& a, const PathWeights& weights, const ReadArray<Index>& sources,
-                       const std::string& method, const std::string& access, double delta, double limit,
-                       bool predecessors, bool symmetric, std::int64_t cache_bytes, bool count) {
-    return search(g, a, weights, sources, {.method = method_named(method), .access = access_named(access),
-                                           .delta = delta, .limit = limit, .predecessors = predecessors,
-                                           .symmetric = symmetric, .cache_bytes = cache_bytes, .count = count});
-  }, nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
-        nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite, nb::arg("predecessors") = false,
-        nb::arg("symmetric") = false, nb::arg("cache_bytes") = -1, nb::arg("count") = false,
-        "(distances, predecessors or None, what was done)");
+  m.def(
+      "symmetric_weights",
+      [](const Matrix& m) {
+        return with_real(m, [](const auto& a) {
+          const nb::gil_scoped_release release;
+          return symmetric_weights(a);
+        });
+      },
+      nb::arg("a"), "Whether every (i, j) has as many (j, i) of the same value.");
+  m.def(
+      "sssp_gpu",
+      [](BoundGpuGraph& g, const Matrix& a, const PathWeights& weights, const ReadArray<Index>& sources,
+         const std::string& method, const std::string& access, double delta, double limit, bool predecessors,
+         bool symmetric, std::int64_t cache_bytes, bool count) {
+        return search(g, a, weights, sources,
+                      {.method = method_named(method),
+                       .access = access_named(access),
+                       .delta = delta,
+                       .limit = limit,
+                       .predecessors = predecessors,
+                       .symmetric = symmetric,
+                       .cache_bytes = cache_bytes,
+                       .count = count});
+      },
+      nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
+      nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite,
+      nb::arg("predecessors") = false, nb::arg("symmetric") = false, nb::arg("cache_bytes") = -1,
+      nb::arg("count") = false, "(distances, predecessors or None, what was done)");
 }
 
 }  // namespace penstock::bind

@@ -9,8 +9,8 @@
 namespace penstock::bind {
 namespace {
 
-nb::tuple bound_sssp(const Matrix& m, const PathWeights& weights, const ReadArray<Index>& sources, double delta,
-                     double limit, bool predecessors) {
+nb::tuple bound_sssp(const Matrix& m, const PathWeights& weights, const ReadArray<Index>& sources,
+                     double delta, double limit, bool predecessors) {
   return with_real(m, [&]<class V>(const Csr<V>& a) {
     SsspResult<Distance<V>> r;
     {
@@ -26,7 +26,8 @@ void bound_verify(const Matrix& m, const ReadArray<Index>& sources, const nb::ob
   with_real(m, [&]<class V>(const Csr<V>& a) {
     const auto d = nb::cast<ReadArray<Distance<V>>>(distances);
     const nb::gil_scoped_release release;
-    sssp_verify(a, span_of(sources), span_of(d), predecessors ? span_of(*predecessors) : std::span<const Index>());
+    sssp_verify(a, span_of(sources), span_of(d),
+                predecessors ? span_of(*predecessors) : std::span<const Index>());
   });
 }
 
@@ -39,19 +40,25 @@ void graph_paths(nb::module_& m) {
       .def_ro("mean", &PathWeights::mean)
       .def_ro("finite", &PathWeights::finite)
       .def_prop_ro("nbytes", &PathWeights::bytes);
-  m.def("path_weights", [](const Matrix& m) {
-    return with_real(m, [](const auto& a) {
-      const nb::gil_scoped_release release;
-      return path_weights(a);
-    });
-  }, nb::arg("a"), "Raises ValueError that names the first negative or NaN weight.");
-  m.def("sssp", bound_sssp, nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("delta"), nb::arg("limit"),
-        nb::arg("predecessors"), "(distances, predecessors or None)");
+  m.def(
+      "path_weights",
+      [](const Matrix& m) {
+        return with_real(m, [](const auto& a) {
+          const nb::gil_scoped_release release;
+          return path_weights(a);
+        });
+      },
+      nb::arg("a"), "Raises ValueError that names the first negative or NaN weight.");
+  m.def("sssp", bound_sssp, nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("delta"),
+        nb::arg("limit"), nb::arg("predecessors"), "(distances, predecessors or None)");
   m.def("sssp_verify", bound_verify, nb::arg("a"), nb::arg("sources"), nb::arg("distances"),
         nb::arg("predecessors").none());
-  m.def("tree_roots", [](const ReadArray<Index>& sources, const ReadArray<Index>& predecessors) {
-    return as_result(tree_roots(span_of(sources), span_of(predecessors)));
-  }, nb::arg("sources"), nb::arg("predecessors"));
+  m.def(
+      "tree_roots",
+      [](const ReadArray<Index>& sources, const ReadArray<Index>& predecessors) {
+        return as_result(tree_roots(span_of(sources), span_of(predecessors)));
+      },
+      nb::arg("sources"), nb::arg("predecessors"));
 }
 
 }  // namespace penstock::bind

@@ -28,25 +28,32 @@ nb::object as_object(const NeighbourSample& sample) {
 }
 
 void graph_sample(nb::module_& m) {
-  m.def("sample_neighbours", [](const Matrix& a, int size, const std::string& kind) {
-    const auto edges = edges_of(a);
-    const auto of = sample_named(kind);
-    NeighbourSample sample;
-    {
-      const nb::gil_scoped_release release;
-      sample = sample_neighbours(edges, size, of);
-    }
-    return as_object(sample);
-  }, nb::arg("a"), nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
-        "(slots a vertex, kind, slots as uint32): as a GPU makes it, bit for bit.");
-  m.def("check_sample", [](const Matrix& a, const nb::object& sample, bool every) {
-    const auto given = sample_from(sample);
-    a.guard().require_whole();
-    const auto edges = every ? edges_of(a) : edges_in(a.unread());  // a few lists, which it makes sure of itself
-    const nb::gil_scoped_release release;
-    check_sample(edges, given, every);
-  }, nb::arg("a"), nb::arg("sample"), nb::arg("every"),
-        "Raises ValueError unless it is the sample of a; without `every` a few vertices are looked at.");
+  m.def(
+      "sample_neighbours",
+      [](const Matrix& a, int size, const std::string& kind) {
+        const auto edges = edges_of(a);
+        const auto of = sample_named(kind);
+        NeighbourSample sample;
+        {
+          const nb::gil_scoped_release release;
+          sample = sample_neighbours(edges, size, of);
+        }
+        return as_object(sample);
+      },
+      nb::arg("a"), nb::arg("size") = 4, nb::arg("kind") = "highest_degree",
+      "(slots a vertex, kind, slots as uint32): as a GPU makes it, bit for bit.");
+  m.def(
+      "check_sample",
+      [](const Matrix& a, const nb::object& sample, bool every) {
+        const auto given = sample_from(sample);
+        a.guard().require_whole();
+        const auto edges =
+            every ? edges_of(a) : edges_in(a.unread());  // a few lists, which it makes sure of itself
+        const nb::gil_scoped_release release;
+        check_sample(edges, given, every);
+      },
+      nb::arg("a"), nb::arg("sample"), nb::arg("every"),
+      "Raises ValueError unless it is the sample of a; without `every` a few vertices are looked at.");
 }
 
 }  // namespace penstock::bind

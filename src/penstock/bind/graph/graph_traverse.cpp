@@ -9,8 +9,8 @@
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/cc/cc.hpp"
-#include "penstock/graph/kcore.hpp"
 #include "penstock/graph/cc/scc.hpp"
+#include "penstock/graph/kcore.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -54,41 +54,60 @@ void graph_traverse(nb::module_& m) {
   nb::class_<BfsPlan>(m, "BfsPlan", "What repeated searches of one graph share.").def(nb::init<>());
   m.def("bfs", bound_bfs, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("plan"),
         nb::arg("predecessors"), "(levels, predecessors or None, edges that incoming would have saved)");
-  m.def("bfs_verify", [](const Matrix& out, Index source, const ReadArray<Index>& levels,
-                         std::optional<ReadArray<Index>> predecessors) {
-    const nb::gil_scoped_release release;
-    bfs_verify(edges_of(out, release), source, span_of(levels), predecessors ? span_of(*predecessors) : std::span<const Index>());
-  }, nb::arg("out"), nb::arg("source"), nb::arg("levels"), nb::arg("predecessors").none());
+  m.def(
+      "bfs_verify",
+      [](const Matrix& out, Index source, const ReadArray<Index>& levels,
+         std::optional<ReadArray<Index>> predecessors) {
+        const nb::gil_scoped_release release;
+        bfs_verify(edges_of(out, release), source, span_of(levels),
+                   predecessors ? span_of(*predecessors) : std::span<const Index>());
+      },
+      nb::arg("out"), nb::arg("source"), nb::arg("levels"), nb::arg("predecessors").none());
   m.def("bfs_order", bound_order, nb::arg("out"), nb::arg("also").none(), nb::arg("source"),
         "(vertices in the order of a queue, predecessors)");
   m.def("strong_components", bound_components<strong_components>, nb::arg("out"), nb::arg("incoming").none(),
         nb::arg("plan"), "(count, labels, edges that incoming would have saved)");
-  m.def("strong_components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
-    const nb::gil_scoped_release release;
-    strong_components_verify(edges_of(out, release), count, span_of(labels));
-  }, nb::arg("out"), nb::arg("count"), nb::arg("labels"));
-  m.def("is_simple", [](const Matrix& a) {
-    const nb::gil_scoped_release release;
-    return is_simple(edges_of(a, release));
-  }, nb::arg("a"));
-  m.def("core_number", [](const Matrix& a) {
-    Array<Index> cores;
-    {
-      const nb::gil_scoped_release release;
-      cores = core_number(edges_of(a, release));
-    }
-    return as_result(cores);
-  }, nb::arg("a"), "a is simple and symmetric");
-  m.def("core_verify", [](const Matrix& a, const ReadArray<Index>& cores) {
-    const nb::gil_scoped_release release;
-    core_verify(edges_of(a, release), span_of(cores));
-  }, nb::arg("a"), nb::arg("cores"));
-  m.def("connected_components", bound_components<connected_components>, nb::arg("out"), nb::arg("incoming").none(), nb::arg("plan"),
-        "(count, labels, edges that incoming would have saved)");
-  m.def("components_verify", [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
-    const nb::gil_scoped_release release;
-    components_verify(edges_of(out, release), count, span_of(labels));
-  }, nb::arg("out"), nb::arg("count"), nb::arg("labels"));
+  m.def(
+      "strong_components_verify",
+      [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
+        const nb::gil_scoped_release release;
+        strong_components_verify(edges_of(out, release), count, span_of(labels));
+      },
+      nb::arg("out"), nb::arg("count"), nb::arg("labels"));
+  m.def(
+      "is_simple",
+      [](const Matrix& a) {
+        const nb::gil_scoped_release release;
+        return is_simple(edges_of(a, release));
+      },
+      nb::arg("a"));
+  m.def(
+      "core_number",
+      [](const Matrix& a) {
+        Array<Index> cores;
+        {
+          const nb::gil_scoped_release release;
+          cores = core_number(edges_of(a, release));
+        }
+        return as_result(cores);
+      },
+      nb::arg("a"), "a is simple and symmetric");
+  m.def(
+      "core_verify",
+      [](const Matrix& a, const ReadArray<Index>& cores) {
+        const nb::gil_scoped_release release;
+        core_verify(edges_of(a, release), span_of(cores));
+      },
+      nb::arg("a"), nb::arg("cores"));
+  m.def("connected_components", bound_components<connected_components>, nb::arg("out"),
+        nb::arg("incoming").none(), nb::arg("plan"), "(count, labels, edges that incoming would have saved)");
+  m.def(
+      "components_verify",
+      [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {
+        const nb::gil_scoped_release release;
+        components_verify(edges_of(out, release), count, span_of(labels));
+      },
+      nb::arg("out"), nb::arg("count"), nb::arg("labels"));
 }
 
 }  // namespace penstock::bind

@@ -14,11 +14,13 @@ namespace {
 using Dense = nb::ndarray<nb::ro, nb::numpy, nb::c_contig, nb::device::cpu>;
 
 [[noreturn]] void refuse_types(const std::string& semiring) {
-  throw Error(Errc::invalid_argument,
-              semiring != "plus_times"
-                  ? "cuSPARSE has no semiring " + semiring + ": leave the kernel at auto"
-                  : std::string("cuSPARSE multiplies matrices and vectors of one type, float32, float64, complex64 or "
-                                "complex128, and no patterns: convert with astype, or leave the kernel at auto"));
+  throw Error(
+      Errc::invalid_argument,
+      semiring != "plus_times"
+          ? "cuSPARSE has no semiring " + semiring + ": leave the kernel at auto"
+          : std::string(
+                "cuSPARSE multiplies matrices and vectors of one type, float32, float64, complex64 or "
+                "complex128, and no patterns: convert with astype, or leave the kernel at auto"));
 }
 
 template <class T>
@@ -48,7 +50,8 @@ void run(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t column
     copy(xs.data, x, a.cols * columns);
     if (!(scale.beta == T(0))) copy(ys.data, y, a.rows * columns);
     if (several)
-      product->spmm({xs.data, a.cols, columns, columns, 1}, {ys.data, a.rows, columns, columns, 1}, scale, 0, stream);
+      product->spmm({xs.data, a.cols, columns, columns, 1}, {ys.data, a.rows, columns, columns, 1}, scale, 0,
+                    stream);
     else product->spmv(xs.data, ys.data, scale, 0, stream);
     copy(y, ys.data, a.rows * columns);
     synchronize(stream);
@@ -59,8 +62,8 @@ void run(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t column
 }
 
 template <class T>
-bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where, const nb::object& alpha,
-                 const nb::object& beta, Trace& trace) {
+bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where,
+                 const nb::object& alpha, const nb::object& beta, Trace& trace) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   const auto any = nb::cast<nb::ndarray<nb::ro, nb::numpy, nb::device::cpu>>(x);
   if (!a || any.dtype() != nb::dtype<T>()) return false;
@@ -95,7 +98,8 @@ Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
 }
 
 template <class T>
-bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu, nb::tuple& result) {
+bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu,
+              nb::tuple& result) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   if (!a || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();
@@ -115,8 +119,7 @@ bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int
     const OwnedStream stream(Where{gpu});
     copy_async(xs.data, x.data(), xs.bytes(), stream);
     seconds = time_runs(stream, repeats, [&] {
-      if (several)
-        product.spmm({xs.data, a->cols, k, k, 1}, {ys.data, a->rows, k, k, 1}, {}, number, stream);
+      if (several) product.spmm({xs.data, a->cols, k, k, 1}, {ys.data, a->rows, k, k, 1}, {}, number, stream);
       else product.spmv(xs.data, ys.data, {}, number, stream);
     });
     copy_async(y.data, ys.data, y.bytes(), stream);
@@ -127,7 +130,8 @@ bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int
   return true;
 }
 
-nb::tuple time_cusparse_gpu(const Matrix& a, const Dense& x, const std::string& algorithm, int repeats, int gpu) {
+nb::tuple time_cusparse_gpu(const Matrix& a, const Dense& x, const std::string& algorithm, int repeats,
+                            int gpu) {
   open_cusparse();
   nb::tuple result;
   if (try_time<float>(a, x, algorithm, repeats, gpu, result) ||
@@ -161,7 +165,8 @@ nb::object product_cusparse(const Matrix& a, const nb::object& x, const nb::obje
   const auto where = gpu_of(a, asked);
   open_cusparse();
   Trace trace;
-  if (try_product<float>(a, x, y, where, alpha, beta, trace) || try_product<double>(a, x, y, where, alpha, beta, trace) ||
+  if (try_product<float>(a, x, y, where, alpha, beta, trace) ||
+      try_product<double>(a, x, y, where, alpha, beta, trace) ||
       try_product<Complex64>(a, x, y, where, alpha, beta, trace) ||
       try_product<Complex128>(a, x, y, where, alpha, beta, trace))
     return as_event(trace, traced);
@@ -169,14 +174,19 @@ nb::object product_cusparse(const Matrix& a, const nb::object& x, const nb::obje
 }
 
 void cusparse_products(nb::module_& m) {
-  m.def("cusparse_version", [] {
-    open_cusparse();
-    return cusparse::version();
-  }, "The version of cuSPARSE (12603 for 12.6.3), which is opened when first asked for.");
+  m.def(
+      "cusparse_version",
+      [] {
+        open_cusparse();
+        return cusparse::version();
+      },
+      "The version of cuSPARSE (12603 for 12.6.3), which is opened when first asked for.");
   m.def("time_cusparse_gpu", time_cusparse_gpu, nb::arg("a"), nb::arg("x"), nb::arg("algorithm") = "default",
         nb::arg("repeats") = 7, nb::arg("gpu") = 0,
-        "(seconds of each call, y) of cuSPARSE's SpMV, or of its SpMM for a two-dimensional x, everything on the GPU. It "
-        "studies the matrix before, untimed. algorithm: default, csr_alg1, csr_alg2, and csr_alg3 for columns.");
+        "(seconds of each call, y) of cuSPARSE's SpMV, or of its SpMM for a two-dimensional x, everything on "
+        "the GPU. It "
+        "studies the matrix before, untimed. algorithm: default, csr_alg1, csr_alg2, and csr_alg3 for "
+        "columns.");
 }
 
 }  // namespace penstock::bind

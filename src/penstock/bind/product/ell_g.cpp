@@ -16,12 +16,14 @@ using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::
 
 EllGMatrix convert(const Matrix& m, std::int64_t block_bytes) {
   const nb::gil_scoped_release release;
-  return std::visit([&]<class V>(const Csr<V>& a) -> EllGMatrix {
-    for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check(InCore{}, place);
-    EllOptions options;
-    if (block_bytes != 0) options.block_bytes = block_bytes;
-    return {to_ell_g(a, options)};
-  }, m.any(release));
+  return std::visit(
+      [&]<class V>(const Csr<V>& a) -> EllGMatrix {
+        for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check(InCore{}, place);
+        EllOptions options;
+        if (block_bytes != 0) options.block_bytes = block_bytes;
+        return {to_ell_g(a, options)};
+      },
+      m.any(release));
 }
 
 EllGMatrix moved(const EllGMatrix& m, const std::string& memory, int gpu) {
@@ -34,8 +36,10 @@ EllGMatrix moved(const EllGMatrix& m, const std::string& memory, int gpu) {
 template <class S, class V>
 const EllG<V>* chosen(const EllGMatrix& m, const AnyVector& x, std::string_view semiring) {
   const auto* a = std::get_if<EllG<V>>(&m.unread());
-  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<typename S::value_type>()) return nullptr;
-  require(std::int64_t(x.shape(0)) == a->cols, "ELL-G: x must have as many entries as the matrix has columns");
+  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<typename S::value_type>())
+    return nullptr;
+  require(std::int64_t(x.shape(0)) == a->cols,
+          "ELL-G: x must have as many entries as the matrix has columns");
   return a;
 }
 
@@ -80,9 +84,8 @@ bool try_time(const EllGMatrix& m, const AnyVector& x, std::string_view semiring
     const OwnedStream stream(Where{gpu});
     const auto table = ell_table(*a, stream);
     copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    seconds = time_runs(stream, repeats, [&] {
-      spmv_ell_g<S, V>(*a, table, device_x.data, device_y.data, {}, stream);
-    });
+    seconds = time_runs(stream, repeats,
+                        [&] { spmv_ell_g<S, V>(*a, table, device_x.data, device_y.data, {}, stream); });
     copy_async(y.data, device_y.data, y.bytes(), stream);
     synchronize(stream);
   }
@@ -90,8 +93,8 @@ bool try_time(const EllGMatrix& m, const AnyVector& x, std::string_view semiring
   return true;
 }
 
-nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const AnyVector& x, const std::string& semiring, int repeats,
-                              int gpu) {
+nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const AnyVector& x, const std::string& semiring,
+                              int repeats, int gpu) {
   nb::tuple result;
 #define X(S, V) \
   if (try_time<S, V>(a, x, semiring, repeats, gpu, result)) return result;
@@ -103,45 +106,65 @@ nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const AnyVector& x, const std
 }  // namespace
 
 void ell_g(nb::module_& m) {
-  nb::class_<EllGMatrix>(m, "EllG",
-                         "A matrix in ELL-G (cardellini-2014): column-major rows of equal width with an array of their "
-                         "lengths, in blocks that travel by themselves.")
-      .def_prop_ro("shape", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, m.unread());
-      })
-      .def_prop_ro("nnz", [](const EllGMatrix& m) { return std::visit([](const auto& a) { return a.nnz; }, m.unread()); })
-      .def_prop_ro("nbytes", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return a.bytes.size; }, m.unread());
-      })
-      .def_prop_ro("dtype", [](const EllGMatrix& m) {
-        return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.unread());
-      })
-      .def_prop_ro("blocks", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.unread());
-      })
-      .def_prop_ro("padding", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return a.padding(); }, m.unread());
-      }, "Entries stored for nothing, as a share of all that are stored.")
-      .def_prop_ro("place", [](const EllGMatrix& m) {
-        return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); }, m.unread());
-      })
-      .def("to_csr", [](const EllGMatrix& m) {
-        const nb::gil_scoped_release release;
-        return std::visit([](const auto& a) -> Matrix {
-          check(InCore{}, a.bytes.place);
-          return {to_csr(a)};
-        }, m.unread());
-      }, "The matrix as CSR, every row in the order that it had.")
+  nb::class_<EllGMatrix>(
+      m, "EllG",
+      "A matrix in ELL-G (cardellini-2014): column-major rows of equal width with an array of their "
+      "lengths, in blocks that travel by themselves.")
+      .def_prop_ro("shape",
+                   [](const EllGMatrix& m) {
+                     return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, m.unread());
+                   })
+      .def_prop_ro(
+          "nnz",
+          [](const EllGMatrix& m) { return std::visit([](const auto& a) { return a.nnz; }, m.unread()); })
+      .def_prop_ro("nbytes",
+                   [](const EllGMatrix& m) {
+                     return std::visit([](const auto& a) { return a.bytes.size; }, m.unread());
+                   })
+      .def_prop_ro("dtype",
+                   [](const EllGMatrix& m) {
+                     return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.unread());
+                   })
+      .def_prop_ro("blocks",
+                   [](const EllGMatrix& m) {
+                     return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.unread());
+                   })
+      .def_prop_ro(
+          "padding",
+          [](const EllGMatrix& m) {
+            return std::visit([](const auto& a) { return a.padding(); }, m.unread());
+          },
+          "Entries stored for nothing, as a share of all that are stored.")
+      .def_prop_ro("place",
+                   [](const EllGMatrix& m) {
+                     return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); },
+                                       m.unread());
+                   })
+      .def(
+          "to_csr",
+          [](const EllGMatrix& m) {
+            const nb::gil_scoped_release release;
+            return std::visit(
+                [](const auto& a) -> Matrix {
+                  check(InCore{}, a.bytes.place);
+                  return {to_csr(a)};
+                },
+                m.unread());
+          },
+          "The matrix as CSR, every row in the order that it had.")
       .def("to_place", moved, nb::arg("memory"), nb::arg("gpu") = 0,
            "A copy in \"host\", \"pinned\", \"managed\" or \"device\" memory.");
   m.def("to_ell_g", convert, nb::arg("a"), nb::arg("block_bytes") = 0,
-        "ELL-G of a matrix in host memory. block_bytes: of a block at most, 0 is 16 MiB. ValueError where long rows would "
+        "ELL-G of a matrix in host memory. block_bytes: of a block at most, 0 is 16 MiB. ValueError where "
+        "long rows would "
         "make it more than three times as large as the CSR.");
-  m.def("multiply_ell_g", multiply_ell_g, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("semiring") = "plus_times",
-        nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), "y = alpha A x + beta y on the CPU.");
-  m.def("time_spmv_ell_g_gpu", time_spmv_ell_g_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
-        nb::arg("repeats") = 7, nb::arg("gpu") = 0,
-        "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read it.");
+  m.def("multiply_ell_g", multiply_ell_g, nb::arg("a"), nb::arg("x"), nb::arg("y"),
+        nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
+        "y = alpha A x + beta y on the CPU.");
+  m.def("time_spmv_ell_g_gpu", time_spmv_ell_g_gpu, nb::arg("a"), nb::arg("x"),
+        nb::arg("semiring") = "plus_times", nb::arg("repeats") = 7, nb::arg("gpu") = 0,
+        "(seconds of each kernel call, y) for y = A x with x and y on the GPU and A where the GPU can read "
+        "it.");
 }
 
 }  // namespace penstock::bind

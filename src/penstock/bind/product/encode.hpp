@@ -7,8 +7,7 @@ namespace penstock::bind {
 /// A packed matrix as Python holds it.
 class PackedMatrix : public Guarded<AnyPacked> {
  public:
-  PackedMatrix(AnyPacked any, double took)
-      : Guarded(std::move(any), {}), seconds(took) {
+  PackedMatrix(AnyPacked any, double took) : Guarded(std::move(any), {}), seconds(took) {
     guard_ = std::visit([](const auto& a) { return Guard::of(a.bytes); }, any_);
   }
   /// Bytes from elsewhere, of which only the headers have been looked at.

@@ -13,13 +13,14 @@ namespace {
 using AnyColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class S, class V>
-bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, int repeats, int gpu, int panel,
-              nb::tuple& result) {
+bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, int repeats, int gpu,
+              int panel, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();
-  require(std::int64_t(x.shape(0)) == a->cols, "time_spmm_gpu: X must have as many rows as the matrix has columns");
+  require(std::int64_t(x.shape(0)) == a->cols,
+          "time_spmm_gpu: X must have as many rows as the matrix has columns");
   require(panel >= 0, "time_spmm_gpu: panel = " + std::to_string(panel) + "; give 0 or a number of columns");
   readable_by(gpu, *a, "time_spmm_gpu");
   const auto k = static_cast<std::int64_t>(x.shape(1));
@@ -44,8 +45,8 @@ bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, i
   return true;
 }
 
-nb::tuple time_spmm_gpu(const Matrix& a, const AnyColumns& x, const std::string& semiring, int repeats, int gpu,
-                        int panel) {
+nb::tuple time_spmm_gpu(const Matrix& a, const AnyColumns& x, const std::string& semiring, int repeats,
+                        int gpu, int panel) {
   nb::tuple result;
 #define X(S, V) \
   if (try_time<S, V>(a, x, semiring, repeats, gpu, panel, result)) return result;
@@ -59,7 +60,8 @@ nb::tuple time_spmm_gpu(const Matrix& a, const AnyColumns& x, const std::string&
 void gpu_columns(nb::module_& m) {
   m.def("time_spmm_gpu", time_spmm_gpu, nb::arg("a"), nb::arg("x"), nb::arg("semiring") = "plus_times",
         nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("panel") = 0,
-        "(seconds of each kernel call, Y) for Y = A X with X and Y, row-major, on the GPU and A where the GPU can read it. "
+        "(seconds of each kernel call, Y) for Y = A X with X and Y, row-major, on the GPU and A where the "
+        "GPU can read it. "
         "`panel`: columns of one pass over A, 0 leaves the choice to the library.");
 }
 

@@ -31,10 +31,12 @@ std::vector<double> time_runs(Stream stream, int repeats, F&& work) {
 template <class V>
 void readable_by(int gpu, const Csr<V>& a, const std::string& who) {
   require(gpu >= 0, who + ": gpu = " + std::to_string(gpu) + "; give a number from 0");
-  for (const Place place : {a.indptr.place, a.indices.place, is_pattern<V> ? a.indices.place : a.values.place})
+  for (const Place place :
+       {a.indptr.place, a.indices.place, is_pattern<V> ? a.indices.place : a.values.place})
     if (!can_read(Where{gpu}, place))
       throw Error(Errc::not_accessible, who + ": the matrix is in " + std::string(name(place.memory)) +
-                                            " memory, which GPU " + std::to_string(gpu) + " cannot read: use to_place");
+                                            " memory, which GPU " + std::to_string(gpu) +
+                                            " cannot read: use to_place");
 }
 
 }  // namespace penstock::bind

@@ -31,8 +31,10 @@ nb::dict as_dict(const Trace& t) {
   nb::list devices;
   for (const auto& one : t.devices) {
     nb::dict e;
-    e["gpu"] = one.gpu, e["tiles"] = one.tiles, e["kept_tiles"] = one.kept_tiles, e["copied_bytes"] = one.copied_bytes;
-    e["kernel_seconds"] = one.kernel_seconds, e["wait_seconds"] = one.wait_seconds, e["seconds"] = one.seconds;
+    e["gpu"] = one.gpu, e["tiles"] = one.tiles, e["kept_tiles"] = one.kept_tiles,
+    e["copied_bytes"] = one.copied_bytes;
+    e["kernel_seconds"] = one.kernel_seconds, e["wait_seconds"] = one.wait_seconds,
+    e["seconds"] = one.seconds;
     devices.append(e);
   }
   d["devices"] = devices;
@@ -40,23 +42,28 @@ nb::dict as_dict(const Trace& t) {
 }
 
 Workload workload(const Matrix& m, std::int64_t entry_bytes) {
-  return std::visit([&](const auto& a) {
-    return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
-  }, m.unread());
+  return std::visit(
+      [&](const auto& a) {
+        return Workload{a.indices.place, a.bytes(), a.cols * entry_bytes, a.rows * entry_bytes};
+      },
+      m.unread());
 }
 
 }  // namespace
 
 [[noreturn]] void no_kernel(const std::string& semiring) {
-  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types: convert the matrix "
-                                  "or the vector with astype");
+  throw Error(Errc::not_compiled, "no kernel for semiring " + semiring +
+                                      " with these value types: convert the matrix "
+                                      "or the vector with astype");
 }
 
 AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
   return {choose(workload(a, entry_bytes), {.device_memory = device_memory})};
 }
 
-nb::object as_event(const Trace& trace, bool wanted) { return wanted ? nb::object(as_dict(trace)) : nb::none(); }
+nb::object as_event(const Trace& trace, bool wanted) {
+  return wanted ? nb::object(as_dict(trace)) : nb::none();
+}
 
 SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& how) {
   const auto wish = spmv_algorithm(algorithm);
@@ -70,8 +77,8 @@ namespace {
 
 template <class S, class V>
 bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
-                 SpmvAlgorithm algorithm, std::string_view semiring, const nb::object& alpha, const nb::object& beta,
-                 Trace& trace) {
+                 SpmvAlgorithm algorithm, std::string_view semiring, const nb::object& alpha,
+                 const nb::object& beta, Trace& trace) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -81,7 +88,8 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
   const std::span ys(out.data(), out.shape(0));
   const nb::gil_scoped_release release;
-  if (runs_on_cpu(how.how)) multiply<S, V>(*a, xs, ys, std::get<SpmvPlans<V>>(*m.plans), algorithm, scale, &trace);
+  if (runs_on_cpu(how.how))
+    multiply<S, V>(*a, xs, ys, std::get<SpmvPlans<V>>(*m.plans), algorithm, scale, &trace);
   else multiply<S, V>(*a, xs, ys, how.how, scale, &trace);
   return true;
 }
@@ -109,7 +117,8 @@ bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, st
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();
   auto out = nb::cast<WriteArray<T>>(y);
-  require(std::int64_t(x.shape(0)) == a->rows && std::int64_t(out.shape(0)) == a->cols, "transposed: shapes differ");
+  require(std::int64_t(x.shape(0)) == a->rows && std::int64_t(out.shape(0)) == a->cols,
+          "transposed: shapes differ");
   for (const Place place : {a->indptr.place, a->indices.place, a->values.place}) check(InCore{}, place);
   const auto scale = scale_of<S>(alpha, beta);
   const nb::gil_scoped_release release;
@@ -120,8 +129,9 @@ bool try_transposed(const Matrix& m, const AnyVector& x, const nb::object& y, st
   return true;
 }
 
-nb::object product_transposed(const Matrix& a, const AnyVector& x, const nb::object& y, const std::string& semiring,
-                              const nb::object& alpha, const nb::object& beta, bool traced) {
+nb::object product_transposed(const Matrix& a, const AnyVector& x, const nb::object& y,
+                              const std::string& semiring, const nb::object& alpha, const nb::object& beta,
+                              bool traced) {
   Trace trace;
 #define X(S, V) \
   if (try_transposed<S, V>(a, x, y, semiring, alpha, beta, trace)) return as_event(trace, traced);
@@ -139,7 +149,8 @@ nb::dict as_dict(const Plan& plan) {
   nb::list uses;
   for (const auto& u : plan.uses) {
     nb::dict e;
-    e["resource"] = u.resource, e["bytes"] = u.bytes, e["bandwidth"] = u.bandwidth, e["seconds"] = u.seconds();
+    e["resource"] = u.resource, e["bytes"] = u.bytes, e["bandwidth"] = u.bandwidth,
+    e["seconds"] = u.seconds();
     uses.append(e);
   }
   d["uses"] = uses;
@@ -149,14 +160,21 @@ nb::dict as_dict(const Plan& plan) {
 }  // namespace
 
 void multiply(nb::module_& m) {
-  nb::class_<AnySchedule>(m, "Schedule").def_prop_ro("name", [](const AnySchedule& s) { return std::string(name(s.how)); });
-  m.def("in_core", [](int gpu) { return AnySchedule{InCore{Where{gpu}}}; }, nb::arg("gpu") = -1);
-  m.def("zero_copy", [](int gpu) { return AnySchedule{ZeroCopy{Where{gpu}}}; }, nb::arg("gpu"));
-  m.def("streamed", [](const std::vector<int>& devices, std::int64_t block_bytes, int slots, std::int64_t ring_bytes) {
-    Streamed s{.devices = {}, .block_bytes = block_bytes, .slots = slots, .ring_bytes = ring_bytes};
-    for (const int gpu : devices) s.devices.push_back(Where{gpu});
-    return AnySchedule{s};
-  }, nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
+  nb::class_<AnySchedule>(m, "Schedule").def_prop_ro("name", [](const AnySchedule& s) {
+    return std::string(name(s.how));
+  });
+  m.def(
+      "in_core", [](int gpu) { return AnySchedule{InCore{Where{gpu}}}; }, nb::arg("gpu") = -1);
+  m.def(
+      "zero_copy", [](int gpu) { return AnySchedule{ZeroCopy{Where{gpu}}}; }, nb::arg("gpu"));
+  m.def(
+      "streamed",
+      [](const std::vector<int>& devices, std::int64_t block_bytes, int slots, std::int64_t ring_bytes) {
+        Streamed s{.devices = {}, .block_bytes = block_bytes, .slots = slots, .ring_bytes = ring_bytes};
+        for (const int gpu : devices) s.devices.push_back(Where{gpu});
+        return AnySchedule{s};
+      },
+      nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
   m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
         nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
         nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0, nb::arg("traced") = true,
@@ -164,28 +182,37 @@ void multiply(nb::module_& m) {
   m.def("product_transposed", product_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);
-  m.def("prepare", [](Matrix& m, const std::string& algorithm) {
-    const auto wish = spmv_algorithm(algorithm);
-    const nb::gil_scoped_release release;
-    const auto chosen = std::visit([&]<class V>(const Csr<V>& a) {
-      check(InCore{}, a.indices.place);
-      return std::get<SpmvPlans<V>>(*m.plans).prepare(a.view(), wish);
-    }, m.any(release));
-    return std::string(name(chosen));
-  }, nb::arg("a"), nb::arg("algorithm") = "auto");
+  m.def(
+      "prepare",
+      [](Matrix& m, const std::string& algorithm) {
+        const auto wish = spmv_algorithm(algorithm);
+        const nb::gil_scoped_release release;
+        const auto chosen = std::visit(
+            [&]<class V>(const Csr<V>& a) {
+              check(InCore{}, a.indices.place);
+              return std::get<SpmvPlans<V>>(*m.plans).prepare(a.view(), wish);
+            },
+            m.any(release));
+        return std::string(name(chosen));
+      },
+      nb::arg("a"), nb::arg("algorithm") = "auto");
   m.def("plan_bytes", [](const Matrix& m) {
-    const nb::gil_scoped_release release;  // a plan may be under construction, and its builder polls for Ctrl-C
+    const nb::gil_scoped_release
+        release;  // a plan may be under construction, and its builder polls for Ctrl-C
     return std::visit([](const auto& p) { return p.bytes(); }, *m.plans);
   });
   m.def("choose", planned, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
-  m.def("price", [](const Matrix& a, const AnySchedule& how, std::int64_t entry_bytes, std::int64_t device_memory) {
-    const auto work = workload(a, entry_bytes);
-    check(how.how, work.place);
-    const nb::gil_scoped_release release;
-    const auto plan = price(how.how, work, {.device_memory = device_memory}, machine());
-    const nb::gil_scoped_acquire acquire;
-    return as_dict(plan);
-  }, nb::arg("a"), nb::arg("schedule"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
+  m.def(
+      "price",
+      [](const Matrix& a, const AnySchedule& how, std::int64_t entry_bytes, std::int64_t device_memory) {
+        const auto work = workload(a, entry_bytes);
+        check(how.how, work.place);
+        const nb::gil_scoped_release release;
+        const auto plan = price(how.how, work, {.device_memory = device_memory}, machine());
+        const nb::gil_scoped_acquire acquire;
+        return as_dict(plan);
+      },
+      nb::arg("a"), nb::arg("schedule"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
 }
 
 }  // namespace penstock::bind

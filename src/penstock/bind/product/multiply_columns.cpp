@@ -15,8 +15,8 @@ using AnyColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::device::cpu>;
 
 template <class T, class Array>
 DenseView<T> as_view(const Array& a) {
-  return {static_cast<T*>(a.data()), static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)),
-          a.stride(0), a.stride(1)};
+  return {static_cast<T*>(a.data()), static_cast<std::int64_t>(a.shape(0)),
+          static_cast<std::int64_t>(a.shape(1)), a.stride(0), a.stride(1)};
 }
 
 template <class S, class V, class F>
@@ -35,9 +35,10 @@ bool try_columns(const Matrix& m, const AnyColumns& x, const nb::object& y, std:
   return true;
 }
 
-nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::object& y, std::optional<AnySchedule> asked,
-                           const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
-                           const nb::object& beta, std::int64_t device_memory, bool traced) {
+nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::object& y,
+                           std::optional<AnySchedule> asked, const std::string& algorithm,
+                           const std::string& semiring, const nb::object& alpha, const nb::object& beta,
+                           std::int64_t device_memory, bool traced) {
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
@@ -45,7 +46,8 @@ nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::objec
   const auto how = asked ? *asked : planned(a, bytes, device_memory);
   const auto wish = wished(algorithm, how);
   const auto run = [&]<class S, class V>(const Csr<V>& csr, auto xs, auto ys, Scale<S> scale) {
-    if (runs_on_cpu(how.how)) multiply_columns<S, V>(csr, xs, ys, std::get<SpmvPlans<V>>(*a.plans), wish, scale, &trace);
+    if (runs_on_cpu(how.how))
+      multiply_columns<S, V>(csr, xs, ys, std::get<SpmvPlans<V>>(*a.plans), wish, scale, &trace);
     else multiply_columns<S, V>(csr, xs, ys, how.how, scale, &trace, device_memory);
   };
 #define X(S, V) \
@@ -56,8 +58,8 @@ nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::objec
 }
 
 nb::object product_columns_transposed(const Matrix& a, const AnyColumns& x, const nb::object& y,
-                                      const std::string& semiring, const nb::object& alpha, const nb::object& beta,
-                                      bool traced) {
+                                      const std::string& semiring, const nb::object& alpha,
+                                      const nb::object& beta, bool traced) {
   Trace trace;
   const auto run = [&]<class S, class V>(const Csr<V>& csr, auto xs, auto ys, Scale<S> scale) {
     require(xs.rows == csr.rows && ys.rows == csr.cols && xs.cols == ys.cols, "transposed: shapes differ");
@@ -65,8 +67,8 @@ nb::object product_columns_transposed(const Matrix& a, const AnyColumns& x, cons
     const ScopedTimer timer(&trace.seconds);
     spmm_transposed<S, V>(csr.view(), xs, ys, scale);
     trace.schedule = "in_core", trace.kernel = "transposed", trace.tiles = 1;
-    trace.kernel_bytes = least_bytes(csr, std::int64_t(sizeof(typename S::value_type)) * xs.cols,
-                                     !(scale.beta == S::zero()));
+    trace.kernel_bytes =
+        least_bytes(csr, std::int64_t(sizeof(typename S::value_type)) * xs.cols, !(scale.beta == S::zero()));
   };
 #define X(S, V) \
   if (try_columns<S, V>(a, x, y, semiring, alpha, beta, run)) return as_event(trace, traced);
@@ -78,18 +80,24 @@ nb::object product_columns_transposed(const Matrix& a, const AnyColumns& x, cons
 }  // namespace
 
 void multiply_columns(nb::module_& m) {
-  m.def("product_columns", product_columns, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
-        nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
-        nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0, nb::arg("traced") = true,
-        "Y = alpha A X + beta Y, X and Y of any strides; otherwise as product.");
+  m.def("product_columns", product_columns, nb::arg("a"), nb::arg("x"), nb::arg("y"),
+        nb::arg("schedule") = nb::none(), nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times",
+        nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0,
+        nb::arg("traced") = true, "Y = alpha A X + beta Y, X and Y of any strides; otherwise as product.");
   m.def("product_columns_transposed", product_columns_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);
-  m.def("reused_bytes", [](std::int64_t bytes) {
-    auto* owner = new std::shared_ptr<void>(reuse_bytes(bytes));
-    const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
-    return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(owner->get(), {static_cast<std::size_t>(bytes)}, keep);
-  }, nb::arg("bytes"), "Uninitialised bytes for a large result, in the pages of an earlier one where there was one.");
+  m.def(
+      "reused_bytes",
+      [](std::int64_t bytes) {
+        auto* owner = new std::shared_ptr<void>(reuse_bytes(bytes));
+        const nb::capsule keep(owner,
+                               [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+        return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(owner->get(),
+                                                                 {static_cast<std::size_t>(bytes)}, keep);
+      },
+      nb::arg("bytes"),
+      "Uninitialised bytes for a large result, in the pages of an earlier one where there was one.");
 }
 
 }  // namespace penstock::bind

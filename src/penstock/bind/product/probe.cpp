@@ -120,12 +120,15 @@ std::pair<double, double> fit(const std::vector<std::pair<std::int64_t, double>>
 }
 
 /// (seconds of each run, bytes of a run, sum modulo 2^32 of what one run read)
-std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int64_t words, const std::string& pattern,
-                                                                        const std::string& memory, int repeats, int gpu) {
+std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int64_t words,
+                                                                        const std::string& pattern,
+                                                                        const std::string& memory,
+                                                                        int repeats, int gpu) {
   require(words >= 0 && repeats >= 1, "time_reads: give words >= 0 and repeats >= 1");
   const Where where{gpu};
   const Place here = where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(gpu)} : Place{};
-  require(memory == "pinned" || memory == "device", "time_reads: \"" + memory + "\" is not one of pinned, device");
+  require(memory == "pinned" || memory == "device",
+          "time_reads: \"" + memory + "\" is not one of pinned, device");
   const auto* end = std::end(kPatternNames);
   const auto* found = std::find(std::begin(kPatternNames), end, pattern);
   require(found != end || pattern == "stream" || pattern == "copy",
@@ -133,7 +136,8 @@ std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int
   const nb::gil_scoped_release release;
   const auto numbers = allocate<std::uint32_t>(words);
   for (std::int64_t i = 0; i < words; ++i) numbers.data[i] = static_cast<std::uint32_t>(i) * 2654435761u;
-  const auto data = allocate<std::uint32_t>(words, memory == "pinned" && where.is_gpu() ? Place{Memory::pinned} : here);
+  const auto data =
+      allocate<std::uint32_t>(words, memory == "pinned" && where.is_gpu() ? Place{Memory::pinned} : here);
   const auto target = allocate<std::uint32_t>(words, here);
   const auto sum = allocate<std::uint32_t>(1, here);
   std::uint32_t result = 0;
@@ -150,7 +154,9 @@ std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int
       record(begin, stream);
       if (pattern == "stream") read_stream(data.data, words, sum.data, stream);
       else if (pattern == "copy") copy_stream(target.data, data.data, words, stream);
-      else read_lists(data.data, words, static_cast<ReadPattern>(found - std::begin(kPatternNames)), sum.data, stream);
+      else
+        read_lists(data.data, words, static_cast<ReadPattern>(found - std::begin(kPatternNames)), sum.data,
+                   stream);
       record(done, stream);
       synchronize(stream);
       const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
@@ -166,8 +172,9 @@ std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int
   }
   if (pattern == "copy")
     for (std::int64_t i = 0; i < words; ++i) result += numbers.data[i];
-  const auto bytes = found != end ? list_bytes(words, static_cast<ReadPattern>(found - std::begin(kPatternNames)))
-                                  : words * (pattern == "copy" ? 8 : 4);
+  const auto bytes = found != end
+                         ? list_bytes(words, static_cast<ReadPattern>(found - std::begin(kPatternNames)))
+                         : words * (pattern == "copy" ? 8 : 4);
   return {took, bytes, result};
 }
 
@@ -175,19 +182,27 @@ std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int
 
 void probe(nb::module_& m) {
   m.def("probe", run, nb::arg("seconds") = 30.0, nb::arg("gpus") = nb::none(),
-        "Measures links and memories within `seconds`: those of all GPUs, or of the ones given (-1: the host in the place of "
-        "one). The layout is that of penstock._probe.measure, without \"key\", \"measured_at\" and \"version\".");
-  m.def("gpu_identities", [] {
-    std::vector<std::string> all;
-    for (int g = 0; g < device_count(); ++g) all.push_back(gpu_identity(g));
-    return all;
-  }, "Name and bus of every GPU, without starting work on them.");
+        "Measures links and memories within `seconds`: those of all GPUs, or of the ones given (-1: the host "
+        "in the place of "
+        "one). The layout is that of penstock._probe.measure, without \"key\", \"measured_at\" and "
+        "\"version\".");
+  m.def(
+      "gpu_identities",
+      [] {
+        std::vector<std::string> all;
+        for (int g = 0; g < device_count(); ++g) all.push_back(gpu_identity(g));
+        return all;
+      },
+      "Name and bus of every GPU, without starting work on them.");
   m.def("fit_link", fit, nb::arg("curve"),
-        "(latency in seconds, bytes per second) of the line through [(bytes, bytes per second), ...], robust to stray points.");
-  m.def("time_reads", time_reads, nb::arg("words"), nb::arg("pattern"), nb::arg("memory") = "pinned", nb::arg("repeats") = 7,
-        nb::arg("gpu") = 0,
-        "(seconds of each run, bytes that a run reads, their sum modulo 2^32 as 4-byte words) for word i = i * 2654435761: "
-        "\"strided\", \"merged\", \"misaligned\" and \"aligned\" lists, \"stream\" from end to end, or \"copy\" to device memory, "
+        "(latency in seconds, bytes per second) of the line through [(bytes, bytes per second), ...], robust "
+        "to stray points.");
+  m.def("time_reads", time_reads, nb::arg("words"), nb::arg("pattern"), nb::arg("memory") = "pinned",
+        nb::arg("repeats") = 7, nb::arg("gpu") = 0,
+        "(seconds of each run, bytes that a run reads, their sum modulo 2^32 as 4-byte words) for word i = i "
+        "* 2654435761: "
+        "\"strided\", \"merged\", \"misaligned\" and \"aligned\" lists, \"stream\" from end to end, or "
+        "\"copy\" to device memory, "
         "which counts bytes read and written and sums the copy.");
 }
 

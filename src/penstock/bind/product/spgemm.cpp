@@ -10,14 +10,20 @@ namespace penstock::bind {
 namespace {
 
 CsrView<One> pattern_of(const Matrix& m, const char* what) {
-  return std::visit([&](const auto& c) {
-    for (const Place place : {c.indptr.place, c.indices.place, c.values.place})
-      if (!can_read(Where{}, place))
-        throw Error(Errc::not_accessible, std::string("spgemm reads ") + what + " on the CPU, but it is in " +
-                                              std::string(name(place.memory)) + " memory: move it to the host first");
-    return CsrView<One>{.rows = c.rows, .cols = c.cols, .indptr = c.indptr.data, .indices = c.indices.data,
-                        .count = c.nnz()};
-  }, m.any());
+  return std::visit(
+      [&](const auto& c) {
+        for (const Place place : {c.indptr.place, c.indices.place, c.values.place})
+          if (!can_read(Where{}, place))
+            throw Error(Errc::not_accessible,
+                        std::string("spgemm reads ") + what + " on the CPU, but it is in " +
+                            std::string(name(place.memory)) + " memory: move it to the host first");
+        return CsrView<One>{.rows = c.rows,
+                            .cols = c.cols,
+                            .indptr = c.indptr.data,
+                            .indices = c.indices.data,
+                            .count = c.nnz()};
+      },
+      m.any());
 }
 
 /// A's values as T, or none: a pattern.
@@ -107,11 +113,14 @@ void spgemm(nb::module_& m) {
   m.def("spgemm_estimate", estimate, nb::arg("a"), nb::arg("b"), nb::arg("exact") = false);
   m.def("product_offsets", offsets, nb::arg("a"), nb::arg("b"),
         "Where the products of each row of A B begin, counted from the first row's.");
-  m.def("ascending_rows", [](const Matrix& a) {
-    const auto p = pattern_of(a, "B");
-    const nb::gil_scoped_release release;
-    return ascending_rows(p);
-  }, nb::arg("a"), "Whether the columns of every row strictly ascend.");
+  m.def(
+      "ascending_rows",
+      [](const Matrix& a) {
+        const auto p = pattern_of(a, "B");
+        const nb::gil_scoped_release release;
+        return ascending_rows(p);
+      },
+      nb::arg("a"), "Whether the columns of every row strictly ascend.");
 }
 
 }  // namespace penstock::bind

@@ -17,13 +17,19 @@ namespace {
 template <class S>
 bool factor(const Matrix& m, int gpu, CsrView<typename S::value_type>& out) {
   using T = typename S::value_type;
-  return std::visit([&]<class V>(const Csr<V>& c) {
-    if (!is_pattern<V> && !std::same_as<V, T> && !std::same_as<S, OrAnd>) return false;
-    readable_by(gpu, c, "spgemm_gpu");
-    out = {.rows = c.rows, .cols = c.cols, .indptr = c.indptr.data, .indices = c.indices.data, .count = c.nnz()};
-    if constexpr (std::same_as<V, T>) out.values = c.values.data;
-    return true;
-  }, m.any());
+  return std::visit(
+      [&]<class V>(const Csr<V>& c) {
+        if (!is_pattern<V> && !std::same_as<V, T> && !std::same_as<S, OrAnd>) return false;
+        readable_by(gpu, c, "spgemm_gpu");
+        out = {.rows = c.rows,
+               .cols = c.cols,
+               .indptr = c.indptr.data,
+               .indices = c.indices.data,
+               .count = c.nnz()};
+        if constexpr (std::same_as<V, T>) out.values = c.values.data;
+        return true;
+      },
+      m.any());
 }
 
 SpgemmGpuMethod method_of(const std::string& name) {
@@ -39,13 +45,14 @@ bool named(const std::string& semiring, const std::string& dtype) {
 }
 
 [[noreturn]] void refuse(const std::string& semiring, const std::string& dtype) {
-  throw Error(Errc::not_compiled, "no product of these matrices over " + semiring + " in " + dtype +
-                                      " on a GPU: there is plus_times of float32, float64 and patterns, and or_and");
+  throw Error(Errc::not_compiled,
+              "no product of these matrices over " + semiring + " in " + dtype +
+                  " on a GPU: there is plus_times of float32, float64 and patterns, and or_and");
 }
 
 template <class S>
-bool try_product(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype, int gpu,
-                 const SpgemmGpuOptions& options, AnyCsr& c) {
+bool try_product(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
+                 int gpu, const SpgemmGpuOptions& options, AnyCsr& c) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   const nb::gil_scoped_release release;
@@ -54,8 +61,9 @@ bool try_product(const Matrix& ma, const Matrix& mb, const std::string& semiring
   return true;
 }
 
-Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype, int gpu,
-               const std::string& method, std::int64_t memory, std::int64_t chunk_rows, std::int64_t window) {
+Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
+               int gpu, const std::string& method, std::int64_t memory, std::int64_t chunk_rows,
+               std::int64_t window) {
   const SpgemmGpuOptions options{
       .memory = memory, .method = method_of(method), .chunk_rows = chunk_rows, .window = window};
   AnyCsr c;
@@ -67,8 +75,8 @@ Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, co
 }
 
 template <class S>
-bool try_time(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype, int repeats,
-              int gpu, const std::string& method, nb::object& seconds) {
+bool try_time(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
+              int repeats, int gpu, const std::string& method, nb::object& seconds) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   std::vector<double> times;
@@ -82,8 +90,8 @@ bool try_time(const Matrix& ma, const Matrix& mb, const std::string& semiring, c
   return true;
 }
 
-nb::object time_product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-                        int repeats, int gpu, const std::string& method) {
+nb::object time_product(const Matrix& a, const Matrix& b, const std::string& semiring,
+                        const std::string& dtype, int repeats, int gpu, const std::string& method) {
   nb::object seconds;
 #define X(S) \
   if (try_time<S>(a, b, semiring, dtype, repeats, gpu, method, seconds)) return seconds;
@@ -94,7 +102,8 @@ nb::object time_product(const Matrix& a, const Matrix& b, const std::string& sem
 
 /// X + Y where both are on the GPU: what sums of partial products are made of.
 template <class S>
-bool try_add(const Matrix& mx, std::int64_t first_x, const Matrix& my, std::int64_t first_y, int gpu, AnyCsr& sum) {
+bool try_add(const Matrix& mx, std::int64_t first_x, const Matrix& my, std::int64_t first_y, int gpu,
+             AnyCsr& sum) {
   using P = ProductValue<S>;
   const auto *x = std::get_if<Csr<P>>(&mx.unread()), *y = std::get_if<Csr<P>>(&my.unread());
   if (!x || !y) return false;
@@ -119,7 +128,8 @@ nb::dict count(const Matrix& ma, const Matrix& mb, int gpu) {
   CsrView<std::uint8_t> a, b;
   factor<OrAnd>(ma, gpu, a), factor<OrAnd>(mb, gpu, b);
   const auto pattern = [](const auto& m) {
-    return CsrView<One>{.rows = m.rows, .cols = m.cols, .indptr = m.indptr, .indices = m.indices, .count = m.count};
+    return CsrView<One>{
+        .rows = m.rows, .cols = m.cols, .indptr = m.indptr, .indices = m.indices, .count = m.count};
   };
   const auto per_row = allocate<Offset>(a.rows);
   SpgemmGpuCounts counts;
@@ -158,11 +168,13 @@ bool try_cusparse(const Matrix& ma, const Matrix& mb, int number, int repeats, i
   return true;
 }
 
-nb::object time_cusparse(const Matrix& a, const Matrix& b, const std::string& algorithm, int repeats, int gpu) {
+nb::object time_cusparse(const Matrix& a, const Matrix& b, const std::string& algorithm, int repeats,
+                         int gpu) {
   open_cusparse();
   const int number = cusparse::spgemm_algorithm(algorithm);
   nb::object out;
-  if (try_cusparse<float>(a, b, number, repeats, gpu, out) || try_cusparse<double>(a, b, number, repeats, gpu, out))
+  if (try_cusparse<float>(a, b, number, repeats, gpu, out) ||
+      try_cusparse<double>(a, b, number, repeats, gpu, out))
     return out;
   throw Error(Errc::invalid_argument, "cuSPARSE multiplies here two matrices of float32, or two of float64");
 }
@@ -173,19 +185,26 @@ void spgemm_gpu(nb::module_& m) {
   m.def("spgemm_gpu", product, nb::arg("a"), nb::arg("b"), nb::arg("semiring") = "plus_times",
         nb::arg("dtype") = "float64", nb::arg("gpu") = 0, nb::arg("method") = "auto", nb::arg("memory") = -1,
         nb::arg("chunk_rows") = std::int64_t{1} << 24, nb::arg("window") = 0,
-        "C = A B on a GPU that can read A and B, left there; columns ascend in each row. `dtype` is C's: float32, float64, "
-        "or bool over or_and. method: auto, hash, bitmap. MemoryError where C's entries take more than `memory` bytes (-1: "
-        "what is free). `chunk_rows` rows are studied at a time; a bitmap holds `window` columns (0: what fits).");
-  m.def("add_rows_gpu", add, nb::arg("x"), nb::arg("first_x"), nb::arg("y"), nb::arg("first_y"), nb::arg("gpu") = 0,
-        "X + Y, whose rows begin at first_x and first_y of a taller matrix and ascend; from the smaller first row on.");
+        "C = A B on a GPU that can read A and B, left there; columns ascend in each row. `dtype` is C's: "
+        "float32, float64, "
+        "or bool over or_and. method: auto, hash, bitmap. MemoryError where C's entries take more than "
+        "`memory` bytes (-1: "
+        "what is free). `chunk_rows` rows are studied at a time; a bitmap holds `window` columns (0: what "
+        "fits).");
+  m.def("add_rows_gpu", add, nb::arg("x"), nb::arg("first_x"), nb::arg("y"), nb::arg("first_y"),
+        nb::arg("gpu") = 0,
+        "X + Y, whose rows begin at first_x and first_y of a taller matrix and ascend; from the smaller "
+        "first row on.");
   m.def("spgemm_products_gpu", count, nb::arg("a"), nb::arg("b"), nb::arg("gpu") = 0,
-        "Products of A B: of all, of each row (`per_row`), and the sum over rows of min(products, columns) (`bound`).");
+        "Products of A B: of all, of each row (`per_row`), and the sum over rows of min(products, columns) "
+        "(`bound`).");
   m.def("time_spgemm_gpu", time_product, nb::arg("a"), nb::arg("b"), nb::arg("semiring") = "plus_times",
         nb::arg("dtype") = "float64", nb::arg("repeats") = 7, nb::arg("gpu") = 0, nb::arg("method") = "auto",
         "Seconds of each product, everything on the GPU, the allocation of C included.");
-  m.def("time_cusparse_spgemm_gpu", time_cusparse, nb::arg("a"), nb::arg("b"), nb::arg("algorithm") = "default",
-        nb::arg("repeats") = 7, nb::arg("gpu") = 0,
-        "(seconds of each product, C) of cuSPARSE, whose rows may be in any order; all its steps and workspaces included. "
+  m.def("time_cusparse_spgemm_gpu", time_cusparse, nb::arg("a"), nb::arg("b"),
+        nb::arg("algorithm") = "default", nb::arg("repeats") = 7, nb::arg("gpu") = 0,
+        "(seconds of each product, C) of cuSPARSE, whose rows may be in any order; all its steps and "
+        "workspaces included. "
         "algorithm: default, alg1, alg2, alg3.");
 }
 

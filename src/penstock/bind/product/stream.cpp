@@ -58,22 +58,25 @@ class Pages {
 
 /// A plan over the blocks that `cut(slot_bytes, kept)` makes of a matrix with values of type V.
 template <class V, class Source>
-AnyPlan plan_with(std::function<Source(std::int64_t, std::span<const std::int64_t>)> cut, StreamPlan::Shape shape,
-                  StreamSettings settings, Pages pages, std::string codec, std::string kernel) {
+AnyPlan plan_with(std::function<Source(std::int64_t, std::span<const std::int64_t>)> cut,
+                  StreamPlan::Shape shape, StreamSettings settings, Pages pages, std::string codec,
+                  std::string kernel) {
   settings.bounce = pages.bounce();
   std::shared_ptr<const Source> source;
   AnyPlan out;
   out.codec = std::move(codec);
   out.keeps = std::move(pages.locks);
-  out.plan = std::make_shared<StreamPlan>([&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
-    source = std::make_shared<const Source>(cut(slot_bytes, kept));
-    return list_of(source, kernel);
-  }, shape, settings);
+  out.plan = std::make_shared<StreamPlan>(
+      [&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
+        source = std::make_shared<const Source>(cut(slot_bytes, kept));
+        return list_of(source, kernel);
+      },
+      shape, settings);
   out.product = [source](const std::string& semiring, nb::dlpack::dtype type, const nb::object& alpha,
                          const nb::object& beta) {
     std::optional<BlockProduct> found;
-#define X(S, W)                           \
-  if constexpr (std::same_as<W, V>)       \
+#define X(S, W)                     \
+  if constexpr (std::same_as<W, V>) \
     if (try_product_of<S, V>(source, semiring, type, alpha, beta, found)) return found;
     PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
@@ -90,9 +93,10 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
   }
   Pages pages(settings, pin);
   const Csr<V> read{a.rows, a.cols, pages.ready(a.indptr), pages.ready(a.indices), pages.ready(a.values)};
-  return plan_with<V, CsrBlocks<V>>([&](std::int64_t slot, auto kept) { return CsrBlocks<V>(read, slot, kept); },
-                                    {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
-                                    pages.on_gpu() ? "merge_path" : "balanced");
+  return plan_with<V, CsrBlocks<V>>(
+      [&](std::int64_t slot, auto kept) { return CsrBlocks<V>(read, slot, kept); },
+      {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
+      pages.on_gpu() ? "merge_path" : "balanced");
 }
 
 template <class V>
@@ -100,8 +104,9 @@ AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
   Pages pages(settings, pin);
   auto read = a;
   read.bytes = pages.ready(a.bytes);
-  return plan_with<V, PackedBlocks<V>>([&](std::int64_t slot, auto kept) { return PackedBlocks<V>(read, slot, kept); },
-                                       {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
+  return plan_with<V, PackedBlocks<V>>(
+      [&](std::int64_t slot, auto kept) { return PackedBlocks<V>(read, slot, kept); },
+      {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
 }
 
 template <class V>
@@ -110,11 +115,12 @@ AnyPlan plan_of(const EllG<V>& a, const StreamSettings& settings, bool pin) {
   auto read = a;
   read.bytes = pages.ready(a.bytes);
   return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(read); },
-                                    {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g", "ell_g");
+                                    {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g",
+                                    "ell_g");
 }
 
-StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_bytes, int slots, std::int64_t device_memory,
-                           bool keep, std::int64_t entry_bytes, bool cpu) {
+StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
+                           std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu) {
   StreamSettings s{.devices = {},
                    .slot_bytes = block_bytes,
                    .slots = slots,
@@ -136,7 +142,8 @@ VectorAt at(const A& a) {
     const UseDevice use(gpu);  // the default stream is the current GPU's
     synchronize(Stream{nullptr, gpu});
   }
-  if (place.memory == Memory::managed) return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
+  if (place.memory == Memory::managed)
+    return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
   return {data, place};
 }
 
@@ -145,9 +152,11 @@ nb::object multiply_plan(AnyPlan& p, const AnyVector& x, const AnyResult& y, con
   p.guard.require_whole();
   const auto& list = p.plan->list();
   require(std::int64_t(x.shape(0)) == list.cols, "multiply: x has " + std::to_string(x.shape(0)) +
-                                                     " entries, the matrix has " + std::to_string(list.cols) + " columns");
+                                                     " entries, the matrix has " + std::to_string(list.cols) +
+                                                     " columns");
   require(std::int64_t(y.shape(0)) == list.rows, "multiply: y has " + std::to_string(y.shape(0)) +
-                                                     " entries, the matrix has " + std::to_string(list.rows) + " rows");
+                                                     " entries, the matrix has " + std::to_string(list.rows) +
+                                                     " rows");
   require(x.dtype() == y.dtype(), "multiply: x and y differ in type");
   const auto product = p.product(semiring, x.dtype(), alpha, beta);
   if (!product) no_kernel(semiring);
@@ -177,24 +186,31 @@ nb::dict facts(const AnyPlan& p) {
   d["blocks"] = std::ssize(plan.list().blocks), d["kept_blocks"] = kept_blocks;
   d["kept_bytes"] = kept, d["streamed_bytes"] = plan.streamed_bytes();
   d["ring_bytes"] = ring, d["vector_bytes"] = vectors, d["device_bytes"] = bytes;
-  d["block_bytes"] = plan.lanes().front()->shape().slot_bytes, d["slots"] = plan.lanes().front()->shape().slots;
+  d["block_bytes"] = plan.lanes().front()->shape().slot_bytes,
+  d["slots"] = plan.lanes().front()->shape().slots;
   d["bounced"] = plan.settings().bounce, d["entry_bytes"] = plan.settings().entry_bytes;
   return d;
 }
 
 template <class Any>
 void def_stream_plan(nb::module_& m) {
-  m.def("stream_plan", [](const Any& a, const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
-                          std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
-    const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
-    const nb::gil_scoped_release release;
-    auto plan = std::visit([&](const auto& one) { return plan_of(one, settings, pin); }, a.any(release));
-    plan.guard = a.guard();
-    return plan;
-  }, nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("device_memory") = 0,
-        nb::arg("keep") = true, nb::arg("entry_bytes") = 8, nb::arg("cpu") = false, nb::arg("pin") = false,
-        "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory is each GPU's, "
-        "0 what is free. pin locks host arrays in place.", nb::keep_alive<0, 1>());
+  m.def(
+      "stream_plan",
+      [](const Any& a, const std::vector<int>& gpus, std::int64_t block_bytes, int slots,
+         std::int64_t device_memory, bool keep, std::int64_t entry_bytes, bool cpu, bool pin) {
+        const auto settings = settings_of(gpus, block_bytes, slots, device_memory, keep, entry_bytes, cpu);
+        const nb::gil_scoped_release release;
+        auto plan = std::visit([&](const auto& one) { return plan_of(one, settings, pin); }, a.any(release));
+        plan.guard = a.guard();
+        return plan;
+      },
+      nb::arg("a"), nb::arg("gpus"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3,
+      nb::arg("device_memory") = 0, nb::arg("keep") = true, nb::arg("entry_bytes") = 8,
+      nb::arg("cpu") = false, nb::arg("pin") = false,
+      "A plan for many products. Devices: GPUs, or -1 for the CPU as a device. Sizes in bytes; device_memory "
+      "is each GPU's, "
+      "0 what is free. pin locks host arrays in place.",
+      nb::keep_alive<0, 1>());
 }
 
 }  // namespace
@@ -202,33 +218,44 @@ void def_stream_plan(nb::module_& m) {
 void stream(nb::module_& m) {
   nb::class_<AnyPlan>(m, "StreamPlan")
       // A y of another order would be converted: the result would go to a copy that nobody sees.
-      .def("multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(), nb::arg("semiring") = "plus_times",
-           nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("traced") = true,
-           "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
+      .def(
+          "multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(),
+          nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
+          nb::arg("traced") = true,
+          "y = alpha A x + beta y; x and y in host, pinned or one GPU's memory. What was done, where traced.")
       .def("facts", facts);
   def_stream_plan<Matrix>(m);
   def_stream_plan<PackedMatrix>(m);
   def_stream_plan<EllGMatrix>(m);
-  m.def("column_panels", [](const Matrix& a, std::int64_t width) {
-    const nb::gil_scoped_release release;
-    return std::visit([&](const auto& csr) {
-      for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
-      std::vector<Matrix> out;
-      for (auto& panel : column_panels(csr, width)) out.emplace_back(std::move(panel));
-      return out;
-    }, a.any(release));
-  }, nb::arg("a"), nb::arg("width"), "The matrix in ranges of `width` columns, copied.");
-  m.def("pinned_bytes", [](std::int64_t bytes) {
-    std::shared_ptr<void> owner;
-    {
-      const nb::gil_scoped_release release;
-      owner = reuse_bytes(bytes, {Memory::pinned});
-    }
-    auto* keep = new std::shared_ptr<void>(owner);
-    return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
-        owner.get(), {static_cast<std::size_t>(bytes)},
-        nb::capsule(keep, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); }));
-  }, nb::arg("bytes"), "Pinned host memory as a NumPy array of bytes; what is freed is used again.");
+  m.def(
+      "column_panels",
+      [](const Matrix& a, std::int64_t width) {
+        const nb::gil_scoped_release release;
+        return std::visit(
+            [&](const auto& csr) {
+              for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place})
+                check(InCore{}, place);
+              std::vector<Matrix> out;
+              for (auto& panel : column_panels(csr, width)) out.emplace_back(std::move(panel));
+              return out;
+            },
+            a.any(release));
+      },
+      nb::arg("a"), nb::arg("width"), "The matrix in ranges of `width` columns, copied.");
+  m.def(
+      "pinned_bytes",
+      [](std::int64_t bytes) {
+        std::shared_ptr<void> owner;
+        {
+          const nb::gil_scoped_release release;
+          owner = reuse_bytes(bytes, {Memory::pinned});
+        }
+        auto* keep = new std::shared_ptr<void>(owner);
+        return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(
+            owner.get(), {static_cast<std::size_t>(bytes)},
+            nb::capsule(keep, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); }));
+      },
+      nb::arg("bytes"), "Pinned host memory as a NumPy array of bytes; what is freed is used again.");
 }
 
 }  // namespace penstock::bind

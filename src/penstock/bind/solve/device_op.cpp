@@ -3,8 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
-#include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/bind/product/stream.hpp"
+#include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
@@ -15,12 +15,13 @@ namespace {
 
 AnyDeviceOp of_matrix(const Matrix& m, const std::string& dtype) {
   m.guard().look();
-#define X(T, V) \
+#define X(T, V)                                                                      \
   if (const auto* a = std::get_if<Csr<V>>(&m.unread()); a && dtype == dtype_of<T>()) \
     return {penstock::device_op<T, V>(*a), m.guard()};
   PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
-  throw Error(Errc::not_compiled, "no product of this matrix and vectors of " + dtype + ": convert it with astype");
+  throw Error(Errc::not_compiled,
+              "no product of this matrix and vectors of " + dtype + ": convert it with astype");
 }
 
 /// A plan's products. The vectors live with its first GPU; where the CPU takes a part, with the CPU.
@@ -60,12 +61,21 @@ AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
 }  // namespace
 
 void device_op(nb::module_& m) {
-  nb::class_<AnyDeviceOp>(m, "DeviceOp", "y = A x with vectors in a device's memory: what solvers with their vectors there ask for.")
-      .def_prop_ro("rows", [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
-      .def_prop_ro("gpu", [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.where.gpu; }, a.op); })
-      .def_prop_ro("matrix_bytes", [](const AnyDeviceOp& a) {
-        return std::visit([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); }, a.op);
-      })
+  nb::class_<AnyDeviceOp>(
+      m, "DeviceOp",
+      "y = A x with vectors in a device's memory: what solvers with their vectors there ask for.")
+      .def_prop_ro(
+          "rows",
+          [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
+      .def_prop_ro(
+          "gpu",
+          [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.where.gpu; }, a.op); })
+      .def_prop_ro("matrix_bytes",
+                   [](const AnyDeviceOp& a) {
+                     return std::visit(
+                         [](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); },
+                         a.op);
+                   })
       .def_prop_ro("dtype", [](const AnyDeviceOp& a) {
         return std::visit([]<class T>(const DeviceOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
       });

@@ -55,8 +55,8 @@ inline SolveOptions options_of(const nb::dict& d) {
 }
 
 template <class T>
-SolveResult run_method(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
-                std::span<T> x, const SolveOptions& o, const Space& space = {}) {
+SolveResult run_method(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m,
+                       std::span<const T> b, std::span<T> x, const SolveOptions& o, const Space& space = {}) {
   if (method == "cg") return cg<T>(a, m, b, x, o, space);
   if (method == "pipecg") return pipelined_cg<T>(a, m, b, x, o, space);
   if (method == "bicgstab") return bicgstab<T>(a, m, b, x, o, space);

@@ -16,26 +16,30 @@ namespace penstock::bind {
 namespace {
 
 template <class T, class V>
-bool try_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory, std::int64_t prepare_after,
-                   AnyOp& out) {
+bool try_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory,
+                   std::int64_t prepare_after, AnyOp& out) {
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || dtype != dtype_of<T>()) return false;
   m.guard().look();
-  const Workload work{a->indices.place, a->bytes(), a->cols * std::int64_t(sizeof(T)), a->rows * std::int64_t(sizeof(T))};
+  const Workload work{a->indices.place, a->bytes(), a->cols * std::int64_t(sizeof(T)),
+                      a->rows * std::int64_t(sizeof(T))};
   // The plans live in a variant that the matrix owns: the pointer keeps it.
   std::shared_ptr<SpmvPlans<V>> plans(m.plans, &std::get<SpmvPlans<V>>(*m.plans));
-  out.op = matrix_op<T, V>(*a, plans, choose(work, {.device_memory = device_memory}), {.prepare_after = prepare_after});
+  out.op = matrix_op<T, V>(*a, plans, choose(work, {.device_memory = device_memory}),
+                           {.prepare_after = prepare_after});
   out.guard = m.guard();
   return true;
 }
 
-AnyOp bound_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory, std::int64_t prepare_after) {
+AnyOp bound_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory,
+                      std::int64_t prepare_after) {
   AnyOp out;
 #define X(T, V) \
   if (try_matrix_op<T, V>(m, dtype, device_memory, prepare_after, out)) return out;
   PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
-  throw Error(Errc::not_compiled, "solvers work on real matrices, in float32 or float64: convert with astype");
+  throw Error(Errc::not_compiled,
+              "solvers work on real matrices, in float32 or float64: convert with astype");
 }
 
 /// function(x, y) fills y. Both are views of this library's memory that end with the call: the Python side copies.
@@ -63,21 +67,24 @@ AnyOp bound_function_op(std::int64_t rows, const std::string& dtype, const nb::c
   return {function_op<double>(rows, function)};
 }
 
-nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
-                 const nb::dict& options) {
+nb::object solve(const std::string& method, const AnyOp& a, const AnyOp* m, const nb::object& b,
+                 const nb::object& x, const nb::dict& options) {
   const auto o = options_of(options);
   a.guard.require_whole();
-  return std::visit([&]<class T>(const LinearOp<T>& op) {
-    const auto* preconditioner = preconditioner_of<T>(m);
-    const auto from = nb::cast<ReadArray<T>>(b);
-    const auto to = nb::cast<WriteArray<T>>(x);
-    SolveResult result;
-    {
-      const nb::gil_scoped_release release;
-      result = run_method<T>(method, op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, o);
-    }
-    return as_dict(result);
-  }, a.op);
+  return std::visit(
+      [&]<class T>(const LinearOp<T>& op) {
+        const auto* preconditioner = preconditioner_of<T>(m);
+        const auto from = nb::cast<ReadArray<T>>(b);
+        const auto to = nb::cast<WriteArray<T>>(x);
+        SolveResult result;
+        {
+          const nb::gil_scoped_release release;
+          result = run_method<T>(method, op, preconditioner, {from.data(), from.shape(0)},
+                                 {to.data(), to.shape(0)}, o);
+        }
+        return as_dict(result);
+      },
+      a.op);
 }
 
 /// The vectors are with the device where the method and M allow it and its memory holds them; else on the host.
@@ -87,32 +94,37 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
   a.guard.require_whole();
   std::vector<SolveResult> results;
   bool on_device = true;
-  std::visit([&]<class T>(const DeviceOp<T>& op) {
-    const auto* preconditioner = preconditioner_of<T>(m);
-    const auto from = nb::cast<ReadArray<T>>(b);
-    const auto to = nb::cast<WriteArray<T>>(x);
-    const std::span<const T> bs(from.data(), from.shape(0));
-    const std::span<T> xs(to.data(), to.shape(0));
-    const nb::gil_scoped_release release;
-    require(count >= 1 && std::ssize(bs) == count * op.rows && bs.size() == xs.size(), "solve: b and x need the rows of A");
-    const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner) && (op.where.is_gpu() || !op.apply_host);
-    if (count > 1 && (!fits || o.callback)) {  // together: the callback hears of all columns at once
-      require(method == "cg", "several right-hand sides: by cg alone");
-      on_device = false;
-      results = cg_many<T>(with_host_vectors(op), preconditioner, bs, xs, count, o);
-      return;
-    }
-    const auto n = static_cast<std::size_t>(op.rows);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      std::optional<SolveResult> result;
-      if (fits) result = cg_gpu<T>(op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
-      if (!result) {
-        on_device = false;
-        result = run_method<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
-      }
-      results.push_back(std::move(*result));
-    }
-  }, a.op);
+  std::visit(
+      [&]<class T>(const DeviceOp<T>& op) {
+        const auto* preconditioner = preconditioner_of<T>(m);
+        const auto from = nb::cast<ReadArray<T>>(b);
+        const auto to = nb::cast<WriteArray<T>>(x);
+        const std::span<const T> bs(from.data(), from.shape(0));
+        const std::span<T> xs(to.data(), to.shape(0));
+        const nb::gil_scoped_release release;
+        require(count >= 1 && std::ssize(bs) == count * op.rows && bs.size() == xs.size(),
+                "solve: b and x need the rows of A");
+        const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner) &&
+                          (op.where.is_gpu() || !op.apply_host);
+        if (count > 1 && (!fits || o.callback)) {  // together: the callback hears of all columns at once
+          require(method == "cg", "several right-hand sides: by cg alone");
+          on_device = false;
+          results = cg_many<T>(with_host_vectors(op), preconditioner, bs, xs, count, o);
+          return;
+        }
+        const auto n = static_cast<std::size_t>(op.rows);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+          std::optional<SolveResult> result;
+          if (fits) result = cg_gpu<T>(op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
+          if (!result) {
+            on_device = false;
+            result = run_method<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n),
+                                   xs.subspan(i * n, n), o);
+          }
+          results.push_back(std::move(*result));
+        }
+      },
+      a.op);
   nb::list out;
   for (const auto& r : results) {
     auto d = as_dict(r);
@@ -122,18 +134,21 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
   return out;
 }
 
-nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x, std::int64_t count,
-                    const nb::dict& options) {
+nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const nb::object& x,
+                    std::int64_t count, const nb::dict& options) {
   const auto o = options_of(options);
   a.guard.require_whole();
   std::vector<SolveResult> results;
-  std::visit([&]<class T>(const LinearOp<T>& op) {
-    const auto* preconditioner = preconditioner_of<T>(m);
-    const auto from = nb::cast<ReadArray<T>>(b);
-    const auto to = nb::cast<WriteArray<T>>(x);
-    const nb::gil_scoped_release release;
-    results = cg_many<T>(op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, count, o);
-  }, a.op);
+  std::visit(
+      [&]<class T>(const LinearOp<T>& op) {
+        const auto* preconditioner = preconditioner_of<T>(m);
+        const auto from = nb::cast<ReadArray<T>>(b);
+        const auto to = nb::cast<WriteArray<T>>(x);
+        const nb::gil_scoped_release release;
+        results =
+            cg_many<T>(op, preconditioner, {from.data(), from.shape(0)}, {to.data(), to.shape(0)}, count, o);
+      },
+      a.op);
   nb::list out;
   for (const auto& r : results) out.append(as_dict(r));
   return out;
@@ -141,42 +156,56 @@ nb::list solve_many(const AnyOp& a, const AnyOp* m, const nb::object& b, const n
 
 void apply(const AnyOp& a, const nb::object& x, const nb::object& y) {
   a.guard.require_whole();
-  std::visit([&]<class T>(const LinearOp<T>& op) {
-    const auto from = nb::cast<ReadArray<T>>(x);
-    const auto to = nb::cast<WriteArray<T>>(y);
-    require(std::int64_t(from.shape(0)) == op.rows && from.shape(0) == to.shape(0), "apply: shapes differ");
-    const nb::gil_scoped_release release;
-    op.apply({from.data(), from.shape(0)}, {to.data(), to.shape(0)});
-  }, a.op);
+  std::visit(
+      [&]<class T>(const LinearOp<T>& op) {
+        const auto from = nb::cast<ReadArray<T>>(x);
+        const auto to = nb::cast<WriteArray<T>>(y);
+        require(std::int64_t(from.shape(0)) == op.rows && from.shape(0) == to.shape(0),
+                "apply: shapes differ");
+        const nb::gil_scoped_release release;
+        op.apply({from.data(), from.shape(0)}, {to.data(), to.shape(0)});
+      },
+      a.op);
 }
 
 }  // namespace
 
 void solver(nb::module_& m) {
   nb::class_<AnyOp>(m, "LinearOp", "y = A x: what solvers ask of a matrix or a preconditioner.")
-      .def_prop_ro("rows", [](const AnyOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
-      .def_prop_ro("matrix_bytes", [](const AnyOp& a) {
-        return std::visit([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); }, a.op);
-      })
-      .def_prop_ro("dtype", [](const AnyOp& a) {
-        return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
-      })
-      .def_prop_ro("levels", [](const AnyOp& a) {  // None where there are no triangles
-        return std::visit([](const auto& op) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
-          if (!op.on_device.levels) return {};
-          const nb::gil_scoped_release release;
-          return op.on_device.levels();
-        }, a.op);
-      })
+      .def_prop_ro("rows",
+                   [](const AnyOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
+      .def_prop_ro("matrix_bytes",
+                   [](const AnyOp& a) {
+                     return std::visit(
+                         [](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); },
+                         a.op);
+                   })
+      .def_prop_ro("dtype",
+                   [](const AnyOp& a) {
+                     return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); },
+                                       a.op);
+                   })
+      .def_prop_ro("levels",
+                   [](const AnyOp& a) {  // None where there are no triangles
+                     return std::visit(
+                         [](const auto& op) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
+                           if (!op.on_device.levels) return {};
+                           const nb::gil_scoped_release release;
+                           return op.on_device.levels();
+                         },
+                         a.op);
+                   })
       .def("apply", apply, nb::arg("x"), nb::arg("y"));
-  m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"), nb::arg("prepare_after"));
+  m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"),
+        nb::arg("prepare_after"));
   m.def("function_op", bound_function_op, nb::arg("rows"), nb::arg("dtype"), nb::arg("function"));
   m.def("solve", solve, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
         nb::arg("options"));
-  m.def("solve_on_device", solve_on_device, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"),
-        nb::arg("x"), nb::arg("count"), nb::arg("options"), "A result for each of `count` right-hand sides.");
-  m.def("solve_many", solve_many, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"), nb::arg("count"),
-        nb::arg("options"));
+  m.def("solve_on_device", solve_on_device, nb::arg("method"), nb::arg("a"), nb::arg("m").none(),
+        nb::arg("b"), nb::arg("x"), nb::arg("count"), nb::arg("options"),
+        "A result for each of `count` right-hand sides.");
+  m.def("solve_many", solve_many, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
+        nb::arg("count"), nb::arg("options"));
 }
 
 }  // namespace penstock::bind
