@@ -115,10 +115,14 @@ penstock_built_architectures(PENSTOCK_CUDA_BUILT)
 message(STATUS "nvcc found: building with CUDA for ${PENSTOCK_CUDA_BUILT} (${CMAKE_CUDA_COMPILER})")
 set(PENSTOCK_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
 
-# Kernels go to nvcc; the device seam is host code against the static CUDA runtime.
+# Kernels go to nvcc. The device seam is host code against the static CUDA runtime; drivers launch kernels that the CPU has no
+# twin of.
 function(penstock_add_cuda target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS src/penstock/*.cu)
   file(GLOB seam CONFIGURE_DEPENDS src/penstock/core/device_cuda*.cpp)
+  file(GLOB_RECURSE drivers CONFIGURE_DEPENDS src/penstock/*_cuda.cpp)
+  list(APPEND seam ${drivers})
+  list(REMOVE_DUPLICATES seam)
   target_sources(${target} PRIVATE ${kernels} ${seam})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
   # 554: Array<const T> has a conversion to itself that is never called, which is what it should be.

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <string>
 
 #include "penstock/bind/gil.hpp"
@@ -80,6 +81,13 @@ class Matrix : public Guarded<AnyCsr> {
  private:
   std::string source_;
 };
+
+/// Throws Error{not_accessible} unless the CPU reads all of these places. `what` is about to, and is what the error names.
+void require_host(std::initializer_list<Place> places, const std::string& what);
+template <class V>
+void require_host(const Csr<V>& a, const std::string& what) {
+  require_host({a.indptr.place, a.indices.place, a.values.place}, what);
+}
 
 /// The NumPy type of a matrix's values.
 template <class V>

@@ -12,16 +12,6 @@ namespace {
 
 using AnyValues = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Row offsets, indices and values are read by the CPU here.
-template <class V>
-void require_host(const Csr<V>& a, const std::string& what) {
-  for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
-    if (!can_read(Where{}, place))
-      throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
-                                            std::string(name(place.memory)) +
-                                            " memory: move it to the host first");
-}
-
 struct Parts {
   std::int64_t rows, cols;
   Array<const Offset> indptr;

@@ -18,7 +18,7 @@ OnGpu target(int gpu, std::int64_t memory) {
 
 /// make.operator()<V>() for the value type of that name.
 template <class Make>
-std::pair<Matrix, nb::dict> of_type(const std::string& dtype, Make&& make) {
+std::pair<Matrix, nb::dict> made_of_type(const std::string& dtype, Make&& make) {
   const auto both = []<class V>(const MadeOnGpu<V>& made) {
     nb::dict took;
     took["passes"] = made.passes;
@@ -45,7 +45,8 @@ void generate_gpu(nb::module_& m) {
       [](int scale, double edge_factor, double a, double b, double c, bool undirected, bool self_loops,
          bool scramble, const std::string& dtype, std::uint64_t seed, int gpu, std::int64_t memory) {
         const RmatOptions options{scale, edge_factor, a, b, c, undirected, self_loops, scramble, seed};
-        return of_type(dtype, [&]<class V> { return generate_rmat_on<V>(target(gpu, memory), options); });
+        return made_of_type(dtype,
+                            [&]<class V> { return generate_rmat_on<V>(target(gpu, memory), options); });
       },
       arg("scale"), arg("edge_factor"), arg("a"), arg("b"), arg("c"), arg("undirected"), arg("self_loops"),
       arg("scramble"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
@@ -56,7 +57,8 @@ void generate_gpu(nb::module_& m) {
       [](std::int64_t rows, std::int64_t cols, double nnz_per_row, const std::string& dtype,
          std::uint64_t seed, int gpu, std::int64_t memory) {
         const UniformOptions options{rows, cols, nnz_per_row, seed};
-        return of_type(dtype, [&]<class V> { return generate_uniform_on<V>(target(gpu, memory), options); });
+        return made_of_type(dtype,
+                            [&]<class V> { return generate_uniform_on<V>(target(gpu, memory), options); });
       },
       arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
       "(the matrix of generate_uniform in the memory of GPU `gpu`, {passes, peak_bytes}).");

@@ -53,6 +53,14 @@ Csr<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
+void require_host(std::initializer_list<Place> places, const std::string& what) {
+  for (const Place place : places)
+    if (!can_read(Where{}, place))
+      throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
+                                            std::string(name(place.memory)) +
+                                            " memory: move it to the host first");
+}
+
 Matrix::Matrix(AnyCsr a)
     : Guarded(std::move(a), {}),
       plans(std::visit(

@@ -15,11 +15,7 @@ template <class F>
 auto of_pattern(const Matrix& a, F&& f) {
   return std::visit(
       [&]<class V>(const Csr<V>& c) {
-        for (const Place place : {c.indptr.place, c.indices.place})
-          if (!can_read(Where{}, place))
-            throw Error(Errc::not_accessible, "a partition reads the matrix on the CPU, but it is in " +
-                                                  std::string(name(place.memory)) +
-                                                  " memory: move it to the host first");
+        require_host({c.indptr.place, c.indices.place}, "a partition");
         const nb::gil_scoped_release release;
         return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}}, value_bytes<V>);
       },

@@ -10,14 +10,10 @@ namespace {
 
 /// f(pattern) of the matrix, without the interpreter's lock.
 template <class F>
-auto of_pattern(const Matrix& a, F&& f) {
+auto order_of_pattern(const Matrix& a, F&& f) {
   return std::visit(
       [&](const auto& c) {
-        for (const Place place : {c.indptr.place, c.indices.place})
-          if (!can_read(Where{}, place))
-            throw Error(Errc::not_accessible,
-                        "an order of vertices reads the matrix on the CPU, but it is in " +
-                            std::string(name(place.memory)) + " memory: move it to the host first");
+        require_host({c.indptr.place, c.indices.place}, "an order of vertices");
         const nb::gil_scoped_release release;
         return f(Csr<One>{c.rows, c.cols, c.indptr, c.indices, {}});
       },
@@ -30,18 +26,20 @@ void reorder(nb::module_& m) {
   m.def(
       "reverse_cuthill_mckee",
       [](const Matrix& a) {
-        return as_numpy<Index>(of_pattern(a, [](const Csr<One>& c) { return reverse_cuthill_mckee(c); }));
+        return as_numpy<Index>(
+            order_of_pattern(a, [](const Csr<One>& c) { return reverse_cuthill_mckee(c); }));
       },
       nb::arg("a"));
   m.def(
       "degree_order",
       [](const Matrix& a, bool descending) {
-        return as_numpy<Index>(of_pattern(a, [&](const Csr<One>& c) { return degree_order(c, descending); }));
+        return as_numpy<Index>(
+            order_of_pattern(a, [&](const Csr<One>& c) { return degree_order(c, descending); }));
       },
       nb::arg("a"), nb::arg("descending"));
   m.def(
       "bandwidth",
-      [](const Matrix& a) { return of_pattern(a, [](const Csr<One>& c) { return bandwidth(c); }); },
+      [](const Matrix& a) { return order_of_pattern(a, [](const Csr<One>& c) { return bandwidth(c); }); },
       nb::arg("a"));
 }
 

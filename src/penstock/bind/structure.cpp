@@ -15,15 +15,6 @@
 namespace penstock::bind {
 namespace {
 
-template <class V>
-void require_host(const Csr<V>& a, const std::string& what) {
-  for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
-    if (!can_read(Where{}, place))
-      throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
-                                            std::string(name(place.memory)) +
-                                            " memory: move it to the host first");
-}
-
 /// f(csr) for the matrix that it holds, without the interpreter's lock; a matrix again.
 template <class F>
 Matrix made(const Matrix& a, const char* what, F&& f) {

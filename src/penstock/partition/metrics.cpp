@@ -135,8 +135,8 @@ class Measure {
   }
   void collect() {
     for (auto& some : exchanges_) m_.exchanges.insert(m_.exchanges.end(), some.begin(), some.end());
-    std::ranges::sort(m_.exchanges, {}, [](const Exchange& e) { return std::pair(e.to, e.from); });
-    std::vector<Exchange> joined;  // a part may both send x and sums to another
+    std::ranges::sort(m_.exchanges, {}, [](const PairTraffic& e) { return std::pair(e.to, e.from); });
+    std::vector<PairTraffic> joined;  // a part may both send x and sums to another
     for (const auto& e : m_.exchanges) {
       if (joined.empty() || joined.back().to != e.to || joined.back().from != e.from) joined.push_back(e);
       else joined.back().halo += e.halo, joined.back().partial += e.partial;
@@ -211,7 +211,7 @@ class Measure {
   PartitionMetrics& m_;
   Groups groups_;
   std::vector<std::vector<const RowPiece*>> pieces_;
-  std::vector<std::vector<Exchange>> exchanges_;
+  std::vector<std::vector<PairTraffic>> exchanges_;
   std::mutex lock_;
   std::vector<std::unique_ptr<Scratch>> spare_;
 };

@@ -10,10 +10,10 @@
 namespace penstock::bind {
 namespace {
 
-using AnyColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ContiguousColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class S, class V>
-bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, int repeats, int gpu,
+bool try_time(const Matrix& m, const ContiguousColumns& x, std::string_view semiring, int repeats, int gpu,
               int panel, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.unread());
@@ -45,7 +45,7 @@ bool try_time(const Matrix& m, const AnyColumns& x, std::string_view semiring, i
   return true;
 }
 
-nb::tuple time_spmm_gpu(const Matrix& a, const AnyColumns& x, const std::string& semiring, int repeats,
+nb::tuple time_spmm_gpu(const Matrix& a, const ContiguousColumns& x, const std::string& semiring, int repeats,
                         int gpu, int panel) {
   nb::tuple result;
 #define X(S, V) \
