@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import tokenize
 import warnings
 import zlib
@@ -15,6 +16,24 @@ from penstock._io._errors import broken
 from penstock._io._folder import Folder
 
 STEP = 1 << 22  # bytes between two looks at Ctrl-C: packing these takes a tenth of a second
+
+# NumPy reads headers with ast.literal_eval. Older CPythons (3.11.7 for one) count the depth of such trees for all
+# threads together, and raise SystemError where two are at it: ranks that are threads open files at the same time.
+_one_at_a_time = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _one_at_a_time
+    _one_at_a_time = threading.RLock()  # another thread may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def map_any(path: str) -> np.ndarray:
+    """`numpy.load(path, mmap_mode="r")`, by one thread at a time. The arrays are read-only; errors are NumPy's."""
+    with _one_at_a_time:
+        return np.load(path, mmap_mode="r")
 
 
 def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], np.dtype]:
@@ -30,7 +49,7 @@ def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], 
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        with warnings.catch_warnings():
+        with _one_at_a_time, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files that Python 2 wrote
             shape, fortran, dtype = read(file)
     except (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError,

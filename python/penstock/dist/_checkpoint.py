@@ -23,6 +23,7 @@ import numpy as np
 
 from penstock._io._atomic import atomic_file, sync
 from penstock._io._drafts import tidy
+from penstock._io._npy import map_any
 from penstock.dist._agree import agreed
 from penstock.linalg.preconditioners import mix
 
@@ -250,7 +251,7 @@ class Checkpoint:
 
     def _part(self, folder: str, name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray:
         try:
-            values = np.load(os.path.join(folder, name), mmap_mode="r")
+            values = map_any(os.path.join(folder, name))
         except (OSError, ValueError, EOFError) as e:
             raise ValueError(f"{folder}: {name} cannot be read ({e}): {self._remedy}") from e
         if values.shape != shape or values.dtype != dtype:
