@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not README.is_file(), reason="README.md is not b
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAME = re.compile(r"(?<![\w.])ps((?:\.[A-Za-z]\w*)+)")
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
 
 
@@ -66,6 +67,13 @@ def test_links_lead_to_files(page: Path) -> None:
 @pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
 def test_names_of_the_package_exist(page: Path) -> None:
     assert not unknown(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
+def test_examples_are_python(page: Path) -> None:
+    for code in PYTHON.findall(page.read_text(encoding="utf-8")):
+        if ">>>" not in code:
+            compile(code, page.name, "exec")
 
 
 def test_every_page_is_in_the_navigation() -> None:
