@@ -1,0 +1,104 @@
+"""README.md and the pages of docs/: short enough, with links that lead somewhere and names that exist."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import penstock as ps
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+pytestmark = pytest.mark.skipif(not README.is_file(), reason="README.md is not beside the tests")
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+NAME = re.compile(r"(?<![\w.])ps((?:\.[A-Za-z]\w*)+)")
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+
+
+def links(text: str) -> list[str]:
+    """Targets of the links and pictures of a page that are files, without what stands in code."""
+    found = LINK.findall(re.sub(r"`[^`\n]*`", "", FENCED.sub("", text)))
+    return [target for target in found if "://" not in target and not target.startswith("#")]
+
+
+def lost(page: Path, text: str) -> list[str]:
+    """The links of a page that lead to no file."""
+    return [target for target in links(text) if not (page.parent / target.split("#")[0]).is_file()]
+
+
+def unknown(text: str) -> list[str]:
+    """The names `ps.a.b` of a page that the package does not have."""
+    missing = []
+    for dotted in set(NAME.findall(text)):
+        value = ps
+        for part in dotted.split(".")[1:]:
+            if not hasattr(value, part):
+                missing.append(f"ps{dotted}")
+                break
+            value = getattr(value, part)
+    return sorted(missing)
+
+
+def test_the_readme_is_short_and_has_one_figure() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 130
+    assert text.count("![") == 1
+
+
+def test_a_table_of_the_readme_has_at_most_six_rows() -> None:
+    tables = re.findall(r"(?:^\|.*\n)+", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(tables) == 3
+    assert all(table.count("\n") <= 2 + 6 for table in tables)
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    assert not lost(page, page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
+def test_names_of_the_package_exist(page: Path) -> None:
+    assert not unknown(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: page.name)
+def test_examples_are_python(page: Path) -> None:
+    for code in PYTHON.findall(page.read_text(encoding="utf-8")):
+        if ">>>" not in code:
+            compile(code, page.name, "exec")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
+    assert pages == set(re.findall(r": ([\w/.-]+\.md)$", nav, re.MULTILINE))
+
+
+@pytest.fixture
+def home() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_home", ROOT / "ci" / "docs_home.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_home_page_is_the_readme_with_links_that_start_in_docs(home: ModuleType) -> None:
+    text = home.from_docs(README.read_text(encoding="utf-8"))
+    assert links(text) and not lost(ROOT / "docs" / "index.md", text)
+    result = doctest.testmod(home)
+    assert (result.failed, result.attempted) == (0, 1)
+
+
+def test_faults_are_found() -> None:
+    text = "[a](docs/no_such_page.md) `[b](c.md)` [d](LICENSE) [e](https://example.org) ps.csgraph.no_such"
+    assert lost(README, text) == ["docs/no_such_page.md"]
+    assert unknown(text) == ["ps.csgraph.no_such"]
