@@ -18,7 +18,7 @@ import numpy as np
 from penstock import _core
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 __all__ = [
     "advection_diffusion",
@@ -356,7 +356,7 @@ def road_grid(
 
 def _wrap(matrix: Any, symmetric: bool | None = None) -> csr_array:
     """`symmetric`: what the construction says of the pattern, so that graph algorithms need not look."""
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
     made = csr_array._wrap(matrix)
     if symmetric:
@@ -366,7 +366,7 @@ def _wrap(matrix: Any, symmetric: bool | None = None) -> csr_array:
 
 def _on(device: Any) -> dict[str, int]:
     """The GPU that a place or a number means, and the memory that it may take there."""
-    from penstock._schedules import options
+    from penstock._plan.schedules import options
 
     number = device if hasattr(device, "__index__") else getattr(device, "ordinal", None)
     on_gpu = number is device or getattr(device, "memory", None) == "device"

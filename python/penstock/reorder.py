@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._structure import as_matrix
+from penstock._matrix.structure import as_matrix
 
 if TYPE_CHECKING:
     pass

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from penstock._explain import active
+from penstock._plan.report import active
 from test_bench import BENCH, run
 
 import penstock as ps

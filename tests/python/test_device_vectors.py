@@ -232,10 +232,10 @@ def planned(monkeypatch):
         made.append(a)
         return types.SimpleNamespace(core=core, request=request, entry=8)
 
-    module = types.ModuleType("penstock._streaming")
+    module = types.ModuleType("penstock._plan.streaming")
     module.existing = lambda a, entry: a._derived["stream_plans"]
     module.plan_for = plan_for
-    monkeypatch.setitem(sys.modules, "penstock._streaming", module)
+    monkeypatch.setitem(sys.modules, "penstock._plan.streaming", module)
 
     def give(a):
         a._derived["stream_plans"] = plan_for(a, request, 8, 1)
@@ -299,7 +299,7 @@ def test_pagerank_without_room_is_the_cpus(planned, monkeypatch):
     def full(*a):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(sys.modules["penstock._streaming"], "plan_for", full)
+    monkeypatch.setattr(sys.modules["penstock._plan.streaming"], "plan_for", full)
     ranks, info = pagerank(A, return_info=True)
     np.testing.assert_array_equal(ranks, expected)
     assert info["vectors"] == "cpu"

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._polars_text import polars
+from penstock._matrix.csr import csr_array
 
 SLAB = 1 << 20  # entries, some 20 MB of text
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
 from penstock._io._errors import broken
 from penstock._io._folder import Folder
 from penstock._io._npy import map_array
+from penstock._matrix.csr import csr_array
 
 FILE = "sample"
 SIZES, KINDS = (4, 8, 16), ("highest_degree", "first")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._errors import Inflation, broken, check_cols, check_rows
 from penstock._io._npy import read_array, read_header, write_array
+from penstock._matrix.csr import csr_array
 
 MOST_PACKED = 1032
 NEEDED = {

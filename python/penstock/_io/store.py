@@ -23,12 +23,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io import _packed, _sample
 from penstock._io._atomic import atomic_folder, recover, require_ours
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._folder import Folder, snapshot
 from penstock._io._npy import STEP, map_array, write_array
+from penstock._matrix.csr import csr_array
 
 Found = TypeVar("Found")
 HEADER = "header.json"

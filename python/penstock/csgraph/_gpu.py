@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._explain import active
 from penstock._io._sample import held as held_sample
-from penstock._schedules import gpu_count, no_gpu, options
+from penstock._matrix.csr import csr_array
+from penstock._plan.report import active
+from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, is_dense
-from penstock._csr import csr_array
+from penstock._arrays.convert import as_array, is_dense
+from penstock._matrix.csr import csr_array
 
 
 def as_graph(a: Any, what: str) -> csr_array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import incoming
 
 # Turning a graph around takes about as long as walking its edges this many times.

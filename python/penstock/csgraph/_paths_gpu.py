@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._schedules import parse_bytes
+from penstock._matrix.csr import csr_array
+from penstock._plan.schedules import parse_bytes
 from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 
 METHODS = ("auto", "near_far", "bellman_ford")

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._gpu_vectors import place_of, plan_for_gpus, plan_like
+from penstock._matrix.csr import csr_array
+from penstock._product.gpu_vectors import place_of, plan_for_gpus, plan_like
 from penstock.csgraph._graph import as_graph, incoming
 from penstock.csgraph.shortest_paths import pattern, weights_of
 

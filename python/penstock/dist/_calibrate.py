@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core, _probe
+from penstock import _core
 from penstock._io._atomic import atomic_file
+from penstock._plan import probe
 from penstock.dist import _calibrate_products
 from penstock.dist._network import VERSION, Link, Network
 
@@ -68,7 +69,7 @@ def fit(curve: Curve) -> dict[str, float]:
 def cache_file() -> Path:
     """Where the last measured network of this machine is kept, whether it is there or not: what `--network measured`
     reads. PENSTOCK_CACHE overrides the folder."""
-    return _probe.cache_file().with_name(f"network-{_probe.key()}.json")
+    return probe.cache_file().with_name(f"network-{probe.key()}.json")
 
 
 def keep(facts: dict[str, Any]) -> Path:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
-from penstock._place import Place, as_place
-from penstock._place import device as device_place
-from penstock._products import _number, on_gpu, product_type
-from penstock._schedules import InCore, Streamed, as_schedule
+from penstock._plan.place import Place, as_place
+from penstock._plan.place import device as device_place
+from penstock._plan.schedules import InCore, Streamed, as_schedule
+from penstock._product.dense import _number, on_gpu, product_type
+from penstock._product.device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock.dist._agree import agreed, any_rank
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class GpuPart:
 
     @property
     def device(self) -> Any:
-        from penstock._place import host
+        from penstock._plan.place import host
 
         return device_place(self._options.gpu) if self._options.gpu >= 0 else host
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core, generate
-from penstock._csr import csr_array as whole_array
-from penstock._structure import as_matrix
+from penstock._matrix.csr import csr_array as whole_array
+from penstock._matrix.structure import as_matrix
 from penstock.dist._agree import about, agreed
 from penstock.dist._owners import Kept, Options, by_shape, given
 from penstock.partition import Partition
@@ -141,7 +141,7 @@ def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
 
 
 def _from_file(path: Any, comm: Any, how: Options) -> Any:
-    from penstock._io import load as load_file
+    from penstock._io.formats import load as load_file
     from penstock.dist._file import from_text
 
     made = from_text(path, comm, how)

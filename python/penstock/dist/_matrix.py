@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array
-from penstock._explain import human_bytes
-from penstock._products import _run, as_dense, on_gpu
-from penstock._schedules import as_schedule
+from penstock._arrays.convert import as_array
+from penstock._plan.report import human_bytes
+from penstock._plan.schedules import as_schedule
+from penstock._product.dense import _run, as_dense, on_gpu
 from penstock.dist._agree import about
 from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load

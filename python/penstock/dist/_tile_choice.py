@@ -137,7 +137,7 @@ def choose(
 def _of_gpus() -> Network:
     """Ranks with a GPU each, as the probe measured the GPUs of this machine; the preset, whose figures are others',
     where it did not."""
-    from penstock._probe import measured
+    from penstock._plan.probe import measured
 
     preset, known = networks["h200"], measured()
     if not known or not known["gpus"]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array as whole_array
-from penstock._place import device as device_place
-from penstock._place import host
-from penstock._products import is_sparse
-from penstock._structure import as_matrix
+from penstock._matrix.csr import csr_array as whole_array
+from penstock._matrix.structure import as_matrix
+from penstock._plan.place import device as device_place
+from penstock._plan.place import host
+from penstock._product.dense import is_sparse
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
 from penstock.dist._load import _kind, generator_shape, open_on_all

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, as_type
-from penstock._csr import csr_array
-from penstock._gpu_vectors import device_operator
+from penstock._arrays.convert import as_array, as_type
+from penstock._matrix.csr import csr_array
+from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
 

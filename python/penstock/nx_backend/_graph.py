@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 
 # Whole numbers up to here are exact in float64, and so are sums that stay below it.
 EXACT = 2.0**53

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, as_type, checked, result_dtype
+from penstock._arrays.convert import as_array, as_type, checked, result_dtype
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 __all__ = ["Structure", "tril", "triu"]
 
@@ -23,8 +23,8 @@ _JOINS = {"plus_times": "plus", "max_times": "max", "min_plus": "min", "or_and":
 
 def as_matrix(b: Any, what: str) -> csr_array:
     """A csr_array from one, its transpose, or a SciPy sparse array."""
-    from penstock._csr import csr_array
-    from penstock._products import Transposed
+    from penstock._matrix.csr import csr_array
+    from penstock._product.dense import Transposed
 
     if isinstance(b, csr_array):
         return b

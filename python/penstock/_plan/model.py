@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._gpu_machine import Gpu, Machine
+from penstock._plan.machine import Gpu, Machine
 
 MIB = 1 << 20
 _RESERVE = 512 * MIB  # what a plan leaves free on a GPU where no budget is set,
@@ -283,7 +283,7 @@ def predict(
 
 
 def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
-    """A product by ranges of columns (_panels.py), for an x that does not fit. Throws DoesNotFit."""
+    """A product by ranges of columns (panels.py), for an x that does not fit. Throws DoesNotFit."""
     usable = min(usable_bytes(how.budget, g.memory) for g in machine.gpus[: how.gpus])
     try:
         count = panels_of(work.rows, work.cols, work.entry, usable)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from penstock._symmetry import EXACT_LIMIT, Symmetry, symmetry
+from penstock._check.symmetry import EXACT_LIMIT, Symmetry, symmetry
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 CHUNK = 1 << 22  # entries at a time: about 200 MB of intermediate arrays
 NPY_HEADER = 128  # bytes before the numbers of a .npy file
@@ -173,7 +173,7 @@ def describe(
     chunk : int
         Entries in memory at a time.
     symmetry_limit : int
-        Above this number of entries symmetry is decided by hashing (see `penstock._symmetry`).
+        Above this number of entries symmetry is decided by hashing (see `penstock._check.symmetry`).
     tell : function of a fraction between 0 and 1, optional
         Called as the work goes on.
 

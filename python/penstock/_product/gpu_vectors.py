@@ -9,15 +9,15 @@ import numpy as np
 from penstock import _core
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 
 def plan_for_gpus(a: csr_array, entry: int) -> Any:
-    """The plan (`_streaming.Plan`) that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None. A
-    plan for smaller entries gets a companion, if there is room."""
+    """The plan (`_plan.streaming.Plan`) that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None.
+    A plan for smaller entries gets a companion, if there is room."""
     if "stream_plans" not in a._derived:
         return None
-    from penstock._streaming import existing, plan_for
+    from penstock._plan.streaming import existing, plan_for
 
     plan = existing(a, 1)
     if plan is None or max(plan.request.devices) < 0:
@@ -37,7 +37,7 @@ def _whole(plan: Any) -> bool:
 
 def plan_like(a: csr_array, plan: Any, entry: int, products: int) -> Any:
     """`a`'s own plan, made as another matrix's was (one that `a` is derived from). Raises MemoryError without room."""
-    from penstock._streaming import plan_for
+    from penstock._plan.streaming import plan_for
 
     own = plan_for(a, plan.request, entry, products)
     if not _whole(own):

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._explain import Explanation, human_bytes
-from penstock._gpu_choice import Choice, cpu_seconds, decide, setting_of, work_of
-from penstock._gpu_machine import this_machine
-from penstock._gpu_plan import (
+from penstock._plan.choice import Choice, cpu_seconds, decide, setting_of, work_of
+from penstock._plan.machine import this_machine
+from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
@@ -19,10 +18,19 @@ from penstock._gpu_plan import (
     settings,
     use,
 )
-from penstock._schedules import InCore, Schedule, Streamed, ZeroCopy, gpu_count, no_gpu, options
+from penstock._plan.report import Explanation, human_bytes
+from penstock._plan.schedules import (
+    InCore,
+    Schedule,
+    Streamed,
+    ZeroCopy,
+    gpu_count,
+    no_gpu,
+    options,
+)
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 _ON_CPU = "of the CPU, measured in this process"
 
@@ -79,7 +87,7 @@ def explain_on_gpu(
             return None
         others = _others(choice.others, choice.cpu_seconds)
         return _of(a, choice.gpu, choice.reason, others, choice.machine.source)
-    from penstock._streaming import request_for
+    from penstock._plan.streaming import request_for
 
     if isinstance(how, InCore) and how.kernel == "cusparse":
         how = replace(how, kernel="merge_path")  # the same bytes
@@ -105,7 +113,7 @@ def explain_on_gpu(
 def _made(a: csr_array, entry: int) -> Any:
     if "stream_plans" not in a._derived:
         return None
-    from penstock._streaming import existing
+    from penstock._plan.streaming import existing
 
     return existing(a, entry)
 
@@ -116,7 +124,7 @@ def _cpu(a: csr_array, entry: int, vectors: str) -> float:
 
 def _host_plan(a: csr_array, entry: int, how: Schedule | None) -> Explanation | None:
     """Of a plan that streams through the CPU's caches: one that exists, or one that a codec asks for."""
-    from penstock._streaming import request_for
+    from penstock._plan.streaming import request_for
 
     if how is None:
         plan = _made(a, entry)

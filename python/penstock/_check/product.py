@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock._stats import row_chunks
+from penstock._check.stats import row_chunks
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 CHUNK = 1 << 23  # entries at a time
 SAMPLE_ABOVE = 1 << 31  # entries: beyond, SciPy's speed on one thread would take minutes

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import VALUE_TYPES, result_dtype
-from penstock._csr import csr_array
-from penstock._explain import human_bytes
-from penstock._products import SEMIRINGS, Transposed
-from penstock._schedules import parse_bytes
+from penstock._arrays.convert import VALUE_TYPES, result_dtype
+from penstock._matrix.csr import csr_array
+from penstock._plan.report import human_bytes
+from penstock._plan.schedules import parse_bytes
+from penstock._product.dense import SEMIRINGS, Transposed
 
 __all__ = ["SpgemmEstimate", "spgemm", "spgemm_blocks", "spgemm_estimate"]
 

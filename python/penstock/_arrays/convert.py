@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._torch import from_torch, torch_layout
+from penstock._arrays.tensors import from_torch, torch_layout
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1

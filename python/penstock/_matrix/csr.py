@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core, _place, _products
-from penstock._convert import as_array, as_type, from_anything, result_dtype
-from penstock._explain import human_bytes
-from penstock._names import Guarded
-from penstock._structure import Structure
+from penstock import _core
+from penstock._arrays.convert import as_array, as_type, from_anything, result_dtype
+from penstock._matrix.names import Guarded
+from penstock._matrix.structure import Structure
+from penstock._plan import place as _place
+from penstock._plan.report import human_bytes
+from penstock._product import dense
 
 
 def _is_number(value: Any) -> bool:
@@ -71,7 +73,7 @@ class csr_array(Guarded, Structure):
             if shape is not None and tuple(shape) != arg.shape:
                 raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
             return
-        if isinstance(arg, _products.Transposed):
+        if isinstance(arg, dense.Transposed):
             arg = arg.tocsr()
         self._hold(from_anything(arg, shape, dtype, copy))
 
@@ -147,11 +149,11 @@ class csr_array(Guarded, Structure):
         return np.broadcast_to(np.True_, (self.nnz,)) if values is None else values
 
     @property
-    def T(self) -> _products.Transposed:
+    def T(self) -> dense.Transposed:
         """The transpose as a view: `A.T @ x` multiplies without forming it."""
-        return _products.Transposed(self)
+        return dense.Transposed(self)
 
-    def transpose(self) -> _products.Transposed:
+    def transpose(self) -> dense.Transposed:
         return self.T
 
     def __repr__(self) -> str:
@@ -222,14 +224,14 @@ class csr_array(Guarded, Structure):
         >>> A.dot(np.array([1.0, 10.0]), semiring="min_plus")
         array([15.,  3.])
         """
-        return _products.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
+        return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
 
     def __matmul__(self, x: Any) -> Any:
-        return _products.sparse_product(self, x) if _products.is_sparse(x) else self.dot(x)
+        return dense.sparse_product(self, x) if dense.is_sparse(x) else self.dot(x)
 
     def __rmatmul__(self, x: Any) -> Any:
-        sparse = _products.is_sparse(x)
-        return _products.sparse_product(x, self) if sparse else _products.from_left(self.T, x)
+        sparse = dense.is_sparse(x)
+        return dense.sparse_product(x, self) if sparse else dense.from_left(self.T, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
@@ -239,14 +241,14 @@ class csr_array(Guarded, Structure):
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         """The conjugate transpose of A times x."""
         x = np.asarray(x)
-        y = _products.conj(self.T.dot(_products.conj(x.reshape(-1))))
+        y = dense.conj(self.T.dot(dense.conj(x.reshape(-1))))
         return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
 
     def matmat(self, x: np.ndarray) -> np.ndarray:
         return self.dot(x)
 
     def rmatmat(self, x: np.ndarray) -> np.ndarray:
-        return _products.conj(self.T.dot(_products.conj(np.asarray(x))))
+        return dense.conj(self.T.dot(dense.conj(np.asarray(x))))
 
     def explain(self, x: Any = None, schedule: Any = None) -> Any:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it;
@@ -257,16 +259,16 @@ class csr_array(Guarded, Structure):
         that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
         """
         if x is None:
-            return _products.explain(self, result_dtype(self.dtype), 1, schedule)
-        if _products.is_sparse(x):
-            from penstock._spgemm import spgemm_estimate
+            return dense.explain(self, result_dtype(self.dtype), 1, schedule)
+        if dense.is_sparse(x):
+            from penstock._matrix.spgemm import spgemm_estimate
 
             return spgemm_estimate(self, x)
-        if _products.on_gpu(x):
-            return _products.explain(self, result_dtype(self.dtype), 1, schedule, "device")
+        if dense.on_gpu(x):
+            return dense.explain(self, result_dtype(self.dtype), 1, schedule, "device")
         x = as_array(x)
         columns = x.shape[1] if x.ndim == 2 else 1
-        return _products.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
+        return dense.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
 
     def prepare(
         self, algorithm: str = "auto", *, schedule: Any = None, products: int | None = None
@@ -293,11 +295,11 @@ class csr_array(Guarded, Structure):
         """
         if schedule is None and products is None:
             return _core.prepare(self._core, algorithm)
-        from penstock import _streaming
+        from penstock._plan import streaming
 
         if products is not None and (isinstance(products, bool) or products < 1):
             raise ValueError(f"products={products!r}: give how many will follow, at least 1")
-        return _streaming.prepare(self, algorithm, schedule, products)
+        return streaming.prepare(self, algorithm, schedule, products)
 
     def to(self, place: Any) -> csr_array:
         """The matrix in another memory: `ps.host`, `ps.pinned`, `ps.managed` or `ps.device(n)`, or such a name.
@@ -312,9 +314,9 @@ class csr_array(Guarded, Structure):
     def release(self) -> None:
         """Frees what products have built to go faster on GPUs: plans with their GPU memory and locked pages, and
         packed copies. The next product that needs them makes them again."""
-        from penstock import _streaming
+        from penstock._plan import streaming
 
-        _streaming.release(self)
+        streaming.release(self)
 
     # Other operations
 
@@ -412,7 +414,7 @@ class csr_array(Guarded, Structure):
     def to_torch(self) -> Any:
         """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
         sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
-        from penstock._torch import to_torch
+        from penstock._arrays.tensors import to_torch
 
         return to_torch(self)
 
@@ -426,6 +428,6 @@ class csr_array(Guarded, Structure):
 
     def save(self, path: str | os.PathLike[str], **how: Any) -> None:
         """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""
-        from penstock._io import save
+        from penstock._io.formats import save
 
         save(path, self, **how)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._gpu_plan import Setting, panels_of, usable_bytes
+from penstock._plan.model import Setting, panels_of, usable_bytes
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 _ONE = {"plus_times": 1, "max_times": 1, "min_plus": 0, "or_and": True}
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import MAX_COLS, as_type, result_dtype
+from penstock._arrays.convert import MAX_COLS, as_type, result_dtype
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 __all__ = ["Labelled", "from_edges"]
 
@@ -143,8 +143,8 @@ def from_edges(
            [240.,   0.,  60.],
            [  0.,  60.,   0.]])
     """
-    from penstock._edge_columns import columns_of
-    from penstock._labels import number_labels
+    from penstock._matrix.edge_columns import columns_of
+    from penstock._matrix.labels import number_labels
 
     u, v, w, names = columns_of(edges, source, target, weight)
     if len(u) != len(v):
@@ -170,7 +170,7 @@ def from_edges(
 
 def whole_numbers(ids: Any, name: str) -> np.ndarray:
     """Vertex numbers as an integer array."""
-    from penstock._labels import as_numpy
+    from penstock._matrix.labels import as_numpy
 
     ids = as_numpy(ids, name)
     if ids.size == 0:
@@ -210,7 +210,7 @@ def numbered(u: np.ndarray, v: np.ndarray, num_nodes: Any, first: str, second: s
 
 
 def weights_of(w: Any, count: int, name: str) -> np.ndarray:
-    from penstock._labels import as_numpy
+    from penstock._matrix.labels import as_numpy
 
     w = as_numpy(w, name)
     if w.shape != (count,):
@@ -235,7 +235,7 @@ def matrix_of(
     directed: bool,
     merge: bool,
 ) -> csr_array:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
     if n > MAX_COLS:
         raise ValueError(f"{n} vertices exceed 2^31 - 1, the most that one matrix has")

@@ -98,7 +98,7 @@ def _gpu(d: dict[str, Any], memory: int) -> Gpu:
 
 
 def from_probe(probed: dict[str, Any], memory: list[int], threads: int) -> Machine:
-    """`probed`: what `_probe.measured()` returns; `memory`: free bytes of each GPU that may be used."""
+    """`probed`: what `probe.measured()` returns; `memory`: free bytes of each GPU that may be used."""
     host = probed.get("host") or {}
     gpus = tuple(_gpu(d, memory[d["gpu"]]) for d in probed["gpus"] if d["gpu"] < len(memory))
     sums = {int(n): d for n, d in probed.get("together", {}).items()}
@@ -184,7 +184,7 @@ def this_machine(gpus: int, measure_host: bool = False) -> Machine:
     """The machine with its first `gpus` GPUs, from cached figures; where there are none, from a first look at each GPU.
     Where asked, the host's memory is measured (half a second, once a process)."""
     try:
-        from penstock._probe import measured
+        from penstock._plan.probe import measured
     except ImportError:
         probed = None
     else:

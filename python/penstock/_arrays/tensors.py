@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 _HOST = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost: memory that the CPU reads
 
@@ -39,7 +39,7 @@ def torch_layout(x: Any) -> str:
 
 def from_torch(x: Any, shape: Any, dtype: Any, copy: bool | None = None) -> Any:
     """A core matrix from a tensor of layout torch.sparse_csr or torch.sparse_coo."""
-    from penstock._convert import from_coo_parts, from_csr_parts
+    from penstock._arrays.convert import from_coo_parts, from_csr_parts
 
     layout = torch_layout(x)
     if layout not in ("csr", "coo"):
@@ -98,7 +98,7 @@ def from_edge_index(
            [0, 0, 0],
            [0, 1, 0]])
     """
-    from penstock._edges import matrix_of, numbered, weights_of
+    from penstock._matrix.edges import matrix_of, numbered, weights_of
 
     index = host_array(edge_index, "edge_index")
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock import _core
-from penstock._options import Inherited
+from penstock._plan.options import Inherited
 
 
 class _Record:

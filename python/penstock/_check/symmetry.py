@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 EXACT_LIMIT = 1 << 25
 # Two triangles that were assembled in different orders differ by a few roundings of their row's
@@ -62,7 +62,7 @@ def _words(values: np.ndarray) -> np.ndarray:
 
 
 def _by_hash(a: csr_array, chunk: int) -> Symmetry:
-    from penstock._stats import row_chunks
+    from penstock._check.stats import row_chunks
 
     pattern = values = hermitian = 0
     kind_c, has_values = a.dtype.kind == "c", a.dtype != np.bool_

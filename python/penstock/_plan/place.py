@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._schedules import options
+from penstock._plan.schedules import options
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 _NAMES = ("host", "pinned", "managed", "device")
 # Smaller matrices are copied to pinned memory: a copy takes a millisecond, and their pages may be shared with others.

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._convert import result_dtype
-from penstock._explain import human_bytes
-from penstock._gpu_choice import (
+from penstock._arrays.convert import result_dtype
+from penstock._plan.choice import (
     PREPARED,
     decide,
     estimate_packed,
@@ -23,8 +22,8 @@ from penstock._gpu_choice import (
     setting_of,
     work_of,
 )
-from penstock._gpu_machine import this_machine
-from penstock._gpu_plan import (
+from penstock._plan.machine import this_machine
+from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
@@ -33,11 +32,12 @@ from penstock._gpu_plan import (
     settings,
     usable_bytes,
 )
-from penstock._panels import PanelPlan, needs_panels
-from penstock._schedules import InCore, Schedule, Streamed, as_schedule, gpu_count, options
+from penstock._plan.panels import PanelPlan, needs_panels
+from penstock._plan.report import human_bytes
+from penstock._plan.schedules import InCore, Schedule, Streamed, as_schedule, gpu_count, options
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 _ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)

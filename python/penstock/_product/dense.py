@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, as_type, checked, result_dtype
-from penstock._explain import Explanation, active
-from penstock._gpu_choice import LEAST_NNZ
-from penstock._names import Guarded
-from penstock._place import Place
-from penstock._schedules import InCore, Streamed, ZeroCopy, as_schedule, options
+from penstock._arrays.convert import as_array, as_type, checked, result_dtype
+from penstock._matrix.names import Guarded
+from penstock._plan.choice import LEAST_NNZ
+from penstock._plan.place import Place
+from penstock._plan.report import Explanation, active
+from penstock._plan.schedules import InCore, Streamed, ZeroCopy, as_schedule, options
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 __all__ = ["Transposed", "dot", "explain"]
 
@@ -39,7 +39,7 @@ def is_sparse(x: Any) -> bool:
 
 def sparse_product(a: Any, b: Any) -> csr_array:
     """A @ B of two sparse matrices."""
-    from penstock._spgemm import spgemm
+    from penstock._matrix.spgemm import spgemm
 
     return spgemm(a, b)
 
@@ -191,7 +191,7 @@ def dot(
 ) -> Any:
     how = None if schedule is None else as_schedule(schedule)
     if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
-        from penstock._device_vectors import dot_on_gpu
+        from penstock._product.device_vectors import dot_on_gpu
 
         return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
 
@@ -218,10 +218,10 @@ def dot(
             )
         plan, note = found[0] if found else _plan(a, x.itemsize, how, algorithm)
         if plan is not None:
-            from penstock import _streaming
+            from penstock._plan import streaming
 
             try:
-                return _streaming.multiply(a, plan, x, y, semiring, alpha, beta, traced)
+                return streaming.multiply(a, plan, x, y, semiring, alpha, beta, traced)
             except _core.NotCompiledError as error:
                 if plan.request.setting.codec not in ("auto", "raw") or plan.codec != "raw":
                     raise
@@ -255,10 +255,11 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
             return None, ""  # small: the GPUs are not even asked for
     elif isinstance(how, ZeroCopy) or (isinstance(how, InCore) and how.gpu < 0):
         return None, ""
-    from penstock import _gpu_choice, _streaming
+    from penstock._plan import choice as planner
+    from penstock._plan import streaming
 
     if how is not None:
-        request = _streaming.request_for(a, how, entry)
+        request = streaming.request_for(a, how, entry)
         if request is None:
             _require_plain(a, how)
             return None, ""
@@ -266,19 +267,19 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
             raise ValueError(
                 f"algorithm '{algorithm}' needs the matrix in core on the CPU: leave it at auto for {how}"
             )
-        return _streaming.plan_for(a, request, entry), ""
-    plan = _streaming.existing(a, entry)
+        return streaming.plan_for(a, request, entry), ""
+    plan = streaming.existing(a, entry)
     if plan is not None:
         return plan, ""
     try:
-        setting = _gpu_choice.automatic(a, entry)
+        setting = planner.automatic(a, entry)
         if setting is None:
-            return None, _gpu_choice.why_given_up(a)
+            return None, planner.why_given_up(a)
         done = a._derived.get("products", 1)
-        return _streaming.plan_for(a, _streaming.planned(setting), entry, done), ""
+        return streaming.plan_for(a, streaming.planned(setting), entry, done), ""
     except (MemoryError, RuntimeError) as error:
-        _gpu_choice.give_up(a, f"computed on the CPU: {error}")
-        return None, _gpu_choice.why_given_up(a)
+        planner.give_up(a, f"computed on the CPU: {error}")
+        return None, planner.why_given_up(a)
 
 
 def _by_cusparse(
@@ -336,7 +337,7 @@ def _columns(
 def explain(
     a: csr_array, dtype: np.dtype, columns: int, schedule: Any, vectors: str = "host"
 ) -> Explanation:
-    from penstock._gpu_explain import explain_on_cpu, explain_on_gpu
+    from penstock._plan.explain import explain_on_cpu, explain_on_gpu
 
     how = None if schedule is None else as_schedule(schedule)
     if columns == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 __all__ = ["Guarded"]
 
@@ -33,7 +33,7 @@ _SYMBOLS = {
 
 def compare(a: Any, b: Any, op: Callable[[Any, Any], Any]) -> Any:
     """op(a, b) entry by entry: a pattern for a number or a sparse b, a dense array for a dense one."""
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
     if isinstance(b, (list, tuple)):
         b = np.asarray(b)
@@ -58,7 +58,7 @@ def compare(a: Any, b: Any, op: Callable[[Any, Any], Any]) -> Any:
 
 
 def _canonical(a: Any) -> csr_array:
-    from penstock._structure import as_matrix
+    from penstock._matrix.structure import as_matrix
 
     return as_matrix(a, "a comparison").without_duplicates()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._options import options, parse_bytes
+from penstock._plan.options import options, parse_bytes
 
 CODECS = ("auto", "raw", "packed", "ell_g")
 KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")

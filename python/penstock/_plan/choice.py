@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._gpu_machine import Machine, this_machine
-from penstock._gpu_plan import (
+from penstock._plan.machine import Machine, this_machine
+from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
@@ -20,10 +20,10 @@ from penstock._gpu_plan import (
     predict_panels,
     settings,
 )
-from penstock._schedules import InCore, Schedule, Streamed, gpu_count, options
+from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count, options
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 # Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
 LEAST_NNZ = 4_000_000

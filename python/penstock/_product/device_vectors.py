@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _core, _gpu_choice, _streaming
-from penstock._explain import active
-from penstock._products import _number, on_gpu, product_type
-from penstock._schedules import InCore, Schedule, Streamed, gpu_count
+from penstock import _core
+from penstock._plan import choice as planner
+from penstock._plan import streaming
+from penstock._plan.report import active
+from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count
+from penstock._product.dense import _number, on_gpu, product_type
 
 if TYPE_CHECKING:
-    from penstock._csr import csr_array
+    from penstock._matrix.csr import csr_array
 
 
 def _dtype(x: Any) -> np.dtype:
@@ -110,28 +112,28 @@ def _start(x: Any) -> int | None:
     return None if interface is None else int(interface["data"][0])
 
 
-def _plan(a: csr_array, entry: int, how: Schedule | None) -> _streaming.Plan:
+def _plan(a: csr_array, entry: int, how: Schedule | None) -> streaming.Plan:
     if how is None:
-        plan = _streaming.existing(a, entry)
+        plan = streaming.existing(a, entry)
         if plan is not None and min(plan.request.devices) >= 0 and not plan.request.setting.cpu:
             return plan
         done = a._derived.get("products", 0) + 1
-        choice = _gpu_choice.decide(a, entry, "device", done)
+        choice = planner.decide(a, entry, "device", done)
         if choice is None or choice.gpu is None:
             raise _core.PlacementError(_why(a, choice))
         a._derived["products"] = done
-        return _streaming.plan_for(a, _streaming.planned(choice.gpu.setting), entry, done)
-    request = _streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None
+        return streaming.plan_for(a, streaming.planned(choice.gpu.setting), entry, done)
+    request = streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None
     if request is None or min(request.devices) < 0 or request.setting.cpu:
         raise _core.PlacementError(
             f"x or out is on a GPU, and {how} computes elsewhere, or walks the matrix where it is ({a.place} memory): "
             "use Streamed or InCore(gpu=...) with the matrix in host memory and without the CPU, or vectors in host "
             "memory"
         )
-    return _streaming.plan_for(a, request, entry)
+    return streaming.plan_for(a, request, entry)
 
 
-def _why(a: csr_array, choice: _gpu_choice.Choice | None) -> str:
+def _why(a: csr_array, choice: planner.Choice | None) -> str:
     if choice is not None:
         return f"x or out is on a GPU, but no plan fits there ({choice.reason})"
     if gpu_count() == 0:
@@ -169,7 +171,7 @@ def dot_on_gpu(
     _hand_over(out)
     events = active()
     traced = events is not None
-    event = _streaming.multiply(a, plan, exported(x), exported(out), semiring, alpha, beta, traced)
+    event = streaming.multiply(a, plan, exported(x), exported(out), semiring, alpha, beta, traced)
     if events is not None:
         events.append(event)
     return out
