@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import _core, _forks
 from penstock._core import NotCompiledError, PlacementError
+from penstock._matrix import writer as _writer
 from penstock._matrix.csr import csr_array
 from penstock._plan.place import device, empty, host, managed, pinned
 from penstock._plan.report import show_config, trace
@@ -20,17 +21,25 @@ from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
     from penstock import csgraph, dist, generate, linalg, partition, reorder
-    from penstock._arrays.tensors import from_edge_index
     from penstock._io.formats import load, open, save
-    from penstock._matrix.edges import from_edges
+    from penstock._matrix.edges import from_edge_index, from_edges
     from penstock._matrix.spgemm import spgemm, spgemm_blocks, spgemm_estimate
-    from penstock._matrix.structure import tril, triu
+    from penstock._matrix.triangles import tril, triu
     from penstock._plan.probe import machine
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
 set_num_threads = _core.set_num_threads
 _forks.watch()
+
+
+def _files() -> Any:
+    from penstock._io import formats  # reads more modules than `import penstock` should
+
+    return formats
+
+
+_writer.hand_in(_files)
 
 # Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
 _lazy = {
@@ -45,9 +54,9 @@ _lazy = {
     "partition": "penstock.partition",
     "reorder": "penstock.reorder",
     "from_edges": "penstock._matrix.edges",
-    "from_edge_index": "penstock._arrays.tensors",
-    "tril": "penstock._matrix.structure",
-    "triu": "penstock._matrix.structure",
+    "from_edge_index": "penstock._matrix.edges",
+    "tril": "penstock._matrix.triangles",
+    "triu": "penstock._matrix.triangles",
     "spgemm": "penstock._matrix.spgemm",
     "spgemm_blocks": "penstock._matrix.spgemm",
     "spgemm_estimate": "penstock._matrix.spgemm",

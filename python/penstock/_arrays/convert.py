@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.tensors import from_torch, torch_layout
+from penstock._arrays.tensors import host_array, torch_layout
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
@@ -213,6 +213,31 @@ def from_coo_parts(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any
         row, col = row[keep], col[keep]
     row, col = (_contiguous(i, np.int32 if i.dtype == np.int32 else np.int64) for i in (row, col))
     return _core.coo_to_csr(rows, cols, row, col, values)
+
+
+def from_torch(x: Any, shape: Any, dtype: Any, copy: bool | None = None) -> Any:
+    """A core matrix from a tensor of layout torch.sparse_csr or torch.sparse_coo."""
+    layout = torch_layout(x)
+    if layout not in ("csr", "coo"):
+        raise TypeError(
+            f"a tensor of layout torch.sparse_{layout}: convert it with .to_sparse_csr() first"
+        )
+    if len(x.shape) != 2:
+        raise ValueError(
+            f"a sparse tensor of shape {tuple(x.shape)}: a matrix has two dimensions, take one of a batch"
+        )
+    size = tuple(int(n) for n in x.shape) if shape is None else shape
+    if layout == "csr":
+        parts = x.values(), x.col_indices(), x.crow_indices()
+        values, indices, indptr = (host_array(p, "the tensor") for p in parts)
+        return from_csr_parts(values, indices, indptr, size, dtype, copy)
+    x = x.coalesce()
+    index, values = host_array(x.indices(), "the tensor"), host_array(x.values(), "the tensor")
+    if index.shape[0] != 2:
+        raise ValueError(
+            f"a hybrid tensor with {index.shape[0]} sparse dimensions: a matrix has two"
+        )
+    return from_coo_parts(values, index[0], index[1], size, dtype)
 
 
 def is_dense(arg: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock._check.stats import row_chunks
+from penstock._check.chunks import row_chunks
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array

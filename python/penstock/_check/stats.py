@@ -8,18 +8,18 @@ a file may be larger than RAM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from penstock._check.chunks import CHUNK, row_chunks
 from penstock._check.symmetry import EXACT_LIMIT, Symmetry, symmetry
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-CHUNK = 1 << 22  # entries at a time: about 200 MB of intermediate arrays
 NPY_HEADER = 128  # bytes before the numbers of a .npy file
 Tell = Callable[[float], None]
 
@@ -80,17 +80,6 @@ def degrees(counts: np.ndarray) -> Degrees:
         int(histogram[0]),
         tuple(int(n) for n in histogram),
     )
-
-
-def row_chunks(indptr: np.ndarray, chunk: int = CHUNK) -> Iterator[tuple[int, int]]:
-    """Ranges of rows with about `chunk` entries and at most `chunk` rows each; a longer row is a
-    range of its own."""
-    rows, first = indptr.size - 1, 0
-    while first < rows:
-        fits = int(np.searchsorted(indptr, indptr[first] + chunk, side="right")) - 1
-        last = min(rows, max(first + 1, fits), first + chunk)
-        yield first, last
-        first = last
 
 
 def format_bytes(

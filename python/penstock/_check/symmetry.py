@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock._check.chunks import row_chunks
+
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
@@ -62,8 +64,6 @@ def _words(values: np.ndarray) -> np.ndarray:
 
 
 def _by_hash(a: csr_array, chunk: int) -> Symmetry:
-    from penstock._check.stats import row_chunks
-
     pattern = values = hermitian = 0
     kind_c, has_values = a.dtype.kind == "c", a.dtype != np.bool_
     for first, last in row_chunks(a.indptr, chunk):

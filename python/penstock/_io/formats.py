@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock._io import (
+    _append,
     dimacs,
     edge_list,
     gapbs,
@@ -203,6 +204,14 @@ def save(
     _call(
         row.write, row, path, A if isinstance(A, csr_array) else csr_array(A, copy=False), **options
     )
+
+
+def save_blocks(
+    path: Any, shape: tuple[int, int], dtype: np.dtype, blocks: Iterable[csr_array]
+) -> csr_array:
+    """Consecutive blocks of rows as one native store, which is then mapped."""
+    _append.save_blocks(path, shape, dtype, blocks)
+    return open_store(path)
 
 
 store_row = FORMATS[0]

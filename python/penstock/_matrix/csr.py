@@ -11,16 +11,25 @@ from penstock import _core
 from penstock._arrays.convert import as_array, as_type, from_anything, result_dtype
 from penstock._matrix.names import Guarded
 from penstock._matrix.structure import Structure
-from penstock._plan import place as _place
+from penstock._matrix.transposed import Transposed
+from penstock._matrix.writer import writer
+from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
-from penstock._product import dense
+from penstock._product import dense, sparse
+from penstock._product.operands import conj, from_left, is_sparse, on_gpu
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, complex, np.number, np.bool_))
 
 
-class csr_array(Guarded, Structure):
+def _sparse_product(a: Any, b: Any) -> csr_array:
+    """A @ B of two sparse matrices."""
+    factors = sparse.Factors(csr_array._factor(a), csr_array._factor(b))
+    return csr_array._product(factors.all())
+
+
+class csr_array(Structure):
     """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
     complex64 or complex128.
 
@@ -73,7 +82,7 @@ class csr_array(Guarded, Structure):
             if shape is not None and tuple(shape) != arg.shape:
                 raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
             return
-        if isinstance(arg, dense.Transposed):
+        if isinstance(arg, Transposed):
             arg = arg.tocsr()
         self._hold(from_anything(arg, shape, dtype, copy))
 
@@ -87,6 +96,22 @@ class csr_array(Guarded, Structure):
     def _wrap(cls, matrix: Any) -> csr_array:
         self = cls.__new__(cls)
         self._hold(matrix)
+        return self
+
+    @classmethod
+    def _product(cls, matrix: Any) -> csr_array:
+        """Of a product of two sparse matrices: its rows ascend, but for those that a GPU has made."""
+        self = cls._wrap(matrix)
+        if matrix.place != "device":
+            self._derived["ascending"] = True
+        return self
+
+    @classmethod
+    def _factor(cls, arg: Any) -> csr_array:
+        """A sparse factor: a csr_array, a transpose formed, or SciPy's arrays as they are, for one product."""
+        return arg._matrix() if isinstance(arg, Guarded) else cls(arg, copy=False)
+
+    def _matrix(self) -> csr_array:
         return self
 
     @classmethod
@@ -149,11 +174,11 @@ class csr_array(Guarded, Structure):
         return np.broadcast_to(np.True_, (self.nnz,)) if values is None else values
 
     @property
-    def T(self) -> dense.Transposed:
+    def T(self) -> Transposed:
         """The transpose as a view: `A.T @ x` multiplies without forming it."""
-        return dense.Transposed(self)
+        return Transposed(self)
 
-    def transpose(self) -> dense.Transposed:
+    def transpose(self) -> Transposed:
         return self.T
 
     def __repr__(self) -> str:
@@ -227,11 +252,10 @@ class csr_array(Guarded, Structure):
         return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
 
     def __matmul__(self, x: Any) -> Any:
-        return dense.sparse_product(self, x) if dense.is_sparse(x) else self.dot(x)
+        return _sparse_product(self, x) if is_sparse(x) else self.dot(x)
 
     def __rmatmul__(self, x: Any) -> Any:
-        sparse = dense.is_sparse(x)
-        return dense.sparse_product(x, self) if sparse else dense.from_left(self.T, x)
+        return _sparse_product(x, self) if is_sparse(x) else from_left(self.T, x)
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
@@ -241,14 +265,14 @@ class csr_array(Guarded, Structure):
     def rmatvec(self, x: np.ndarray) -> np.ndarray:
         """The conjugate transpose of A times x."""
         x = np.asarray(x)
-        y = dense.conj(self.T.dot(dense.conj(x.reshape(-1))))
+        y = conj(self.T.dot(conj(x.reshape(-1))))
         return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
 
     def matmat(self, x: np.ndarray) -> np.ndarray:
         return self.dot(x)
 
     def rmatmat(self, x: np.ndarray) -> np.ndarray:
-        return dense.conj(self.T.dot(dense.conj(np.asarray(x))))
+        return conj(self.T.dot(conj(np.asarray(x))))
 
     def explain(self, x: Any = None, schedule: Any = None) -> Any:
         """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it;
@@ -260,11 +284,9 @@ class csr_array(Guarded, Structure):
         """
         if x is None:
             return dense.explain(self, result_dtype(self.dtype), 1, schedule)
-        if dense.is_sparse(x):
-            from penstock._matrix.spgemm import spgemm_estimate
-
-            return spgemm_estimate(self, x)
-        if dense.on_gpu(x):
+        if is_sparse(x):
+            return sparse.estimate(sparse.Factors(self, csr_array._factor(x)), exact=False)
+        if on_gpu(x):
             return dense.explain(self, result_dtype(self.dtype), 1, schedule, "device")
         x = as_array(x)
         columns = x.shape[1] if x.ndim == 2 else 1
@@ -295,7 +317,7 @@ class csr_array(Guarded, Structure):
         """
         if schedule is None and products is None:
             return _core.prepare(self._core, algorithm)
-        from penstock._plan import streaming
+        from penstock._plan import streaming  # not for `import penstock`: see _product/dense.py
 
         if products is not None and (isinstance(products, bool) or products < 1):
             raise ValueError(f"products={products!r}: give how many will follow, at least 1")
@@ -309,12 +331,13 @@ class csr_array(Guarded, Structure):
         Raises MemoryError with the numbers where it does not fit (a matrix too large for a GPU is for Streamed), and
         NotCompiledError without CUDA.
         """
-        return _place.move(self, place)
+        core = moved(self._core, place)
+        return self if core is self._core else csr_array._wrap(core)
 
     def release(self) -> None:
         """Frees what products have built to go faster on GPUs: plans with their GPU memory and locked pages, and
         packed copies. The next product that needs them makes them again."""
-        from penstock._plan import streaming
+        from penstock._plan import streaming  # see `prepare`
 
         streaming.release(self)
 
@@ -414,9 +437,14 @@ class csr_array(Guarded, Structure):
     def to_torch(self) -> Any:
         """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
         sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
-        from penstock._arrays.tensors import to_torch
-
-        return to_torch(self)
+        try:
+            import torch  # type: ignore[import-not-found, unused-ignore]  # optional, and slow to load
+        except ImportError as e:
+            raise ImportError("to_torch needs PyTorch: pip install torch") from e
+        a = self.without_duplicates()  # PyTorch wants its rows so
+        # Copies: a tensor may be written, our arrays may not.
+        crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
+        return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)
 
     def tocsr(self) -> Any:
         """`to_scipy`, under the name that SciPy and its users look for."""
@@ -428,6 +456,4 @@ class csr_array(Guarded, Structure):
 
     def save(self, path: str | os.PathLike[str], **how: Any) -> None:
         """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""
-        from penstock._io.formats import save
-
-        save(path, self, **how)
+        writer().save(path, self, **how)

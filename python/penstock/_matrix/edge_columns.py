@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock._arrays.tensors import host_array
+
 Columns = tuple[Any, Any, Any, tuple[str, str, str]]
 
 
@@ -19,8 +21,6 @@ def columns_of(edges: Any, source: str, target: str, weight: str | None) -> Colu
     if hasattr(edges, "columns") or hasattr(edges, "column_names"):
         return _frame(edges, source, target, weight)
     if hasattr(edges, "__array__") or hasattr(edges, "__dlpack__"):
-        from penstock._arrays.tensors import host_array
-
         pairs = host_array(edges, "edges")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(
@@ -69,8 +69,6 @@ def _column(column: Any) -> Any:
     if isinstance(column, (list, np.ndarray)):
         return column
     if hasattr(column, "__dlpack__"):
-        from penstock._arrays.tensors import host_array
-
         return host_array(column, "edges")
     import polars as pl
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import MAX_COLS, as_type, result_dtype
+from penstock._arrays.tensors import host_array
+from penstock._matrix.csr import csr_array
+from penstock._matrix.edge_columns import columns_of
+from penstock._matrix.labels import as_numpy, number_labels
 
-if TYPE_CHECKING:
-    from penstock._matrix.csr import csr_array
-
-__all__ = ["Labelled", "from_edges"]
+__all__ = ["Labelled", "from_edge_index", "from_edges"]
 
 
 class Labelled:
@@ -143,9 +144,6 @@ def from_edges(
            [240.,   0.,  60.],
            [  0.,  60.,   0.]])
     """
-    from penstock._matrix.edge_columns import columns_of
-    from penstock._matrix.labels import number_labels
-
     u, v, w, names = columns_of(edges, source, target, weight)
     if len(u) != len(v):
         raise ValueError(
@@ -168,10 +166,43 @@ def from_edges(
     return Labelled(a, labels, ascending)
 
 
+def from_edge_index(
+    edge_index: Any, edge_weight: Any = None, num_nodes: int | None = None
+) -> csr_array:
+    """The adjacency matrix of PyTorch Geometric's edges: entry (edge_index[0, e], edge_index[1, e]) for every edge e.
+
+    Parameters
+    ----------
+    edge_index : integers of shape (2, E): an array, or anything with `__dlpack__` (PyTorch, JAX, CuPy on the host)
+        A tensor on a device is copied to the host where its library can do so, and refused otherwise.
+    edge_weight : E numbers, optional
+        Float32 stays float32; without them the matrix is a pattern. Weights of parallel edges add up.
+    num_nodes : int, optional
+        Rows and columns; by default one more than the largest number in edge_index.
+
+    Raises ValueError that names an edge outside the matrix, or a number of vertices beyond 2^31 - 1.
+
+    >>> import numpy as np, penstock as ps
+    >>> ps.from_edge_index(np.array([[0, 0, 2], [1, 2, 1]])).toarray().astype(int)
+    array([[0, 1, 1],
+           [0, 0, 0],
+           [0, 1, 0]])
+    """
+    index = host_array(edge_index, "edge_index")
+    if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
+        raise ValueError(
+            f"edge_index has dtype {index.dtype} and shape {index.shape}: give integers of shape (2, E)"
+        )
+    index = index.astype(np.int64) if index.size == 0 else index
+    weights = None
+    if edge_weight is not None:
+        weights = weights_of(host_array(edge_weight, "edge_weight"), index.shape[1], "edge_weight")
+    n = numbered(index[0], index[1], num_nodes, "edge_index[0]", "edge_index[1]")
+    return matrix_of(n, index[0], index[1], weights, True, True)
+
+
 def whole_numbers(ids: Any, name: str) -> np.ndarray:
     """Vertex numbers as an integer array."""
-    from penstock._matrix.labels import as_numpy
-
     ids = as_numpy(ids, name)
     if ids.size == 0:
         return ids.astype(np.int64)
@@ -210,8 +241,6 @@ def numbered(u: np.ndarray, v: np.ndarray, num_nodes: Any, first: str, second: s
 
 
 def weights_of(w: Any, count: int, name: str) -> np.ndarray:
-    from penstock._matrix.labels import as_numpy
-
     w = as_numpy(w, name)
     if w.shape != (count,):
         raise ValueError(f"{name} has shape {w.shape}: give one weight for each of {count} edges")
@@ -235,8 +264,6 @@ def matrix_of(
     directed: bool,
     merge: bool,
 ) -> csr_array:
-    from penstock._matrix.csr import csr_array
-
     if n > MAX_COLS:
         raise ValueError(f"{n} vertices exceed 2^31 - 1, the most that one matrix has")
     row, col = (

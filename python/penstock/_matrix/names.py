@@ -31,10 +31,19 @@ _SYMBOLS = {
 }
 
 
+def as_kind(kind: type, b: Any, what: str) -> Any:
+    """`b` as a matrix of class `kind` (csr_array): itself, its transpose formed, or made of a SciPy sparse array."""
+    if isinstance(b, Guarded):
+        return b._matrix()
+    if hasattr(b, "tocsr"):
+        return kind(b)
+    raise TypeError(
+        f"{what} takes a sparse matrix, not {type(b).__name__}: for a dense one use A.toarray() and NumPy"
+    )
+
+
 def compare(a: Any, b: Any, op: Callable[[Any, Any], Any]) -> Any:
     """op(a, b) entry by entry: a pattern for a number or a sparse b, a dense array for a dense one."""
-    from penstock._matrix.csr import csr_array
-
     if isinstance(b, (list, tuple)):
         b = np.asarray(b)
     if isinstance(b, np.ndarray) and b.ndim:
@@ -46,7 +55,7 @@ def compare(a: Any, b: Any, op: Callable[[Any, Any], Any]) -> Any:
     if ordered and "c" in (a.dtype.kind, np.result_type(b if number else b.dtype).kind):
         raise TypeError(f"A {_SYMBOLS[op]} B: complex numbers have no order")
     if number:
-        return _with_number(_canonical(a), np.asarray(b)[()], op)
+        return _with_number(a._matrix().without_duplicates(), np.asarray(b)[()], op)
     if a.shape != b.shape:
         raise ValueError(f"A {_SYMBOLS[op]} B: the shapes {a.shape} and {b.shape} differ")
     if op(0, 0):
@@ -54,13 +63,9 @@ def compare(a: Any, b: Any, op: Callable[[Any, Any], Any]) -> Any:
             f"A {_SYMBOLS[op]} B is True wherever neither stores an entry: ask (A != B).nnz == 0 whether they are "
             "equal, or compare A.toarray()"
         )
-    return csr_array(op(_canonical(a).to_scipy(), _canonical(b).to_scipy()))
-
-
-def _canonical(a: Any) -> csr_array:
-    from penstock._matrix.structure import as_matrix
-
-    return as_matrix(a, "a comparison").without_duplicates()
+    mine = a._matrix().without_duplicates()
+    other = as_kind(type(mine), b, "a comparison").without_duplicates()
+    return type(mine)(op(mine.to_scipy(), other.to_scipy()))
 
 
 def _with_number(a: csr_array, number: Any, op: Callable[[Any, Any], Any]) -> csr_array:
@@ -86,6 +91,10 @@ class Guarded:
 
     __array_ufunc__ = None  # ndarray @ A reaches __rmatmul__, and ndarray == A reaches __eq__
     __hash__ = object.__hash__  # it never changes: one matrix is one key
+
+    def _matrix(self) -> Any:
+        """The csr_array that it is, or the transpose formed."""
+        raise NotImplementedError(type(self).__name__)
 
     def __eq__(self, other: object) -> Any:  # type: ignore[override]
         return compare(self, other, operator.eq)

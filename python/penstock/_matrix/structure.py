@@ -1,4 +1,4 @@
-"""What makes a matrix from matrices without a product: sums, masks, triangles, order of rows, scaling, permutations.
+"""What makes a matrix from matrices without a product: sums, masks, order of rows, scaling, permutations.
 
 `Structure` is the part of csr_array that has these as methods. Every result is new and in memory; what does not change
 is shared with the matrix that it comes from, which stays as it is.
@@ -12,29 +12,14 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
+from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-__all__ = ["Structure", "tril", "triu"]
+__all__ = ["Structure"]
 
 _JOINS = {"plus_times": "plus", "max_times": "max", "min_plus": "min", "or_and": "plus"}
-
-
-def as_matrix(b: Any, what: str) -> csr_array:
-    """A csr_array from one, its transpose, or a SciPy sparse array."""
-    from penstock._matrix.csr import csr_array
-    from penstock._product.dense import Transposed
-
-    if isinstance(b, csr_array):
-        return b
-    if isinstance(b, Transposed):
-        return b.formed()
-    if hasattr(b, "tocsr"):
-        return csr_array(b)
-    raise TypeError(
-        f"{what} takes a sparse matrix, not {type(b).__name__}: for a dense one use A.toarray() and NumPy"
-    )
 
 
 def _order(a: csr_array) -> tuple[bool, bool]:
@@ -73,7 +58,7 @@ def _check_shapes(a: csr_array, b: csr_array, what: str) -> None:
 
 
 def join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
-    b = as_matrix(b, what)
+    b = as_kind(type(a), b, what)
     _check_shapes(a, b, what)
     if op == "minus" and a.dtype == b.dtype == np.bool_:
         raise TypeError(
@@ -85,30 +70,6 @@ def join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
 
 def _is_zero(number: Any) -> bool:
     return isinstance(number, (int, float, complex, np.number)) and number == 0
-
-
-def tril(A: Any, k: int = 0) -> csr_array:
-    """The entries on and below the k-th diagonal, those (i, j) with j - i <= k; rows sorted.
-
-    >>> import numpy as np, penstock as ps
-    >>> ps.tril(ps.csr_array(np.array([[1.0, 2.0], [3.0, 4.0]]))).toarray()
-    array([[1., 0.],
-           [3., 4.]])
-    """
-    return _triangle(A, k, False, "tril")
-
-
-def triu(A: Any, k: int = 0) -> csr_array:
-    """The entries on and above the k-th diagonal, those (i, j) with j - i >= k; rows sorted."""
-    return _triangle(A, k, True, "triu")
-
-
-def _triangle(A: Any, k: int, upper: bool, what: str) -> csr_array:
-    if not isinstance(k, (int, np.integer)):
-        raise TypeError(f"k={k!r}: the number of a diagonal is an integer")
-    a = as_matrix(A, what)
-    k = max(-(2**62), min(2**61, int(k)))  # beyond every matrix is far enough
-    return _made(a, _core.triangle(_sorted(a), k, upper), canonical=_order(a)[1])
 
 
 def _factors(values: Any, length: int, name: str) -> np.ndarray | None:
@@ -131,7 +92,7 @@ def as_permutation(p: Any, n: int, name: str) -> np.ndarray:
     return np.ascontiguousarray(p, dtype=np.int64)
 
 
-class Structure:
+class Structure(Guarded):
     """The methods of csr_array that need no product."""
 
     def _me(self) -> csr_array:
@@ -163,14 +124,16 @@ class Structure:
             )
         a = self._me()
         if semiring == "or_and":
-            a, B = a.astype(bool), as_matrix(B, "A.add(B)").astype(bool)
+            a, B = a.astype(bool), as_kind(type(a), B, "A.add(B)").astype(bool)
         return join(a, B, _JOINS[semiring], "A + B")
 
     def __add__(self, B: Any) -> Any:
         return self._me() if _is_zero(B) else join(self._me(), B, "plus", "A + B")
 
     def __radd__(self, B: Any) -> Any:
-        return self._me() if _is_zero(B) else join(as_matrix(B, "B + A"), self, "plus", "B + A")
+        if _is_zero(B):
+            return self._me()
+        return join(as_kind(type(self), B, "B + A"), self, "plus", "B + A")
 
     def __sub__(self, B: Any) -> Any:
         return self._me() if _is_zero(B) else join(self._me(), B, "minus", "A - B")
@@ -178,7 +141,7 @@ class Structure:
     def __rsub__(self, B: Any) -> Any:
         if _is_zero(B):
             return -self._me()
-        return join(as_matrix(B, "B - A"), self, "minus", "B - A")
+        return join(as_kind(type(self), B, "B - A"), self, "minus", "B - A")
 
     def multiply(self, B: Any) -> csr_array:
         """A times B entry by entry (Hadamard's product): what both store. `A * B` is the same.
@@ -190,7 +153,7 @@ class Structure:
         a = self._me()
         if np.ndim(B) == 0 and isinstance(B, (int, float, complex, np.number, np.bool_)):
             return a._scaled(B)
-        b = as_matrix(B, "A.multiply(B)")
+        b = as_kind(type(a), B, "A.multiply(B)")
         _check_shapes(a, b, "A.multiply(B)")
         dtype = a.dtype if a.dtype == b.dtype else result_dtype(a.dtype, b.dtype)
         if a.dtype == np.bool_ and dtype != np.bool_:
@@ -212,7 +175,7 @@ class Structure:
         >>> A.mask(M).data, A.mask(M, complement=True).data
         (array([2.]), array([1.]))
         """
-        a, m = self._me(), as_matrix(M, "A.mask(M)")
+        a, m = self._me(), as_kind(type(self), M, "A.mask(M)")
         _check_shapes(a, m, "A.mask(M)")
         pattern = _core.pattern(m._core)
         if not _order(m)[1]:
@@ -262,6 +225,11 @@ class Structure:
         SciPy's `eliminate_zeros` does in place."""
         a = self._me()
         return _made(a, _core.without_zeros(_sorted(a)), canonical=_order(a)[1])
+
+    def _triangle(self, k: int, upper: bool) -> csr_array:
+        """See `tril` and `triu`."""
+        a = self._me()
+        return _made(a, _core.triangle(_sorted(a), k, upper), canonical=_order(a)[1])
 
     # Scaling and permutations
 

@@ -20,13 +20,11 @@ from penstock._plan.model import (
     predict_panels,
     settings,
 )
-from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count, options
+from penstock._plan.schedules import LEAST_NNZ, InCore, Schedule, Streamed, gpu_count, options
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-# Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
-LEAST_NNZ = 4_000_000
 PREPARED = 100  # products that `prepare` counts with where it is not told
 _TILES = 96  # sampled to estimate the size of the packed form
 _TILE, _GROUP = 1024, 16  # nonzeros; see format/packed_view.hpp

@@ -28,6 +28,7 @@ from penstock._plan.schedules import (
     no_gpu,
     options,
 )
+from penstock._plan.streaming import existing, request_for
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -87,8 +88,6 @@ def explain_on_gpu(
             return None
         others = _others(choice.others, choice.cpu_seconds)
         return _of(a, choice.gpu, choice.reason, others, choice.machine.source)
-    from penstock._plan.streaming import request_for
-
     if isinstance(how, InCore) and how.kernel == "cusparse":
         how = replace(how, kernel="merge_path")  # the same bytes
     request = request_for(a, how, entry)
@@ -113,8 +112,6 @@ def explain_on_gpu(
 def _made(a: csr_array, entry: int) -> Any:
     if "stream_plans" not in a._derived:
         return None
-    from penstock._plan.streaming import existing
-
     return existing(a, entry)
 
 
@@ -124,8 +121,6 @@ def _cpu(a: csr_array, entry: int, vectors: str) -> float:
 
 def _host_plan(a: csr_array, entry: int, how: Schedule | None) -> Explanation | None:
     """Of a plan that streams through the CPU's caches: one that exists, or one that a codec asks for."""
-    from penstock._plan.streaming import request_for
-
     if how is None:
         plan = _made(a, entry)
         if plan is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import _core
+from penstock._plan import probe
 
 # Where nothing was measured and nothing is told: a PCIe 3 x16 link and a GPU of 300 GB/s.
 _LINK = 12e9
@@ -183,12 +184,7 @@ def _looked_at(gpu: int, memory: int) -> Gpu:
 def this_machine(gpus: int, measure_host: bool = False) -> Machine:
     """The machine with its first `gpus` GPUs, from cached figures; where there are none, from a first look at each GPU.
     Where asked, the host's memory is measured (half a second, once a process)."""
-    try:
-        from penstock._plan.probe import measured
-    except ImportError:
-        probed = None
-    else:
-        probed = measured()
+    probed = probe.measured()
     memory = [_core.gpu_memory(gpu)[0] for gpu in range(gpus)]
     threads = _core.num_threads()
     if probed is not None and len(probed["gpus"]) >= gpus:

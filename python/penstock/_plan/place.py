@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._plan.schedules import options
-
-if TYPE_CHECKING:
-    from penstock._matrix.csr import csr_array
 
 _NAMES = ("host", "pinned", "managed", "device")
 # Smaller matrices are copied to pinned memory: a copy takes a millisecond, and their pages may be shared with others.
@@ -70,26 +67,26 @@ def as_place(where: Any) -> Place:
     )
 
 
-def move(a: csr_array, where: Any) -> csr_array:
-    """See `csr_array.to`."""
+def moved(core: Any, where: Any) -> Any:
+    """A core matrix in another memory, or the same one where it is there already: see `csr_array.to`."""
     place = as_place(where)
-    ordinal = _core.ordinal(a._core)  # 0 for the host's memories
-    if place == Place(a.place, ordinal):
-        return a
-    if place.memory == "pinned" and a.place == "host" and a.nbytes >= _LOCKED:
-        return type(a)._wrap(_core.lock_in_place(a._core))
+    ordinal = _core.ordinal(core)  # 0 for the host's memories
+    if place == Place(core.place, ordinal):
+        return core
+    if place.memory == "pinned" and core.place == "host" and core.nbytes >= _LOCKED:
+        return _core.lock_in_place(core)
     if place.memory == "device" and options.gpus is not None and place.ordinal >= options.gpus:
         raise _core.PlacementError(
             f"{place!r} may not be used: options.gpus={options.gpus} (PENSTOCK_GPUS) allows the first so many"
         )
     limit = options.device_memory
-    if place.memory == "device" and limit is not None and a.nbytes > limit:
+    if place.memory == "device" and limit is not None and core.nbytes > limit:
         raise MemoryError(
-            f"the matrix takes {a.nbytes} bytes, options.device_memory allows {limit} on {place!r}: keep it in host "
+            f"the matrix takes {core.nbytes} bytes, options.device_memory allows {limit} on {place!r}: keep it in host "
             "memory and use Streamed, or allow more"
         )
-    gpu = ordinal if a.place == "device" and place.memory != "device" else place.ordinal
-    return type(a)._wrap(_core.to_place(a._core, place.memory, gpu))
+    gpu = ordinal if core.place == "device" and place.memory != "device" else place.ordinal
+    return _core.to_place(core, place.memory, gpu)
 
 
 def empty(shape: int | tuple[int, ...], dtype: Any = np.float64, place: Any = pinned) -> np.ndarray:

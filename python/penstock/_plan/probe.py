@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import _core
+from penstock._io._atomic import atomic_file
 
 VERSION = 2  # of the layout: part of the key, so older files are not read
 FITS = ("h2d", "d2h", "h2d_2_streams", "d2h_2_streams", "pageable_h2d", "pageable_d2h")
@@ -148,7 +149,6 @@ def _read(path: Path) -> dict[str, Any] | None:
 def _keep(d: dict[str, Any]) -> None:
     """Writes the file whole or not at all."""
     global _problem
-    from penstock._io._atomic import atomic_file
 
     path = cache_file()
     try:
@@ -192,7 +192,7 @@ def measure(seconds: float = 30.0) -> dict[str, Any]:
     KeyboardInterrupt
         On Ctrl-C, at once; nothing is kept then.
     """
-    from penstock.dist import _gets
+    from penstock.dist import _gets  # ranks and transports, only where something is measured
 
     with _lock:
         share = min(1.0, seconds / 30) if _core.device_count() > 1 else 0.0

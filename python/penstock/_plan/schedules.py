@@ -14,6 +14,8 @@ from penstock._plan.options import options, parse_bytes
 
 CODECS = ("auto", "raw", "packed", "ell_g")
 KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")
+# Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
+LEAST_NNZ = 4_000_000
 
 
 def gpu_count() -> int:

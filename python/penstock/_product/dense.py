@@ -1,4 +1,4 @@
-"""Between csr_array and the core: shapes, types, the planner's choice, and the transposed view."""
+"""Between csr_array and the core: shapes, types and the planner's choice."""
 
 from __future__ import annotations
 
@@ -9,72 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, as_type, checked, result_dtype
-from penstock._matrix.names import Guarded
-from penstock._plan.choice import LEAST_NNZ
-from penstock._plan.place import Place
+from penstock._arrays.convert import as_type, checked
+from penstock._plan.place import Place, moved
 from penstock._plan.report import Explanation, active
-from penstock._plan.schedules import InCore, Streamed, ZeroCopy, as_schedule, options
+from penstock._plan.schedules import LEAST_NNZ, InCore, Streamed, ZeroCopy, as_schedule, options
+from penstock._product.operands import as_dense, as_number, on_gpu, product_type
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-__all__ = ["Transposed", "dot", "explain"]
+__all__ = ["dot", "explain", "run"]
 
-SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
-
-
-def as_dense(x: Any) -> np.ndarray:
-    """The dense factor of a product: `as_array`, with a clear word on sparse ones."""
-    if type(x) is np.ndarray:
-        return x
-    if hasattr(x, "tocsr"):
-        raise TypeError("a dense array is needed here: A @ B and spgemm multiply sparse matrices")
-    return as_array(x)
-
-
-def is_sparse(x: Any) -> bool:
-    return type(x) is not np.ndarray and hasattr(x, "tocsr")
-
-
-def sparse_product(a: Any, b: Any) -> csr_array:
-    """A @ B of two sparse matrices."""
-    from penstock._matrix.spgemm import spgemm
-
-    return spgemm(a, b)
-
-
-def conj(x: np.ndarray) -> np.ndarray:
-    return np.conj(x) if x.dtype.kind == "c" else x
-
-
-def from_left(transposed: Any, x: Any) -> np.ndarray:
-    """x A, by A^T."""
-    x = as_dense(x)
-    if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
-        raise ValueError(
-            f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A"
-        )
-    return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
-
-
-def on_gpu(x: Any) -> bool:
-    """Whether an array of any library (CuPy, PyTorch, JAX) is in a GPU's memory, by DLPack's word."""
-    device = getattr(x, "__dlpack_device__", None)
-    return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
-
-
-def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
-    if semiring not in SEMIRINGS:
-        raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
-    if semiring == "or_and":
-        return np.dtype(np.uint8)
-    common = matrix == x and matrix.kind != "b"  # then NumPy need not be asked
-    dtype = matrix if common else result_dtype(matrix, x)
-    if semiring != "plus_times" and dtype.kind == "c":
-        raise TypeError(f"{semiring} needs an order, which complex numbers do not have")
-    return dtype
-
+# The planner of GPUs takes a quarter of the time of `import penstock`: it is imported where a product may need it.
 
 _LARGE = 4 << 20  # bytes: from here on pages are worth keeping
 
@@ -122,24 +68,12 @@ def _result(
     return out
 
 
-def _number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
-    """alpha or beta as the core takes it."""
-    if value is None:
-        return None
-    kinds = "biufc" if boolean or dtype.kind == "c" else "biuf"
-    if np.ndim(value) != 0 or np.asarray(value).dtype.kind not in kinds:
-        raise TypeError(
-            f"{name}={value!r} is not a number of the result's type, {'bool' if boolean else dtype}"
-        )
-    return bool(value) if boolean else dtype.type(value).item()
-
-
 def _strides_fit(x: np.ndarray) -> bool:
     """Whether the core reads and writes a two-dimensional array as it is."""
     return x.flags.aligned and all(s >= 0 and s % x.itemsize == 0 for s in x.strides)
 
 
-def _run(
+def run(
     a: csr_array,
     x: Any,
     out: Any,
@@ -161,7 +95,9 @@ def _run(
     dtype = product_type(a.dtype, x.dtype, semiring)
     boolean = semiring == "or_and"
     if alpha is not None or beta is not None:
-        alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+        alpha, beta = (
+            as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta"))
+        )
     ready = as_type if x.ndim == 1 else checked
     xs = (x != 0).view(np.uint8) if boolean else ready(x, dtype, "x")
     if x.ndim == 1:
@@ -191,7 +127,7 @@ def dot(
 ) -> Any:
     how = None if schedule is None else as_schedule(schedule)
     if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
-        from penstock._product.device_vectors import dot_on_gpu
+        from penstock._product.device_vectors import dot_on_gpu  # see above
 
         return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
 
@@ -218,7 +154,7 @@ def dot(
             )
         plan, note = found[0] if found else _plan(a, x.itemsize, how, algorithm)
         if plan is not None:
-            from penstock._plan import streaming
+            from penstock._plan import streaming  # see above
 
             try:
                 return streaming.multiply(a, plan, x, y, semiring, alpha, beta, traced)
@@ -233,7 +169,7 @@ def dot(
             event["fallback"] = note
         return event
 
-    return _run(a, x, out, alpha, beta, semiring, False, call, empty)
+    return run(a, x, out, alpha, beta, semiring, False, call, empty)
 
 
 def _lowered(a: csr_array, how: Any) -> Any:
@@ -255,6 +191,7 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
             return None, ""  # small: the GPUs are not even asked for
     elif isinstance(how, ZeroCopy) or (isinstance(how, InCore) and how.gpu < 0):
         return None, ""
+    # See above.
     from penstock._plan import choice as planner
     from penstock._plan import streaming
 
@@ -289,11 +226,11 @@ def _by_cusparse(
     how._check()
     if algorithm != "auto":
         raise ValueError(f"algorithm '{algorithm}' is for the CPU: leave it at auto for {how}")
-    moved = a._derived.get("on_gpu") if a.place != "device" else (how.gpu, a)
-    if moved is None or moved[0] != how.gpu:
-        moved = a._derived["on_gpu"] = how.gpu, a.to(Place("device", how.gpu))
+    there = a._derived.get("on_gpu") if a.place != "device" else (how.gpu, a._core)
+    if there is None or there[0] != how.gpu:
+        there = a._derived["on_gpu"] = how.gpu, moved(a._core, Place("device", how.gpu))
     semiring, alpha, beta, traced = rest
-    return core(moved[1]._core, x, y, how._lower(), "cusparse", semiring, alpha, beta, 0, traced)
+    return core(there[1], x, y, how._lower(), "cusparse", semiring, alpha, beta, 0, traced)
 
 
 def _require_plain(a: csr_array, how: Any) -> None:
@@ -337,7 +274,7 @@ def _columns(
 def explain(
     a: csr_array, dtype: np.dtype, columns: int, schedule: Any, vectors: str = "host"
 ) -> Explanation:
-    from penstock._plan.explain import explain_on_cpu, explain_on_gpu
+    from penstock._plan.explain import explain_on_cpu, explain_on_gpu  # see above
 
     how = None if schedule is None else as_schedule(schedule)
     if columns == 1:
@@ -345,100 +282,3 @@ def explain(
         if told is not None:
             return told
     return explain_on_cpu(a, dtype.itemsize * columns, columns, how)
-
-
-def form(a: csr_array) -> csr_array:
-    """A^T, its rows sorted; duplicates stay, in the order of A's arrays."""
-    return type(a)._wrap(_core.transpose(a._core))
-
-
-class Transposed(Guarded):
-    """A^T as a view of A: shape, dtype, `@` and the products of `scipy.sparse.linalg`, nothing copied."""
-
-    ndim = 2
-
-    def __init__(self, base: csr_array) -> None:
-        self._base = base
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._base.shape[::-1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self._base.dtype
-
-    @property
-    def nnz(self) -> int:
-        return self._base.nnz
-
-    @property
-    def T(self) -> csr_array:
-        return self._base
-
-    def __repr__(self) -> str:
-        return f"<transpose of {self._base!r}>"
-
-    def dot(
-        self,
-        x: Any,
-        *,
-        out: np.ndarray | None = None,
-        alpha: complex | None = None,
-        beta: complex | None = None,
-        semiring: str = "plus_times",
-    ) -> np.ndarray:
-        """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
-
-        A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
-        has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
-        number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
-        bits for any number, as A x has."""
-        formed = self._base._derived.get("transpose")
-        if formed is not None and np.ndim(x) == 2:
-            return dot(formed, x, out, alpha, beta, None, "auto", semiring)
-
-        def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:
-            vector = x.ndim == 1
-            core = _core.product_transposed if vector else _core.product_columns_transposed
-            return core(self._base._core, x, y, semiring, alpha, beta, traced)
-
-        return _run(self._base, x, out, alpha, beta, semiring, True, call)
-
-    def __matmul__(self, x: Any) -> Any:
-        return sparse_product(self, x) if is_sparse(x) else self.dot(x)
-
-    def __rmatmul__(self, x: Any) -> Any:
-        return sparse_product(x, self) if is_sparse(x) else from_left(self._base, x)
-
-    def matvec(self, x: np.ndarray) -> np.ndarray:
-        x = np.asarray(x)
-        return self.dot(x.reshape(-1)).reshape((-1, 1) if x.ndim == 2 else (-1,))
-
-    def rmatvec(self, x: np.ndarray) -> np.ndarray:
-        x = np.asarray(x)
-        y = conj(self._base.dot(conj(x.reshape(-1))))
-        return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
-
-    def matmat(self, x: np.ndarray) -> np.ndarray:
-        return self.dot(x)
-
-    def rmatmat(self, x: np.ndarray) -> np.ndarray:
-        return conj(self._base.dot(conj(np.asarray(x))))
-
-    def formed(self) -> csr_array:
-        """A^T as a csr_array of its own, columns ascending in each row; made once and kept with A."""
-        if "transpose" not in self._base._derived:
-            self._base._derived["transpose"] = form(self._base)
-        return self._base._derived["transpose"]
-
-    def to_scipy(self) -> Any:
-        """A `scipy.sparse.csc_array` that shares what `csr_array.to_scipy` shares."""
-        return self._base.to_scipy().T
-
-    def toarray(self) -> np.ndarray:
-        return self._base.toarray().T
-
-    def tocsr(self) -> Any:
-        """The transpose formed, as a `scipy.sparse.csr_array`."""
-        return self.to_scipy().tocsr()

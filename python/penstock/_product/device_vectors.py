@@ -11,7 +11,7 @@ from penstock._plan import choice as planner
 from penstock._plan import streaming
 from penstock._plan.report import active
 from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count
-from penstock._product.dense import _number, on_gpu, product_type
+from penstock._product.operands import as_number, on_gpu, product_type
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -165,7 +165,7 @@ def dot_on_gpu(
     if _overlaps(x, out):
         raise ValueError("out overlaps x: give another array")
     boolean = semiring == "or_and"
-    alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+    alpha, beta = (as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     plan = _plan(a, dtype.itemsize, how)
     _hand_over(x)
     _hand_over(out)

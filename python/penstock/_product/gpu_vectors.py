@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
+from penstock._plan.streaming import existing, plan_for
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
 
 def plan_for_gpus(a: csr_array, entry: int) -> Any:
-    """The plan (`_plan.streaming.Plan`) that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None.
+    """The plan that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None.
     A plan for smaller entries gets a companion, if there is room."""
     if "stream_plans" not in a._derived:
         return None
-    from penstock._plan.streaming import existing, plan_for
-
     plan = existing(a, 1)
     if plan is None or max(plan.request.devices) < 0:
         return None
@@ -37,8 +36,6 @@ def _whole(plan: Any) -> bool:
 
 def plan_like(a: csr_array, plan: Any, entry: int, products: int) -> Any:
     """`a`'s own plan, made as another matrix's was (one that `a` is derived from). Raises MemoryError without room."""
-    from penstock._plan.streaming import plan_for
-
     own = plan_for(a, plan.request, entry, products)
     if not _whole(own):
         raise MemoryError("the GPUs hold parts of x only")

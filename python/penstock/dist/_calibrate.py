@@ -16,8 +16,10 @@ import numpy as np
 
 from penstock import _core
 from penstock._io._atomic import atomic_file
+from penstock._matrix.csr import csr_array
 from penstock._plan import probe
 from penstock.dist import _calibrate_products
+from penstock.dist._matrix import csr_array as dist_array
 from penstock.dist._network import VERSION, Link, Network
 
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
@@ -153,9 +155,6 @@ def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> 
 
 def _calls(comm: Any) -> float:
     """Seconds of a product of which nothing is left but its calls, as all ranks make it at once."""
-    from penstock import csr_array
-    from penstock.dist._matrix import csr_array as dist_array
-
     n = comm.size
     one = csr_array((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
     D = dist_array(one, comm, partition="contiguous", halo="isend")

@@ -17,8 +17,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
+from penstock._matrix.given import as_matrix
 from penstock._matrix.spgemm import spgemm, spgemm_estimate
-from penstock._matrix.structure import as_matrix
 
 __all__ = ["ProductCounts", "count_spgemm", "count_spmm", "process_grid"]
 

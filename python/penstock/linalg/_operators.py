@@ -9,8 +9,8 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._matrix.csr import csr_array
+from penstock._matrix.transposed import Transposed
 from penstock._plan.schedules import options
-from penstock._product.dense import Transposed
 
 PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
 
