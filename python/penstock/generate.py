@@ -357,7 +357,7 @@ def _wrap(matrix: Any, symmetric: bool | None = None) -> csr_array:
     """`symmetric`: what the construction says of the pattern, so that graph algorithms need not look."""
     made = csr_array._wrap(matrix)
     if symmetric:
-        made._derived["symmetric_pattern"] = True
+        made._derived.symmetric_pattern = True
     return made
 
 

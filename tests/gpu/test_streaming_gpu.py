@@ -330,7 +330,7 @@ def test_threads():
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(one, range(24)))
-    assert len(A._derived["stream_plans"][0]) == 2
+    assert len(A._derived.stream_plans[0]) == 2
 
 
 def test_prepared_plans_are_used():

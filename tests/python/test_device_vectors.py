@@ -232,11 +232,11 @@ def planned(monkeypatch):
         made.append(a)
         return types.SimpleNamespace(core=core, request=request, entry=8)
 
-    monkeypatch.setattr(gpu_vectors, "existing", lambda a, entry: a._derived.get("stream_plans"))
+    monkeypatch.setattr(gpu_vectors, "existing", lambda a, entry: a._derived.stream_plans)
     monkeypatch.setattr(gpu_vectors, "plan_for", plan_for)
 
     def give(a):
-        a._derived["stream_plans"] = plan_for(a, request, 8, 1)
+        a._derived.stream_plans = plan_for(a, request, 8, 1)
         made.clear()
 
     give.made = made

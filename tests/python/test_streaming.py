@@ -65,7 +65,7 @@ def test_plans_of_every_codec(codec, block, slots, dtype):
     if codec == "raw" and block == "4KiB":
         assert t[0]["tiles"] > 20
     A.release()
-    assert "stream_plans" not in A._derived
+    assert A._derived.stream_plans is None
 
 
 @pytest.mark.parametrize("semiring", ["min_plus", "max_times", "or_and"])
@@ -83,7 +83,7 @@ def test_the_cpus_ring_needs_no_plan(A, x):
     with ps.trace() as t:
         A.dot(x, schedule=ps.Streamed(gpus=[-1]))
     assert t[0]["schedule"] == "streamed" and "codec" not in t[0]
-    assert "stream_plans" not in A._derived
+    assert A._derived.stream_plans is None
 
 
 def test_a_plan_serves_narrower_vectors_and_other_plans_wider(A, x, fake_gpus):  # noqa: F811
@@ -123,7 +123,7 @@ def test_the_last_two_plans_are_kept(A, x, fake_gpus):  # noqa: F811
     with ps.options(device_memory="30MB"):  # a budget is for both of them
         for how in (ways[0], ways[1]):
             A.dot(x, schedule=how)
-            plans, _ = A._derived["stream_plans"]
+            plans, _ = A._derived.stream_plans
         assert [k[0].setting.block for k in plans] == [128 << 10]
 
 
@@ -264,7 +264,7 @@ def test_a_plan_that_holds_the_memory_makes_room(A, x, fake_gpus):  # noqa: F811
     A.dot(x, schedule=ps.Streamed(gpus=1))
     fake_gpus.fail = [MemoryError("full")] * 2
     A.dot(x, schedule=ps.Streamed(gpus=2, codec="raw"))
-    plans, _ = A._derived["stream_plans"]
+    plans, _ = A._derived.stream_plans
     assert len(plans) == 1
 
 
@@ -397,9 +397,9 @@ def test_blocks_within_a_ring_and_of_every_codec(x, fake_gpus):  # noqa: F811
     B = ps.csr_array(np.eye(12_000))
     for block, blocks in [(None, 1), ("64KiB", 3), ("16KiB", 12), ("64KiB", 12)]:
         B.dot(x, schedule=ps.Streamed(gpus=1, codec="ell_g", block=block))
-        assert (B._derived["ell_g"].blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
+        assert (B._derived.ell_g.blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
     B.release()
-    assert "ell_g_block" not in B._derived
+    assert B._derived.ell_g_block is None
 
 
 @NEEDS_PACKED
@@ -410,7 +410,7 @@ def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  #
     monkeypatch.setattr(_core, "pack", pack)
     how = ps.Streamed(gpus=1, block="64KiB", keep=False)
     A.prepare(schedule=how, products=10_000)
-    (plan,) = A._derived["stream_plans"][0].values()
+    (plan,) = A._derived.stream_plans[0].values()
     assert plan.codec == "raw" and fake_gpus.made[-1]["block_bytes"] == 64 << 10
     assert plan.notes == ["not packed: no"]
 

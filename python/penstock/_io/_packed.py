@@ -19,7 +19,7 @@ REMEDY = "the packed form is damaged, save the store again with packed=True"
 
 def packed_form(a: csr_array) -> Any:
     """That of a matrix: what it has already, or a new one."""
-    known = a._derived.get("packed")
+    known = a._derived.packed
     return _core.pack(a._core) if known is None else known
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, as_type, from_anything, result_dtype
+from penstock._matrix.derived import Derived
 from penstock._matrix.names import Guarded
 from penstock._matrix.structure import Structure
 from penstock._matrix.transposed import Transposed
@@ -90,7 +91,7 @@ class csr_array(Structure):
         self._core = matrix
         # Asked for at every product.
         self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)
-        self._derived: dict[str, Any] = {}  # other forms of this matrix, kept once made
+        self._derived = Derived()
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:
@@ -103,7 +104,7 @@ class csr_array(Structure):
         """Of a product of two sparse matrices: its rows ascend, but for those that a GPU has made."""
         self = cls._wrap(matrix)
         if matrix.place != "device":
-            self._derived["ascending"] = True
+            self._derived.ascending = True
         return self
 
     @classmethod
@@ -335,11 +336,10 @@ class csr_array(Structure):
         return self if core is self._core else csr_array._wrap(core)
 
     def release(self) -> None:
-        """Frees what products have built to go faster on GPUs: plans with their GPU memory and locked pages, and
-        packed copies. The next product that needs them makes them again."""
-        from penstock._plan import streaming  # see `prepare`
-
-        streaming.release(self)
+        """Frees what products and graph algorithms have built to go faster on GPUs: plans with their GPU memory and
+        locked pages, packed copies, and what was made of a graph there. What needs them makes them again; a matrix
+        like `A.T.formed()` has its own."""
+        self._derived.release_gpu()
 
     # Other operations
 

@@ -24,15 +24,15 @@ _JOINS = {"plus_times": "plus", "max_times": "max", "min_plus": "min", "or_and":
 
 def _order(a: csr_array) -> tuple[bool, bool]:
     """(sorted, canonical), looked up once."""
-    if "row_order" not in a._derived:
-        a._derived["row_order"] = _core.row_order(a._core)
-    return a._derived["row_order"]
+    if a._derived.row_order is None:
+        a._derived.row_order = _core.row_order(a._core)
+    return a._derived.row_order
 
 
 def _made(like: csr_array, core: Any, *, canonical: bool = False) -> csr_array:
     out = type(like)._wrap(core)
     if canonical:
-        out._derived["row_order"] = (True, True)
+        out._derived.row_order = (True, True)
     return out
 
 
@@ -254,8 +254,8 @@ class Structure(Guarded):
         )
         core = a._core if a.dtype == np.bool_ else a.astype(dtype)._core
         out = _made(a, _core.scale(core, str(dtype), r, c))
-        if "row_order" in a._derived:
-            out._derived["row_order"] = a._derived["row_order"]
+        if a._derived.row_order is not None:
+            out._derived.row_order = a._derived.row_order
         return out
 
     def permute(self, rows: Any = None, cols: Any = None) -> csr_array:

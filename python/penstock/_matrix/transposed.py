@@ -59,7 +59,7 @@ class Transposed(Guarded):
         has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
         number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
         bits for any number, as A x has."""
-        formed = self._base._derived.get("transpose")
+        formed = self._base._derived.transpose
         if formed is not None and np.ndim(x) == 2:
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)
 
@@ -93,11 +93,11 @@ class Transposed(Guarded):
 
     def formed(self) -> csr_array:
         """A^T as a csr_array of its own, columns ascending in each row; made once and kept with A."""
-        if "transpose" not in self._base._derived:
-            self._base._derived["transpose"] = type(self._base)._wrap(
+        if self._base._derived.transpose is None:
+            self._base._derived.transpose = type(self._base)._wrap(
                 _core.transpose(self._base._core)
             )
-        return self._base._derived["transpose"]
+        return self._base._derived.transpose
 
     def _matrix(self) -> csr_array:
         return self.formed()

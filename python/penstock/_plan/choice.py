@@ -43,7 +43,7 @@ class Choice:
 
 def estimate_packed(a: csr_array) -> int:
     """Bytes of the packed form, from a sample of tiles and values; kept with the matrix."""
-    known = a._derived.get("packed_estimate")
+    known = a._derived.packed_estimate
     if known is not None:
         return known
     indptr, indices, nnz = a.indptr, a.indices, a.nnz
@@ -72,7 +72,7 @@ def estimate_packed(a: csr_array) -> int:
     at = np.sort(rng.integers(0, nnz, 512))
     each = bits / 8 / entries + _value_bytes(a, at)
     estimate = int(each * nnz + a.shape[0] * (1 / 8 + 8 / 1024)) + 128
-    a._derived["packed_estimate"] = estimate
+    a._derived.packed_estimate = estimate
     return estimate
 
 
@@ -96,14 +96,14 @@ def _value_bytes(a: csr_array, at: np.ndarray) -> float:
 
 
 def work_of(a: csr_array, entry: int, vectors: str, products: int) -> Work:
-    packed = a._derived.get("packed")
+    packed = a._derived.packed
     place = a.place
     size = 0
     if packed:
         size = packed.nbytes
     elif packed is None and hasattr(_core, "pack") and place in ("host", "mapped", "pinned"):
         size = estimate_packed(a)
-    ell = a._derived.get("ell_g")
+    ell = a._derived.ell_g
     return Work(
         *a.shape,
         a.nnz,
@@ -171,32 +171,32 @@ def automatic(a: csr_array, entry: int) -> Setting | None:
     budget = options.device_memory or 0
     if not (a.nnz >= LEAST_NNZ or 0 < budget < a.nbytes) or gpu_count() == 0:
         return None
-    done = a._derived.get("products", 0)
-    a._derived["products"] = done + 1
+    done = a._derived.products
+    a._derived.products = done + 1
     key = (entry, budget, options.gpus, done.bit_length())
-    known = a._derived.get("gpu_choice")
+    known = a._derived.gpu_choice
     if known is None or known[0] != key:
-        a._derived["gpu_choice"] = key, None, ""  # where the GPUs fail when they are asked
+        a._derived.gpu_choice = key, None, ""  # where the GPUs fail when they are asked
         choice = decide(a, entry, "host", max(done, 1))
         known = (
             key,
             choice.gpu.setting if choice is not None and choice.gpu is not None else None,
             "",
         )
-        a._derived["gpu_choice"] = known
+        a._derived.gpu_choice = known
     return known[1]
 
 
 def give_up(a: csr_array, why: str) -> None:
     """No plan could be made: the CPU computes until the number of products has doubled."""
-    known = a._derived.get("gpu_choice")
+    known = a._derived.gpu_choice
     if known is not None:
-        a._derived["gpu_choice"] = known[0], None, why
+        a._derived.gpu_choice = known[0], None, why
 
 
 def why_given_up(a: csr_array) -> str:
     """What `give_up` was told, as long as it holds; else nothing."""
-    return a._derived.get("gpu_choice", (None, None, ""))[2]
+    return known[2] if (known := a._derived.gpu_choice) is not None else ""
 
 
 def predicted(

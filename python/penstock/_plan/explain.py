@@ -83,7 +83,7 @@ def explain_on_gpu(
             source = this_machine(gpu_count()).source
             others = _others([], _cpu(a, entry, vectors))
             return _of(a, foretold, f"a plan exists: {plan}", others, source)
-        choice = decide(a, entry, vectors, max(a._derived.get("products", 0), 1), measure=True)
+        choice = decide(a, entry, vectors, max(a._derived.products, 1), measure=True)
         if choice is None or choice.gpu is None:
             return None
         others = _others(choice.others, choice.cpu_seconds)
@@ -94,7 +94,7 @@ def explain_on_gpu(
     if request is None or max(request.devices) < 0:
         return None
     machine = this_machine(gpu_count(), measure_host=True)
-    work = work_of(a, entry, vectors, max(a._derived.get("products", 0), 1))
+    work = work_of(a, entry, vectors, max(a._derived.products, 1))
     try:
         fields = setting_of(how, list(request.devices), entry)
         found, others = best(work, machine, settings(work, machine, **fields))
@@ -110,7 +110,7 @@ def explain_on_gpu(
 
 
 def _made(a: csr_array, entry: int) -> Any:
-    if "stream_plans" not in a._derived:
+    if a._derived.stream_plans is None:
         return None
     return existing(a, entry)
 
@@ -164,7 +164,7 @@ def explain_on_cpu(a: csr_array, entry: int, columns: int, how: Schedule | None)
     others, figures = [], _ON_CPU
     choice: Choice | None = None
     if how is None and columns == 1:
-        choice = decide(a, entry, "host", max(a._derived.get("products", 0), 1))
+        choice = decide(a, entry, "host", max(a._derived.products, 1))
     for other in (InCore(), Streamed(gpus=[-1])):
         lowered = other._lower()
         if lowered.name != told["schedule"]:

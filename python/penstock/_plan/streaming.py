@@ -43,18 +43,7 @@ _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 _ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
 _CPU_BLOCK = 1 << 18  # of a plan on the CPU (schedule/stream_plan.cpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
-_MADE = (
-    "stream_plans",
-    "packed",
-    "packed_nnz",
-    "ell_g",
-    "ell_g_block",
-    "on_gpu",
-    "products",
-    "gpu_choice",
-)
 _READABLE = ("host", "mapped", "pinned")
-_first = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -100,22 +89,17 @@ class Plan:
         return "; ".join(words + self.notes)
 
 
-def _plans(a: csr_array) -> tuple[OrderedDict[tuple[Request, int], Plan], threading.RLock]:
-    with _first:
-        if "stream_plans" not in a._derived:
-            a._derived["stream_plans"] = OrderedDict(), threading.RLock()
-        return a._derived["stream_plans"]
+# By the request and the bytes of an entry, the one used last at the end.
+Plans = tuple[OrderedDict[tuple[Request, int], Plan], threading.RLock]
 
 
-def release(a: csr_array) -> None:
-    """See `csr_array.release`."""
-    for name in _MADE:
-        a._derived.pop(name, None)
+def _plans(a: csr_array) -> Plans:
+    return a._derived.once("stream_plans", lambda: (OrderedDict(), threading.RLock()))
 
 
 def existing(a: csr_array, entry: int) -> Plan | None:
     """The plan used last that serves vectors of `entry` bytes under the options of now."""
-    known = a._derived.get("stream_plans")
+    known = a._derived.stream_plans
     if known is None:
         return None
     plans, lock = known
@@ -128,7 +112,7 @@ def existing(a: csr_array, entry: int) -> Plan | None:
 
 
 def _is_made(a: csr_array, request: Request, entry: int) -> bool:
-    known = a._derived.get("stream_plans")
+    known = a._derived.stream_plans
     if known is None:
         return False
     plans, lock = known
@@ -193,18 +177,18 @@ def _block_nnz(a: csr_array, slot: int) -> int:
 
 def _packed(a: csr_array, block_nnz: int) -> Any:
     """Packed once; again where a smaller budget needs smaller blocks."""
-    if not a._derived.get("packed") or a._derived.get("packed_nnz", _PACKED_NNZ) > block_nnz:
-        a._derived["packed"] = _core.pack(a._core, block_nnz=block_nnz)
-        a._derived["packed_nnz"] = block_nnz
-    return a._derived["packed"]
+    if not a._derived.packed or (a._derived.packed_nnz or _PACKED_NNZ) > block_nnz:
+        a._derived.packed = _core.pack(a._core, block_nnz=block_nnz)
+        a._derived.packed_nnz = block_nnz
+    return a._derived.packed
 
 
 def _ell_g(a: csr_array, block: int) -> Any:
     """Converted once; again where smaller blocks are needed."""
-    if "ell_g" not in a._derived or a._derived["ell_g_block"] > block:
-        a._derived["ell_g"] = _core.to_ell_g(a._core, block_bytes=block)
-        a._derived["ell_g_block"] = block
-    return a._derived["ell_g"]
+    if a._derived.ell_g is None or (a._derived.ell_g_block or 0) > block:
+        a._derived.ell_g = _core.to_ell_g(a._core, block_bytes=block)
+        a._derived.ell_g_block = block
+    return a._derived.ell_g
 
 
 def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
@@ -324,8 +308,8 @@ def _fitting(a: csr_array, request: Request, how: Setting, entry: int, notes: li
         if how.codec == "raw" or request.setting.codec != "auto" or request.everything:
             raise
         notes.append(f"not packed: {error}")
-        if not a._derived.get("packed"):
-            a._derived["packed"] = False
+        if not a._derived.packed:
+            a._derived.packed = False
         raw = replace(how, codec="raw", block=request.setting.block)
         return _make(a, request, raw, entry, notes), "raw"
 
@@ -370,7 +354,7 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
 
 
 def _forget(a: csr_array, plan: Plan) -> None:
-    known = a._derived.get("stream_plans")
+    known = a._derived.stream_plans
     if known is not None:
         with known[1]:
             known[0].pop((plan.request, plan.entry), None)

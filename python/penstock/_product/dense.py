@@ -185,7 +185,7 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
         if algorithm != "auto":
             return None, ""
         limit = options.device_memory
-        if "stream_plans" not in a._derived and (
+        if a._derived.stream_plans is None and (
             a.nnz < LEAST_NNZ and (limit is None or a.nbytes <= limit)
         ):
             return None, ""  # small: the GPUs are not even asked for
@@ -212,7 +212,7 @@ def _plan(a: csr_array, entry: int, how: Any, algorithm: str) -> tuple[Any, str]
         setting = planner.automatic(a, entry)
         if setting is None:
             return None, planner.why_given_up(a)
-        done = a._derived.get("products", 1)
+        done = a._derived.products
         return streaming.plan_for(a, streaming.planned(setting), entry, done), ""
     except (MemoryError, RuntimeError) as error:
         planner.give_up(a, f"computed on the CPU: {error}")
@@ -226,9 +226,9 @@ def _by_cusparse(
     how._check()
     if algorithm != "auto":
         raise ValueError(f"algorithm '{algorithm}' is for the CPU: leave it at auto for {how}")
-    there = a._derived.get("on_gpu") if a.place != "device" else (how.gpu, a._core)
+    there = a._derived.on_gpu if a.place != "device" else (how.gpu, a._core)
     if there is None or there[0] != how.gpu:
-        there = a._derived["on_gpu"] = how.gpu, moved(a._core, Place("device", how.gpu))
+        there = a._derived.on_gpu = how.gpu, moved(a._core, Place("device", how.gpu))
     semiring, alpha, beta, traced = rest
     return core(there[1], x, y, how._lower(), "cusparse", semiring, alpha, beta, 0, traced)
 

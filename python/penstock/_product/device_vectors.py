@@ -117,11 +117,11 @@ def _plan(a: csr_array, entry: int, how: Schedule | None) -> streaming.Plan:
         plan = streaming.existing(a, entry)
         if plan is not None and min(plan.request.devices) >= 0 and not plan.request.setting.cpu:
             return plan
-        done = a._derived.get("products", 0) + 1
+        done = a._derived.products + 1
         choice = planner.decide(a, entry, "device", done)
         if choice is None or choice.gpu is None:
             raise _core.PlacementError(_why(a, choice))
-        a._derived["products"] = done
+        a._derived.products = done
         return streaming.plan_for(a, streaming.planned(choice.gpu.setting), entry, done)
     request = streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None
     if request is None or min(request.devices) < 0 or request.setting.cpu:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def plan_for_gpus(a: csr_array, entry: int) -> Any:
     """The plan that `a` has for vectors of `entry` bytes and in which a GPU takes part, or None.
     A plan for smaller entries gets a companion, if there is room."""
-    if "stream_plans" not in a._derived:
+    if a._derived.stream_plans is None:
         return None
     plan = existing(a, 1)
     if plan is None or max(plan.request.devices) < 0:

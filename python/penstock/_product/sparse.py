@@ -28,9 +28,9 @@ _DENSE_SHARE = 8  # wider windows than this many columns a product are hashed
 
 def _ascending(b: csr_array) -> bool:
     """Looked at once and kept with the matrix, whose arrays never change."""
-    if "ascending" not in b._derived:
-        b._derived["ascending"] = _core.ascending_rows(b._core)
-    return b._derived["ascending"]
+    if b._derived.ascending is None:
+        b._derived.ascending = _core.ascending_rows(b._core)
+    return b._derived.ascending
 
 
 def _number_type(a: csr_array, b: csr_array, semiring: str, dtype: Any) -> np.dtype:

@@ -72,7 +72,7 @@ def open_on_all(path: Any, comm: Any) -> whole_array:
     before anybody follows its entries. Collective."""
     for _ in range(OPENED):
         a = agreed(comm, lambda: open_store(path))
-        if len(set(comm.collect(a._derived["generation"]))) == 1:
+        if len(set(comm.collect(a._derived.generation))) == 1:
             agreed(comm, lambda a=a: a._core.check_part(comm.rank, comm.size))  # type: ignore[misc]
             a._core.settle()
             return a

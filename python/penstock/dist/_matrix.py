@@ -25,7 +25,6 @@ class _Local:
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
-        self._derived: dict[str, Any] = {}
 
 
 class csr_array:

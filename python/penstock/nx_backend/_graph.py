@@ -102,7 +102,7 @@ class Structure:
         n = len(self.nodes.labels)
         matrix = csr_array._from_parts(n, n, indptr, indices, values, validate="cheap")
         if not self.directed:
-            matrix._derived["symmetric_pattern"] = True  # which algorithms would find out
+            matrix._derived.symmetric_pattern = True  # which algorithms would find out
         return matrix
 
     def is_mirrored(self, values: np.ndarray | None = None) -> bool:
