@@ -92,7 +92,7 @@ class Product:
         budget = budget or ps.options.device_memory
         mine = matrices.unprepared(self.a) if on_cpu else copy.copy(self.a)
         if self._packed is not None:
-            mine._derived["packed"] = self._packed
+            mine._derived.packed = self._packed
         begin = time.perf_counter()
         with ps.options(device_memory=budget):
             if on_cpu:
@@ -101,7 +101,7 @@ class Product:
                 mine.prepare(schedule=schedule, products=products)
             seconds = time.perf_counter() - begin
             predicted = mine.explain(x, schedule=ps.InCore() if on_cpu else schedule).seconds
-        self._packed = mine._derived.get("packed") or self._packed
+        self._packed = mine._derived.packed or self._packed
         return Prepared(mine, algorithm, budget, seconds, predicted)
 
     def contestant(

@@ -61,29 +61,28 @@ def square(a: Any) -> Any:
     if a.shape[0] != a.shape[1]:
         raise inputs.Unfit(f"{a.shape[0]} x {a.shape[1]} is no graph")
     pattern = inputs.as_pattern(a)
-    symmetric = pattern._derived.get("symmetric_pattern")
+    symmetric = pattern._derived.symmetric_pattern
     if symmetric is None:
         symmetric = (pattern.to_scipy() != pattern.to_scipy().T).nnz == 0
     if not symmetric:
         s = pattern.to_scipy()
         pattern = ps.csr_array((s + s.T).astype(bool))
-    pattern._derived["symmetric_pattern"] = True
+    pattern._derived.symmetric_pattern = True
     return pattern
 
 
 def pinned(a: Any) -> Any:
     """In memory whose pages a GPU reads in place."""
     moved = a.to(ps.pinned)
-    moved._derived["symmetric_pattern"] = True
+    moved._derived.symmetric_pattern = True
     return moved
 
 
 def twin(a: Any) -> Any:
     """The same arrays in a matrix that shares nothing derived from them: another GPU's view, or another plan."""
     other = ps.csr_array._wrap(a._core)
-    for known in ("symmetric_pattern", "symmetric_weights"):
-        if known in a._derived:
-            other._derived[known] = a._derived[known]
+    other._derived.symmetric_pattern = a._derived.symmetric_pattern
+    other._derived.symmetric_weights = a._derived.symmetric_weights
     return other
 
 
@@ -153,7 +152,8 @@ class Shelf:
             self._weighted = ps.csr_array._from_parts(
                 *a.shape, a.indptr, a.indices, weights(a), validate="cheap"
             )
-            self._weighted._derived |= {"symmetric_pattern": True, "symmetric_weights": True}
+            self._weighted._derived.symmetric_pattern = True
+            self._weighted._derived.symmetric_weights = True
         return self._weighted
 
     def degrees(self) -> np.ndarray:

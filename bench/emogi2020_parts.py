@@ -107,7 +107,7 @@ def pagerank(run: Run, source: Source, seconds: float) -> None:
     n, begin = a.shape[0], time.monotonic()
     limit = budget(a, 4 * a.nnz, run.args.share) + 7 * 8 * n  # and its vectors
     where = (-1,) if run.on_host else (run.args.gpu,)
-    start, results, packed = np.full(n, 1 / n), dict[str, Any](), dict[str, Any]()
+    start, results, packed = np.full(n, 1 / n), dict[str, Any](), (None, None)
     for name, keep, memory in (
         ("packed", False, None),
         ("packed_kept", True, limit),
@@ -117,12 +117,12 @@ def pagerank(run: Run, source: Source, seconds: float) -> None:
             run.report.skip(f"pagerank {source.name}: {name}", "its share of --minutes is spent")
             continue
         mine, role = twin(a), "cpu" if keep is None else "ours"
-        mine._derived |= packed  # encoded once
+        mine._derived.packed, mine._derived.packed_nnz = packed  # encoded once
         try:
             with ps.options(device_memory=memory, **({"gpus": 0} if keep is None else {})):
                 results[name] = {"role": role, "status": "ok", "device_memory": memory}
                 results[name] |= _ranked(run, a, mine, where, keep, start)
-            packed = {k: v for k, v in mine._derived.items() if k in ("packed", "packed_nnz")}
+            packed = mine._derived.packed, mine._derived.packed_nnz
         except MemoryError as e:
             results.pop(name, None)
             run.report.skip(f"pagerank {source.name}: {name}", str(e))
@@ -153,7 +153,7 @@ def _ranked(
     timed = per_iteration(ranks, _SHORT, _LONG)
     seconds = [max(timed(), 1e-9) for _ in range(3)]
     if keep is not None:
-        plan = [*mine._derived["stream_plans"][0].values()][-1]
+        plan = [*mine._derived.stream_plans[0].values()][-1]
         more |= {"streamed_bytes": plan.facts["streamed_bytes"], "kept_bytes": plan.facts["kept_bytes"],
                  "bytes_per_nonzero": plan.facts["streamed_bytes"] / max(a.nnz, 1)}  # fmt: skip
         link = run.rate("h2d")

@@ -95,7 +95,7 @@ def probe(on_host: bool, fresh: bool) -> dict[str, Any]:
     probe."""
     if on_host:
         return {"gpus": [], "together": {}}
-    from penstock import _probe
+    from penstock._plan import probe as _probe
 
     known = None if fresh else _probe.measured()
     found = copy.deepcopy(known or _probe.measure())

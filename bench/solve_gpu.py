@@ -152,7 +152,7 @@ def rank_case(scale: int, codec: str, keep: bool, settings: Any, by_cpu: bool) -
 
     _, info = run(SHORT)
     check = rank_check(a, start, info["change"], by_cpu)
-    plan = a._derived["stream_plans"][0]
+    plan = a._derived.stream_plans[0]
     streamed = [p.facts["streamed_bytes"] for p in plan.values()][-1]
     name = f"pagerank rmat{scale} {codec}" + ("" if keep else " streamed")
     case = harness.Case(

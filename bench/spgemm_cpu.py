@@ -22,7 +22,7 @@ import harness
 import matrices
 import numpy as np
 import scipy.sparse as sp
-from penstock._verify_spgemm import verify_spgemm
+from penstock._check.spgemm import verify_spgemm
 from report import Report, add_options, show_table
 from rivals_spgemm import MAKERS, Problem
 

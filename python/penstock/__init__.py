@@ -13,44 +13,53 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import _core, _forks
 from penstock._core import NotCompiledError, PlacementError
-from penstock._csr import csr_array
-from penstock._explain import show_config, trace
-from penstock._place import device, empty, host, managed, pinned
-from penstock._schedules import InCore, Streamed, ZeroCopy, options
+from penstock._matrix import writer as _writer
+from penstock._matrix.csr import csr_array
+from penstock._plan.place import device, empty, host, managed, pinned
+from penstock._plan.report import show_config, trace
+from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
     from penstock import csgraph, dist, generate, linalg, partition, reorder
-    from penstock._edges import from_edges
-    from penstock._io import load, open, save
-    from penstock._probe import machine
-    from penstock._spgemm import spgemm, spgemm_blocks, spgemm_estimate
-    from penstock._structure import tril, triu
-    from penstock._torch import from_edge_index
+    from penstock._io.formats import load, open, save
+    from penstock._matrix.edges import from_edge_index, from_edges
+    from penstock._matrix.spgemm import spgemm, spgemm_blocks, spgemm_estimate
+    from penstock._matrix.triangles import tril, triu
+    from penstock._plan.probe import machine
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
 set_num_threads = _core.set_num_threads
 _forks.watch()
 
+
+def _files() -> Any:
+    from penstock._io import formats  # reads more modules than `import penstock` should
+
+    return formats
+
+
+_writer.hand_in(_files)
+
 # Imported when first asked for: readers and generators bring in more than `import penstock` should cost.
 _lazy = {
-    "load": "penstock._io",
-    "open": "penstock._io",
-    "save": "penstock._io",
-    "machine": "penstock._probe",
+    "load": "penstock._io.formats",
+    "open": "penstock._io.formats",
+    "save": "penstock._io.formats",
+    "machine": "penstock._plan.probe",
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
     "dist": "penstock.dist",
     "linalg": "penstock.linalg",
     "partition": "penstock.partition",
     "reorder": "penstock.reorder",
-    "from_edges": "penstock._edges",
-    "from_edge_index": "penstock._torch",
-    "tril": "penstock._structure",
-    "triu": "penstock._structure",
-    "spgemm": "penstock._spgemm",
-    "spgemm_blocks": "penstock._spgemm",
-    "spgemm_estimate": "penstock._spgemm",
+    "from_edges": "penstock._matrix.edges",
+    "from_edge_index": "penstock._matrix.edges",
+    "tril": "penstock._matrix.triangles",
+    "triu": "penstock._matrix.triangles",
+    "spgemm": "penstock._matrix.spgemm",
+    "spgemm_blocks": "penstock._matrix.spgemm",
+    "spgemm_estimate": "penstock._matrix.spgemm",
 }
 
 __all__ = [
@@ -94,7 +103,7 @@ def __getattr__(name: str) -> Any:
     if name not in _lazy:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     module = importlib.import_module(_lazy[name])
-    value = module if _lazy[name].endswith("." + name) else getattr(module, name)
+    value = module if _lazy[name] == f"penstock.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 

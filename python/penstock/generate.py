@@ -11,14 +11,13 @@ anything is allocated; a matrix that cannot fit the free memory raises MemoryErr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
-
-if TYPE_CHECKING:
-    from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
+from penstock._plan.schedules import options
 
 __all__ = [
     "advection_diffusion",
@@ -356,18 +355,14 @@ def road_grid(
 
 def _wrap(matrix: Any, symmetric: bool | None = None) -> csr_array:
     """`symmetric`: what the construction says of the pattern, so that graph algorithms need not look."""
-    from penstock._csr import csr_array
-
     made = csr_array._wrap(matrix)
     if symmetric:
-        made._derived["symmetric_pattern"] = True
+        made._derived.symmetric_pattern = True
     return made
 
 
 def _on(device: Any) -> dict[str, int]:
     """The GPU that a place or a number means, and the memory that it may take there."""
-    from penstock._schedules import options
-
     number = device if hasattr(device, "__index__") else getattr(device, "ordinal", None)
     on_gpu = number is device or getattr(device, "memory", None) == "device"
     if isinstance(number, bool) or not hasattr(number, "__index__") or not on_gpu:

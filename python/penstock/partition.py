@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
 
 __all__ = [
     "Metrics",

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
+from penstock.csgraph import reverse_cuthill_mckee
 
 if TYPE_CHECKING:
     pass
@@ -46,8 +47,6 @@ def rcm(A: Any) -> np.ndarray:
     Works on the pattern of A + A^T, for any square matrix; each component is numbered on its own, beginning at a
     pseudo-peripheral vertex (George and Liu 1979). On one thread; the same order on every machine.
     """
-    from penstock.csgraph import reverse_cuthill_mckee
-
     return reverse_cuthill_mckee(as_matrix(A, "rcm"))
 
 

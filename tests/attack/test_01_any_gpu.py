@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock._gpu_explain import explain_on_cpu
+from penstock._plan.explain import explain_on_cpu
 
 import penstock as ps
 from penstock import _core

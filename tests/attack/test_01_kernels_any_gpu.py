@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from penstock._plan import machine, model
 
-from penstock import _core, _gpu_machine, _gpu_plan
+from penstock import _core
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ROOT / "src" / "penstock"
@@ -81,15 +82,16 @@ def test_what_is_launched_early_waits_by_itself():
 
 
 def test_no_planner_assumes_one_chip():
-    text = "".join(Path(module.__file__).read_text() for module in (_gpu_machine, _gpu_plan))
+    text = "".join(Path(module.__file__).read_text() for module in (machine, model))
     code = "\n".join(line.split("#")[0] for line in text.splitlines())
     assert not re.search(r"4\.42e12|4\.8e12|\b132\b|60 << 20", code)
-    nothing = _gpu_machine.Gpu()
+    nothing = machine.Gpu()
     assert nothing.device_read <= 320e9 and nothing.up <= 16e9 and nothing.cache <= 6 << 20
 
 
 def test_what_stays_of_tiles_on_gpus_is_priced_by_the_probe(monkeypatch):
-    from penstock import _probe
+    from penstock._plan import probe
+
     from penstock.dist import _tile_choice, networks
 
     gpu = {
@@ -99,7 +101,7 @@ def test_what_stays_of_tiles_on_gpus_is_priced_by_the_probe(monkeypatch):
         "peer": None,
     }
     probed = {"gpus": [gpu, gpu], "one_sided": None, "measured_at": "a day"}
-    monkeypatch.setattr(_probe, "measured", lambda: probed)
+    monkeypatch.setattr(probe, "measured", lambda: probed)
     small = _tile_choice._of_gpus()
     assert (small.inside.bytes_per_s, small.rank_read) == (
         6e9,
@@ -111,7 +113,7 @@ def test_what_stays_of_tiles_on_gpus_is_priced_by_the_probe(monkeypatch):
     probed["one_sided"] = {"gets": [[8, 12e-6], [64 << 20, 2e-3]]}
     measured = _tile_choice._of_gpus()
     assert measured.inside.latency_s == 6e-6 and 33e9 < measured.inside.bytes_per_s < 34e9
-    monkeypatch.setattr(_probe, "measured", lambda: None)
+    monkeypatch.setattr(probe, "measured", lambda: None)
     assert (
         _tile_choice._of_gpus() is networks["h200"]
     )  # nothing known: somebody's figures, by their name

@@ -14,7 +14,7 @@ def graph(n, tails, heads, both_ways=True):
     indptr = np.concatenate([[0], np.cumsum(np.bincount(tails, minlength=n))]).astype(np.int64)
     made = ps.csr_array._from_parts(n, n, indptr, heads[order].astype(np.int32), None)
     if both_ways:
-        made._derived["symmetric_pattern"] = True
+        made._derived.symmetric_pattern = True
     return made
 
 

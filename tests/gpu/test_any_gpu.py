@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from penstock._plan import machine
 
-from penstock import _core, _gpu_machine
+from penstock import _core
 
 pytestmark = pytest.mark.gpu
 HERE = Path(__file__).resolve().parent
@@ -51,8 +52,8 @@ def test_facts_of_the_gpu():
 
 def test_a_gpu_described_is_not_faster_than_it_is():
     """Where nothing is measured, the driver's and the PCI slot's word counts, with something taken off."""
-    _gpu_machine._told.cache_clear()
-    told, looked = _gpu_machine._told(0), _gpu_machine._looked_at(0, 1)
+    machine._told.cache_clear()
+    told, looked = machine._told(0), machine._looked_at(0, 1)
     assert told.device_read <= 1.15 * looked.device_read
     assert told.up <= 1.3 * looked.up
 

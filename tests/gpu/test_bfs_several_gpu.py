@@ -133,7 +133,7 @@ def test_directed_graphs_use_reversed_edges_once_there(gpus):
     offsets = np.arange(n + 1, dtype=np.int64) * 40
     a = ps.csr_array._from_parts(n, n, offsets, rng.integers(0, n, 40 * n, dtype=np.int32), None)
     _, before = searched(a, 1, gpus)
-    assert before["missed"] > 0 and "transpose" not in a._derived, before
+    assert before["missed"] > 0 and a._derived.transpose is None, before
     a.T.formed()
     _, after = searched(a, 1, gpus)
     assert {"bottom_up", "mixed"} & {step["kind"] for step in after["steps"]}, after["steps"]
@@ -171,7 +171,8 @@ def test_large_arrays_are_read_in_place(gpus):
         _, event = searched(a, source, gpus, placement="pinned")
         assert event["graph"]["edge_bytes"] == 0, event["graph"]
         searched(a, source, 0, placement="pinned")  # shares the lock on the pages
-    assert a._derived.pop("gpu_parts") is not None
+    assert a._derived.gpu_parts is not None
+    a.release()
     searched(a, 1, gpus, placement="pinned", method="top_down")
 
 
@@ -262,6 +263,6 @@ def test_bad_input():
     with pytest.raises(ValueError, match="names GPUs alone"):
         ps.csgraph.bfs(a, 0, device=[0, "cpu"])
     moved = ps.csr_array._wrap(_core.to_place(a._core, "device"))
-    moved._derived["symmetric_pattern"] = True
+    moved._derived.symmetric_pattern = True
     with pytest.raises(ValueError, match="searched on that GPU"):
         ps.csgraph.bfs(moved, 0, device=[0, 0])

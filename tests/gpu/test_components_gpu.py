@@ -99,7 +99,7 @@ def test_every_sample_and_reversed_edges(name, size, kind):
     g.make_sample(size, kind)
     t = _core.gpu_graph(a.T.formed()._core, 0, "pinned")
     pairs = [(g, None), (g, t), (t, g), (t, None)]
-    if a._derived.get("symmetric_pattern"):
+    if a._derived.symmetric_pattern:
         pairs.append((g, g))
     for k, (out, incoming) in enumerate(pairs):
         count, labels, told = _core.components_gpu(out, incoming, count=True)
@@ -160,9 +160,9 @@ def test_budgets():
 def test_searches_and_components_share_a_sample():
     a = ps.generate.rmat(15, seed=12)
     ps.csgraph.bfs(a, 3, device=0, placement="pinned")
-    before = a._derived["gpu_graph"][1].facts()
+    before = a._derived.gpu_graph[1].facts()
     found(a, "after a search", placement="pinned")
-    after = a._derived["gpu_graph"][1].facts()
+    after = a._derived.gpu_graph[1].facts()
     assert after["sample_bytes"] == before["sample_bytes"] > 0, (before, after)
     assert after["sample_seconds"] == before["sample_seconds"], (before, after)
 

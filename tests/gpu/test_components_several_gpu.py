@@ -124,7 +124,7 @@ def test_every_sample_and_reversed_edges(name, size):
     g = _core.gpu_parts(a._core, gpus, "pinned")
     t = _core.gpu_parts(a.T.formed()._core, gpus, "pinned", like=g)
     pairs = [(g, None), (g, t), (t, g), (t, None)]
-    if a._derived.get("symmetric_pattern"):
+    if a._derived.symmetric_pattern:
         pairs.append((g, g))
     for k, (out, incoming) in enumerate(pairs):
         count, labels, told = _core.components_parts(out, incoming, sample=size, count=True)
@@ -153,7 +153,7 @@ def test_more_links_than_are_told_one_by_one():
     heads = np.repeat(np.arange(n, dtype=np.int32), each).reshape(n, each)
     heads[:, -1] ^= 1
     a = ps.csr_array._from_parts(n, n, offsets, heads.ravel(), None)
-    a._derived["symmetric_pattern"] = True
+    a._derived.symmetric_pattern = True
     g = _core.gpu_parts(a._core, [0, 0, 0], "pinned")
     count, labels, told = _core.components_parts(g, g, sample=4)
     assert count == n // 2 and np.array_equal(labels, np.arange(n) // 2), told
@@ -181,9 +181,9 @@ def test_the_giant_component_is_not_read():
 def test_searches_and_components_share_parts_and_samples(gpus):
     a = ps.generate.rmat(15, seed=12)
     ps.csgraph.bfs(a, 3, device=gpus, placement="pinned", return_predecessors=True)
-    before = a._derived["gpu_parts"][1].facts()
+    before = a._derived.gpu_parts[1].facts()
     found(a, "after a search", gpus, placement="pinned")
-    after = a._derived["gpu_parts"][1].facts()
+    after = a._derived.gpu_parts[1].facts()
     for name in ("sample_bytes", "sample_seconds"):
         assert after[name] == before[name] > 0, (name, before, after)
     levels = ps.csgraph.bfs(a, 3, device=gpus, placement="pinned")

@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 import pytest
+from penstock._plan import probe
 
-from penstock import _core, _probe
+from penstock import _core
 
 pytestmark = pytest.mark.gpu
 PATTERNS = [("strided", 64, 0), ("merged", 4109, 0), ("misaligned", 4096, 8), ("aligned", 4109, 0)]
@@ -96,7 +97,7 @@ def test_a_short_probe_is_short():
 
 def test_every_size_and_direction_was_measured(probed):
     for g in probed[0]["gpus"]:
-        assert _probe._sound_gpu(g)
+        assert probe._sound_gpu(g)
         for name in ("h2d", "d2h", "h2d_2_streams", "d2h_2_streams"):
             sizes = [n for n, _ in g[f"{name}_curve"]]
             assert sizes[0] == 64 << 10 and sizes[-1] >= 256 << 20, (
@@ -269,11 +270,11 @@ def test_the_result_is_kept_and_shown(tmp_path, monkeypatch, probed):
     import penstock as ps
 
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
-    monkeypatch.setattr(_probe, "_memory", {})
+    monkeypatch.setattr(probe, "_memory", {})
     monkeypatch.setattr(_core, "probe", lambda seconds: probed[0])  # once is enough
     m = ps.machine(measure=True)
     assert len(m["gpus_measured"]) == m["gpus"]
     for g, identity in zip(m["gpus_measured"], _core.gpu_identities(), strict=True):
         assert f"{g['name']} {g['bus']}" == identity
-    monkeypatch.setattr(_probe, "_memory", {})
-    assert _probe.measured()["together"] == probed[0]["together"]
+    monkeypatch.setattr(probe, "_memory", {})
+    assert probe.measured()["together"] == probed[0]["together"]

@@ -95,13 +95,13 @@ def test_through_a_store(tmp_path):
     hub = int(np.argmax(np.diff(a.indptr)))
     expected = ps.csgraph.bfs(a, hub, device=0, placement="pinned")
     a.save(tmp_path / "b.penstock")
-    assert ps.open(tmp_path / "b.penstock")._derived.get("neighbour_sample") is None
+    assert ps.open(tmp_path / "b.penstock")._derived.neighbour_sample is None
     ps.csgraph.bfs(a, hub, device=0, placement="pinned")  # the second search makes the best one
     a.save(path)
     for gpus in (0, [0, 0]):
         b = ps.open(path, validate=True)
-        b._derived["symmetric_pattern"] = True
-        same(b._derived["neighbour_sample"], _core.sample_neighbours(a._core, 4), "in the store")
+        b._derived.symmetric_pattern = True
+        same(b._derived.neighbour_sample, _core.sample_neighbours(a._core, 4), "in the store")
         with ps.trace() as events:
             levels = ps.csgraph.bfs(b, hub, device=gpus, placement="pinned")
         assert events[-1]["graph"]["sample_given"], events[-1]["graph"]
@@ -111,7 +111,7 @@ def test_through_a_store(tmp_path):
 def test_one_that_does_not_fit_is_not_taken():
     a = ps.generate.rmat(15, seed=3)
     n = a.shape[0]
-    a._derived["neighbour_sample"] = _core.sample_neighbours(a._core, 4)
+    a._derived.neighbour_sample = _core.sample_neighbours(a._core, 4)
     with ps.options(device_memory=30 * n), ps.trace() as events:
         levels = ps.csgraph.bfs(a, 1, device=0)
     facts = events[-1]["graph"]

@@ -148,7 +148,7 @@ def test_steps():
 
 
 def uncached(a, **how):
-    a._derived.pop("gpu_graph", None)
+    a.release()
     return found(a, 0, placement="pinned", **how)[1]
 
 
@@ -164,7 +164,7 @@ def test_cache_holds_the_shortest_lists():
     all_of_them = uncached(a, cache=8 * n + 6 * a.nnz)
     assert all_of_them["graph"]["cached_edges"] == a.nnz
     assert all(step["link_edges"] == 0 for step in all_of_them["steps"]), all_of_them["steps"]
-    a._derived.pop("gpu_graph")
+    a.release()
 
 
 @pytest.mark.parametrize("lengths", ["bytes", "fractions", "pattern"])
@@ -180,7 +180,7 @@ def test_counted_requests(access, lengths):
         assert read["bytes"] >= (a.nnz * size if method == "bellman_ford" else 1), told
     told = uncached(a, access=access, cache=8 * a.shape[0] + 16 * a.nnz, counted=True)
     assert told["read"]["bytes"] == 0, told
-    a._derived.pop("gpu_graph")
+    a.release()
 
 
 def test_budget():

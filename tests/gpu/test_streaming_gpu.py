@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from penstock._plan import streaming
 from reference import INSTANCES, SHAPES, Case, agrees
 
 import penstock as ps
-from penstock import _core, _streaming
+from penstock import _core
 
 pytestmark = pytest.mark.gpu
 FORMS = _core.stream_plan.__doc__ or ""  # the forms of a matrix that plans take
@@ -72,7 +73,7 @@ def test_codecs_shapes_and_budgets(codec, share, shape):
         y = old.copy()
         A.dot(x, out=y, alpha=-1.5, beta=0.25, schedule=how)
         agrees(y, *case.product(x, "plus_times", -1.5, 0.25, old))
-        facts = _streaming.existing(A, 8).facts
+        facts = streaming.existing(A, 8).facts
         limit = ps.options.device_memory
     assert [e["codec"] for e in t] == [codec] * 2, t
     assert facts["kept_bytes"] or share != "none", f"nothing is kept without a budget: {facts}"
@@ -329,7 +330,7 @@ def test_threads():
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(one, range(24)))
-    assert len(A._derived["stream_plans"][0]) == 2
+    assert len(A._derived.stream_plans[0]) == 2
 
 
 def test_prepared_plans_are_used():

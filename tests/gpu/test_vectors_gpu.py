@@ -222,7 +222,7 @@ def test_memory_is_given_back():
 
 def prepared(A, **how):
     """A with a plan; `how` as in ps.Streamed."""
-    pytest.importorskip("penstock._streaming")
+    pytest.importorskip("penstock._plan.streaming")
     if isinstance(how["gpus"], list) and max(how["gpus"]) >= _core.device_count():
         pytest.skip("needs two GPUs")
     A.prepare(schedule=ps.Streamed(**how), products=50)

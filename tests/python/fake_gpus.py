@@ -1,9 +1,10 @@
 """GPUs that are not there: plans for them run on the CPU as a device, and the model sees a node of H200s."""
 
 import pytest
-from penstock._gpu_machine import Gpu, Machine
+from penstock._plan import choice, explain, streaming
+from penstock._plan.machine import Gpu, Machine
 
-from penstock import _core, _gpu_choice, _gpu_explain, _streaming
+from penstock import _core
 
 NEEDS_PLANS = pytest.mark.skipif(
     not hasattr(_core, "stream_plan"), reason="this build has no stream plans"
@@ -68,7 +69,7 @@ def fake_gpus(monkeypatch):
     monkeypatch.setattr(_core, "device_count", lambda: fake.count)
     monkeypatch.setattr(_core, "why_no_gpu", lambda: "")
     monkeypatch.setattr(_core, "gpu_memory", lambda gpu: (fake.free, fake.free))
-    for module in (_gpu_choice, _gpu_explain, _streaming):
+    for module in (choice, explain, streaming):
         monkeypatch.setattr(
             module, "this_machine", lambda n, measure_host=False: h200s(n, fake.free)
         )

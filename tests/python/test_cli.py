@@ -391,7 +391,7 @@ def _zeros(a, x):
         "kernel": "none",
         "tiles": 0,
     }
-    from penstock._explain import active
+    from penstock._plan.report import active
 
     events = active()
     if events is not None:
@@ -476,7 +476,7 @@ def test_an_error_of_ours_is_one_line(file, monkeypatch):
     def broken(*_, **__):
         raise KeyError("inside")
 
-    monkeypatch.setattr("penstock._stats.describe", broken)
+    monkeypatch.setattr("penstock._check.stats.describe", broken)
     assert "--debug" in refused(run("info", file), code=1)
 
 

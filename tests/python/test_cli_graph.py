@@ -203,7 +203,7 @@ def test_triangles(social, social_nx):
 
 
 def test_checks_of_ranks_and_triangles():
-    from penstock._verify_graph import verify_ranks, verify_triangles
+    from penstock._check.graph import verify_ranks, verify_triangles
 
     s = sp.random_array((80, 80), density=0.06, rng=np.random.default_rng(1), format="csr")
     a, g = ps.csr_array(s), nx.from_scipy_sparse_array(s, create_using=nx.DiGraph)

@@ -63,7 +63,7 @@ def test_strong_components_stay_on_the_cpu(graph, monkeypatch):
 def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
     """Two ranges where two GPUs are named, one graph where it is one; the trace says which."""
     twin = ps.csr_array._wrap(graph._core)  # shares nothing derived
-    twin._derived["symmetric_pattern"] = True
+    twin._derived.symmetric_pattern = True
     expected = ps.csgraph.connected_components(graph, device="cpu")
     asked = []
 

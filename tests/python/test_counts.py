@@ -148,7 +148,7 @@ def test_no_vertices_and_no_edges():
 def test_triangles_as_scipy(renumbered):
     A = skewed(12) if renumbered else ps.generate.uniform(3000, nnz_per_row=20, seed=2)
     counts = csgraph.triangles(A)
-    assert A._derived["oriented"].renumbered == renumbered
+    assert A._derived.oriented.renumbered == renumbered
     S = plain(A)
     np.testing.assert_array_equal(counts, by_cube(S))
     assert csgraph.triangle_count(A) == (S @ S @ S).diagonal().sum() // 6

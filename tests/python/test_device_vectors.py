@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
 import numpy as np
 import pytest
+from penstock._product import gpu_vectors
 from penstock.csgraph import page_rank, pagerank, verify_pagerank
 from penstock.linalg import krylov
 
@@ -232,13 +232,11 @@ def planned(monkeypatch):
         made.append(a)
         return types.SimpleNamespace(core=core, request=request, entry=8)
 
-    module = types.ModuleType("penstock._streaming")
-    module.existing = lambda a, entry: a._derived["stream_plans"]
-    module.plan_for = plan_for
-    monkeypatch.setitem(sys.modules, "penstock._streaming", module)
+    monkeypatch.setattr(gpu_vectors, "existing", lambda a, entry: a._derived.stream_plans)
+    monkeypatch.setattr(gpu_vectors, "plan_for", plan_for)
 
     def give(a):
-        a._derived["stream_plans"] = plan_for(a, request, 8, 1)
+        a._derived.stream_plans = plan_for(a, request, 8, 1)
         made.clear()
 
     give.made = made
@@ -299,7 +297,7 @@ def test_pagerank_without_room_is_the_cpus(planned, monkeypatch):
     def full(*a):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(sys.modules["penstock._streaming"], "plan_for", full)
+    monkeypatch.setattr(gpu_vectors, "plan_for", full)
     ranks, info = pagerank(A, return_info=True)
     np.testing.assert_array_equal(ranks, expected)
     assert info["vectors"] == "cpu"

@@ -36,7 +36,7 @@ def parts_alone(monkeypatch):
     def refuse(path, **_):
         raise AssertionError(f"{path} was read by one rank")
 
-    monkeypatch.setattr("penstock._io.load", refuse)
+    monkeypatch.setattr("penstock._io.formats.load", refuse)
 
 
 def distributed(path):

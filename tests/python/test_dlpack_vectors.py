@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from fake_gpus import NEEDS_PLANS, fake_gpus  # noqa: F401
+from penstock._plan import streaming
 from test_streaming import A, matrix, x  # noqa: F401
 
 import penstock as ps
-from penstock import _core, _streaming
+from penstock import _core
 
 pytestmark = NEEDS_PLANS
 
@@ -27,13 +28,13 @@ class OnGpu:
 
 
 def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
-    plain = _streaming.multiply
+    plain = streaming.multiply
 
     def multiply(a, plan, v, y, *rest):
         v, y = (z.array if isinstance(z, OnGpu) else z for z in (v, y))
         return plain(a, plan, v, y, *rest)
 
-    monkeypatch.setattr(_streaming, "multiply", multiply)
+    monkeypatch.setattr(streaming, "multiply", multiply)
     there, y = OnGpu(x), OnGpu(np.empty(2000))
     for how in (None, ps.Streamed(gpus=1), ps.InCore(gpu=0)):
         y.array[:] = np.nan

@@ -5,11 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 from fake_gpus import NEEDS_PLANS, fake_gpus, h200s  # noqa: F401
-from penstock._gpu_machine import Gpu, Machine, from_probe
-from penstock._gpu_plan import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
+from penstock._plan import choice as planner
+from penstock._plan import machine as gpu_machine
+from penstock._plan.machine import Gpu, Machine, from_probe
+from penstock._plan.model import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
+from penstock._product import dense
 
 import penstock as ps
-from penstock import _core, _gpu_choice, _gpu_machine
+from penstock import _core
 
 GIB = 1 << 30
 ROWS, NNZ = 1 << 26, 2_100_000_000
@@ -209,14 +212,12 @@ def test_packed_sizes_are_estimated():
     whole = ps.csr_array(
         (rng.integers(0, 9, far.nnz).astype(float), far.indices, far.indptr), far.shape
     )
-    each = [
-        _gpu_choice.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))
-    ]
+    each = [planner.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))]
     assert each[0] < 3.5  # seven short gaps, two values
     assert 10 < each[1] < 11.5  # 16 bits of gap, 20 where a row begins, and the values as they are
     assert each[2] == pytest.approx(each[1] - 7.5, abs=0.1)
     assert 1 < each[3] < 2.6
-    assert _gpu_choice.estimate_packed(ps.csr_array((5, 5))) == 0
+    assert planner.estimate_packed(ps.csr_array((5, 5))) == 0
 
 
 @pytest.mark.skipif(not hasattr(_core, "pack"), reason="this build has no packed matrices")
@@ -225,7 +226,7 @@ def test_packed_sizes_are_estimated():
 )
 def test_the_estimate_is_near_the_packed_size(make):
     a = make()
-    assert _gpu_choice.estimate_packed(a) == pytest.approx(_core.pack(a._core).nbytes, rel=0.15)
+    assert planner.estimate_packed(a) == pytest.approx(_core.pack(a._core).nbytes, rel=0.15)
 
 
 @NEEDS_PLANS
@@ -239,16 +240,16 @@ def test_small_matrices_stay_on_the_cpu(graph, fake_gpus, monkeypatch):  # noqa:
 
 @NEEDS_PLANS
 def test_a_matrix_multiplied_often_moves_to_the_gpus(graph, fake_gpus, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(_gpu_choice, "LEAST_NNZ", 1000)
-    monkeypatch.setattr("penstock._products.LEAST_NNZ", 1000)
-    monkeypatch.setattr(_gpu_choice, "cpu_seconds", lambda work, machine: 1e-5)
+    monkeypatch.setattr(planner, "LEAST_NNZ", 1000)
+    monkeypatch.setattr(dense, "LEAST_NNZ", 1000)
+    monkeypatch.setattr(planner, "cpu_seconds", lambda work, machine: 1e-5)
     x = np.random.default_rng(0).random(graph.shape[1])
     wanted = graph.dot(x, schedule=ps.InCore)
     with ps.trace() as t:
         for _ in range(200):
             np.testing.assert_allclose(graph @ x, wanted, rtol=1e-12)
     assert not fake_gpus.made  # 10 us: no link is faster
-    monkeypatch.setattr(_gpu_choice, "cpu_seconds", lambda work, machine: 1e-3)
+    monkeypatch.setattr(planner, "cpu_seconds", lambda work, machine: 1e-3)
     graph.release()
     assert "over 1 product" in graph.explain(x).reason
     with ps.trace() as t:
@@ -316,7 +317,7 @@ def test_gpus_that_fail_when_asked_fall_back_too(graph, fake_gpus, monkeypatch):
         asked.append(1)
         raise RuntimeError("cudaErrorDevicesUnavailable")
 
-    monkeypatch.setattr(_gpu_choice, "this_machine", busy)
+    monkeypatch.setattr(planner, "this_machine", busy)
     x = np.ones(graph.shape[1])
     with ps.options(device_memory="300KB"), ps.trace() as t:
         for _ in range(7):
@@ -352,9 +353,9 @@ def pci_device(folder, bus, speed, lanes, slot=None):
 )
 def test_a_link_by_speed_and_width(tmp_path, speed, lanes, slot, expected):
     devices = pci_device(tmp_path, "0000:1b:00.0", speed, lanes, slot)
-    rate = _gpu_machine.link_rate("0000:1B:00.0", devices)
+    rate = gpu_machine.link_rate("0000:1B:00.0", devices)
     assert rate == (expected if expected is None else pytest.approx(expected, rel=0.01))
-    assert _gpu_machine.link_rate("0000:99:00.0", devices) is None
+    assert gpu_machine.link_rate("0000:99:00.0", devices) is None
 
 
 def test_a_gpu_that_was_not_measured_is_described(monkeypatch):
@@ -365,19 +366,19 @@ def test_a_gpu_that_was_not_measured_is_described(monkeypatch):
     monkeypatch.setattr(_core, "time_copy_gpu", full)
     monkeypatch.setattr(_core, "gpu_facts", lambda gpu: facts)
     monkeypatch.setattr(_core, "gpu_identities", lambda: ["Tesla T4 0000:1B:00.0"])
-    monkeypatch.setattr(_gpu_machine, "link_rate", lambda bus: {"0000:1B:00.0": 15.75e9}[bus])
-    _gpu_machine._told.cache_clear()
-    told = _gpu_machine._looked_at(0, 7)
+    monkeypatch.setattr(gpu_machine, "link_rate", lambda bus: {"0000:1B:00.0": 15.75e9}[bus])
+    gpu_machine._told.cache_clear()
+    told = gpu_machine._looked_at(0, 7)
     assert (told.memory, told.cache) == (7, 4 << 20)
     assert 0.7 * 15.75e9 < told.up == told.down < 15.75e9
     assert 0.8 * 320e9 < told.device_read < 320e9
     # Neither clock nor link told: a small GPU's, not an H200's.
     facts["memory_bytes_per_s"] = 0.0
-    monkeypatch.setattr(_gpu_machine, "link_rate", lambda bus: None)
-    _gpu_machine._told.cache_clear()
-    small = _gpu_machine._looked_at(0, 7)
+    monkeypatch.setattr(gpu_machine, "link_rate", lambda bus: None)
+    gpu_machine._told.cache_clear()
+    small = gpu_machine._looked_at(0, 7)
     assert small.up <= 16e9 and small.device_read <= 320e9
-    _gpu_machine._told.cache_clear()
+    gpu_machine._told.cache_clear()
 
 
 def test_kernels_follow_memory_and_cache():
@@ -416,9 +417,9 @@ def test_a_look_without_memory_is_taken_again(monkeypatch):
         return seconds
 
     monkeypatch.setattr(_core, "time_copy_gpu", copy)
-    assert _gpu_machine._looked_at(77, 5) == Gpu(memory=5)
-    assert _gpu_machine._looked_at(77, 5).up == pytest.approx((64 << 20) / 1e-3)
-    assert _gpu_machine._looked_at(77, 5).device_read == pytest.approx((512 << 20) / 1e-4)
+    assert gpu_machine._looked_at(77, 5) == Gpu(memory=5)
+    assert gpu_machine._looked_at(77, 5).up == pytest.approx((64 << 20) / 1e-3)
+    assert gpu_machine._looked_at(77, 5).device_read == pytest.approx((512 << 20) / 1e-4)
 
 
 def test_where_there_is_no_gpu(graph):

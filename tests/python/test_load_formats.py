@@ -8,7 +8,7 @@ import scipy.io
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from penstock._io import FORMATS, find_format
+from penstock._io.formats import FORMATS, find_format
 
 import penstock as ps
 

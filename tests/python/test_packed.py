@@ -338,9 +338,9 @@ def test_stores(tmp_path, graph, packed, dtype):
     assert ours["packed"]["bits_per_nonzero"] > 1
     for b in (ps.open(path), ps.open(path, validate=True), ps.load(path)):
         check_same(a._core, b._core)
-        check_same(a._core, b._derived["packed"].unpack())
-    assert ps.open(path)._derived["packed"].place == "mapped"
-    assert ps.load(path)._derived["packed"].place == "host"
+        check_same(a._core, b._derived.packed.unpack())
+    assert ps.open(path)._derived.packed.place == "mapped"
+    assert ps.load(path)._derived.packed.place == "host"
     ps.open(path).save(tmp_path / "b.penstock", packed="only")  # from the mapped form
     check_same(a._core, ps.open(tmp_path / "b.penstock")._core)
 
@@ -357,7 +357,7 @@ def test_stores_without_it_stay_as_they_were(tmp_path, graph):
     graph.save(tmp_path / "a.penstock")
     assert sorted(p.name for p in (tmp_path / "a.penstock").iterdir()) == [
         "data.npy", "header.json", "indices.npy", "indptr.npy"]  # fmt: skip
-    assert "packed" not in ps.open(tmp_path / "a.penstock")._derived
+    assert ps.open(tmp_path / "a.penstock")._derived.packed is None
     with pytest.raises(ValueError, match="give True, False or 'only'"):
         graph.save(tmp_path / "b.penstock", packed="yes")
     with pytest.raises(TypeError, match="no option 'packed'"):
@@ -410,4 +410,4 @@ def test_convert(tmp_path, graph):
     out = tmp_path / "a.penstock"
     run = CliRunner().invoke(app, ["convert", str(tmp_path / "a.npz"), str(out), "--packed"])
     assert run.exit_code == 0, run.output
-    check_same(graph._core, ps.open(out, validate=True)._derived["packed"].unpack())
+    check_same(graph._core, ps.open(out, validate=True)._derived.packed.unpack())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from penstock._place import as_place
+from penstock._plan.place import as_place
 
 import penstock as ps
 from penstock import _core

@@ -10,11 +10,12 @@ import time
 
 import numpy as np
 import pytest
+from penstock._plan import probe as _probe
 from penstock.cli.app import app
 from typer.testing import CliRunner
 
 import penstock as ps
-from penstock import _core, _probe
+from penstock import _core
 from penstock.dist import _gets
 
 SIZES = [1 << 16 << 2 * i for i in range(8)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from penstock._schedules import parse_bytes
+from penstock._plan.schedules import parse_bytes
 from test_products import matrix_of, numbers
 
 import penstock as ps

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from penstock._verify_spgemm import verify_spgemm
+from penstock._check.spgemm import verify_spgemm
 from penstock.cli.app import app
 from typer.testing import CliRunner
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from penstock._stats import describe, row_chunks
-from penstock._verify import verify
+from penstock._check.product import verify
+from penstock._check.stats import describe, row_chunks
 
 import penstock as ps
 
@@ -193,7 +193,7 @@ def test_verify_knows_the_semirings(semiring, transposed):
 
 
 def test_verify_of_a_sample_says_so(monkeypatch):
-    monkeypatch.setattr("penstock._verify.CHUNK", 100)
+    monkeypatch.setattr("penstock._check.product.CHUNK", 100)
     a = ps.csr_array(
         sp.random_array((400, 400), density=0.02, rng=np.random.default_rng(7)).tocsr()
     )

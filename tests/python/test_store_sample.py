@@ -69,20 +69,20 @@ def test_a_store_keeps_it(graph, saved, tmp_path):
     assert header["sample"] == {"neighbours": 4, "kind": "highest_degree"}
     expected = reference(graph, 4, "highest_degree")
     for b in (ps.open(saved), ps.open(saved, validate=True), ps.load(saved)):
-        size, kind, slots = b._derived["neighbour_sample"]
+        size, kind, slots = b._derived.neighbour_sample
         assert (size, kind) == (4, "highest_degree")
         np.testing.assert_array_equal(slots, expected)
     assert slots.base is None, "loaded, not mapped"
     again = tmp_path / "again.penstock"
     ps.open(saved).save(again)  # from the map, without being asked
-    np.testing.assert_array_equal(ps.open(again)._derived["neighbour_sample"][2], expected)
+    np.testing.assert_array_equal(ps.open(again)._derived.neighbour_sample[2], expected)
     ps.open(saved).save(again, sample=8)
-    size, _, slots = ps.open(again, validate=True)._derived["neighbour_sample"]
+    size, _, slots = ps.open(again, validate=True)._derived.neighbour_sample
     assert size == 8 and np.array_equal(slots, reference(graph, 8, "highest_degree"))
     ps.open(again).save(again, sample=True)  # over itself: the larger one stays
-    assert ps.open(again)._derived["neighbour_sample"][0] == 8
+    assert ps.open(again)._derived.neighbour_sample[0] == 8
     ps.open(again).save(again, sample=False)
-    assert "neighbour_sample" not in ps.open(again)._derived
+    assert ps.open(again)._derived.neighbour_sample is None
     assert not (again / "sample.npy").exists()
 
 
@@ -90,13 +90,13 @@ def test_beside_the_packed_form(graph, tmp_path):
     for packed in (True, "only"):
         graph.save(tmp_path / "p.penstock", packed=packed, sample=16)
         b = ps.open(tmp_path / "p.penstock")
-        assert "packed" in b._derived and b._derived["neighbour_sample"][0] == 16
+        assert b._derived.packed is not None and b._derived.neighbour_sample[0] == 16
 
 
 def test_nothing_is_written_unasked(graph, tmp_path):
     ps.csr_array._wrap(graph._core).save(tmp_path / "plain.penstock")
     assert not (tmp_path / "plain.penstock" / "sample.npy").exists()
-    assert "neighbour_sample" not in ps.open(tmp_path / "plain.penstock")._derived
+    assert ps.open(tmp_path / "plain.penstock")._derived.neighbour_sample is None
 
 
 @pytest.mark.parametrize("made", ["highest_degree", "first"])
@@ -107,9 +107,9 @@ def test_the_best_one_that_a_gpu_has_made_is_saved(graph, tmp_path, name, made):
             return _core.sample_neighbours(graph._core, 8, made)
 
     a = ps.csr_array._wrap(graph._core)
-    a._derived[name] = ("key", Graph())
+    setattr(a._derived, name, ("key", Graph()))
     a.save(tmp_path / "a.penstock")
-    kept = ps.open(tmp_path / "a.penstock", validate=True)._derived.get("neighbour_sample")
+    kept = ps.open(tmp_path / "a.penstock", validate=True)._derived.neighbour_sample
     if made == "first":  # cheaper to make than to keep
         assert kept is None
     else:
@@ -132,7 +132,7 @@ def test_gpus_get_it(saved, monkeypatch):
     with ps.options(device_memory=1 << 30):
         _gpu.gpu_graph(b, 0)
         _gpu.gpu_parts(b, [0, 0], "pinned")
-        assert given == [b._derived["neighbour_sample"]] * 2
+        assert given == [b._derived.neighbour_sample] * 2
         _gpu.gpu_graph(ps.csr_array._wrap(b._core), 0)
     assert given[-1] is None
 
@@ -226,4 +226,4 @@ def test_convert(graph, tmp_path):
     told = CliRunner().invoke(app, ["convert", str(source), str(out), "--sample"])
     assert told.exit_code == 0, told.output
     b = ps.open(out, validate=True)
-    assert np.array_equal(b._derived["neighbour_sample"][2], reference(b, 4, "highest_degree"))
+    assert np.array_equal(b._derived.neighbour_sample[2], reference(b, 4, "highest_degree"))

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from fake_gpus import NEEDS_ELL_G, NEEDS_PACKED, NEEDS_PLANS, fake_gpus  # noqa: F401
+from penstock._plan import streaming
 
 import penstock as ps
-from penstock import _core, _streaming
+from penstock import _core
 
 pytestmark = NEEDS_PLANS
 CODECS = [
@@ -64,7 +65,7 @@ def test_plans_of_every_codec(codec, block, slots, dtype):
     if codec == "raw" and block == "4KiB":
         assert t[0]["tiles"] > 20
     A.release()
-    assert "stream_plans" not in A._derived
+    assert A._derived.stream_plans is None
 
 
 @pytest.mark.parametrize("semiring", ["min_plus", "max_times", "or_and"])
@@ -82,7 +83,7 @@ def test_the_cpus_ring_needs_no_plan(A, x):
     with ps.trace() as t:
         A.dot(x, schedule=ps.Streamed(gpus=[-1]))
     assert t[0]["schedule"] == "streamed" and "codec" not in t[0]
-    assert "stream_plans" not in A._derived
+    assert A._derived.stream_plans is None
 
 
 def test_a_plan_serves_narrower_vectors_and_other_plans_wider(A, x, fake_gpus):  # noqa: F811
@@ -122,19 +123,19 @@ def test_the_last_two_plans_are_kept(A, x, fake_gpus):  # noqa: F811
     with ps.options(device_memory="30MB"):  # a budget is for both of them
         for how in (ways[0], ways[1]):
             A.dot(x, schedule=how)
-            plans, _ = A._derived["stream_plans"]
+            plans, _ = A._derived.stream_plans
         assert [k[0].setting.block for k in plans] == [128 << 10]
 
 
 def test_plans_go_with_the_matrix_and_by_release(fake_gpus):  # noqa: F811
     A, x = matrix(), np.ones(12_000)
     A.dot(x, schedule=ps.Streamed(gpus=1))
-    plan = weakref.ref(_streaming.existing(A, 8).core)
+    plan = weakref.ref(streaming.existing(A, 8).core)
     A.release()
     gc.collect()
     assert plan() is None
     A.dot(x, schedule=ps.Streamed(gpus=1))
-    plan = weakref.ref(_streaming.existing(A, 8).core)
+    plan = weakref.ref(streaming.existing(A, 8).core)
     del A
     gc.collect()
     assert plan() is None
@@ -203,7 +204,7 @@ def test_ranges_of_columns(fake_gpus, semiring, dtype):  # noqa: F811
     with ps.options(device_memory=int(8000 * entry) + 6000), ps.trace() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how, semiring=semiring), wanted)
         np.testing.assert_array_equal(A.dot(x, out=old, schedule=how, **ways), updated)
-        assert _streaming.existing(A, entry).facts["panels"] >= 2
+        assert streaming.existing(A, entry).facts["panels"] >= 2
     assert "ranges of columns" in t[0]["notes"][0] and t[0]["tiles"] >= 2
     assert t[0]["copied_bytes"] >= A.nnz * 4
 
@@ -238,7 +239,7 @@ def test_in_core_that_does_not_fit_names_streamed(A, x, fake_gpus):  # noqa: F81
     fake_gpus.kept = 1000
     with pytest.raises(MemoryError, match="do not fit beside 1000: use Streamed"):
         A.dot(x, schedule=ps.InCore(gpu=0))
-    assert _streaming.existing(A, 8) is None
+    assert streaming.existing(A, 8) is None
 
 
 # Faults
@@ -255,7 +256,7 @@ def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot allocate 5 bytes"), MemoryError("nor 4")]
     with pytest.raises(MemoryError, match="cannot allocate 5 bytes"):
         A.dot(x, schedule=how)
-    assert _streaming.existing(A, 8) is None
+    assert streaming.existing(A, 8) is None
     np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)  # it has ended
 
 
@@ -263,25 +264,25 @@ def test_a_plan_that_holds_the_memory_makes_room(A, x, fake_gpus):  # noqa: F811
     A.dot(x, schedule=ps.Streamed(gpus=1))
     fake_gpus.fail = [MemoryError("full")] * 2
     A.dot(x, schedule=ps.Streamed(gpus=2, codec="raw"))
-    plans, _ = A._derived["stream_plans"]
+    plans, _ = A._derived.stream_plans
     assert len(plans) == 1
 
 
 def test_memory_that_runs_out_in_a_product(A, x, fake_gpus):  # noqa: F811
     how, wanted = ps.Streamed(gpus=1), A.to_scipy() @ x
     A.dot(x, schedule=how)
-    _streaming.existing(A, 8).core.fail = [MemoryError("staging")]
+    streaming.existing(A, 8).core.fail = [MemoryError("staging")]
     np.testing.assert_array_equal(A.dot(x, schedule=how), wanted)
     assert len(fake_gpus.made) == 2
-    _streaming.existing(A, 8).core.fail = [MemoryError("staging")]
+    streaming.existing(A, 8).core.fail = [MemoryError("staging")]
     y = wanted.copy()
     with pytest.raises(MemoryError, match="staging"):  # y may have changed: not tried again
         A.dot(x, out=y, beta=1.0, schedule=how)
     A.dot(x, schedule=how)
-    _streaming.existing(A, 8).core.fail = [RuntimeError("cudaErrorIllegalAddress")]
+    streaming.existing(A, 8).core.fail = [RuntimeError("cudaErrorIllegalAddress")]
     with pytest.raises(RuntimeError, match="Illegal"):
         A.dot(x, schedule=how)
-    assert _streaming.existing(A, 8) is None
+    assert streaming.existing(A, 8) is None
 
 
 def test_pages_that_cannot_be_locked(A, x, fake_gpus):  # noqa: F811
@@ -295,7 +296,7 @@ def test_what_a_plan_does_not_know_goes_through_the_ring(A, x, fake_gpus, monkey
     monkeypatch.setattr(ps.Streamed, "_lower", lambda self: _core.streamed([-1]))
     how = ps.Streamed(gpus=1, codec="raw")
     A.dot(x, schedule=how)
-    _streaming.existing(A, 8).core.fail = [ps.NotCompiledError("no kernel for this")]
+    streaming.existing(A, 8).core.fail = [ps.NotCompiledError("no kernel for this")]
     with ps.trace() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert t[0]["fallback"] == "no kernel for this" and t[0]["schedule"] == "streamed"
@@ -396,9 +397,9 @@ def test_blocks_within_a_ring_and_of_every_codec(x, fake_gpus):  # noqa: F811
     B = ps.csr_array(np.eye(12_000))
     for block, blocks in [(None, 1), ("64KiB", 3), ("16KiB", 12), ("64KiB", 12)]:
         B.dot(x, schedule=ps.Streamed(gpus=1, codec="ell_g", block=block))
-        assert (B._derived["ell_g"].blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
+        assert (B._derived.ell_g.blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
     B.release()
-    assert "ell_g_block" not in B._derived
+    assert B._derived.ell_g_block is None
 
 
 @NEEDS_PACKED
@@ -409,7 +410,7 @@ def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  #
     monkeypatch.setattr(_core, "pack", pack)
     how = ps.Streamed(gpus=1, block="64KiB", keep=False)
     A.prepare(schedule=how, products=10_000)
-    (plan,) = A._derived["stream_plans"][0].values()
+    (plan,) = A._derived.stream_plans[0].values()
     assert plan.codec == "raw" and fake_gpus.made[-1]["block_bytes"] == 64 << 10
     assert plan.notes == ["not packed: no"]
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import scipy.sparse.csgraph as scipy_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock._matrix.derived import Derived
 
 import penstock as ps
 from penstock import csgraph
@@ -46,7 +47,7 @@ def scipy_of(rows, cols, n):
 
 def know_incoming(A):
     """As after many searches: edges into each vertex are formed at the next call."""
-    A._derived["missed_edges"] = FAR
+    A._derived.missed_edges = FAR
     return A
 
 
@@ -237,16 +238,16 @@ def test_any_number_of_threads_gives_the_same(name, threads):
 
 def test_incoming_edges_are_formed_when_missed():
     A = ps.generate.rmat(12, seed=3).copy()  # which does not know that it is symmetric
-    assert csgraph.bfs(A, 0).size and "transpose" not in A._derived
+    assert csgraph.bfs(A, 0).size and A._derived.transpose is None
     source = int(np.argmax(np.diff(A.indptr)))
     wanted = csgraph.bfs(A, source)
     for _ in range(10):
         np.testing.assert_array_equal(csgraph.bfs(A, source), wanted)
-    assert A._derived["symmetric_pattern"] is True
+    assert A._derived.symmetric_pattern is True
     road = ps.generate.road_grid(60, 60, dtype=bool, seed=1).copy()
     for _ in range(10):
         csgraph.bfs(road, 0)
-    assert "symmetric_pattern" not in road._derived  # nothing would have gained from it
+    assert road._derived.symmetric_pattern is None  # nothing would have gained from it
 
 
 def test_generated_graphs_know_that_they_are_symmetric():
@@ -258,8 +259,8 @@ def test_generated_graphs_know_that_they_are_symmetric():
     }
     for name, A in made.items():
         S = A.to_scipy().astype(bool)
-        assert A._derived["symmetric_pattern"] and (S != S.T).nnz == 0, name
-    assert not ps.generate.rmat(8, undirected=False)._derived
+        assert A._derived.symmetric_pattern and (S != S.T).nnz == 0, name
+    assert ps.generate.rmat(8, undirected=False)._derived == Derived()
 
 
 def test_core_numbers_are_networkxs():
@@ -385,7 +386,7 @@ def test_many_threads_search_one_graph():
     from concurrent.futures import ThreadPoolExecutor
 
     A = ps.generate.rmat(12, seed=7)
-    A._derived["missed_edges"] = FAR
+    A._derived.missed_edges = FAR
     sources = np.flatnonzero(np.diff(A.indptr))[:24].tolist()
     wanted = [csgraph.bfs(A.copy(), s) for s in sources]
     with ThreadPoolExecutor(6) as pool:

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_folder
 from penstock._io.store import FILES, HEADER, _describe, require_replaceable
+from penstock._matrix.csr import csr_array
 
 _HEADER_BYTES = 128
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
 from penstock._io._errors import MAX_COLS, broken, shown
 from penstock._io._faults import Lines, Unreadable
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 # Takes a block and what its lines hold; gives row, column, values and what the
 # first row and column are called, or raises Unreadable.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
 from penstock._io._errors import broken
 from penstock._io._folder import Folder
 from penstock._io._npy import map_array
+from penstock._matrix.csr import csr_array
 
 FILES = {"packed_directory": np.int64, "packed": np.uint8}
 REMEDY = "the packed form is damaged, save the store again with packed=True"
@@ -19,7 +19,7 @@ REMEDY = "the packed form is damaged, save the store again with packed=True"
 
 def packed_form(a: csr_array) -> Any:
     """That of a matrix: what it has already, or a new one."""
-    known = a._derived.get("packed")
+    known = a._derived.packed
     return _core.pack(a._core) if known is None else known
 
 

@@ -7,8 +7,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from penstock._csr import csr_array
+from penstock._io._errors import broken
 from penstock._io._polars_text import polars
+from penstock._matrix.csr import csr_array
 
 SLAB = 1 << 20  # entries, some 20 MB of text
 
@@ -59,8 +60,6 @@ def write_lists(file: BinaryIO, a: csr_array, base: int = 1) -> None:
 
 def require_integers(a: csr_array, path: Any, what: str, low: int, high: int) -> None:
     """Refuses to write values that a format of integers would change."""
-    from penstock._io._errors import broken
-
     for first in range(0, a.nnz, SLAB):
         part = a.data[first : first + SLAB]
         good = (

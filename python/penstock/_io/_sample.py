@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
 from penstock._io._errors import broken
 from penstock._io._folder import Folder
 from penstock._io._npy import map_array
+from penstock._matrix.csr import csr_array
 
 FILE = "sample"
 SIZES, KINDS = (4, 8, 16), ("highest_degree", "first")
@@ -27,9 +27,9 @@ def known_sample(a: csr_array) -> Sample | None:
     """The one that a matrix was opened or saved with, or the best one that a GPU made of it for a traversal: any other
     costs less to make than to keep."""
     sample = held(a)
-    for name in ("gpu_graph", "gpu_parts"):
-        if sample is None and name in a._derived:
-            made = a._derived[name][1].sample()
+    for graph in (a._derived.gpu_graph, a._derived.gpu_parts):
+        if sample is None and graph is not None:
+            made = graph[1].sample()
             sample = made if made is not None and made[1] == KINDS[0] else None
     return sample
 
@@ -54,19 +54,19 @@ def sample_to_save(a: csr_array, wanted: Any) -> Sample | None:
 
 def hold(a: csr_array, sample: Sample, checked: bool = True) -> None:
     """Keeps a sample with its matrix; one that is not checked is compared with all lists before it is used."""
-    a._derived["neighbour_sample"] = sample
-    a._derived["neighbour_sample_checked"] = checked
+    a._derived.neighbour_sample = sample
+    a._derived.neighbour_sample_checked = checked
 
 
 def held(a: csr_array) -> Sample | None:
     """The one that a matrix was opened or saved with, compared with the lists of all vertices."""
-    sample = a._derived.get("neighbour_sample")
-    if sample is not None and not a._derived.get("neighbour_sample_checked", True):
+    sample = a._derived.neighbour_sample
+    if sample is not None and not a._derived.neighbour_sample_checked:
         try:
             _core.check_sample(a._core, sample, True)
         except ValueError as error:
             raise ValueError(f"sample.npy of the store: {error}: {REMEDY}") from error
-        a._derived["neighbour_sample_checked"] = True
+        a._derived.neighbour_sample_checked = True
     return sample
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Entries, value_type
 from penstock._io._errors import MAX_COLS, broken, check_cols, check_rows, check_size, count, shown
@@ -19,6 +18,7 @@ from penstock._io._faults import Lines
 from penstock._io._polars_text import Columns
 from penstock._io._rows import require_integers, write_rows
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int | None = None,

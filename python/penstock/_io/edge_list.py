@@ -10,8 +10,7 @@ import os
 import re
 from typing import Any
 
-from penstock._convert import check_shape
-from penstock._csr import csr_array
+from penstock._arrays.convert import check_shape
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Body, Entries, Reader, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows, shown
@@ -19,6 +18,7 @@ from penstock._io._faults import Lines
 from penstock._io._polars_text import Columns
 from penstock._io._rows import require_integers, write_rows
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 COMMENTS = "#%"
 _NOTE = b"# shape "

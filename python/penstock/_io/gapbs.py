@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import symmetry_fault, transposed, value_type
 from penstock._io._errors import broken, check_rows
 from penstock._io._rows import require_integers, row_slabs
+from penstock._matrix.csr import csr_array
 
 HEAD = 17
 

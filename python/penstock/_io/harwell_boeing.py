@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._entries import to_csr, value_type
 from penstock._io._errors import broken, check_cols, check_rows, check_size, count, shown
 from penstock._io._scipy_text import read_numbers
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 MIRRORS = {"u": "none", "r": "none", "s": "symmetric", "z": "skew", "h": "hermitian"}
 EXACT = 2**53

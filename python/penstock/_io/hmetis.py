@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import to_csr
 from penstock._io._errors import broken, check_cols, check_rows, count, shown
 from penstock._io._lists import Lists
 from penstock._io._rows import write_lists
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Body, Entries, diagonal_fault, to_csr, value_type
 from penstock._io._errors import check_cols, check_rows, check_size, count, shown
@@ -21,6 +20,7 @@ from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
 from penstock._io._scipy_text import read_entries, read_numbers, read_places, read_plain_file
 from penstock._io._text import TextFile
+from penstock._matrix.csr import csr_array
 
 HINT = "the size line or this line is wrong"
 FIELDS = {

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock._convert import as_type, check_shape
-from penstock._csr import csr_array
+from penstock._arrays.convert import as_type, check_shape
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import to_csr, value_type
 from penstock._io._errors import MAX_COLS, Inflation, broken, check_rows
 from penstock._io._faults import EXACT
 from penstock._io._polars_text import polars
 from penstock._io._rows import row_slabs
+from penstock._matrix.csr import csr_array
 
 _NUMPY_INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io._atomic import atomic_file
+from penstock._io._entries import transposed
 from penstock._io._errors import Inflation, broken, check_cols, check_rows
 from penstock._io._npy import read_array, read_header, write_array
+from penstock._matrix.csr import csr_array
 
 MOST_PACKED = 1032
 NEEDED = {
@@ -138,7 +139,6 @@ def _through_scipy(
     if kind == "csc":
         # Its transpose is a csr, whose constructor looks at every index.
         a = csr_array((data, indices, indptr), shape=(cols, _int32(path, rows)), copy=False)
-        from penstock._io._entries import transposed
 
         return transposed(a)
     checked = csr_array(

@@ -23,12 +23,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from penstock._csr import csr_array
 from penstock._io import _packed, _sample
 from penstock._io._atomic import atomic_folder, recover, require_ours
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._folder import Folder, snapshot
 from penstock._io._npy import STEP, map_array, write_array
+from penstock._matrix.csr import csr_array
 
 Found = TypeVar("Found")
 HEADER = "header.json"
@@ -193,14 +193,14 @@ def _open(at: Folder, check: str) -> csr_array:
             _check_sums(at.path, said, _packed.arrays_of(packed))
     a = _open_arrays(at, said, check) if said.arrays else csr_array._wrap(packed.unpack())
     if packed is not None:
-        a._derived["packed"] = packed
+        a._derived.packed = packed
     if said.sample is not None:
         crc32 = said.crc32.get(_sample.FILE)
         sample = _sample.open_sample(at, said.sample, a, check == "all", crc32)
         if check == "all":
             _check_sums(at.path, said, {_sample.FILE: sample[2]})
         _sample.hold(a, sample, checked=check != "first_use")
-    a._derived["generation"] = said.generation
+    a._derived.generation = said.generation
     return a
 
 
@@ -245,14 +245,14 @@ def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | 
 def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
     """The whole store in memory, every index and checksum looked at."""
     a = open_store(folder, validate=True)
-    packed, sample = a._derived.get("packed"), a._derived.get("neighbour_sample")
+    packed, sample = a._derived.packed, a._derived.neighbour_sample
     if a.place == "mapped":
         values = None if a.dtype == np.bool_ else np.array(a.data)
         a = csr_array._from_parts(
             *a.shape, np.array(a.indptr), np.array(a.indices), values, validate="cheap"
         )
     if packed is not None:
-        a._derived["packed"] = _packed.in_memory(packed)
+        a._derived.packed = _packed.in_memory(packed)
     if sample is not None:
         _sample.hold(a, (*sample[:2], np.array(sample[2])))
     return a

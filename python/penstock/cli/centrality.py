@@ -103,7 +103,7 @@ def pagerank(
 ) -> int:
     """PageRank: ranks that sum to 1."""
     from penstock import csgraph
-    from penstock._verify_graph import verify_ranks
+    from penstock._check.graph import verify_ranks
 
     weighted = not (unweighted or undirected)
 
@@ -160,7 +160,7 @@ def triangles(
 ) -> int:
     """Triangles: how many there are, and in how many each vertex is. Directions and self loops are ignored."""
     from penstock import csgraph
-    from penstock._verify_graph import verify_triangles
+    from penstock._check.graph import verify_triangles
 
     def facts(values: np.ndarray) -> tuple[dict[str, Any], dict[str, str]]:
         total = int(values.sum()) // 3

@@ -45,7 +45,7 @@ def _through_store(a: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _ring_bytes(a: Any, name: str, device_memory: str | None) -> int:
-    from penstock._schedules import parse_bytes
+    from penstock._plan.schedules import parse_bytes
 
     if device_memory is None:
         return max(1, a.nbytes // RING_SHARE)
@@ -70,8 +70,8 @@ def _schedules(ring: int) -> dict[str, Any]:
 
 def _products(a: Any, name: str, ring: int, repeats: int, step: ui.Steps) -> list[dict[str, Any]]:
     """Every schedule, timed; then every product, checked."""
-    from penstock._convert import result_dtype
-    from penstock._verify import verify
+    from penstock._arrays.convert import result_dtype
+    from penstock._check.product import verify
 
     x = random_vector(a.shape[1], result_dtype(a.dtype), seed=0)
     done = []

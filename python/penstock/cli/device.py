@@ -60,7 +60,7 @@ class OnDevice:
 
     @property
     def usable(self) -> bool:
-        from penstock._schedules import gpu_count
+        from penstock._plan.schedules import gpu_count
 
         return gpu_count() > 0
 
@@ -68,7 +68,7 @@ class OnDevice:
         """For a function of ps.csgraph."""
         if not self.wanted:
             return {}
-        from penstock._schedules import gpu_count
+        from penstock._plan.schedules import gpu_count
 
         count = self.gpus or 1
         if self.usable and count > gpu_count():
@@ -84,7 +84,7 @@ class OnDevice:
     def limits(self) -> Iterator[None]:
         """The budget, as long as the searches run."""
         import penstock as ps
-        from penstock._schedules import parse_bytes
+        from penstock._plan.schedules import parse_bytes
 
         before = ps.options.device_memory
         size = before if self.memory is None else parse_bytes(self.memory, "--device-memory")

@@ -156,7 +156,7 @@ def info(
     json: ui.Json = False,
 ) -> None:
     """Describe a matrix: degrees, symmetry, bandwidth, values, bytes per format, and a picture."""
-    from penstock._stats import describe
+    from penstock._check.stats import describe
 
     if plot is not None:
         check_plot(plot)

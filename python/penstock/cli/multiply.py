@@ -28,7 +28,7 @@ def _schedule(
 ) -> Any:
     """None lets the planner choose."""
     import penstock as ps
-    from penstock._schedules import as_schedule, parse_bytes
+    from penstock._plan.schedules import as_schedule, parse_bytes
 
     if name is None and gpus:
         name = "streamed"  # GPUs that are asked for are used
@@ -52,7 +52,7 @@ def _limits(
 ) -> Iterator[None]:
     """The settings of the process, as they were when done."""
     import penstock as ps
-    from penstock._schedules import parse_bytes
+    from penstock._plan.schedules import parse_bytes
 
     before, n = ps.options.device_memory, ps.num_threads()
     wanted = before if device_memory is None else parse_bytes(device_memory, "--device-memory")
@@ -163,7 +163,7 @@ def multiply(
     json: ui.Json = False,
 ) -> int:
     """Time y = A x and say what it moved and how it compares with the prediction."""
-    from penstock._convert import result_dtype
+    from penstock._arrays.convert import result_dtype
 
     elsewhere = schedule not in (None, "in_core") or device_memory or gpus
     streams = any(v is not None for v in (block, slots, codec, keep))
@@ -199,7 +199,7 @@ def multiply(
         step.next("multiplying")
         y, m = measure(product, flops(a), repeats, step.within)
         if verify:
-            from penstock._verify import verify as compare
+            from penstock._check.product import verify as compare
 
             step.next("checking against SciPy")
             check = compare(a, x, y, semiring, transpose, tell=step.within)

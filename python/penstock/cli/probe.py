@@ -163,7 +163,7 @@ def _show(r: dict[str, Any], source: str) -> None:
 
 def _obtain(refresh: bool, quiet: bool) -> tuple[dict[str, Any], bool]:
     """The result, and whether it was measured now."""
-    from penstock import _probe
+    from penstock._plan import probe as _probe
 
     found = None if refresh else _probe.measured()
     if found is not None:
@@ -187,7 +187,8 @@ def probe(
     this hardware and driver, and read from there afterwards. With --mpi a job of several ranks measures
     messages and memory, for about three seconds.
     """
-    from penstock import _core, _probe
+    from penstock import _core
+    from penstock._plan import probe as _probe
     from penstock.cli import figure
 
     if mpi:

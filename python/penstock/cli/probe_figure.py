@@ -82,7 +82,7 @@ def _together(axes: Any, together: dict[str, dict[str, float]]) -> None:
 
 
 def save_plot(result: dict[str, Any], path: Path) -> None:
-    """`result` is what penstock._probe.measure returns, of at least one GPU."""
+    """`result` is what penstock._plan.probe.measure returns, of at least one GPU."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

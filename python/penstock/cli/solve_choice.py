@@ -70,8 +70,8 @@ def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) 
 
 
 def _looks_positive(a: Any) -> tuple[bool, str]:
-    from penstock._stats import CHUNK
-    from penstock._symmetry import EXACT_LIMIT, symmetry
+    from penstock._check.stats import CHUNK
+    from penstock._check.symmetry import EXACT_LIMIT, symmetry
 
     if a.shape[0] != a.shape[1] or a.dtype.kind == "c":
         return False, ""  # the solver says what is wrong with it

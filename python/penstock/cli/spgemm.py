@@ -15,7 +15,7 @@ from penstock.cli.files import check_output, describe, read_matrix, summary
 
 
 def _as_bytes(memory: str | None) -> int | None:
-    from penstock._schedules import parse_bytes
+    from penstock._plan.schedules import parse_bytes
 
     return None if memory is None else parse_bytes(memory, "--memory")
 
@@ -23,7 +23,7 @@ def _as_bytes(memory: str | None) -> int | None:
 def _check_out(out: Path | None, force: bool) -> None:
     if out is None:
         return
-    from penstock._io import find_format
+    from penstock._io.formats import find_format
 
     if find_format(out).write is None:
         raise ui.InputError(
@@ -111,7 +111,7 @@ def spgemm(
         finally:
             ps.set_num_threads(before)
         if verify:
-            from penstock._verify_spgemm import verify_spgemm
+            from penstock._check.spgemm import verify_spgemm
 
             step.next("checking")
             check = verify_spgemm(a, right, c, semiring)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock._explain import human_bytes
+from penstock._plan.report import human_bytes
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 PLAIN_WIDTH = 100  # columns where stdout is not a terminal

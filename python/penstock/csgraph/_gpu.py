@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._explain import active
 from penstock._io._sample import held as held_sample
-from penstock._schedules import gpu_count, no_gpu, options
+from penstock._matrix.csr import csr_array
+from penstock._plan.report import active
+from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
@@ -125,12 +125,12 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
     budget = _budget([gpu], share)
     key = (gpu, placement, budget)
-    known = graph._derived.get("gpu_graph")
+    known = graph._derived.gpu_graph
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
-        graph._derived.pop("gpu_graph", None)
+        graph._derived.gpu_graph = None
         known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
-        graph._derived["gpu_graph"] = known
+        graph._derived.gpu_graph = known
     return known[1]
 
 
@@ -138,7 +138,7 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
     formed it. The two share the budget."""
     reversed_edges = None if graph.place == "device" else edges_in(graph)
-    if graph._derived.get("symmetric_pattern"):
+    if graph._derived.symmetric_pattern:
         own = gpu_graph(graph, gpu, placement)
         return own, own
     if reversed_edges is None:
@@ -160,13 +160,13 @@ def gpu_parts(
     """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is."""
     budget = _budget(gpus, share)
     key = (tuple(gpus), placement, budget, None if like is None else id(like))
-    known = graph._derived.get("gpu_parts")
+    known = graph._derived.gpu_parts
     if known is None or known[0] != key:
-        graph._derived.pop("gpu_parts", None)
+        graph._derived.gpu_parts = None
         # `like` is kept as long as its identity stands for it
         sample = held_sample(graph)
         known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like, sample), like
-        graph._derived["gpu_parts"] = known
+        graph._derived.gpu_parts = known
     return known[1]
 
 
@@ -177,7 +177,7 @@ def gpu_parts_pair(graph: csr_array, gpus: list[int], placement: str) -> tuple[A
             "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
         )
     reversed_edges = edges_in(graph)
-    if graph._derived.get("symmetric_pattern"):
+    if graph._derived.symmetric_pattern:
         own = gpu_parts(graph, gpus, placement)
         return own, own
     if reversed_edges is None:

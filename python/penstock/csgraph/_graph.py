@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, is_dense
-from penstock._csr import csr_array
+from penstock._arrays.convert import as_array, is_dense
+from penstock._matrix.csr import csr_array
 
 
 def as_graph(a: Any, what: str) -> csr_array:
@@ -76,9 +76,9 @@ def incoming(graph: csr_array) -> csr_array:
 
 def has_symmetric_pattern(graph: csr_array) -> bool:
     """Whether every (i, j) has as many (j, i), found once per graph."""
-    known = graph._derived.get("symmetric_pattern")
+    known = graph._derived.symmetric_pattern
     if known is None:
-        known = graph._derived["symmetric_pattern"] = _core.has_symmetric_pattern(graph._core)
+        known = graph._derived.symmetric_pattern = _core.has_symmetric_pattern(graph._core)
     return known
 
 
@@ -86,39 +86,44 @@ def undirected(graph: csr_array) -> csr_array:
     """Every edge in both directions, as a pattern: the graph itself where its pattern is symmetric."""
     if has_symmetric_pattern(graph):
         return graph
-    known = graph._derived.get("undirected")
+    known = graph._derived.undirected
     if known is None:
         out = _core.pattern(graph._core)
         if not graph.has_canonical_format:
             out = _core.sort_rows(out, True)
         known = csr_array._wrap(_core.join(out, _core.transpose(out), "plus"))
-        known._derived["symmetric_pattern"] = True
-        graph._derived["undirected"] = known
+        known._derived.symmetric_pattern = True
+        graph._derived.undirected = known
     return known
 
 
 def simple(graph: csr_array) -> csr_array:
     """Every edge in both directions and once, self loops left out, as a pattern whose rows ascend: the graph itself
     where it is that. Kept with it."""
-    return _without_repeats(graph, undirected(graph), "simple")
+    known = graph._derived.simple
+    if known is None:
+        known = _without_repeats(undirected(graph))
+        graph._derived.simple = True if known is graph else known
+    return graph if known is True else known
 
 
 def without_repeats(graph: csr_array) -> csr_array:
     """Every edge once, self loops left out, as a pattern whose rows ascend: the graph itself where it is that. Kept
     with it."""
-    return _without_repeats(graph, graph, "without_repeats")
-
-
-def _without_repeats(graph: csr_array, edges: csr_array, name: str) -> csr_array:
-    known = graph._derived.get(name)  # True for itself: a matrix that holds itself is never freed
+    known = graph._derived.without_repeats
     if known is None:
-        known = edges
-        if not _core.is_simple(edges._core):
-            row = np.repeat(np.arange(edges.shape[0], dtype=np.int32), np.diff(edges.indptr))
-            keep = row != edges.indices
-            known = csr_array._wrap(
-                _core.coo_to_csr(*edges.shape, row[keep], edges.indices[keep], None, True)
-            )
-            known._derived["symmetric_pattern"] = has_symmetric_pattern(edges)
-        graph._derived[name] = True if known is graph else known
+        known = _without_repeats(graph)
+        graph._derived.without_repeats = True if known is graph else known
     return graph if known is True else known
+
+
+def _without_repeats(edges: csr_array) -> csr_array:
+    if _core.is_simple(edges._core):
+        return edges
+    row = np.repeat(np.arange(edges.shape[0], dtype=np.int32), np.diff(edges.indptr))
+    keep = row != edges.indices
+    made = csr_array._wrap(
+        _core.coo_to_csr(*edges.shape, row[keep], edges.indices[keep], None, True)
+    )
+    made._derived.symmetric_pattern = has_symmetric_pattern(edges)
+    return made

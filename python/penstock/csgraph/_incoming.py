@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import incoming
 
 # Turning a graph around takes about as long as walking its edges this many times.
@@ -19,20 +19,18 @@ _COST = 3
 def edges_in(graph: csr_array) -> Any:
     """The bound matrix of the reversed edges (the graph's own where its pattern is symmetric), or None."""
     derived = graph._derived
-    symmetric = derived.get("symmetric_pattern")
-    if symmetric:
+    if derived.symmetric_pattern:
         return graph._core
-    if "transpose" in derived or derived.get("missed_edges", 0) > _COST * graph.nnz:
+    if derived.transpose is not None or derived.missed_edges > _COST * graph.nnz:
         return incoming(graph)._core
     return None
 
 
 def note_missed(graph: csr_array, edges: int) -> None:
     if edges:
-        graph._derived["missed_edges"] = graph._derived.get("missed_edges", 0) + edges
+        graph._derived.missed_edges += edges
 
 
 def plan_of(graph: csr_array) -> Any:
     """What the searches of one graph share, kept with it."""
-    plan = graph._derived.get("bfs_plan")
-    return plan or graph._derived.setdefault("bfs_plan", _core.BfsPlan())
+    return graph._derived.once("bfs_plan", _core.BfsPlan)

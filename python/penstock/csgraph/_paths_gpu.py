@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._schedules import parse_bytes
+from penstock._matrix.csr import csr_array
+from penstock._plan.schedules import parse_bytes
 from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 
 METHODS = ("auto", "near_far", "bellman_ford")
@@ -46,15 +46,15 @@ def chosen(
 def symmetric_weights(graph: csr_array) -> bool:
     """Whether every edge has its mirror with the same length, found once per graph."""
     derived = graph._derived
-    known = derived.get("symmetric_weights")
+    known = derived.symmetric_weights
     if known is None:
-        known = derived.get("symmetric_pattern", True) and _core.symmetric_weights(graph._core)
-        derived["symmetric_weights"] = known
+        known = derived.symmetric_pattern is not False and _core.symmetric_weights(graph._core)
+        derived.symmetric_weights = known
     return known
 
 
 def _in_core(graph: csr_array) -> bool:
-    known = graph._derived.get("gpu_graph")
+    known = graph._derived.gpu_graph
     return known is not None and known[1].facts()["placement"] == "device"
 
 

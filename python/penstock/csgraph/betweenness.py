@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
 

@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import check_names, chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._gpu_vectors import place_of, plan_for_gpus, plan_like
+from penstock._matrix.csr import csr_array
+from penstock._product.gpu_vectors import place_of, plan_for_gpus, plan_like
 from penstock.csgraph._graph import as_graph, incoming
 from penstock.csgraph.shortest_paths import pattern, weights_of
 
@@ -158,8 +158,8 @@ def _run(graph: csr_array, weighted: bool, arguments: tuple[Any, ...]) -> tuple[
             return _on_device(_core.plan_op, plan.core, into.dtype, out, arguments, symmetric)
         except MemoryError:
             pass  # the GPUs have no room: the CPU has
-    if edges._derived.setdefault("pagerank_plan", False) is False:
-        edges._derived["pagerank_plan"] = into.prepare()
+    if edges._derived.pagerank_plan is None:
+        edges._derived.pagerank_plan = into.prepare()
     return _core.pagerank(into._core, out, *arguments, symmetric), "cpu"
 
 
@@ -179,8 +179,8 @@ def _on_device(
 
 def _on_gpu(graph: csr_array, weighted: bool) -> tuple[Any, np.ndarray, bool]:
     """As `_into`, of a graph that lies on a GPU: the edges by their ends, there, too. The CPU forms them, once."""
-    name = f"pagerank_gpu_{'weighted' if weighted else 'pattern'}"
-    known = graph._derived.get(name)
+    name = "pagerank_gpu_weighted" if weighted else "pagerank_gpu_pattern"
+    known = getattr(graph._derived, name)
     if known is None:
         host = csr_array._wrap(_core.to_place(graph._core, "host"))
         edges = _edges(host, weighted)
@@ -189,7 +189,8 @@ def _on_gpu(graph: csr_array, weighted: bool) -> tuple[Any, np.ndarray, bool]:
         if not (symmetric and edges is host):
             gpu = _core.device_op(core, "float64").gpu
             core = _core.to_place(into._core, "device", gpu)
-        graph._derived[name] = known = core, out, symmetric
+        known = core, out, symmetric
+        setattr(graph._derived, name, known)
     return cast("tuple[Any, np.ndarray, bool]", known)
 
 
@@ -207,7 +208,7 @@ def _edges(graph: csr_array, weighted: bool) -> csr_array:
 
 def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
     """The edges by their ends; the weights out of each vertex; whether A is symmetric."""
-    known = edges._derived.get("pagerank")
+    known = edges._derived.pagerank
     if known is None:
         into = incoming(edges) if edges.dtype == np.bool_ else edges.T.formed()
         symmetric = into is edges
@@ -215,8 +216,9 @@ def _into(edges: csr_array) -> tuple[csr_array, np.ndarray, bool]:
             into = csr_array._from_parts(
                 *edges.shape, edges.indptr, edges.indices, None, validate="cheap"
             )
-        edges._derived["pagerank"] = known = into, _core.out_weights(edges._core), symmetric
-    return cast("tuple[csr_array, np.ndarray, bool]", known)
+        out = cast(np.ndarray, _core.out_weights(edges._core))
+        edges._derived.pagerank = known = into, out, symmetric
+    return known
 
 
 def _number(value: Any, name: str, most: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph import _paths_gpu
 from penstock.csgraph._graph import as_graph, vertex, vertices
 
@@ -219,26 +219,25 @@ def search(
 
 def weights_of(graph: csr_array) -> Any:
     """The verdict on the weights, found once; raises ValueError for a negative or NaN one."""
-    known = graph._derived.get("path_weights")
-    return known or graph._derived.setdefault("path_weights", _core.path_weights(graph._core))
+    return graph._derived.once("path_weights", lambda: _core.path_weights(graph._core))
 
 
 def pattern(graph: csr_array) -> csr_array:
     """The same edges without values; unlike astype(bool), zeros stay edges."""
     if graph.dtype == np.bool_:
         return graph
-    known = graph._derived.get("pattern")
+    known = graph._derived.pattern
     if known is None:
         known = csr_array._from_parts(
             *graph.shape, graph.indptr, graph.indices, None, validate="cheap"
         )
-        graph._derived["pattern"] = known
+        graph._derived.pattern = known
     return known
 
 
 def both_ways(graph: csr_array) -> csr_array:
     """Every edge in both directions with its value; kept with the graph."""
-    known = graph._derived.get("both_ways")
+    known = graph._derived.both_ways
     if known is None:
         row = np.repeat(np.arange(graph.shape[0], dtype=np.int32), np.diff(graph.indptr))
         known = csr_array._wrap(
@@ -246,8 +245,8 @@ def both_ways(graph: csr_array) -> csr_array:
                 *graph.shape, row, graph.indices, graph._core.values, False, "symmetric"
             )
         )
-        known._derived["symmetric_weights"] = True
-        graph._derived["both_ways"] = known
+        known._derived.symmetric_weights = True
+        graph._derived.both_ways = known
     return known
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple
 
@@ -148,9 +148,9 @@ def _counted(
     if gpu is None:
         total, of_vertex = _core.triangles(edges, each)
         return total, of_vertex
-    lists = graph._derived.get("oriented_lists")
+    lists = graph._derived.oriented_lists
     if lists is None:
-        lists = graph._derived["oriented_lists"] = csr_array._wrap(_core.oriented_lists(edges))
+        lists = graph._derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
     on_gpu = gpu_graph(lists, gpu, placement)
     total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, access, count=bool(counted))
     report("triangles", on_gpu, told)
@@ -159,9 +159,9 @@ def _counted(
 
 def _oriented(graph: csr_array) -> Any:
     """The edges as triangles are counted over, kept with the graph."""
-    known = graph._derived.get("oriented")
+    known = graph._derived.oriented
     if known is None:
-        known = graph._derived["oriented"] = _core.orient_edges(simple(graph)._core)
+        known = graph._derived.oriented = _core.orient_edges(simple(graph)._core)
     return known
 
 

@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core, _probe
+from penstock import _core
 from penstock._io._atomic import atomic_file
+from penstock._matrix.csr import csr_array
+from penstock._plan import probe
 from penstock.dist import _calibrate_products
+from penstock.dist._matrix import csr_array as dist_array
 from penstock.dist._network import VERSION, Link, Network
 
 __all__ = ["cache_file", "calibrate", "fit", "keep", "known"]
@@ -68,7 +71,7 @@ def fit(curve: Curve) -> dict[str, float]:
 def cache_file() -> Path:
     """Where the last measured network of this machine is kept, whether it is there or not: what `--network measured`
     reads. PENSTOCK_CACHE overrides the folder."""
-    return _probe.cache_file().with_name(f"network-{_probe.key()}.json")
+    return probe.cache_file().with_name(f"network-{probe.key()}.json")
 
 
 def keep(facts: dict[str, Any]) -> Path:
@@ -152,9 +155,6 @@ def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> 
 
 def _calls(comm: Any) -> float:
     """Seconds of a product of which nothing is left but its calls, as all ranks make it at once."""
-    from penstock import csr_array
-    from penstock.dist._matrix import csr_array as dist_array
-
     n = comm.size
     one = csr_array((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
     D = dist_array(one, comm, partition="contiguous", halo="isend")

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._matrix.csr import csr_array
+from penstock.generate import banded
 
 __all__ = ["caches", "products"]
 
@@ -42,8 +44,6 @@ def _size(rows: int, entries: int) -> int:
 
 def _near(lengths: np.ndarray) -> Any:
     """A matrix with rows of these lengths, entries side by side from the diagonal on."""
-    from penstock import csr_array
-
     rows, ends = lengths.size, np.concatenate([[0], np.cumsum(lengths)])
     columns = np.repeat(np.arange(rows) - ends[:-1], lengths) + np.arange(ends[-1])
     shape = (rows, rows + int(lengths.max()))
@@ -52,8 +52,6 @@ def _near(lengths: np.ndarray) -> Any:
 
 def _first_rows(a: Any, size: int) -> Any:
     """So many that a product of them reads `size` bytes."""
-    from penstock import csr_array
-
     rows = min(max(size // _size(1, _LONG), 1), a.shape[0])
     end = int(a.indptr[rows])
     shape = (rows, min(rows + _LONG, a.shape[1]))
@@ -63,8 +61,6 @@ def _first_rows(a: Any, size: int) -> Any:
 def _gathered(crew: Any, near: float) -> list[list[float]]:
     """[bytes of x, seconds that an entry takes longer where x is read at random], never falling. `near`: seconds of as
     many entries in order."""
-    from penstock import csr_array
-
     rows, each, worst, found = _LONG_ROWS, _LONG, 0.0, []
     place = np.random.default_rng(_SEED).random((rows if crew.at_work else 1, each))
     place.sort(1)
@@ -110,8 +106,6 @@ class _Crew:
 
     def curve(self, top: int) -> list[list[float]]:
         """[bytes that one rank's product reads, seconds], up to `top`."""
-        from penstock.generate import banded
-
         sizes = [n for n in (_LEAST * _STEP**k for k in range(16)) if 2 * n <= top] + [top]
         rows, found = top // _size(1, _LONG) if self.at_work else 1, []
         whole = banded(max(rows, 2 * _LONG), list(range(_LONG)))

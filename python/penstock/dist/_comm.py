@@ -170,6 +170,7 @@ def world(comm: Any = None) -> Comm:
     """
     if comm is None and not launched_under_mpi():
         return _core.threads_group(1)[0]
+    # It looks for the MPI of this machine, which ranks that are threads do not need.
     from penstock.dist import _mpi
 
     return _mpi.world(comm)

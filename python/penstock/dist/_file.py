@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._io import edge_list, find_format, matrix_market
+from penstock._io import edge_list, matrix_market
 from penstock._io._entries import Body, too_few, too_many
 from penstock._io._errors import FREE_ROWS, MAX_COLS, broken
 from penstock._io._part import newlines, part_blocks
 from penstock._io._scipy_text import one_thread
 from penstock._io._text import TextFile, is_gzip
+from penstock._io.formats import find_format
+from penstock._matrix.csr import csr_array
 from penstock.dist._agree import agreed, any_rank
 from penstock.dist._owners import Kept, Options, by_shape, hand_back, hand_on, same
 from penstock.dist._walk import Fault, Walk, fault_at

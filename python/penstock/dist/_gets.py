@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock import _core
+from penstock.dist._comm import run
 
 __all__ = ["SIZES", "measure_gets"]
 
@@ -39,7 +40,6 @@ def measure_gets(
     >>> found["transport"], [n for n, _ in found["gets"]]
     ('peer', [8, 4096])
     """
-    from penstock.dist._comm import run
 
     def rank(comm: Any) -> dict[str, Any]:
         t = _core.make_device_transport(comm, sizes[-1], "peer", gpus[comm.rank])

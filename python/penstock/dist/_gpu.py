@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
-from penstock._place import Place, as_place
-from penstock._place import device as device_place
-from penstock._products import _number, on_gpu, product_type
-from penstock._schedules import InCore, Streamed, as_schedule
+from penstock._plan.place import Place, as_place, host
+from penstock._plan.place import device as device_place
+from penstock._plan.schedules import InCore, Streamed, as_schedule
+from penstock._product.device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
+from penstock._product.operands import as_number, on_gpu, product_type
 from penstock.dist._agree import agreed, any_rank
+from penstock.linalg._info import make_info
+from penstock.linalg.krylov import _vector
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
@@ -138,8 +140,6 @@ class GpuPart:
 
     @property
     def device(self) -> Any:
-        from penstock._place import host
-
         return device_place(self._options.gpu) if self._options.gpu >= 0 else host
 
     def times(self) -> dict[str, Any]:
@@ -194,7 +194,9 @@ class GpuPart:
                 raise ValueError(f"out must be {dtype}, C-contiguous and writable")
         out = self._ready(out, "out", rows, dtype, columns)
         boolean = semiring == "or_and"
-        alpha, beta = (_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+        alpha, beta = (
+            as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta"))
+        )
         xs, ys = (
             v.view(np.uint8) if boolean and isinstance(v, np.ndarray) else v.reshape(-1)
             for v in (x, out)
@@ -227,8 +229,6 @@ class GpuPart:
 
     def _vector(self, v: Any, name: str, dtype: np.dtype) -> Any:
         """A right-hand side or a guess: on a GPU as it is, all else as the solvers of host vectors take it."""
-        from penstock.linalg.krylov import _vector
-
         rows = self._matrix.local_shape[0]
         return (
             self._ready(v, name, rows, dtype) if on_gpu(v) else _vector(v, rows, dtype, name, False)
@@ -256,8 +256,6 @@ class GpuPart:
     def solve(self, method: str, b: Any, x: Any, M: Any, settings: dict[str, Any]) -> SolveInfo:
         """x, the guess, becomes the result; vectors stay from one iteration to the next on the GPU. `M`: None, or what
         a preconditioner of `penstock.dist.linalg` says of itself."""
-        from penstock.linalg._info import make_info
-
         result = _core.dist_gpu_solve(self._core, method, exported(b), exported(x), M, settings)
         info = make_info(result, self)
         info.vectors = f"gpu {self._options.gpu}" if self._options.gpu >= 0 else "cpu"

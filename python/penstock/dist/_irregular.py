@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._structure import as_matrix
+from penstock._matrix.csr import csr_array
+from penstock._matrix.given import as_matrix
 from penstock.dist._layouts import Counts, count
 from penstock.dist._local_price import Irregular
 from penstock.dist._network import Network

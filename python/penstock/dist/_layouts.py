@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import partition
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
 
 __all__ = ["LAYOUTS", "Counts", "Layout", "count"]
 

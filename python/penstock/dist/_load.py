@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core, generate
-from penstock._csr import csr_array as whole_array
-from penstock._structure import as_matrix
+from penstock._io.store import has_arrays, open_store
+from penstock._matrix.csr import csr_array as whole_array
+from penstock._matrix.given import as_matrix
 from penstock.dist._agree import about, agreed
 from penstock.dist._owners import Kept, Options, by_shape, given
 from penstock.partition import Partition
@@ -60,8 +61,6 @@ def _kind(source: Any) -> str:
     if source is None:
         return "nothing"
     if isinstance(source, (str, os.PathLike)):
-        from penstock._io.store import has_arrays
-
         return "store" if has_arrays(source) else "file"
     if isinstance(source, functools.partial):
         return "generator"
@@ -71,11 +70,9 @@ def _kind(source: Any) -> str:
 def open_on_all(path: Any, comm: Any) -> whole_array:
     """The same version of a store on every rank, also while another process replaces it; each checks a part of it
     before anybody follows its entries. Collective."""
-    from penstock._io.store import open_store
-
     for _ in range(OPENED):
         a = agreed(comm, lambda: open_store(path))
-        if len(set(comm.collect(a._derived["generation"]))) == 1:
+        if len(set(comm.collect(a._derived.generation))) == 1:
             agreed(comm, lambda a=a: a._core.check_part(comm.rank, comm.size))  # type: ignore[misc]
             a._core.settle()
             return a
@@ -141,7 +138,8 @@ def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
 
 
 def _from_file(path: Any, comm: Any, how: Options) -> Any:
-    from penstock._io import load as load_file
+    # The readers of all formats, which matrices that are made or mapped do not need.
+    from penstock._io.formats import load as load_file
     from penstock.dist._file import from_text
 
     made = from_text(path, comm, how)

@@ -8,6 +8,7 @@ from typing import Any
 from penstock import _core
 from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
+from penstock.dist._matmul_out import multiply_into
 from penstock.dist._tile_choice import choose
 from penstock.dist._tiles import tiles
 
@@ -147,8 +148,6 @@ def _multiply(
     if stationary == "summa":
         _offer("nccl")  # for GPUs
     if out is not None:
-        from penstock.dist._matmul_out import multiply_into
-
         how = (
             stationary,
             _STEAL[steal],

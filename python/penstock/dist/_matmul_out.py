@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._io._append import save_blocks
+from penstock._io.store import require_replaceable
+from penstock._matrix.csr import csr_array
 from penstock.dist._agree import agreed
+from penstock.dist._load import open_on_all
 from penstock.dist._tiles import tiles
 
 __all__ = ["multiply_into"]
@@ -20,10 +23,6 @@ def multiply_into(
     out: Any, A: tiles, B: tiles, how: tuple[Any, ...], mask: Any, replicas: int
 ) -> csr_array:
     """C = A B into a store at `out`. `how`: the arguments of the core's product, from `stationary` on. Collective."""
-    from penstock._io._append import save_blocks
-    from penstock._io.store import require_replaceable
-    from penstock.dist._load import open_on_all
-
     comm = A.comm
     if not B.sparse:
         raise ValueError("out= is for products of sparse matrices: B is dense")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array
-from penstock._explain import human_bytes
-from penstock._products import _run, as_dense, on_gpu
-from penstock._schedules import as_schedule
+from penstock._arrays.convert import as_array
+from penstock._plan.report import human_bytes
+from penstock._plan.schedules import as_schedule
+from penstock._product.dense import run
+from penstock._product.operands import as_dense, on_gpu
 from penstock.dist._agree import about
 from penstock.dist._gpu import GpuOptions, GpuPart
 from penstock.dist._load import Options, load
@@ -24,7 +25,6 @@ class _Local:
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype) -> None:
         self.shape, self.dtype = shape, dtype
-        self._derived: dict[str, Any] = {}
 
 
 class csr_array:
@@ -250,7 +250,7 @@ class csr_array:
                 "share() a whole vector"
             )
         local = _Local(self.local_shape, self.dtype)
-        return _run(local, x, out, alpha, beta, semiring, transposed, call)  # type: ignore[arg-type]
+        return run(local, x, out, alpha, beta, semiring, transposed, call)  # type: ignore[arg-type]
 
     def prepare(self, algorithm: str = "auto") -> str:
         """Builds this rank's plan for its local block, as `A.prepare` does; the name of what will be used. Local."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
 from penstock.dist._irregular import irregular_of, irregularity
 from penstock.dist._layouts import LAYOUTS, Counts, count
 from penstock.dist._local_price import BOUNDS, Irregular

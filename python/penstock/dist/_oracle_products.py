@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._spgemm import spgemm_estimate
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
+from penstock._matrix.spgemm import spgemm_estimate
 from penstock.dist._network import Network
 from penstock.dist._oracle import WORTH, Forecast, _network, _ranks, _time
 from penstock.dist._roofline import Roofline, roofline

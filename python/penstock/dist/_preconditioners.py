@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.dist._agree import agreed, require_same, total
 from penstock.linalg import preconditioners as serial
 from penstock.linalg._operators import PREPARE_AFTER, real_dtype

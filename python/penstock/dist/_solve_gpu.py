@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._device_vectors import _dtype
-from penstock._products import on_gpu
+from penstock._product.device_vectors import _dtype
+from penstock._product.operands import on_gpu
 from penstock.dist._agree import agreed, any_rank
 from penstock.dist._preconditioners import by_name
 from penstock.linalg._info import SolveInfo

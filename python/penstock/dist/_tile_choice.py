@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock._plan.probe import measured
+from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
 from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, shares
 from penstock.dist._tile_price import ProductPrediction, price_product
@@ -137,8 +139,6 @@ def choose(
 def _of_gpus() -> Network:
     """Ranks with a GPU each, as the probe measured the GPUs of this machine; the preset, whose figures are others',
     where it did not."""
-    from penstock._probe import measured
-
     preset, known = networks["h200"], measured()
     if not known or not known["gpus"]:
         return preset
@@ -169,7 +169,5 @@ def _of_gpus() -> Network:
 
 
 def _known(comm: Any) -> Network:
-    from penstock.dist import _calibrate
-
     found = _calibrate.known()
     return found or networks["shared-memory" if comm.name == "threads" else "hdr-infiniband"]

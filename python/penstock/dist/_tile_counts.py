@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
-from penstock._spgemm import spgemm, spgemm_estimate
-from penstock._structure import as_matrix
+from penstock._matrix.csr import csr_array
+from penstock._matrix.given import as_matrix
+from penstock._matrix.spgemm import spgemm, spgemm_estimate
 
 __all__ = ["ProductCounts", "count_spgemm", "count_spmm", "process_grid"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._structure import as_matrix
+from penstock._matrix.given import as_matrix
 from penstock.dist._tile_counts import cuts, dealt, tile_nnz
 
 __all__ = ["even_grid", "imbalance"]

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array as whole_array
-from penstock._place import device as device_place
-from penstock._place import host
-from penstock._products import is_sparse
-from penstock._structure import as_matrix
+from penstock._io.store import open_store
+from penstock._matrix.csr import csr_array as whole_array
+from penstock._matrix.given import as_matrix
+from penstock._plan.place import device as device_place
+from penstock._plan.place import host
+from penstock._product.operands import is_sparse
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
 from penstock.dist._load import _kind, generator_shape, open_on_all
+from penstock.dist._matrix import csr_array
 from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiles"]
@@ -82,8 +84,6 @@ class tiles:
         transport: str = "auto",
         like: tiles | None = None,
     ) -> None:
-        from penstock.dist._matrix import csr_array
-
         if like is not None:
             if not isinstance(like, tiles):
                 raise TypeError(f"like: other tiles, not {type(like).__name__}")
@@ -315,8 +315,6 @@ def _require_auto(kind: str, grid: str, ranks: int) -> None:
 def _even(source: Any, kind: str, ranks: int) -> tuple[int, int]:
     """What grid="auto" is."""
     if kind == "store":
-        from penstock._io.store import open_store
-
         source = open_store(source)
     return even_grid(as_matrix(source, "ps.dist.tiles"), ranks)
 
@@ -333,8 +331,6 @@ def _positive(n: int) -> int:
 
 
 def _source_kind(source: Any) -> str:
-    from penstock.dist._matrix import csr_array
-
     if isinstance(source, csr_array):
         return "dist"
     if isinstance(source, np.ndarray):

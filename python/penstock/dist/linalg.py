@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array
+from penstock._arrays.convert import as_array
 from penstock.dist._agree import about, agreed, any_rank, total
 from penstock.dist._checkpoint import Checkpoint, checksum
 from penstock.dist._preconditioners import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._gpu_vectors import place_of
+from penstock._product.gpu_vectors import place_of
 
 # Numbers below 0: SciPy uses -10 and -11 for bicgstab's two; the others are ours.
 BREAKDOWNS = {

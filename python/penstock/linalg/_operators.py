@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import result_dtype
-from penstock._csr import csr_array
-from penstock._products import Transposed
-from penstock._schedules import options
+from penstock._arrays.convert import result_dtype
+from penstock._matrix.csr import csr_array
+from penstock._matrix.transposed import Transposed
+from penstock._plan.schedules import options
 
 PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
 

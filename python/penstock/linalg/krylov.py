@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._convert import as_array, as_type
-from penstock._csr import csr_array
-from penstock._gpu_vectors import device_operator
+from penstock._arrays.convert import as_array, as_type
+from penstock._matrix.csr import csr_array
+from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
+from penstock.linalg.preconditioners import by_name
 
 Callback = Callable[[np.ndarray], object]
 
@@ -58,8 +59,6 @@ def _preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
     if m is None:
         return None
     if isinstance(m, str):
-        from penstock.linalg.preconditioners import by_name
-
         m = by_name(m, a, dtype)
     elif not hasattr(m, "_native_op"):
         m = as_matrix(m)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.linalg._operators import as_matrix, as_op, matrix_op, real_dtype, require_square
 
 ESTIMATE_STEPS = 15  # of Lanczos; the largest eigenvalue is then known to a few percent

@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import _core
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 
 # Whole numbers up to here are exact in float64, and so are sums that stay below it.
 EXACT = 2.0**53
@@ -102,7 +102,7 @@ class Structure:
         n = len(self.nodes.labels)
         matrix = csr_array._from_parts(n, n, indptr, indices, values, validate="cheap")
         if not self.directed:
-            matrix._derived["symmetric_pattern"] = True  # which algorithms would find out
+            matrix._derived.symmetric_pattern = True  # which algorithms would find out
         return matrix
 
     def is_mirrored(self, values: np.ndarray | None = None) -> bool:

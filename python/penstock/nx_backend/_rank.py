@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import csgraph
+from penstock.csgraph.betweenness import source_sums
 from penstock.nx_backend._graph import NETWORKX, Graph
 
 
@@ -87,9 +88,6 @@ def betweenness_centrality(
         # The same call on the same sequence takes the same nodes as in NetworkX.
         chosen = nx.utils.create_py_random_state(seed).sample(list(G), k)
         sources = np.array([G.nodes.number(label) for label in chosen], dtype=np.int32)
-    from penstock.csgraph.betweenness import (
-        source_sums,
-    )  # by name: the public function samples by itself
 
     sums = source_sums(G.pattern, sources, endpoints)
     if NETWORKX < (3, 5):

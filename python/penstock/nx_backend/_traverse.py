@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import csgraph
-from penstock._csr import csr_array
+from penstock._matrix.csr import csr_array
 from penstock.nx_backend._graph import NETWORKX, Graph
 
 

@@ -1,0 +1,1 @@
+"""Looking at matrices and results: statistics, symmetry, and verifiers that compute another way."""

@@ -1,0 +1,459 @@
+"""csr_array: a sparse matrix with SciPy's names, over arrays that nobody writes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._arrays.convert import as_array, as_type, from_anything, result_dtype
+from penstock._matrix.derived import Derived
+from penstock._matrix.names import Guarded
+from penstock._matrix.structure import Structure
+from penstock._matrix.transposed import Transposed
+from penstock._matrix.writer import writer
+from penstock._plan.place import moved
+from penstock._plan.report import human_bytes
+from penstock._product import dense, sparse
+from penstock._product.operands import conj, from_left, is_sparse, on_gpu
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+def _sparse_product(a: Any, b: Any) -> csr_array:
+    """A @ B of two sparse matrices."""
+    factors = sparse.Factors(csr_array._factor(a), csr_array._factor(b))
+    return csr_array._product(factors.all())
+
+
+class csr_array(Structure):
+    """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
+    complex64 or complex128.
+
+    Parameters
+    ----------
+    arg : a SciPy sparse array or matrix, a PyTorch tensor (sparse_csr or sparse_coo), a csr_array, a 2-D array,
+        `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. Booleans make a pattern, which stores no
+        values. Integers become float64, exactly or not at all. Duplicates of `(row, col)` are added up.
+    shape : (rows, cols), optional
+        At most 2^31 - 1 columns; any number of nonzeros.
+    dtype : optional
+        Of the values. Nothing is rounded unless it is given; the imaginary part is never dropped.
+    copy : bool, optional
+        By default the matrix has arrays of its own, copied in the time of a few products: whatever becomes of yours
+        (SciPy's `max`, `sort_indices` and others rewrite theirs in place), it stays as it was. Arrays that nobody can
+        write are shared: another csr_array's, `bytes`, and files mapped read-only (`np.load(..., mmap_mode="r")`).
+        False shares all that have the stored types already (int64 offsets, int32 indices, supported values), for
+        matrices too large to hold twice: you promise that nobody writes them while the matrix lives, and if somebody
+        does, results are wrong or the process ends. True copies all.
+
+    Raises ValueError where the arrays do not form a matrix, naming the place, and TypeError for other types.
+
+    A matrix never changes. `A != B`, `A < B`, `A > 2` and the like are patterns of where they hold, duplicates added up
+    first; a comparison that holds where nothing is stored (`A == B`, `A == 0`), iteration and `np.asarray(A)` raise
+    TypeError and say what to call. What SciPy has and csr_array has not is an AttributeError that says where it is.
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.csr_array(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
+    >>> A
+    <2x3 csr_array, float64, 3 stored values, 60 B, host memory>
+    >>> A @ np.array([1.0, 1.0, 1.0])
+    array([3., 3.])
+    >>> A.T @ np.array([1.0, 1.0])
+    array([1., 3., 2.])
+    """
+
+    ndim = 2
+    format = "csr"
+
+    def __init__(
+        self,
+        arg: Any,
+        shape: tuple[int, int] | None = None,
+        dtype: Any = None,
+        copy: bool | None = None,
+    ) -> None:
+        if isinstance(arg, csr_array):
+            arg = arg.copy() if copy else arg
+            self._hold(arg._core if dtype is None else arg.astype(dtype)._core)
+            if shape is not None and tuple(shape) != arg.shape:
+                raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
+            return
+        if isinstance(arg, Transposed):
+            arg = arg.tocsr()
+        self._hold(from_anything(arg, shape, dtype, copy))
+
+    def _hold(self, matrix: Any) -> None:
+        self._core = matrix
+        # Asked for at every product.
+        self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)
+        self._derived = Derived()
+
+    @classmethod
+    def _wrap(cls, matrix: Any) -> csr_array:
+        self = cls.__new__(cls)
+        self._hold(matrix)
+        return self
+
+    @classmethod
+    def _product(cls, matrix: Any) -> csr_array:
+        """Of a product of two sparse matrices: its rows ascend, but for those that a GPU has made."""
+        self = cls._wrap(matrix)
+        if matrix.place != "device":
+            self._derived.ascending = True
+        return self
+
+    @classmethod
+    def _factor(cls, arg: Any) -> csr_array:
+        """A sparse factor: a csr_array, a transpose formed, or SciPy's arrays as they are, for one product."""
+        return arg._matrix() if isinstance(arg, Guarded) else cls(arg, copy=False)
+
+    def _matrix(self) -> csr_array:
+        return self
+
+    @classmethod
+    def _from_parts(
+        cls,
+        rows: int,
+        cols: int,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        values: np.ndarray | None,
+        *,
+        mapped: bool = False,
+        validate: str = "all",
+        source: str = "the matrix",
+    ) -> csr_array:
+        """From arrays of exactly the stored types, which are shared; validate is "all", "first_use" (all before the
+        first use that reads, with errors that name `source`) or "cheap" (the ends and samples: for our own arrays)."""
+        return cls._wrap(
+            _core.Matrix.from_arrays(rows, cols, indptr, indices, values, mapped, validate, source)
+        )
+
+    # What it is
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._dtype
+
+    @property
+    def nnz(self) -> int:
+        """Stored entries, explicit zeros and duplicates included."""
+        return self._core.nnz
+
+    @property
+    def nbytes(self) -> int:
+        return self._core.nbytes
+
+    @property
+    def place(self) -> str:
+        """Where the entries are: "host", "mapped" (a file), "pinned", "managed", "device"."""
+        return self._core.place
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Row offsets, int64, rows + 1 of them; read-only, shared."""
+        return self._core.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Columns, int32, nnz of them; read-only, shared."""
+        return self._core.indices
+
+    @property
+    def data(self) -> np.ndarray:
+        """Values, nnz of them; read-only, shared. Of a pattern: True, nnz times, in no memory."""
+        values = self._core.values
+        return np.broadcast_to(np.True_, (self.nnz,)) if values is None else values
+
+    @property
+    def T(self) -> Transposed:
+        """The transpose as a view: `A.T @ x` multiplies without forming it."""
+        return Transposed(self)
+
+    def transpose(self) -> Transposed:
+        return self.T
+
+    def __repr__(self) -> str:
+        rows, cols = self.shape
+        kind = "pattern" if self.dtype == np.bool_ else str(self.dtype)
+        size = human_bytes(self.nbytes)
+        return f"<{rows}x{cols} csr_array, {kind}, {self.nnz} stored values, {size}, {self.place} memory>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the arrays (not the plans), out of band where the protocol can; a mapped one comes back in memory."""
+        return csr_array._from_parts, (*self.shape, self.indptr, self.indices, self._core.values)
+
+    def __copy__(self) -> csr_array:
+        return csr_array._wrap(self._core)
+
+    def copy(self) -> csr_array:
+        """The same entries in memory of their own."""
+        values = None if self._core.values is None else self._core.values.copy()
+        parts = (self.indptr.copy(), self.indices.copy(), values)
+        return csr_array._from_parts(*self.shape, *parts, validate="cheap")
+
+    def __deepcopy__(self, memo: Any) -> csr_array:
+        return self.copy()
+
+    # Products
+
+    def dot(
+        self,
+        x: Any,
+        *,
+        out: np.ndarray | None = None,
+        alpha: complex | None = None,
+        beta: complex | None = None,
+        schedule: Any = None,
+        algorithm: str = "auto",
+        semiring: str = "plus_times",
+    ) -> np.ndarray:
+        """y = alpha A x + beta out, over a semiring.
+
+        Parameters
+        ----------
+        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch): (cols,).
+            Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
+            contiguous are fastest; columns cost a copy of x into rows.
+        out : array of the result's shape and type, optional
+            Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose
+            strides are not negative. May be an array on a GPU, where y then stays.
+        alpha, beta : numbers of the semiring, optional
+        schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
+            The planner chooses where it is None: the plan that `prepare` or an earlier product made; on GPUs where the
+            predicted time, getting ready included, is less than the CPU's; in core on the CPU; or streamed above
+            `options.device_memory`. `explain` tells.
+        algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
+            How the CPU walks the matrix (buono-2017 compares the first three). All but balanced build a second
+            copy of the entries at the first call and keep it; "auto" is what `prepare` chose, or balanced.
+            A two-dimensional x is multiplied at once by "auto" and "balanced", and a column at a time by the others.
+        semiring : "plus_times", "min_plus", "max_times" or "or_and"
+
+        Returns
+        -------
+        array of shape (rows,) or (rows, k), of NumPy's promoted type of A and x; integers count as float64. The same
+        bits for any number of threads; only `A.T @ x` and `x @ A` with a one-dimensional x differ in the last ones.
+
+        >>> import numpy as np, penstock as ps
+        >>> A = ps.csr_array(np.array([[0.0, 5.0], [2.0, 0.0]]))
+        >>> A.dot(np.array([1.0, 10.0]), schedule=ps.Streamed(block=1024))
+        array([50.,  2.])
+        >>> A.dot(np.array([1.0, 10.0]), semiring="min_plus")
+        array([15.,  3.])
+        """
+        return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
+
+    def __matmul__(self, x: Any) -> Any:
+        return _sparse_product(self, x) if is_sparse(x) else self.dot(x)
+
+    def __rmatmul__(self, x: Any) -> Any:
+        return _sparse_product(x, self) if is_sparse(x) else from_left(self.T, x)
+
+    def matvec(self, x: np.ndarray) -> np.ndarray:
+        """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
+        x = np.asarray(x)
+        return self.dot(x.reshape(-1)).reshape((-1, 1) if x.ndim == 2 else (-1,))
+
+    def rmatvec(self, x: np.ndarray) -> np.ndarray:
+        """The conjugate transpose of A times x."""
+        x = np.asarray(x)
+        y = conj(self.T.dot(conj(x.reshape(-1))))
+        return y.reshape((-1, 1) if x.ndim == 2 else (-1,))
+
+    def matmat(self, x: np.ndarray) -> np.ndarray:
+        return self.dot(x)
+
+    def rmatmat(self, x: np.ndarray) -> np.ndarray:
+        return conj(self.T.dot(conj(np.asarray(x))))
+
+    def explain(self, x: Any = None, schedule: Any = None) -> Any:
+        """What `A @ x` would do and what binds it, predicted from this machine's measured bandwidths, without doing it;
+        x may have several columns. The first call measures the CPU's, for about half a second; those of GPUs come from
+        `penstock probe`. For a sparse x, `spgemm_estimate(A, x)`.
+
+        Returns an Explanation, whose text has the schedule, the reason, bytes and seconds of each resource, the one
+        that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
+        """
+        if x is None:
+            return dense.explain(self, result_dtype(self.dtype), 1, schedule)
+        if is_sparse(x):
+            return sparse.estimate(sparse.Factors(self, csr_array._factor(x)), exact=False)
+        if on_gpu(x):
+            return dense.explain(self, result_dtype(self.dtype), 1, schedule, "device")
+        x = as_array(x)
+        columns = x.shape[1] if x.ndim == 2 else 1
+        return dense.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
+
+    def prepare(
+        self, algorithm: str = "auto", *, schedule: Any = None, products: int | None = None
+    ) -> str:
+        """Spends time and memory now so that later products are faster.
+
+        Parameters
+        ----------
+        algorithm : "auto", "balanced", "blocked", "binned" or "stencil"
+            For products in core on the CPU: a second copy of the entries in another order. "auto" is "stencil" where
+            rows repeat the row above, moved by one (PDEs, bands: no gathers, no indices, no values where they are
+            constant), "blocked" for others, "balanced" (no plan) for small matrices and short rows that are alike.
+        schedule : Streamed or InCore, optional
+            Makes this schedule's plan: pages are locked, entries packed where that pays, and what fits is moved to
+            the GPUs and stays there. `A @ x` uses the plan from then on, and allocates, locks and packs nothing.
+            `Streamed(gpus=[-1])` makes one for the CPU.
+        products : int, optional
+            How many products will follow, over which the planner spreads the time to get ready; 100 where a schedule
+            is given. Without a schedule, GPUs are prepared where that pays over so many products, and the CPU
+            otherwise.
+
+        Returns what was prepared: the algorithm's name, or the plan in words. Raises MemoryError, with the numbers and
+        the remedy, for a plan that does not fit; `release` frees what was made.
+        """
+        if schedule is None and products is None:
+            return _core.prepare(self._core, algorithm)
+        from penstock._plan import streaming  # not for `import penstock`: see _product/dense.py
+
+        if products is not None and (isinstance(products, bool) or products < 1):
+            raise ValueError(f"products={products!r}: give how many will follow, at least 1")
+        return streaming.prepare(self, algorithm, schedule, products)
+
+    def to(self, place: Any) -> csr_array:
+        """The matrix in another memory: `ps.host`, `ps.pinned`, `ps.managed` or `ps.device(n)`, or such a name.
+
+        "pinned" is in place where the arrays are in ordinary host memory and take 32 MB or more: their pages are
+        locked, no byte is copied, and unlocked when the result is gone; smaller ones and mapped files are copied.
+        Raises MemoryError with the numbers where it does not fit (a matrix too large for a GPU is for Streamed), and
+        NotCompiledError without CUDA.
+        """
+        core = moved(self._core, place)
+        return self if core is self._core else csr_array._wrap(core)
+
+    def release(self) -> None:
+        """Frees what products and graph algorithms have built to go faster on GPUs: plans with their GPU memory and
+        locked pages, packed copies, and what was made of a graph there. What needs them makes them again; a matrix
+        like `A.T.formed()` has its own."""
+        self._derived.release_gpu()
+
+    # Other operations
+
+    def astype(self, dtype: Any) -> csr_array:
+        """The same entries with values of another type; bool keeps where values are not zero."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        parts = (self.data, self.indices, self.indptr)
+        return csr_array(parts, shape=self.shape, dtype=dtype, copy=False)
+
+    def diagonal(self, k: int = 0) -> np.ndarray:
+        """The k-th diagonal, of length min(rows + min(k, 0), cols - max(k, 0)), or empty where that is not positive;
+        duplicates added up."""
+        rows, cols = self.shape
+        if min(rows + min(k, 0), cols - max(k, 0)) <= 0:
+            return np.empty(0, self.dtype)
+        return self._core.diagonal(k)
+
+    def sum(self, axis: int | None = None, dtype: Any = None, out: np.ndarray | None = None) -> Any:
+        """Of all entries, or along an axis: (cols,) for 0, (rows,) for 1. A pattern is counted as ones. Added up in
+        `dtype` where it is given; written to `out`, too, where that is."""
+        if axis is None:
+            total: Any = self.nnz if self.dtype == np.bool_ else self.data.sum(dtype=dtype)
+        elif axis not in (0, 1, -1, -2):
+            raise ValueError(f"axis={axis}: a matrix has axes 0 and 1")
+        else:
+            wide = self.dtype if dtype is None else np.result_type(self.dtype, dtype)
+            ones = np.ones(self.shape[axis % 2], dtype=result_dtype(wide))
+            total = self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
+        if dtype is not None:
+            total = np.asarray(total).astype(dtype)[()]
+        if out is None:
+            return total
+        out[...] = total
+        return out
+
+    def _scaled(self, factor: Any) -> csr_array:
+        dtype = result_dtype(np.result_type(self.dtype, factor))
+        values = as_type(np.multiply(self.data, factor, dtype=dtype), dtype, "product")
+        mapped = self.place == "mapped"
+        return csr_array._from_parts(
+            *self.shape, self.indptr, self.indices, values, mapped=mapped, validate="cheap"
+        )
+
+    def __mul__(self, factor: Any) -> Any:
+        """By a number; float32 times a Python float stays float32, as in NumPy. By a sparse matrix: `multiply`."""
+        if hasattr(factor, "tocsr"):
+            return self.multiply(factor)
+        return self._scaled(factor) if _is_number(factor) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Any:
+        if not _is_number(divisor):
+            return NotImplemented
+        inverse = np.true_divide(1.0, divisor)  # SciPy, too, multiplies by it
+        return self._scaled(inverse if isinstance(divisor, np.inexact) else inverse.item())
+
+    def __neg__(self) -> csr_array:
+        return self._scaled(-1)
+
+    def __getitem__(self, key: Any) -> Any:
+        """A[i:j] is a range of rows that shares the entries; A[p] has the rows that an array of row numbers or
+        booleans names; A[i, j] is a number."""
+        rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        if isinstance(rows, slice) and isinstance(cols, slice) and cols == slice(None):
+            first, last, step = rows.indices(self.shape[0])
+            if step == 1:
+                return csr_array._wrap(self._core.row_range(first, max(first, last)))
+        if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
+            return self._entry(int(rows), int(cols))
+        if isinstance(rows, (list, np.ndarray)) and isinstance(cols, slice) and cols == slice(None):
+            return self._take_rows(rows)
+        raise IndexError(
+            f"A[{key!r}] is not supported: use A[i:j], A[rows], A[i, j], A.permute(rows, cols), or A.to_scipy()[...]"
+        )
+
+    def _entry(self, i: int, j: int) -> Any:
+        rows, cols = self.shape
+        if not (-rows <= i < rows and -cols <= j < cols):
+            raise IndexError(f"A[{i}, {j}] is outside a matrix of shape {self.shape}")
+        i, j = i % rows, j % cols
+        first, last = int(self.indptr[i]), int(self.indptr[i + 1])
+        return self.data[first:last][self.indices[first:last] == j].sum(dtype=self.dtype)
+
+    def to_scipy(self) -> Any:
+        """A `scipy.sparse.csr_array` that shares indices and values where SciPy can (nnz < 2^31)."""
+        import scipy.sparse as sp
+
+        data = np.ones(self.nnz, dtype=bool) if self._core.values is None else self._core.values
+        indptr = self.indptr.astype(np.int32) if self.nnz < 2**31 else self.indptr
+        return sp.csr_array((data, self.indices, indptr), shape=self.shape)
+
+    def to_torch(self) -> Any:
+        """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
+        sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
+        try:
+            import torch  # type: ignore[import-not-found, unused-ignore]  # optional, and slow to load
+        except ImportError as e:
+            raise ImportError("to_torch needs PyTorch: pip install torch") from e
+        a = self.without_duplicates()  # PyTorch wants its rows so
+        # Copies: a tensor may be written, our arrays may not.
+        crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
+        return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)
+
+    def tocsr(self) -> Any:
+        """`to_scipy`, under the name that SciPy and its users look for."""
+        return self.to_scipy()
+
+    def toarray(self) -> np.ndarray:
+        """Dense; for small matrices."""
+        return self.to_scipy().toarray()
+
+    def save(self, path: str | os.PathLike[str], **how: Any) -> None:
+        """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""
+        writer().save(path, self, **how)

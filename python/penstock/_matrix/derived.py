@@ -1,0 +1,105 @@
+"""What a matrix keeps once it was made: other forms of it, plans, and what algorithms have found out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from penstock._matrix.csr import csr_array
+    from penstock._plan.model import Setting
+    from penstock._plan.streaming import Plans
+
+_once = threading.Lock()
+
+
+# Of a field that `release_gpu` frees: it holds memory of GPUs or locked pages, or is there for what does.
+_GPU = {"gpu": True}
+
+
+@dataclass(init=False)
+class Derived:
+    """None (or 0) is what nobody has made yet. Matrices never change, so that nothing here ever goes out of date.
+
+    Fields are read and set from any thread: each is replaced as a whole, and two threads that make the same thing at
+    once leave the one or the other. Where all must get the same one, `once` makes it. An object that holds nothing has
+    no attributes of its own, since there is one a matrix.
+    """
+
+    # Of the entries
+    row_order: tuple[bool, bool] | None = None  # (sorted, canonical)
+    ascending: bool | None = None  # columns rise strictly in each row
+    transpose: csr_array | None = None
+    pattern: csr_array | None = None  # the same entries without values
+    generation: Any = None  # of the store that the matrix was opened from
+
+    # Products on GPUs
+    stream_plans: Plans | None = field(default=None, metadata=_GPU)
+    packed: Any = field(
+        default=None, metadata=_GPU
+    )  # the core's packed form, or False where the rows cannot be packed
+    packed_nnz: int | None = field(default=None, metadata=_GPU)  # of a block
+    packed_estimate: int | None = None  # bytes
+    ell_g: Any = field(default=None, metadata=_GPU)
+    ell_g_block: int | None = field(default=None, metadata=_GPU)  # bytes
+    on_gpu: tuple[int, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (GPU, the core's matrix there)
+    products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
+    gpu_choice: tuple[Any, Setting | None, str] | None = field(
+        default=None, metadata=_GPU
+    )  # (asked, chosen, why not)
+
+    # Of a graph
+    symmetric_pattern: bool | None = None
+    symmetric_weights: bool | None = None
+    undirected: csr_array | None = None
+    both_ways: csr_array | None = None
+    simple: csr_array | Literal[True] | None = (
+        None  # True: the matrix itself, which may not hold itself
+    )
+    without_repeats: csr_array | Literal[True] | None = None
+    neighbour_sample: tuple[int, str, np.ndarray] | None = None
+    neighbour_sample_checked: bool = True
+    path_weights: Any = None
+    bfs_plan: Any = None
+    missed_edges: int = 0  # that searches have walked for want of the reversed ones
+    oriented: Any = None
+    oriented_lists: csr_array | None = None
+    pagerank: tuple[csr_array, np.ndarray, bool] | None = None  # (edges in, weights out, symmetric)
+    pagerank_plan: str | None = None
+    pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
+    pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
+    gpu_graph: tuple[Any, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (asked, the core's graph)
+    gpu_parts: tuple[Any, Any, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (asked, the core's graphs, cut as)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """The field of this name, made where it is None; the same one for all threads that ask at once."""
+        known = getattr(self, name)
+        if known is None:
+            made = make()
+            with _once:
+                known = getattr(self, name)
+                if known is None:
+                    setattr(self, name, made)
+                    known = made
+        return known
+
+    def release_gpu(self) -> None:
+        """Lets go of what is kept on GPUs and for them."""
+        for each in fields(self):
+            if each.metadata.get("gpu"):
+                vars(self).pop(each.name, None)
+
+    def release(self) -> None:
+        """Lets go of everything."""
+        for each in fields(self):
+            vars(self).pop(each.name, None)

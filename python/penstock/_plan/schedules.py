@@ -1,0 +1,193 @@
+"""How a computation walks its matrix."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._plan.options import options, parse_bytes
+
+CODECS = ("auto", "raw", "packed", "ell_g")
+KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")
+# Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
+LEAST_NNZ = 4_000_000
+
+
+def gpu_count() -> int:
+    """GPUs that schedules may use: those of the machine, within `options.gpus`."""
+    allowed = options.gpus
+    return 0 if allowed == 0 else min(_core.device_count(), allowed or sys.maxsize)
+
+
+def no_gpu(gpu: int = 0) -> str:
+    """Why this GPU is not usable, with the remedy, for the end of an error."""
+    if options.gpus == 0:
+        return "GPUs are turned off: ps.options(gpus=None), or unset PENSTOCK_GPUS"
+    return _core.why_no_gpu(gpu) or "no GPU is usable here"
+
+
+def _lacks_kernels(gpu: int) -> bool:
+    """Whether more is to be said of a GPU than how many are usable."""
+    return gpu_count() == 0 or _core.device_count() <= gpu < len(_core.gpus_seen())
+
+
+def _usable(count: int) -> str:
+    limits = options.gpus is not None and options.gpus < _core.device_count()
+    limit = f" (options.gpus={options.gpus})" if limits else ""
+    return f"{count} GPU{'s' * (count != 1)}{limit} {'is' if count == 1 else 'are'}"
+
+
+def _one_of(what: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ValueError(f"{what}={value!r} is unknown: choose one of {', '.join(known)}")
+
+
+@dataclass(frozen=True)
+class InCore:
+    """The matrix is where the device can read it. `gpu=-1` is the CPU.
+
+    On a GPU, a matrix in host memory is moved there at the first product and kept with A (`A.release()` frees it); one
+    that does not fit is a MemoryError that names Streamed. `kernel` is how that GPU walks it: "merge_path" over the
+    CSR arrays, "packed" (columns as gaps of few bits), "ell_g", "cusparse" (NVIDIA's library, loaded on demand), or
+    "auto": merge_path, and packed where only that fits.
+    """
+
+    gpu: int = -1
+    kernel: str = "auto"
+
+    def _check(self) -> None:
+        _one_of("InCore: kernel", self.kernel, KERNELS)
+        if self.gpu < 0 and self.kernel != "auto":
+            raise ValueError(
+                f"InCore(kernel={self.kernel!r}) is of GPUs: name one with gpu=0, or choose the CPU's by algorithm="
+            )
+        if self.gpu >= gpu_count():
+            why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
+            raise _core.PlacementError(
+                f"InCore on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}; compute on the CPU with "
+                "gpu=-1, or use Streamed, which takes what there is"
+            )
+
+    def _lower(self) -> Any:
+        self._check()
+        return _core.in_core(self.gpu)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Row blocks travel through a ring of `slots` slots of at most `block` bytes, ahead of the kernel.
+
+    Parameters
+    ----------
+    gpus : a number of GPUs or a list of them (-1 is the CPU as a device of its own), optional
+        None is every GPU, or the CPU where there is none.
+    block, ring : bytes, or text such as "64MiB", optional
+        `block=None` lets the planner choose. `ring` bounds the bytes of all slots of one device; None is the option
+        `device_memory`.
+    codec : "auto", "raw", "packed" or "ell_g"
+        How entries travel, all of them without loss: the CSR arrays as they are, columns packed as gaps, or ELL-G.
+        "auto" packs where that pays, the time to encode included.
+    keep : bool
+        What fits stays on the GPUs between calls, and only the rest travels. The CPU as a device keeps nothing: its
+        memory is the matrix's own.
+    cpu : bool
+        Threads of the CPU take blocks, too.
+
+    What a schedule builds on GPUs (pinned pages, packed entries, blocks kept) stays with the matrix for later products
+    until `A.release()`. Several columns of x are multiplied from the CSR arrays, without keeping. After buono-2017,
+    section 3.2.
+    """
+
+    gpus: int | Sequence[int] | None = None
+    block: int | str | None = None
+    slots: int = 3
+    ring: int | str | None = None
+    codec: str = "auto"
+    keep: bool = True
+    cpu: bool = False
+
+    def _devices(self) -> list[int]:
+        count = gpu_count()
+        if self.gpus is None:
+            return list(range(count)) or [-1]
+        if isinstance(self.gpus, (int, np.integer)):
+            if not 1 <= self.gpus <= count:
+                why = "" if count else f" ({no_gpu()})"
+                raise ValueError(
+                    f"Streamed(gpus={self.gpus}): {_usable(count)} usable here{why}; gpus=[-1] is the CPU"
+                )
+            return list(range(self.gpus))
+        devices = [int(gpu) for gpu in self.gpus]
+        if not devices or any(not -1 <= gpu < count for gpu in devices):
+            usable = f"GPUs of 0 .. {count - 1}" if count else "no GPU, as none is usable here"
+            why = "" if count else f" ({no_gpu()})"
+            raise ValueError(f"Streamed(gpus={devices}): give {usable}, or -1 for the CPU{why}")
+        return devices
+
+    def _check(self) -> None:
+        _one_of("Streamed: codec", self.codec, CODECS)
+        for name, value in (("keep", self.keep), ("cpu", self.cpu)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise TypeError(f"Streamed({name}={value!r}): give True or False")
+        if self.slots < 1:
+            raise ValueError(f"Streamed: slots = {self.slots}; give at least 1")
+
+    def _block(self) -> int:
+        """Bytes of a slot; 0 where the planner chooses."""
+        block = 0 if self.block is None else parse_bytes(self.block, "block")
+        if self.block is not None and block < 1:
+            raise ValueError(f"Streamed(block={self.block!r}): a block holds at least one byte")
+        return block
+
+    def _ring(self) -> int:
+        """Bytes of all slots of a device; 0 for no limit."""
+        ring = options.device_memory if self.ring is None else parse_bytes(self.ring, "ring")
+        if ring == 0:
+            raise ValueError(
+                f"Streamed(ring={self.ring!r}): a ring holds at least one byte; None sets no limit"
+            )
+        return ring or 0
+
+    def _lower(self) -> Any:
+        self._check()
+        devices = self._devices()
+        if self.cpu and -1 not in devices:
+            devices.append(-1)
+        return _core.streamed(devices, self._block(), self.slots, self._ring())
+
+
+@dataclass(frozen=True)
+class ZeroCopy:
+    """Kernels of GPU `gpu` dereference pinned or managed host memory, in 128-byte lines (min-2020)."""
+
+    gpu: int = 0
+
+    def _lower(self) -> Any:
+        if self.gpu >= gpu_count() > 0 or (self.gpu >= 0 and options.gpus == 0):
+            why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
+            raise _core.PlacementError(
+                f"ZeroCopy on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}"
+            )
+        return _core.zero_copy(self.gpu)
+
+
+Schedule = InCore | Streamed | ZeroCopy
+_by_name = {"in_core": InCore, "streamed": Streamed, "zero_copy": ZeroCopy}
+
+
+def as_schedule(how: Schedule | type | str) -> Schedule:
+    """A schedule from an instance, a class, or its name."""
+    if isinstance(how, str):
+        if how not in _by_name:
+            raise ValueError(f"schedule={how!r} is unknown: choose one of {', '.join(_by_name)}")
+        return _by_name[how]()
+    if isinstance(how, type) and how in _by_name.values():
+        return how()
+    if isinstance(how, (InCore, Streamed, ZeroCopy)):
+        return how
+    raise TypeError(f"schedule={how!r}: give InCore(...), Streamed(...), ZeroCopy(...) or a name")
