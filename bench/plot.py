@@ -9,20 +9,20 @@ A block of the page between `<!-- results NAME -->` and `<!-- end -->` shows eve
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 from pathlib import Path
 from typing import Any
 
-import brock2024_plot
-import buono2017_plot
-import cardellini2014_plot
-import dist_cpu_tables
-import emogi2020_plot
-import page_kogge2018_plot
-from plot_ratios import figure, geometric_mean, ratios, save
-from report import ROOT, SCHEMA
+from lib import results
+from lib.plot_ratios import figure, geometric_mean, ratios, save
+from lib.report import ROOT
+from studies.brock2024 import plot as brock2024_plot
+from studies.buono2017 import plot as buono2017_plot
+from studies.cardellini2014 import plot as cardellini2014_plot
+from studies.dist_cpu import tables as dist_cpu_tables
+from studies.emogi2020 import plot as emogi2020_plot
+from studies.page_kogge2018 import plot as page_kogge2018_plot
 
 PAGES = {
     "brock2024": brock2024_plot,
@@ -41,11 +41,8 @@ def reports(folder: Path) -> dict[str, dict[str, Any]]:
     """Name of the file -> report, of all that are reports of this schema."""
     found = {}
     for path in sorted(folder.glob("*.json")):
-        try:
-            data = json.loads(path.read_text())
-        except ValueError as e:
-            raise SystemExit(f"{path}: not readable as JSON: {e}") from None
-        if isinstance(data, dict) and data.get("schema") == SCHEMA and data.get("cases"):
+        data = results.read(path)
+        if results.is_report(data) and data["cases"]:
             found[path.stem] = data
     return found
 

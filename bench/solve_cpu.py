@@ -16,11 +16,10 @@ import contextlib
 import os
 from typing import Any
 
-import harness
-import matrices
 import numpy as np
-from report import Report, add_options, show_table
-from rivals_solve import MAKERS, Problem, UnsupportedError, petsc
+from lib import harness, matrices
+from lib.report import Report, add_options, show_table
+from rivals.solve import MAKERS, Problem, UnsupportedError, petsc
 
 # (method, preconditioner)
 LAPLACIAN = [("cg", "none"), ("cg", "jacobi"), ("pipecg", "jacobi"), ("cg", "ic0"), ("bicgstab", "none"),

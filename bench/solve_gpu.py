@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import harness
 import numpy as np
-from report import Report, add_options, show_table
+from lib import harness
+from lib.report import Report, add_options, show_table
 
 import penstock as ps
 from penstock import _core

@@ -23,7 +23,7 @@ def result(median: float, role: str = "rival", status: str = "ok") -> dict[str, 
 def report(cases: list[dict[str, Any]]) -> dict[str, Any]:
     machine = {"cpu": "Some CPU", "cpus": 2, "threads": 2, "memory_bytes": 2**33, "os": "Linux",
                "host_read": 1e10, "versions": {"scipy": "1.2.3", "numpy": "9"}}  # fmt: skip
-    return {"benchmark": "toy_cpu", "schema": 1, "date": "2020-01-02T03:04:05+00:00", "quick": False,
+    return {"benchmark": "toy_cpu", "schema": 2, "date": "2020-01-02T03:04:05+00:00", "quick": False,
             "command": ["python", "bench/toy_cpu.py", "--out", "a b.json"], "commit": "0123456789abcdef",
             "dirty": False, "settings": {"repeats": 7}, "machine": machine, "skipped": [],
             "cases": cases}  # fmt: skip
