@@ -88,11 +88,13 @@ def show(data: Report, tables: list[Table]) -> None:
 
 
 def markdown(data: Report, tables: list[Table], pictures: list[tuple[str, str]]) -> list[str]:
-    """Figures, as (title, path), and tables of the results page, goals last."""
+    """Figures, as (title, path), and tables of a results page, last the goals that were measured (of a toy run all)."""
     out = []
+    shown = [g for g in data["targets"] if data["quick"] or g["met"] is not None]
+    goals = lines(shown)
     for title, path in pictures:
         out += [f"![{title}]({path})", ""]
-    for title, header, rows in [*tables, ("Goals", TARGET_HEADER, lines(data["targets"]))]:
+    for title, header, rows in [*tables, *([("Goals", TARGET_HEADER, goals)] if goals else [])]:
         out += [
             f"**{title}**",
             "",
@@ -114,14 +116,12 @@ def once(seen: set[str], label: str) -> str | None:
 
 def plot_predictions(axes: Any, data: Report, parts: tuple[str, ...]) -> None:
     """Predicted against measured time of every row of some parts."""
-    seen: set[str] = set()
     for k, part in enumerate(parts):
-        for case in of_part(data, part):
-            for name in case["results"]:
-                r = good(case, name)
-                if "median" in r:
-                    axes.plot([1e3 * r["median"]], [1e3 * r["predicted_seconds"]], MARKERS[k], markersize=3,
-                              color=COLOURS[k], label=once(seen, part))  # fmt: skip
+        rows = [good(case, name) for case in of_part(data, part) for name in case["results"]]
+        found = [r for r in rows if "median" in r]
+        if found:
+            axes.plot([1e3 * r["median"] for r in found], [1e3 * r["predicted_seconds"] for r in found], MARKERS[k],
+                      markersize=3, color=COLOURS[k], label=part)  # fmt: skip
     low, high = axes.get_xlim()
     axes.axline(
         (max(low, 1e-3), max(low, 1e-3)),

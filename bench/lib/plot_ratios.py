@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lib.svg import compact
+
 MARKERS = "osD^vP*X"
 WIN, LOSS, SECOND = "#3b7a57", "#b5483a", "#1f3a5f"
 COLOURS = ["#4878a8", "#d08a3c", "#7a5ba8", "#8c8c8c", "#b05a8a", "#5aa0a0", "#a8a040", "#604030"]
@@ -61,9 +63,7 @@ def drawing(
         picture.legend(loc="outside lower center", ncols=columns, frameon=False)
         out = io.BytesIO()
         picture.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    # trailing blanks differ between versions of matplotlib
-    lines = (line.rstrip() for line in out.getvalue().decode().splitlines())
-    return ("\n".join(lines) + "\n").encode()
+    return compact(out.getvalue().decode()).encode()
 
 
 def figure(title: str, cases: list[dict[str, Any]], ours: str, second: str | None) -> bytes:

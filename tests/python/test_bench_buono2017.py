@@ -135,7 +135,7 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
     drawn = {p.stem.removeprefix("buono2017_") for p in plots.iterdir()}
     assert drawn >= {"transfers", "model", "suite", "resident"}
     for picture in plots.iterdir():
-        assert picture.read_text().lstrip().startswith("<?xml") and picture.stat().st_size > 5000
+        assert picture.read_text().lstrip().startswith("<?xml") and picture.stat().st_size > 1500
     suite = (plots / "buono2017_suite.svg").read_text()
     assert "R-MAT 9" in suite and "streamed, packed" in suite
 

@@ -1,4 +1,4 @@
-"""Figures 1 to 5 of Brock et al. 2024 from a report of bench/brock2024.py, and its part of docs/performance.md."""
+"""Figures 1 to 5 of Brock et al. 2024 from a report of bench/brock2024.py, and its part of the results pages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Figures 2, 4, 5 and 6 of buono-2017 from a report of bench/buono2017.py, the paper's numbers beside ours,
-and its part of docs/performance.md."""
+and its part of the results pages."""
 
 from __future__ import annotations
 

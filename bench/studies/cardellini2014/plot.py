@@ -1,4 +1,4 @@
-"""Figures 1 to 6 of cardellini-2014 from a report of bench/cardellini2014.py, and its part of docs/performance.md."""
+"""Figures 1 to 6 of cardellini-2014 from a report of bench/cardellini2014.py, and its part of the results pages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Figures 4, 5, 9, 10 and 11 of min-2020 from a report of bench/emogi2020.py, the paper's numbers beside ours, and its
-part of docs/performance.md."""
+part of the results pages."""
 
 from __future__ import annotations
 
