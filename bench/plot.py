@@ -1,4 +1,4 @@
-"""The results pages: figures in docs/figures and the tables of docs/performance/*.md, from bench/results/*.json.
+"""The results pages: figures in docs/figures/BENCHMARK, tables of docs/performance/*.md, from bench/results/*.json.
 
     python bench/plot.py             # what `make plots` does
     python bench/plot.py --check     # exit 1 where a table of a page is not that of the results
@@ -134,7 +134,8 @@ def groups(name: str, data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[str]:
-    pictures = Path(os.path.relpath(figures, page.parent)).as_posix()
+    folder = figures / data["benchmark"]
+    pictures = Path(os.path.relpath(folder, page.parent)).as_posix()
     lines = [f"## {name}", "", *source(data), ""]
     if data["quick"]:
         lines += ["This was a run on toy inputs: it measures nothing.", ""]
@@ -178,7 +179,8 @@ def pages(docs: Path) -> list[Path]:
 
 
 def draw(name: str, data: dict[str, Any], figures: Path) -> None:
-    """The figures of a report."""
+    """The figures of a report, in a folder of its benchmark."""
+    figures = figures / data["benchmark"]
     if data["benchmark"] in PAGES:
         for path in PAGES[data["benchmark"]].save_all(data, figures, name):
             print(f"{path.name}: {path.stat().st_size / 1024:.0f} KB")

@@ -154,8 +154,8 @@ def test_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> Non
     assert "stale text" not in page and "toy inputs" in page
     assert "| R-MAT 9 | float64 |" in page and "**Goals**" in page
     for name in ("transfers", "model", "suite", "resident"):
-        assert f"(figures/buono2017_tiny_{name}.svg)" in page
-        assert (docs / "figures" / f"buono2017_tiny_{name}.svg").is_file()
+        assert f"(figures/buono2017/buono2017_tiny_{name}.svg)" in page
+        assert (docs / "figures" / "buono2017" / f"buono2017_tiny_{name}.svg").is_file()
     run(*arguments, "--check")
 
 

@@ -123,9 +123,10 @@ def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_
     assert (
         "stale" not in page and "toy inputs" in page and "| pde6 |" in page and "**Goals**" in page
     )
-    assert "(figures/cardellini2014_tiny_weak.svg)" in page
+    assert "(figures/cardellini2014/cardellini2014_tiny_weak.svg)" in page
     assert {
-        p.stem.removeprefix("cardellini2014_tiny_") for p in (docs / "figures").iterdir()
+        p.stem.removeprefix("cardellini2014_tiny_")
+        for p in (docs / "figures" / "cardellini2014").iterdir()
     } == parts
 
 

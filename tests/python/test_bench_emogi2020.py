@@ -167,8 +167,8 @@ def test_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> Non
     assert "stale text" not in page and "no GPU in this run" in page and "**Goals**" in page
     assert "| kron9 | ours on the CPU |" in page
     for name in ("toy", "bfs", "beyond"):
-        assert f"(figures/emogi2020_tiny_{name}.svg)" in page
-        assert (docs / "figures" / f"emogi2020_tiny_{name}.svg").is_file()
+        assert f"(figures/emogi2020/emogi2020_tiny_{name}.svg)" in page
+        assert (docs / "figures" / "emogi2020" / f"emogi2020_tiny_{name}.svg").is_file()
     run(*arguments, "--check")
 
 

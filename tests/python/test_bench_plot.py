@@ -71,16 +71,16 @@ def test_the_page(folders: tuple[Path, Path]) -> None:
     assert "Not counted: two: other wrong." in page
     for words in ("Some CPU", "`0123456789ab`", "scipy 1.2.3", "bench/toy_cpu.py --out 'a b.json'"):
         assert words in page
-    assert "figures/toy_cpu.svg" in page
+    assert "figures/toy_cpu/toy_cpu.svg" in page
     assert "No result yet: `python bench/no_cpu.py`" in page
     assert "old" not in page
     assert page.startswith("# Page\n")
     assert "\nafter\n" in page
-    svg = (docs / "figures" / "toy_cpu.svg").read_bytes()
+    svg = (docs / "figures" / "toy_cpu" / "toy_cpu.svg").read_bytes()
     assert b">one<" in svg and b">alone<" not in svg and len(svg) < 100_000
-    (docs / "figures" / "toy_cpu.svg").unlink()
+    (docs / "figures" / "toy_cpu" / "toy_cpu.svg").unlink()
     plot(results, docs)
-    assert (docs / "figures" / "toy_cpu.svg").read_bytes() == svg
+    assert (docs / "figures" / "toy_cpu" / "toy_cpu.svg").read_bytes() == svg
     assert (docs / "performance.md").read_text() == page
     plot(results, docs, "--check")
 
@@ -98,7 +98,7 @@ def test_a_figure_for_each_algorithm(folders: tuple[Path, Path], each: int) -> N
     (results / "toy_cpu.json").write_text(json.dumps(report(cases)))
     plot(results, docs)
     wanted = ["toy_cpu_bfs.svg", "toy_cpu_cc.svg"] if each == 3 else ["toy_cpu.svg"]
-    assert sorted(p.name for p in (docs / "figures").iterdir()) == wanted
+    assert sorted(p.name for p in (docs / "figures" / "toy_cpu").iterdir()) == wanted
 
 
 def test_a_page_for_each_study(folders: tuple[Path, Path]) -> None:
@@ -110,8 +110,8 @@ def test_a_page_for_each_study(folders: tuple[Path, Path]) -> None:
     assert "toy.md is not that of" in plot(results, docs, "--check", status=1)
     plot(results, docs)
     page = (docs / "performance" / "toy.md").read_text()
-    assert "## toy_cpu" in page and "](../figures/toy_cpu.svg)" in page
-    assert (docs / "figures" / "toy_cpu.svg").is_file()
+    assert "## toy_cpu" in page and "](../figures/toy_cpu/toy_cpu.svg)" in page
+    assert (docs / "figures" / "toy_cpu" / "toy_cpu.svg").is_file()
     assert (docs / "performance.md").read_text() == "# Index\n"
     plot(results, docs, "--check")
 
@@ -155,8 +155,9 @@ def test_the_index(committed: Path) -> None:
 def test_every_figure_is_shown(committed: Path) -> None:
     texts = "".join(p.read_text() for p in committed.rglob("*.md"))
     texts += (BENCH.parent / "README.md").read_text()
-    shown = set(re.findall(r"figures/(\w+\.svg)", texts))
-    files = {p.name: p.stat().st_size for p in (committed / "figures").iterdir()}
+    shown = set(re.findall(r"figures/([\w/]+\.svg)", texts))
+    figures = committed / "figures"
+    files = {p.relative_to(figures).as_posix(): p.stat().st_size for p in figures.glob("**/*.svg")}
     assert shown == set(files)
     assert sum(files.values()) < 700_000 and max(files.values()) < 40_000
 
