@@ -93,6 +93,7 @@ def main() -> int:
         args.matrices = DEFAULT
     methods = args.methods.split(",")
     report, settings = gpu_cases.start("spgemm_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for dtype in args.dtypes.split(","):
             a = matrices_gpu.as_core(matrix, dtype)

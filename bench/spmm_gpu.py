@@ -34,6 +34,7 @@ def main() -> int:
     args = gpu_cases.parse(__doc__, configure)
     panels = [int(p) for p in args.panels.split(",")]
     report, settings = gpu_cases.start("spmm_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for dtype in args.dtypes.split(","):
             a = matrices_gpu.as_core(matrix, dtype)
@@ -67,7 +68,7 @@ def main() -> int:
 
                     label = "penstock" if panel == 0 else f"penstock_p{panel}"
                     who.append(gpu_cases.timed(label, "ours", call, args.inner))
-                who += gpu_cases.cusparse(placed, dtype, x, cusparse.COLUMNS, args, report)
+                who += cusparse.contestants(placed, dtype, x, cusparse.COLUMNS, args, report)
                 entry = harness.measure(case, who, settings)
                 report.add(entry)
                 shown = [

@@ -75,13 +75,14 @@ def contestants(
             return _core.time_spmv_ell_g_gpu(ell, x, "plus_times", n, args.gpu)
 
         who.append(gpu_cases.timed("penstock_ell_g", "ours", ell_g, args.inner))
-    who += gpu_cases.cusparse(placed, dtype, x, cusparse.VECTOR, args, report)
+    who += cusparse.contestants(placed, dtype, x, cusparse.VECTOR, args, report)
     return who + (whole_calls(a, placed, x, args) if args.calls else [])
 
 
 def main() -> int:
     args = gpu_cases.parse(__doc__, configure)
     report, settings = gpu_cases.start("spmv_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for text in args.dtypes.split(","):
             dtype = None if text == "pattern" else text

@@ -7,10 +7,8 @@ import math
 import statistics
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rivals import cusparse as rival_cusparse
 
 from lib import harness, matrices_gpu
 from lib.report import Report, add_options, show_table
@@ -45,10 +43,6 @@ def parse(doc: str, configure: Callable[[argparse.ArgumentParser], None]) -> arg
 def start(name: str, args: argparse.Namespace) -> tuple[Report, harness.Settings]:
     settings = harness.Settings(args.repeats, 0.0)
     report = Report(name, args, {**vars(settings), "inner": args.inner}, args.threads)
-    version, why = rival_cusparse.version()
-    report.data["machine"]["cusparse"] = version
-    if version is None:
-        report.skip("cuSPARSE", why)
     return report, settings
 
 
@@ -76,25 +70,6 @@ def device_copy(traffic: float, args: argparse.Namespace) -> harness.Contestant:
     return harness.Contestant(
         "device copy", run=seconds, role="probe", timed=seconds, check=lambda _: 0.0
     )
-
-
-def cusparse(
-    placed: Any, dtype: str | None, x: np.ndarray, names: tuple[str, ...], args: Any, report: Report
-) -> list[harness.Contestant]:
-    if report.data["machine"]["cusparse"] is None:
-        return []
-    if why := rival_cusparse.why_not(dtype, placed.nnz):
-        report.skip(f"cuSPARSE, {dtype or 'pattern'}", why)
-        return []
-    return [
-        timed(
-            f"cusparse_{name}",
-            "rival",
-            lambda n, name=name: _core.time_cusparse_gpu(placed, x, name, n, args.gpu),
-            args.inner,
-        )
-        for name in names
-    ]
 
 
 def table(report: Report, title: str, ours: tuple[str, ...]) -> None:

@@ -123,3 +123,19 @@ def test_options_of_every_script(script: str) -> None:
     assert re.search(r"^usage: ", said)
     if script not in ("compare.py", "nx_backend.py", "plot.py"):
         assert "--raw" in said and "--out" in said
+
+
+def test_rooms() -> None:
+    """No folder grows over 40 files; lib/ knows nobody else, rivals/ only lib/, and nobody a program."""
+    folders = [BENCH, *(p for p in BENCH.rglob("*") if p.is_dir() and p.name != "__pycache__")]
+    assert all(sum(p.is_file() for p in folder.iterdir()) <= 40 for folder in folders)
+    allowed = {"lib": {"lib"}, "rivals": {"lib", "rivals"}, "studies": {"lib", "rivals", "studies"}}
+    rooms = {*allowed, *(name.removesuffix(".py") for name in scripts())} - {"io"}  # Python's own
+    seen = 0
+    for room, known in allowed.items():
+        for path in (BENCH / room).rglob("*.py"):
+            imports = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+            strangers = (set(imports) & rooms) - known
+            assert not strangers, f"{path.relative_to(BENCH)} imports {strangers}"
+            seen += bool(set(imports) & rooms)
+    assert seen > 50

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from lib import harness
 from lib.report import Report
+from lib.solving import residual_check
 from rivals.solve import Problem
-from solve_cpu import residual_check
 
 import penstock as ps
 from studies.dist_cpu.crews import our_ranks, petsc_ranks, products, solves

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from lib import harness
-from solve_gpu import per_iteration
+from lib.solving import per_iteration
 
 import penstock as ps
 from studies.emogi2020 import rivals
