@@ -77,7 +77,7 @@ bench: install $(VENV)/.extra-bench ## Benchmarks against other libraries (minut
 	@for script in bench/spmv_cpu.py bench/spgemm_cpu.py bench/graph_cpu.py bench/solve_cpu.py bench/io.py; do \
 	  echo "== $$script"; $(BIN)/python $$script $(BENCH_ARGS); done
 
-plots: $(VENV)/.created ## Figures and tables of docs/performance.md, from bench/results
+plots: $(VENV)/.created ## Figures and tables of docs/performance/, from bench/results
 	@$(PIP) -q $$($(BIN)/python ci/requirements.py plot)
 	@$(BIN)/python bench/plot.py
 

@@ -19,13 +19,13 @@ import sys
 import time
 from functools import partial
 
-import brock2024_gpus
-import brock2024_parts as parts
-from brock2024_options import options, settle
-from brock2024_runs import Run
-from brock2024_suite import sources
-from brock2024_summary import show, targets
-from report import Report
+from lib.report import Report
+from studies.brock2024 import gpus as brock2024_gpus
+from studies.brock2024 import parts
+from studies.brock2024.options import options, settle
+from studies.brock2024.runs import Run
+from studies.brock2024.suite import sources
+from studies.brock2024.summary import show, targets
 
 import penstock as ps
 from penstock import _core
@@ -72,9 +72,9 @@ def main() -> int:
     report.write()
     show(report.data)
     if args.plots:
-        import brock2024_plot
+        from studies.brock2024 import plot
 
-        for path in brock2024_plot.save_all(report.data, args.plots):
+        for path in plot.save_all(report.data, args.plots):
             print(path)
     wrong = any(r["status"] == "wrong" for c in report.data["cases"] for r in c["results"].values())
     return int(wrong or faults > 0 or report.failed() or not report.data["cases"])

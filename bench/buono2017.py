@@ -19,15 +19,14 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import buono2017_matrices as inputs
-import buono2017_parts as parts
-import buono2017_suite as suite
-from buono2017_options import options, settle
-from buono2017_runs import Run
-from buono2017_summary import show, targets
-from matrices import MIN_NNZ
-from paper_runs import probe
-from report import Report
+from lib.matrices import MIN_NNZ
+from lib.paper_runs import probe
+from lib.report import Report
+from studies.buono2017 import matrices as inputs
+from studies.buono2017 import parts, suite
+from studies.buono2017.options import options, settle
+from studies.buono2017.runs import Run
+from studies.buono2017.summary import show, targets
 
 import penstock as ps
 
@@ -160,9 +159,9 @@ def main() -> int:
     report.write()
     show(report.data)
     if args.plots:
-        import buono2017_plot
+        from studies.buono2017 import plot
 
-        for path in buono2017_plot.save_all(report.data, args.plots):
+        for path in plot.save_all(report.data, args.plots):
             print(path)
     wrong = any(r["status"] == "wrong" for c in report.data["cases"] for r in c["results"].values())
     return int(wrong or faults > 0 or report.failed() or not report.data["cases"])

@@ -19,15 +19,15 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import cardellini2014_parts as parts
-from cardellini2014_crew import Ranks
-from cardellini2014_kernel import kernel
-from cardellini2014_options import options, settle
-from cardellini2014_pde import Shelf, entries
-from cardellini2014_runs import Run
-from cardellini2014_summary import show, targets
-from paper_runs import probe
-from report import Report
+from lib.paper_runs import probe
+from lib.report import Report
+from studies.cardellini2014 import parts
+from studies.cardellini2014.crew import Ranks
+from studies.cardellini2014.kernel import kernel
+from studies.cardellini2014.options import options, settle
+from studies.cardellini2014.pde import Shelf, entries
+from studies.cardellini2014.runs import Run
+from studies.cardellini2014.summary import show, targets
 
 import penstock as ps
 
@@ -113,9 +113,9 @@ def lead(parser: argparse.ArgumentParser, args: argparse.Namespace, ranks: Ranks
     report.write()
     show(report.data)
     if args.plots:
-        import cardellini2014_plot
+        from studies.cardellini2014 import plot
 
-        for path in cardellini2014_plot.save_all(report.data, args.plots):
+        for path in plot.save_all(report.data, args.plots):
             print(path)
     return int(faults > 0 or report.failed() or not report.data["cases"])
 

@@ -8,22 +8,19 @@ Speed-up = old median / new median; above 1 the new one is faster. Ours only, un
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from pathlib import Path
 from typing import Any
 
-from report import SCHEMA, show_table
+from lib import results
+from lib.report import show_table
 
 
 def load(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text())
-    except (OSError, ValueError) as e:
-        raise SystemExit(f"{path}: not readable as JSON: {e}") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "cases" not in data:
+    data = results.read(path)
+    if not results.is_report(data):
         raise SystemExit(
-            f"{path}: not a result of these benchmarks (schema {SCHEMA}): run bench/*.py again"
+            f"{path}: not a result of these benchmarks (schema {results.SCHEMA}): run bench/*.py again"
         )
     return data
 

@@ -18,13 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dist_cpu_layouts as layouts
-import dist_cpu_parts as parts
-import harness
-import matrices
-from dist_cpu_tables import show, targets
-from paper_runs import numbers, words
-from report import Report, add_options
+from lib import harness, matrices
+from lib.paper_runs import numbers, words
+from lib.report import Report, add_options
+from studies.dist_cpu import layouts, parts
+from studies.dist_cpu.tables import show, targets
 
 import penstock as ps
 

@@ -24,16 +24,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import emogi2020_graphs as graphs
-from buono2017_matrices import Unfit
-from emogi2020_options import options, settle
-from emogi2020_parts import PARTS
-from emogi2020_runs import Run
-from emogi2020_summary import show, targets
-from emogi2020_toy import toy
-from matrices import MIN_NNZ
-from paper_runs import probe
-from report import Report
+from lib.matrices import MIN_NNZ
+from lib.paper_runs import probe
+from lib.report import Report
+from studies.buono2017.matrices import Unfit
+from studies.emogi2020 import graphs
+from studies.emogi2020.options import options, settle
+from studies.emogi2020.parts import PARTS
+from studies.emogi2020.runs import Run
+from studies.emogi2020.summary import show, targets
+from studies.emogi2020.toy import toy
 
 import penstock as ps
 
@@ -120,9 +120,9 @@ def main() -> int:
     report.write()
     show(report.data)
     if args.plots:
-        import emogi2020_plot
+        from studies.emogi2020 import plot
 
-        for path in emogi2020_plot.save_all(report.data, args.plots):
+        for path in plot.save_all(report.data, args.plots):
             print(path)
     results = [r for c in report.data["cases"] for r in c["results"].values()]
     wrong = any(r["role"] != "rival" and r["status"] != "ok" for r in results)

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import harness
 import numpy as np
 import scipy.sparse as sp
-from report import Report, add_options, show_table
+from lib import harness
+from lib.report import Report, add_options, show_table
 
 import penstock as ps
 from penstock import _core

@@ -16,9 +16,9 @@ import argparse
 import os
 from typing import Any
 
-import harness
 import numpy as np
-from report import Report, add_options, show_table
+from lib import harness
+from lib.report import Report, add_options, show_table
 
 from penstock import _core
 

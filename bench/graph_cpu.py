@@ -16,15 +16,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import graph_checks
-import graphs
-import harness
 import numpy as np
-import rivals_gap
-import rivals_igraph  # noqa: F401 - the makers of both register themselves
-import rivals_networkit  # noqa: F401
-from report import Report, add_options, show_table
-from rivals_graph import MAKERS, Problem, UnsupportedError
+from lib import graph_checks, graphs, harness
+from lib.report import Report, add_options, show_table
+from rivals import gap as rivals_gap
+from rivals import igraph as rivals_igraph  # noqa: F401 - the makers of both register themselves
+from rivals import networkit as rivals_networkit  # noqa: F401
+from rivals.graph import MAKERS, Problem, UnsupportedError
 
 ALGORITHMS = {
     "bfs": "breadth-first search",

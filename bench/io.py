@@ -20,14 +20,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
-import rivals_io
 import scipy.io
 import scipy.sparse as sp
-from harness import Case, Contestant
-from matrices import data_folder
-from report import Report, add_options, show_table
+from lib import harness
+from lib.harness import Case, Contestant
+from lib.matrices import data_folder
+from lib.report import Report, add_options, show_table
+from rivals import io
 
 PARTS = ("matrix_market", "edges", "store", "write", "import")
 
@@ -96,7 +96,7 @@ def matrix_market(
             else np.inf
         )
 
-    yield case, _readers(rivals_io.MATRIX_MARKET, path, report, right_graph)
+    yield case, _readers(io.MATRIX_MARKET, path, report, right_graph)
 
 
 def write_edges(path: Path, n: int, nnz: int) -> None:
@@ -129,11 +129,11 @@ def edges(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, lis
         count, total, size = expected.shape[0], int(expected.sum()), path.stat().st_size
 
         def check(read: Any, want: tuple[int, int] = (count, total)) -> float:
-            return 0.0 if rivals_io.count_and_sum(read) == want else np.inf
+            return 0.0 if io.count_and_sum(read) == want else np.inf
 
         about = {"nnz": count, "bytes": size}
         case = Case(f"edge list, {path.stem}", check, traffic=size, about=about)
-        yield case, _readers(rivals_io.EDGE_LIST, path, report)
+        yield case, _readers(io.EDGE_LIST, path, report)
 
 
 def store(folder: Path, quick: bool, report: Report) -> Iterator[tuple[Case, list[Contestant]]]:

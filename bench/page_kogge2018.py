@@ -19,13 +19,13 @@ import sys
 import time
 from functools import partial
 
-import page_kogge2018_parts as parts
-from page_kogge2018_options import PARTS, options, settle
-from page_kogge2018_runs import Run
-from page_kogge2018_suite import sources
-from page_kogge2018_summary import show, targets
+from lib.report import Report
 from penstock.cli.scale import find_network
-from report import Report
+from studies.page_kogge2018 import parts
+from studies.page_kogge2018.options import PARTS, options, settle
+from studies.page_kogge2018.runs import Run
+from studies.page_kogge2018.suite import sources
+from studies.page_kogge2018.summary import show, targets
 
 import penstock as ps
 from penstock import _core
@@ -72,9 +72,9 @@ def main() -> int:
     report.write()
     show(report.data)
     if args.plots:
-        import page_kogge2018_plot
+        from studies.page_kogge2018 import plot
 
-        for path in page_kogge2018_plot.save_all(report.data, args.plots):
+        for path in plot.save_all(report.data, args.plots):
             print(path)
     wrong = any(r["status"] == "wrong" for c in report.data["cases"] for r in c["results"].values())
     return int(wrong or faults > 0 or report.failed() or not report.data["cases"])

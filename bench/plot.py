@@ -1,28 +1,29 @@
-"""The results page: figures in docs/figures and the tables of docs/performance.md, from bench/results/*.json.
+"""The results pages: figures in docs/figures/BENCHMARK, tables of docs/performance/*.md, from bench/results/*.json.
 
     python bench/plot.py             # what `make plots` does
-    python bench/plot.py --check     # exit 1 where a table of the page is not that of the results
+    python bench/plot.py --check     # exit 1 where a table of a page is not that of the results
 
-A block of the page between `<!-- results NAME -->` and `<!-- end -->` shows every report of the benchmark NAME.
+A block of a page between `<!-- results NAME -->` and `<!-- end -->` shows every report of the benchmark NAME.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import re
 import shlex
 from pathlib import Path
 from typing import Any
 
-import brock2024_plot
-import buono2017_plot
-import cardellini2014_plot
-import dist_cpu_tables
-import emogi2020_plot
-import page_kogge2018_plot
-from plot_ratios import figure, geometric_mean, ratios, save
-from report import ROOT, SCHEMA
+from lib import results
+from lib.plot_ratios import figure, geometric_mean, ratios, save
+from lib.report import ROOT
+from studies.brock2024 import plot as brock2024_plot
+from studies.buono2017 import plot as buono2017_plot
+from studies.cardellini2014 import plot as cardellini2014_plot
+from studies.dist_cpu import tables as dist_cpu_tables
+from studies.emogi2020 import plot as emogi2020_plot
+from studies.page_kogge2018 import plot as page_kogge2018_plot
 
 PAGES = {
     "brock2024": brock2024_plot,
@@ -34,6 +35,7 @@ PAGES = {
 }  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show
+_FEWEST = 3  # cases of a figure
 RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gedges_per_s": "G edges/s", "gb_per_s": "GB/s"}
 
 
@@ -41,11 +43,8 @@ def reports(folder: Path) -> dict[str, dict[str, Any]]:
     """Name of the file -> report, of all that are reports of this schema."""
     found = {}
     for path in sorted(folder.glob("*.json")):
-        try:
-            data = json.loads(path.read_text())
-        except ValueError as e:
-            raise SystemExit(f"{path}: not readable as JSON: {e}") from None
-        if isinstance(data, dict) and data.get("schema") == SCHEMA and data.get("cases"):
+        data = results.read(path)
+        if results.is_report(data) and data["cases"]:
             found[path.stem] = data
     return found
 
@@ -123,24 +122,27 @@ def source(data: dict[str, Any]) -> list[str]:
 
 
 def groups(name: str, data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Figure -> its cases: one a report, or one an algorithm where a report has several."""
+    """Figure -> its cases: one an algorithm where a report has several, with enough cases of each; else one a report.
+    Too few cases are no figure."""
+    cases = [case for case in data["cases"] if ratios(case, _ours(data))]
     found: dict[str, list[dict[str, Any]]] = {}
-    for case in data["cases"]:
-        if ratios(case, _ours(data)):
-            found.setdefault(case.get("algorithm") or "", []).append(case)
-    return {f"{name}_{key}" if key and len(found) > 1 else name: c for key, c in found.items()}
+    for case in cases:
+        found.setdefault(case.get("algorithm") or "", []).append(case)
+    if len(found) > 1 and min(map(len, found.values())) >= _FEWEST:
+        return {f"{name}_{key}": some for key, some in found.items()}
+    return {name: cases} if len(cases) >= _FEWEST else {}
 
 
 def block(name: str, data: dict[str, Any], figures: Path, page: Path) -> list[str]:
-    lines = [f"### {name}", "", *source(data), ""]
+    folder = figures / data["benchmark"]
+    pictures = Path(os.path.relpath(folder, page.parent)).as_posix()
+    lines = [f"## {name}", "", *source(data), ""]
     if data["quick"]:
         lines += ["This was a run on toy inputs: it measures nothing.", ""]
     if data["benchmark"] in PAGES:
-        pictures = figures.relative_to(page.parent).as_posix()
         return [*lines, *PAGES[data["benchmark"]].body(name, data, pictures)]
     for figure_name in groups(name, data):
-        picture = (figures / f"{figure_name}.svg").relative_to(page.parent)
-        lines += [f"![Ratios of {figure_name}]({picture.as_posix()})", ""]
+        lines += [f"![Ratios of {figure_name}]({pictures}/{figure_name}.svg)", ""]
     wrong = [
         f"{case['case']}: {who} {r['status']}"
         for case in data["cases"]
@@ -170,36 +172,51 @@ def page_text(text: str, found: dict[str, dict[str, Any]], figures: Path, page: 
     return BLOCK.sub(fill, text)
 
 
+def pages(docs: Path) -> list[Path]:
+    """The index and the page of each study, those that there are."""
+    index = docs / "performance.md"
+    return [*([index] if index.is_file() else []), *sorted((docs / "performance").glob("*.md"))]
+
+
+def draw(name: str, data: dict[str, Any], figures: Path) -> None:
+    """The figures of a report, in a folder of its benchmark."""
+    figures = figures / data["benchmark"]
+    if data["benchmark"] in PAGES:
+        for path in PAGES[data["benchmark"]].save_all(data, figures, name):
+            print(f"{path.name}: {path.stat().st_size / 1024:.0f} KB")
+        return
+    for figure_name, cases in groups(name, data).items():
+        picture = figure(figure_name, cases, _ours(data), SECOND.get(data["benchmark"]))
+        save(figures / f"{figure_name}.svg", picture)
+        print(f"{figure_name}.svg: {len(picture) / 1024:.0f} KB, {len(cases)} cases")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--results", type=Path, default=ROOT / "bench" / "results")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="holds performance.md")
+    parser.add_argument(
+        "--docs", type=Path, default=ROOT / "docs", help="holds performance.md and performance/"
+    )
     parser.add_argument("--check", action="store_true", help="compare the tables, write nothing")
     args = parser.parse_args()
-    page, figures = args.docs / "performance.md", args.docs / "figures"
-    if not page.is_file():
-        parser.error(f"{page}: no such file")
+    figures = args.docs / "figures"
+    before = {page: page.read_text() for page in pages(args.docs)}
+    if not before:
+        parser.error(f"{args.docs}: neither performance.md nor performance/*.md is there")
     found = reports(args.results)
-    before = page.read_text()
-    after = page_text(before, found, figures, page)
+    after = {page: page_text(text, found, figures, page) for page, text in before.items()}
     if args.check:
-        if before != after:
+        changed = [page for page in before if before[page] != after[page]]
+        for page in changed:
             print(f"{page.name} is not that of {args.results.name}/: run `make plots`")
-        return int(before != after)
+        return int(bool(changed))
     for name, data in found.items():
-        if f"<!-- results {data['benchmark']} -->" not in before:
-            continue
-        if data["benchmark"] in PAGES:
-            for path in PAGES[data["benchmark"]].save_all(data, figures, name):
-                print(f"{path.name}: {path.stat().st_size / 1024:.0f} KB")
-            continue
-        for figure_name, cases in groups(name, data).items():
-            picture = figure(figure_name, cases, _ours(data), SECOND.get(data["benchmark"]))
-            save(figures / f"{figure_name}.svg", picture)
-            print(f"{figure_name}.svg: {len(picture) / 1024:.0f} KB, {len(cases)} cases")
-    save(page, after.encode())
+        if any(f"<!-- results {data['benchmark']} -->" in text for text in before.values()):
+            draw(name, data, figures)
+    for page, text in after.items():
+        save(page, text.encode())
     return 0
 
 

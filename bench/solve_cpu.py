@@ -16,11 +16,11 @@ import contextlib
 import os
 from typing import Any
 
-import harness
-import matrices
 import numpy as np
-from report import Report, add_options, show_table
-from rivals_solve import MAKERS, Problem, UnsupportedError, petsc
+from lib import harness, matrices
+from lib.report import Report, add_options, show_table
+from lib.solving import residual_check
+from rivals.solve import MAKERS, Problem, UnsupportedError, petsc
 
 # (method, preconditioner)
 LAPLACIAN = [("cg", "none"), ("cg", "jacobi"), ("pipecg", "jacobi"), ("cg", "ic0"), ("bicgstab", "none"),
@@ -41,19 +41,6 @@ GENERAL = {
     "xenon1": ([("gmres", "ilu0"), ("bicgstab", "ilu0")], 0.1),
 }
 RTOL, RESTART, MAXITER = 1e-8, 30, 3000
-SLACK = 1.02  # PETSc tests a recurrence: its x may miss by a little
-
-
-def residual_check(csr: Any, b: np.ndarray, rtol: float) -> Any:
-    """norm(b - A x) as a multiple of what is allowed."""
-    allowed = SLACK * rtol * float(np.linalg.norm(b))
-
-    def check(x: np.ndarray) -> float:
-        if x.shape != b.shape:
-            raise ValueError(f"x has shape {x.shape}, not {b.shape}")
-        return float(np.linalg.norm(b - csr @ x)) / allowed
-
-    return check
 
 
 def run_case(

@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import inspect
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
-import harness
 import numpy as np
-from report import Report, add_options, show_table
+from lib import harness
+from lib.report import Report, add_options, show_table
+from lib.solving import per_iteration
 
 import penstock as ps
 from penstock import _core
@@ -36,18 +36,6 @@ def on_gpu(a: ps.csr_array) -> ps.csr_array:
 def bandwidth(nbytes: int) -> float:
     """Bytes a second of copies within the GPU's memory, read and written."""
     return 2 * nbytes / statistics.median(_core.time_copy_gpu(nbytes, "device", "device"))
-
-
-def per_iteration(run: Callable[[int], Any], short: int, long: int) -> Callable[[], float]:
-    def timed() -> float:
-        seconds = []
-        for count in (short, long):
-            begin = time.perf_counter()
-            run(count)
-            seconds.append(time.perf_counter() - begin)
-        return (seconds[1] - seconds[0]) / (long - short)
-
-    return timed
 
 
 def penstock_cg(name: str, a: ps.csr_array, b: np.ndarray, m: Any, steps: int) -> Any:

@@ -18,13 +18,12 @@ import subprocess
 import sys
 from typing import Any
 
-import harness
-import matrices
 import numpy as np
 import scipy.sparse as sp
+from lib import harness, matrices
+from lib.report import Report, add_options, show_table
 from penstock._check.spgemm import verify_spgemm
-from report import Report, add_options, show_table
-from rivals_spgemm import MAKERS, Problem
+from rivals.spgemm import MAKERS, Problem
 
 LARGE = 300_000_000  # products: above, everybody gets few turns
 DATA = [

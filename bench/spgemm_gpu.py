@@ -18,12 +18,10 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-import gpu_cases
-import harness
-import matrices_gpu
 import numpy as np
-import rival_cusparse
-from report import Report
+from lib import gpu_cases, harness, matrices_gpu
+from lib.report import Report
+from rivals import cusparse
 
 from penstock import _core
 
@@ -75,7 +73,7 @@ def ours(placed: Any, dtype: str, method: str, args: argparse.Namespace) -> harn
 def rivals(placed: Any, args: argparse.Namespace, report: Report) -> list[harness.Contestant]:
     if report.data["machine"]["cusparse"] is None:
         return []
-    if why := rival_cusparse.why_not("float64", placed.nnz):
+    if why := cusparse.why_not("float64", placed.nnz):
         report.skip("cuSPARSE", why)
         return []
     return [
@@ -95,6 +93,7 @@ def main() -> int:
         args.matrices = DEFAULT
     methods = args.methods.split(",")
     report, settings = gpu_cases.start("spgemm_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for dtype in args.dtypes.split(","):
             a = matrices_gpu.as_core(matrix, dtype)

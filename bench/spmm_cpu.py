@@ -12,12 +12,11 @@ import math
 import os
 from typing import Any
 
-import harness
-import matrices
 import numpy as np
-from report import Report, add_options, show_table
-from rivals_spmm import MAKERS, Problem
-from rivals_spmv import gather
+from lib import harness, matrices
+from lib.report import Report, add_options, show_table
+from rivals.spmm import MAKERS, Problem
+from rivals.spmv import gather
 
 MATRICES = (
     "rmat16,rmat18,uniform1M,laplacian128,bcsstk32,xenon1,G2_circuit,cnr-2000,web-NotreDame,"

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 
-import gpu_cases
-import harness
-import matrices_gpu
 import numpy as np
-import rival_cusparse
+from lib import gpu_cases, harness, matrices_gpu
+from rivals import cusparse
 
 from penstock import _core
 
@@ -36,6 +34,7 @@ def main() -> int:
     args = gpu_cases.parse(__doc__, configure)
     panels = [int(p) for p in args.panels.split(",")]
     report, settings = gpu_cases.start("spmm_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for dtype in args.dtypes.split(","):
             a = matrices_gpu.as_core(matrix, dtype)
@@ -69,7 +68,7 @@ def main() -> int:
 
                     label = "penstock" if panel == 0 else f"penstock_p{panel}"
                     who.append(gpu_cases.timed(label, "ours", call, args.inner))
-                who += gpu_cases.cusparse(placed, dtype, x, rival_cusparse.COLUMNS, args, report)
+                who += cusparse.contestants(placed, dtype, x, cusparse.COLUMNS, args, report)
                 entry = harness.measure(case, who, settings)
                 report.add(entry)
                 shown = [

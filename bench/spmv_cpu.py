@@ -12,11 +12,10 @@ import argparse
 import os
 from typing import Any
 
-import harness
-import matrices
 import numpy as np
-from report import Report, add_options, show_table
-from rivals_spmv import MAKERS, Problem, gather
+from lib import harness, matrices
+from lib.report import Report, add_options, show_table
+from rivals.spmv import MAKERS, Problem, gather
 
 OPERATIONS = {"ax": "A x", "atx": "A^T x"}
 

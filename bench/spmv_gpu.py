@@ -17,12 +17,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import gpu_cases
-import harness
-import matrices_gpu
 import numpy as np
-import rival_cusparse
-from report import Report
+from lib import gpu_cases, harness, matrices_gpu
+from lib.report import Report
+from rivals import cusparse
 
 from penstock import _core
 
@@ -77,13 +75,14 @@ def contestants(
             return _core.time_spmv_ell_g_gpu(ell, x, "plus_times", n, args.gpu)
 
         who.append(gpu_cases.timed("penstock_ell_g", "ours", ell_g, args.inner))
-    who += gpu_cases.cusparse(placed, dtype, x, rival_cusparse.VECTOR, args, report)
+    who += cusparse.contestants(placed, dtype, x, cusparse.VECTOR, args, report)
     return who + (whole_calls(a, placed, x, args) if args.calls else [])
 
 
 def main() -> int:
     args = gpu_cases.parse(__doc__, configure)
     report, settings = gpu_cases.start("spmv_gpu", args)
+    cusparse.note(report)
     for name, matrix in matrices_gpu.select(args.matrices, args.data, report.skip):
         for text in args.dtypes.split(","):
             dtype = None if text == "pattern" else text

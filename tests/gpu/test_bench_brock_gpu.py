@@ -1,11 +1,11 @@
 """The part `gpus` of the benchmark of brock-2024 at toy sizes on GPUs: every algorithm is right on all of them."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench_files import read_report
 
 from penstock import _core
 
@@ -25,7 +25,7 @@ def test_part_gpus(tmp_path):
                "--minutes", "4", "--out", str(out), "--plots", str(tmp_path / "plots")]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
-    data = json.loads(out.read_text())
+    data = read_report(out)
     cases = data["cases"]
     assert not data["gpus_on_host"] and data["gpus_measured"]["memory"] > 1e9
     assert {c["gpus"] for c in cases} == set(counts), f"left out: {data['skipped']}"

@@ -1,12 +1,12 @@
 """The benchmark of min-2020 at toy sizes on a GPU: every part runs, every way is right, requests are counted."""
 
 import inspect
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench_files import read_report
 
 import penstock as ps
 from penstock import _core
@@ -26,13 +26,14 @@ def on_gpus(name):
 
 
 def test_every_part(tmp_path):
-    out = tmp_path / "e.json"
+    out, raw = tmp_path / "e.json", tmp_path / "raw.json"
     sizes = ["--quick", "--sources", "4", "--scales", "14", "--uniform", "12", "--weighted", "14",
              "--road", "200"]  # fmt: skip
     command = [sys.executable, str(BENCH / "emogi2020.py"), *sizes, "--out", str(out)]
+    command += ["--raw", str(raw)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=580)
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
-    data = json.loads(out.read_text())
+    data = read_report(raw)
     assert not data["settings"]["on_host"] and data["probe"]["together"]["1"]["h2d"] > 0
     parts = {"toy", "bfs", "cold", "cc", "sssp", "pagerank", "road"}
     if _core.device_count() > 1:
@@ -68,7 +69,7 @@ def test_every_part(tmp_path):
 def test_graphs_are_the_cpus(monkeypatch):
     """Made on the GPU and moved to pinned memory, with weights for paths."""
     monkeypatch.syspath_prepend(str(BENCH))
-    import emogi2020_graphs as graphs
+    from studies.emogi2020 import graphs
 
     for kind in ("kron", "uniform"):
         shelf = graphs.Shelf()

@@ -1,11 +1,11 @@
 """The benchmark of buono-2017 at toy sizes on a GPU: every part runs, every row is right and has its prediction."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench_files import read_report
 
 from penstock import _core
 
@@ -19,12 +19,13 @@ PARTS = {"transfers", "model", "suite", "profile", "scaling", "codec", "resident
 
 
 def test_every_part(tmp_path):
-    out = tmp_path / "b.json"
+    out, raw = tmp_path / "b.json", tmp_path / "raw.json"
     sizes = ["--quick", "--repeats", "2", "--scales", "14,16", "--incore", "14,16", "--bter", "12"]
     command = [sys.executable, str(BENCH / "buono2017.py"), *sizes, "--out", str(out)]
+    command += ["--raw", str(raw)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=580)
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    data = json.loads(out.read_text())
+    data = read_report(raw)
     gpus = _core.device_count()
     assert not data["settings"]["on_host"] and len(data["probe"]["gpus"]) == gpus
     missing = PARTS - {c["part"] for c in data["cases"]}

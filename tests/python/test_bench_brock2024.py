@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from bench_files import read_report
 from test_bench import BENCH
 
 import penstock as ps
@@ -24,7 +24,7 @@ TINY = ("--quick", "--repeats", 1, "--ranks", "1,2", "--entries", 4000, "--matri
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCH))
     import brock2024
-    import report
+    from lib import report
 
     monkeypatch.setattr(
         report, "fingerprint", lambda threads: {"threads": threads}
@@ -53,9 +53,9 @@ def test_every_part_has_rows_that_are_right(
     ps.save(folder / "isolates_subgraph4.mtx", ps.generate.uniform(300, nnz_per_row=6, seed=1))
     out, plots = tmp_path / "b.json", tmp_path / "plots"
     status = run(bench, monkeypatch, *TINY, "--folder", folder, "--out", out, "--plots", plots)
-    said, data = capsys.readouterr().out, json.loads(out.read_text())
+    said, data = capsys.readouterr().out, read_report(out)
     assert status == 0, said
-    assert (data["benchmark"], data["schema"], data["quick"]) == ("brock2024", 1, True)
+    assert (data["benchmark"], data["schema"], data["quick"]) == ("brock2024", 2, True)
     for part, wanted in (
         ("figure_1", 1),
         ("balance", 2),
@@ -86,9 +86,9 @@ def test_every_part_has_rows_that_are_right(
         assert words in said
     names = ("imbalance", "roofline", "spmm", "spgemm", "components", "accuracy")
     assert {p.name for p in plots.iterdir()} == {f"brock2024_{n}.svg" for n in names}
-    import brock2024_plot
+    from studies.brock2024 import plot
 
-    text = "\n".join(brock2024_plot.body("brock2024", data, "figures"))
+    text = "\n".join(plot.body("brock2024", data, "figures"))
     assert "asterisk" in text and "figures/brock2024_spmm.svg" in text and "| ldoor* |" in text
 
 
@@ -105,7 +105,7 @@ def test_part_of_gpus(
     words = ("--quick", "--parts", "gpus", "--gpus", "1,2", "--gpu-matrices", "skewed22,laplacian", "--repeats", 1,
              "--algorithms", "c,summa,a+locality", "--out", out, "--plots", plots)  # fmt: skip
     status = run(bench, monkeypatch, *words)
-    said, data = capsys.readouterr().out, json.loads(out.read_text())
+    said, data = capsys.readouterr().out, read_report(out)
     assert status == 0, said
     assert data["gpus_on_host"] and not data["skipped"]
     found = cases(data, "gpus")
@@ -134,7 +134,7 @@ def test_part_of_gpus(
 
 
 def test_goals_of_gpus(bench: ModuleType) -> None:
-    from brock2024_gpu_tables import targets
+    from studies.brock2024.gpu_tables import targets
 
     row = {"status": "ok", "imbalance": 1.0, "of_reachable": 0.7}
     results = {"summa": row | {"median": 3.0}, "c": row | {"median": 2.0},
@@ -156,8 +156,8 @@ def test_goals_of_gpus(bench: ModuleType) -> None:
 
 
 def test_a_wrong_tile_is_caught(bench: ModuleType) -> None:
-    import brock2024_gpu_worker as worker
-    from brock2024_gpu_suite import dense
+    from studies.brock2024 import gpu_worker as worker
+    from studies.brock2024.gpu_suite import dense
 
     a = ps.generate.rmat(7, 4, dtype=np.float32, seed=3)
     b = dense(a.shape[1], 4)
@@ -182,7 +182,7 @@ def test_a_wrong_tile_is_caught(bench: ModuleType) -> None:
 
 
 def test_goals_read_the_rows(bench: ModuleType) -> None:
-    from brock2024_summary import targets
+    from studies.brock2024.summary import targets
 
     row = {
         "status": "ok",
@@ -205,9 +205,9 @@ def test_goals_read_the_rows(bench: ModuleType) -> None:
 
 
 def test_stand_ins_have_the_papers_shape(bench: ModuleType) -> None:
-    import brock2024_suite as suite
-    from brock2024_paper import TABLE_1
     from penstock.dist._tile_counts import count_spmm
+    from studies.brock2024 import suite
+    from studies.brock2024.paper import TABLE_1
 
     for s in suite.sources(None, ["ldoor", "com-Orkut", "Nm7", "isolates_subgraph4"], 200_000):
         a, m = s.make(), TABLE_1[s.name]
@@ -220,14 +220,14 @@ def test_stand_ins_have_the_papers_shape(bench: ModuleType) -> None:
 def test_a_wrong_product_is_caught(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import brock2024_worker as worker
+    from studies.brock2024 import worker
 
     real = worker.error
     monkeypatch.setattr(worker, "error", lambda got, a, b: real(got * 2.0, a, b))
     out = tmp_path / "b.json"
     words = (*TINY[:-1], "c", "--matrices", "ldoor", "--parts", "spmm", "--out", out)
     assert run(bench, monkeypatch, *words) == 1
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert {r["status"] for c in data["cases"] for r in c["results"].values()} == {"wrong"}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_files import read_report
 from test_bench import BENCH, run
 
 import penstock as ps
@@ -43,9 +44,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str,
     """(report, what was printed, folder of plots) of a tiny run."""
     pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("cardellini")
-    options = ("--out", folder / "c.json", "--plots", folder / "plots")
+    options = (
+        "--out",
+        folder / "c.json",
+        "--raw",
+        folder / "raw.json",
+        "--plots",
+        folder / "plots",
+    )
     said = run("cardellini2014.py", *TINY, *options)
-    return json.loads((folder / "c.json").read_text()), said, folder / "plots"
+    return read_report(folder / "raw.json"), said, folder / "plots"
 
 
 @pytest.fixture
@@ -67,7 +75,7 @@ def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
 
 def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
     data, said, _ = made
-    assert (data["benchmark"], data["schema"], data["quick"]) == ("cardellini2014", 1, True)
+    assert (data["benchmark"], data["schema"], data["quick"]) == ("cardellini2014", 2, True)
     assert {c["part"] for c in data["cases"]} == PARTS == set(data["part_seconds"])
     for case in data["cases"]:
         for who, r in case["results"].items():
@@ -115,9 +123,10 @@ def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_
     assert (
         "stale" not in page and "toy inputs" in page and "| pde6 |" in page and "**Goals**" in page
     )
-    assert "(figures/cardellini2014_tiny_weak.svg)" in page
+    assert "(figures/cardellini2014/cardellini2014_tiny_weak.svg)" in page
     assert {
-        p.stem.removeprefix("cardellini2014_tiny_") for p in (docs / "figures").iterdir()
+        p.stem.removeprefix("cardellini2014_tiny_")
+        for p in (docs / "figures" / "cardellini2014").iterdir()
     } == parts
 
 
@@ -125,7 +134,7 @@ def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_
 @pytest.mark.parametrize(("n", "ranks"), [(2, 3), (4, 3), (5, 4)])
 def test_the_reference(bench: ModuleType, kind: str, n: int, ranks: int) -> None:
     """NumPy's rows, by planes, are those of the matrix; a wrong entry shows."""
-    from cardellini2014_pde import Problem, values
+    from studies.cardellini2014.pde import Problem, values
 
     problem = Problem(kind, n, ranks)
     a = problem.whole().to_scipy()
@@ -143,7 +152,7 @@ def test_the_reference(bench: ModuleType, kind: str, n: int, ranks: int) -> None
 
 
 def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
-    from cardellini2014_pde import Problem
+    from studies.cardellini2014.pde import Problem
 
     def traffic(kind: str) -> tuple[int, int]:
         a = Problem(kind, 6, 3).whole()
@@ -155,7 +164,7 @@ def test_the_couplings_have_the_halo_of_the_cube(bench: ModuleType) -> None:
 
 def spoiled(monkeypatch: pytest.MonkeyPatch, strategy: str, spoil: Any) -> None:
     """Spoils what each rank's products by that strategy write: spoil(the rank's matrix, y)."""
-    from cardellini2014_ways import OnDevice
+    from studies.cardellini2014.ways import OnDevice
 
     right = OnDevice.dot
 
@@ -189,7 +198,7 @@ def test_a_wrong_row_of_a_rank_is_caught(
     out = tmp_path / "c.json"
     tiny = (*TINY, "--parts", "throughput", "--strategies", "peer,pinned", "--out", out)
     assert main(bench, monkeypatch, *tiny) == 1
-    for case in json.loads(out.read_text())["cases"]:
+    for case in read_report(out)["cases"]:
         assert {n: r["status"] for n, r in case["results"].items()} == {
             "pinned": "ok",
             "peer": "wrong",
@@ -207,7 +216,7 @@ def test_a_rank_that_fails_is_told(
     out = tmp_path / "c.json"
     tiny = (*TINY, "--parts", "throughput", "--strategies", "sync,gather,peer", "--out", out)
     bench_status = main(bench, monkeypatch, *tiny)
-    for case in json.loads(out.read_text())["cases"]:
+    for case in read_report(out)["cases"]:
         gather = case["results"]["gather"]
         assert (
             gather["status"] == "failed"
@@ -220,17 +229,16 @@ def test_a_rank_that_fails_is_told(
 def test_no_time(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     assert main(bench, monkeypatch, *TINY, "--minutes", 1e-6, "--out", out) == 1
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert not data["cases"] and {s["what"].split()[0] for s in data["skipped"]} == PARTS
 
 
 def test_the_paper_and_the_goals(bench: ModuleType) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
-    import cardellini2014_paper as paper
-    import cardellini2014_read
-    from cardellini2014_summary import targets
+    from studies.cardellini2014 import paper, read
+    from studies.cardellini2014.summary import targets
 
-    for module in (paper, cardellini2014_read):
+    for module in (paper, read):
         assert doctest.testmod(module).failed == 0
     assert [paper.weak_edge(160, n) ** 3 / 160**3 / n for n in (2, 4, 8)] == pytest.approx(
         [1] * 3, rel=0.01

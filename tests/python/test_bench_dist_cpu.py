@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from bench_files import read_report
 from test_bench import BENCH, checked, run
 
 import penstock as ps
@@ -23,9 +24,9 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCH))
-    import dist_cpu_tables
+    from studies.dist_cpu import tables
 
-    return dist_cpu_tables
+    return tables
 
 
 def test_layouts_on_a_toy_graph(tmp_path: Path, bench: ModuleType) -> None:
@@ -48,7 +49,7 @@ def test_layouts_on_a_toy_graph(tmp_path: Path, bench: ModuleType) -> None:
 
 def checked_layouts(out: Path) -> dict[str, Any]:
     """`checked`, of a report that has some keys more."""
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert data.pop("load") >= 0 and data.pop("seconds") > 0
     assert set(data.pop("part_seconds")) == {"layouts"}
     targets = data.pop("targets")
@@ -57,7 +58,7 @@ def checked_layouts(out: Path) -> dict[str, Any]:
 
 
 def test_the_check_of_a_product(bench: ModuleType) -> None:
-    from dist_cpu_parts import product_check
+    from studies.dist_cpu.parts import product_check
 
     a = sp.random_array((40, 40), density=0.2, rng=np.random.default_rng(1), format="csr")
     x = np.random.default_rng(2).uniform(-1, 1, 40)
@@ -85,7 +86,7 @@ def test_goals_take_the_worst_rank(bench: ModuleType) -> None:
 def test_a_program_that_does_not_start_is_named(bench: ModuleType) -> None:
     import sys
 
-    from fifo_ranks import FifoRanks
+    from lib.fifo_ranks import FifoRanks
 
     with pytest.raises(ImportError, match="toy did not start: no such luck"):
         FifoRanks("toy", 1, lambda _: [sys.executable, "-c", "raise SystemExit('no such luck')"],

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_files import read_report
 from penstock._plan.report import active
 from test_bench import BENCH, run
 
@@ -38,9 +39,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str,
     ps.save(graphs / "com-friendster.mtx", directed)
     ps.save(graphs / "wide.mtx", ps.csr_array(([1.0], ([0], [3])), shape=(2, 5)))
     (graphs / "broken.mtx").write_text("no matrix\n")
-    options = ("--folder", graphs, "--out", folder / "e.json", "--plots", folder / "plots")
+    options = ("--folder", graphs, "--out", folder / "e.json", "--raw", folder / "raw.json")
+    options = (*options, "--plots", folder / "plots")
     said = run("emogi2020.py", *TINY, *options)
-    return json.loads((folder / "e.json").read_text()), said, folder / "plots"
+    return read_report(folder / "raw.json"), said, folder / "plots"
 
 
 @pytest.fixture
@@ -96,17 +98,12 @@ class PlayedGpu:
 def gpu(bench: ModuleType, monkeypatch: pytest.MonkeyPatch) -> PlayedGpu:
     if _core.device_count():
         pytest.skip("there is a GPU: tests/gpu has the test")
-    import emogi2020_graphs as graphs
+    from studies.emogi2020 import graphs
 
     played, rmat, reads = PlayedGpu(), ps.generate.rmat, _core.time_reads
-    monkeypatch.setattr(
-        graphs,
-        "_core",
-        type("Core", (), {"device_count": staticmethod(lambda: 1)}),
-    )
-    monkeypatch.setattr(
-        "emogi2020_options._core", type("Core", (), {"device_count": staticmethod(lambda: 1)})
-    )
+    devices = type("Core", (), {"device_count": staticmethod(lambda: 1)})
+    monkeypatch.setattr(graphs, "_core", devices)
+    monkeypatch.setattr("studies.emogi2020.options._core", devices)
     monkeypatch.setattr(graphs, "pinned", lambda a: a)
     monkeypatch.setattr(ps, "empty", lambda n, dtype, place: np.empty(n, dtype))
     monkeypatch.setattr(ps.generate, "rmat", lambda *a, device=None, **k: rmat(*a, **k))
@@ -125,7 +122,7 @@ NO_PAGERANK = "toy,bfs,cold,cc,sssp,gpus,road"
 @NO_GPU
 def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
     data, _, _ = made
-    assert (data["benchmark"], data["schema"], data["quick"]) == ("emogi2020", 1, True)
+    assert (data["benchmark"], data["schema"], data["quick"]) == ("emogi2020", 2, True)
     assert data["settings"]["on_host"] and data["command"][1] == "bench/emogi2020.py"
     assert data["machine"]["cpu"] and set(data["part_seconds"]) >= {"toy", "graphs", "bfs", "road"}
     assert {c["part"] for c in data["cases"]} == {"toy", "bfs", "cc", "sssp", "pagerank", "road"}
@@ -152,7 +149,7 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
     assert all(words in said for words in wanted)
     assert {p.stem for p in plots.iterdir()} == {f"emogi2020_{p}" for p in ("toy", "bfs", "beyond")}
     for picture in plots.iterdir():
-        assert picture.read_text().lstrip().startswith("<?xml") and picture.stat().st_size > 3000
+        assert picture.read_text().lstrip().startswith("<?xml") and picture.stat().st_size > 1500
 
 
 @NO_GPU
@@ -170,8 +167,8 @@ def test_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> Non
     assert "stale text" not in page and "no GPU in this run" in page and "**Goals**" in page
     assert "| kron9 | ours on the CPU |" in page
     for name in ("toy", "bfs", "beyond"):
-        assert f"(figures/emogi2020_tiny_{name}.svg)" in page
-        assert (docs / "figures" / f"emogi2020_tiny_{name}.svg").is_file()
+        assert f"(figures/emogi2020/emogi2020_tiny_{name}.svg)" in page
+        assert (docs / "figures" / "emogi2020" / f"emogi2020_tiny_{name}.svg").is_file()
     run(*arguments, "--check")
 
 
@@ -182,7 +179,7 @@ def test_a_gpu_that_is_played(
     options = ("--parts", NO_PAGERANK, "--out", out, "--plots", tmp_path / "plots", "--share", 0.2)
     pytest.importorskip("matplotlib")
     assert main(bench, monkeypatch, *TINY, *options) == 0
-    data, said = json.loads(out.read_text()), capsys.readouterr().out
+    data, said = read_report(out), capsys.readouterr().out
     assert not data["settings"]["on_host"]
     everybody = {"aligned", "ours", "merged", "strided", "in_core", "in_core_baseline", "host_alloc",
                  "managed_accessed_by", "managed_read_mostly", "cpu"}  # fmt: skip
@@ -190,7 +187,9 @@ def test_a_gpu_that_is_played(
         case = next(c for c in cases(data, part) if c["graph"] == "kron9")
         assert set(case["results"]) == everybody, part
         ours = case["results"]["ours"]
-        assert ours["speedup"] == pytest.approx(10) and ours["kept_share"] == 3 / case["edge_bytes"]
+        assert ours["speedup"] == pytest.approx(10) and ours["kept_share"] == pytest.approx(
+            3 / case["edge_bytes"], rel=1e-4
+        )
         read = ours["read"]
         assert read["count"] == 16 and read["requests"]["128"] == 10
         assert read["amplification"] == pytest.approx(1600 / case["edge_bytes"])
@@ -239,7 +238,7 @@ def test_a_wrong_result_is_caught(
     out = tmp_path / "e.json"
     options = (*TINY, "--parts", "bfs", "--uniform", "", "--verify", verified, "--out", out)
     assert main(bench, monkeypatch, *options) == 1
-    (case,) = cases(json.loads(out.read_text()), "bfs")
+    (case,) = cases(read_report(out), "bfs")
     wrong = {name for name, r in case["results"].items() if r["status"] != "ok"}
     assert wrong == {who} and case["results"][who]["status"] == "wrong"
     assert "median" not in case["results"][who]
@@ -258,7 +257,7 @@ def test_labels_that_differ_are_caught(
     out = tmp_path / "e.json"
     options = (*TINY, "--parts", "cc", "--uniform", "", "--out", out)
     assert main(bench, monkeypatch, *options) == 1
-    (case,) = cases(json.loads(out.read_text()), "cc")
+    (case,) = cases(read_report(out), "cc")
     assert {n for n, r in case["results"].items() if r["status"] == "wrong"} == {"merged"}
 
 
@@ -275,7 +274,7 @@ def test_faults_of_one_way(
     out = tmp_path / "e.json"
     options = (*TINY, "--parts", "bfs", "--uniform", "", "--out", out)
     assert main(bench, monkeypatch, *options) == 1
-    data = json.loads(out.read_text())
+    data = read_report(out)
     results = cases(data, "bfs")[0]["results"]
     assert results["merged"]["status"] == "failed" and "no luck" in results["merged"]["reason"]
     assert "in_core" not in results and results["ours"]["status"] == "ok"
@@ -337,7 +336,7 @@ def test_public_programs(
     options = ("--parts", "bfs,cc,sssp", "--uniform", "", "--emogi", tmp_path, "--gap", tmp_path,
                "--temporary", where, "--out", out)  # fmt: skip
     assert main(bench, monkeypatch, *TINY, *options) == 0
-    data = json.loads(out.read_text())
+    data = read_report(out)
     for part, seconds in (("bfs", 5e-3), ("cc", 2.5e-3), ("sssp", 5e-3)):
         (case,) = cases(data, part)
         for name in ("emogi", "emogi_in_core"):
@@ -353,14 +352,14 @@ def test_public_programs(
 def test_no_time(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     out = tmp_path / "e.json"
     assert main(bench, monkeypatch, *TINY, "--minutes", 1e-6, "--out", out) == 0
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert {c["part"] for c in data["cases"]} == {"toy"}
     left_out = {s["what"] for s in data["skipped"] if "no time" in s["why"]}
     assert {"bfs kron9", "cc uniform8", "road road20"} <= left_out
 
 
 def test_weights_and_sources(bench: ModuleType) -> None:
-    import emogi2020_graphs as graphs
+    from studies.emogi2020 import graphs
 
     a = ps.generate.rmat(9, seed=3)
     values = graphs.weights(a)
@@ -379,7 +378,7 @@ def test_weights_and_sources(bench: ModuleType) -> None:
 
 
 def test_weights_of_chunks(bench: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    import emogi2020_graphs as graphs
+    from studies.emogi2020 import graphs
 
     a = ps.generate.rmat(9, seed=3)
     whole = graphs.weights(a)
@@ -388,17 +387,15 @@ def test_weights_of_chunks(bench: ModuleType, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_paper(bench: ModuleType) -> None:
-    import emogi2020_paper as paper
-    import emogi2020_rivals
-    import emogi2020_toy
+    from studies.emogi2020 import paper, rivals, toy
 
-    for module in (paper, emogi2020_toy, emogi2020_rivals):
+    for module in (paper, toy, rivals):
         assert doctest.testmod(module).failed == 0
     for key, (seconds, subway) in paper.TABLE_3.items():
         assert subway / seconds == pytest.approx(paper.TABLE_3_SPEED[key], rel=6e-3)
     for pattern in ("strided", "merged", "misaligned", "aligned"):
-        nbytes = sum(int(size) * count for size, count in emogi2020_toy.requests(pattern).items())
-        least = 4 * emogi2020_toy._SHAPES[pattern][0]
+        nbytes = sum(int(size) * count for size, count in toy.requests(pattern).items())
+        least = 4 * toy._SHAPES[pattern][0]
         most = (
             1.25 if pattern == "merged" else 1.01
         )  # sectors between two steps of a warp count twice
@@ -407,7 +404,7 @@ def test_the_paper(bench: ModuleType) -> None:
 
 def test_goals(bench: ModuleType) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
-    from emogi2020_summary import targets
+    from studies.emogi2020.summary import targets
 
     def result(median: float, **more: Any) -> dict[str, Any]:
         return {"role": "ours", "status": "ok", "median": median, **more}
@@ -451,11 +448,11 @@ def test_several_gpus(
 ) -> None:
     """In turns on one, two and all; speeds, goals and the table."""
     devices = type("Core", (), {"device_count": staticmethod(lambda: 4)})
-    monkeypatch.setattr("emogi2020_options._core", devices)
+    monkeypatch.setattr("studies.emogi2020.options._core", devices)
     out = tmp_path / "e.json"
     options = (*TINY, "--parts", "gpus", "--uniform", "", "--gpus", "1,4,2", "--out", out)
     assert main(bench, monkeypatch, *options) == 0
-    data, said = json.loads(out.read_text()), capsys.readouterr().out
+    data, said = read_report(out), capsys.readouterr().out
     assert data["settings"]["gpus"] == [1, 2, 4]
     bfs, cc = cases(data, "gpus")
     assert (bfs["algorithm"], cc["algorithm"]) == ("bfs", "cc")
@@ -472,7 +469,7 @@ def test_several_gpus(
     assert order == [0, [0, 1], [0, 1, 2, 3]] * 2, "turns"
     assert "Several GPUs, edges in pinned memory" in said
 
-    import emogi2020_gpus as several
+    from studies.emogi2020 import gpu_tables as several
 
     bfs["graph"] = several._GOAL_GRAPH
     (goal, none) = several.targets({"cases": [bfs]})
@@ -486,7 +483,7 @@ def test_one_gpu_has_nobody_to_be_compared_with(
     assert (
         main(bench, monkeypatch, *TINY, "--parts", "bfs,gpus", "--uniform", "", "--out", out) == 0
     )
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert not cases(data, "gpus")
     assert any(s["what"] == "gpus" and "nothing to compare" in s["why"] for s in data["skipped"])
 

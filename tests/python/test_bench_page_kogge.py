@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_files import read_report
 from test_bench import BENCH, run
 
 import penstock as ps
@@ -38,10 +38,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str,
     files = folder / "suite"
     files.mkdir()
     ps.save(files / "RAJAT30.mtx", ps.generate.uniform(300, 300, 6, seed=1))
-    options = ("--folder", files, "--out", folder / "p.json", "--plots", folder / "plots",
+    options = ("--folder", files, "--out", folder / "p.json", "--raw", folder / "raw.json", "--plots", folder / "plots",
                "--parts", "mad,threads,ranks,oracle")  # fmt: skip
     said = run("page_kogge2018.py", *TINY, *options)
-    return json.loads((folder / "p.json").read_text()), said, folder / "plots"
+    return read_report(folder / "raw.json"), said, folder / "plots"
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
 
 def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
     data, _, _ = made
-    assert (data["benchmark"], data["schema"], data["quick"]) == ("page_kogge2018", 1, True)
+    assert (data["benchmark"], data["schema"], data["quick"]) == ("page_kogge2018", 2, True)
     for part, wanted in (("mad", 2), ("threads", 2), ("ranks", 4), ("oracle", 2)):
         found = cases(data, part)
         assert len(found) == wanted, part
@@ -104,7 +104,7 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
     assert {p.name for p in plots.iterdir()} == {f"page_kogge2018_{n}.svg" for n in names}
     sys.path.insert(0, str(BENCH))
     try:
-        import page_kogge2018_plot as plot
+        from studies.page_kogge2018 import plot
     finally:
         sys.path.remove(str(BENCH))
     text = "\n".join(plot.body("page_kogge2018", data, "figures"))
@@ -114,8 +114,8 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
 
 
 def test_stand_ins_have_the_papers_rows(bench: ModuleType, tmp_path: Path) -> None:
-    import page_kogge2018_suite as suite
-    from page_kogge2018_paper import TABLE_1
+    from studies.page_kogge2018 import suite
+    from studies.page_kogge2018.paper import TABLE_1
 
     assert len(TABLE_1) == 25
     assert [m.per_row for m in TABLE_1.values()] == sorted(m.per_row for m in TABLE_1.values())
@@ -134,7 +134,7 @@ def test_stand_ins_have_the_papers_rows(bench: ModuleType, tmp_path: Path) -> No
 def test_a_wrong_product_is_caught(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import page_kogge2018_worker as worker
+    from studies.page_kogge2018 import worker
 
     real = worker._error
     monkeypatch.setattr(worker, "_error", lambda a, y: real(a, y + 1.0))
@@ -153,15 +153,14 @@ def test_a_wrong_product_is_caught(
     ]
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert bench.main() == 1
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert {r["status"] for c in data["cases"] for r in c["results"].values()} == {"wrong"}
 
 
 def test_parts_that_cannot_run_say_why(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import page_kogge2018_runs as runs
-    import page_kogge2018_shaped as shaped
+    from studies.page_kogge2018 import runs, shaped
 
     monkeypatch.setattr(runs, "_mpi_missing", lambda: "no MPI: none at all")
     monkeypatch.setattr(shaped.os, "geteuid", lambda: 1000)
@@ -179,7 +178,7 @@ def test_parts_that_cannot_run_say_why(
     ]
     monkeypatch.setattr("sys.argv", list(map(str, words)))
     assert bench.main() == 0
-    skipped = {s["what"]: s["why"] for s in json.loads(out.read_text())["skipped"]}
+    skipped = {s["what"]: s["why"] for s in read_report(out)["skipped"]}
     assert skipped == {"mpi": "no MPI: none at all", "shaped": "no MPI: none at all"}
 
 

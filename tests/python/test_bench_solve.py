@@ -40,7 +40,9 @@ def test_solvers_on_a_toy_matrix(tmp_path: Path) -> None:
     for case in data["cases"]:
         ours = case["results"]["penstock"]
         assert 5 < ours["iterations"] < 60
-        assert ours["seconds_per_iteration"] == pytest.approx(ours["median"] / ours["iterations"])
+        assert ours["seconds_per_iteration"] == pytest.approx(
+            ours["median"] / ours["iterations"], rel=1e-4
+        )
         if "scipy" in case["results"]:
             assert abs(case["results"]["scipy"]["iterations"] - ours["iterations"]) <= 3
             assert case["best_rival"] == "scipy" and case["ratio_per_iteration"] > 0
@@ -65,7 +67,7 @@ def test_petsc_where_it_is(tmp_path: Path) -> None:
     python = shutil.which("python3", path="/usr/bin")
     if python is None or shutil.which("mpirun") is None:
         pytest.skip("needs mpirun and a system Python with petsc4py")
-    worker = BENCH / "petsc_worker.py"
+    worker = BENCH / "rivals" / "petsc" / "worker.py"
     probe = [
         python,
         "-c",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from bench_files import read_report
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 pytestmark = [
@@ -26,7 +26,7 @@ def test_toy_matrices(tmp_path):
         [*command, "--out", str(out)], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    data = json.loads(out.read_text())
+    data = read_report(out)
     assert len(data["cases"]) == 4
     for case in data["cases"]:
         assert case["best_rival"] == "scipy"

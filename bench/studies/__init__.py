@@ -1,0 +1,1 @@
+"""Papers measured again beside our own results, a folder a paper."""

@@ -1,0 +1,1 @@
+"""The parts of bench/dist_cpu.py: matrices that the ranks of one host share."""

@@ -1,0 +1,176 @@
+"""Public programs that the user has built, on the same graph: EMOGI's (4-byte ids; a process runs all sources) and
+GAP's. Their own printed times count; they run after ours, not in turns, as each reads the graph first."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lib import harness
+from rivals import gap as rivals_gap
+
+from studies.emogi2020.graphs import Source
+from studies.emogi2020.runs import Run
+from studies.emogi2020.ways import Algorithm, on_cpu
+
+_TIMEOUT = 900
+_CHUNK = 1 << 24
+MODES = {"emogi": 2, "emogi_in_core": 0}  # edges in host memory, read in place; on the device
+GAP_SOURCES, GAP_TRIALS = 4, 3
+GAP_DELTAS = (10, 20, 40, 80)
+_RUN = re.compile(r"src\s+(\d+), iteration\s+\d+, time\s+([0-9.]+) ms")
+
+
+def emogi_times(text: str) -> dict[int, float]:
+    """Source -> seconds, from what its searches print.
+
+    >>> emogi_times("run   0: src            5, iteration   7, time    12.500000 ms")
+    {5: 0.0125}
+    """
+    return {int(s): float(ms) / 1e3 for s, ms in _RUN.findall(text)}
+
+
+def write_bel(stem: Path, a: Any) -> list[Path]:
+    """STEM.bel.col, .dst and, of a matrix with values, .val: a count, 8 bytes of padding, the entries. Offsets and ids
+    take 8 bytes, weights 4."""
+    parts = [(f"{stem}.bel.col", a.indptr, "<u8"), (f"{stem}.bel.dst", a.indices, "<u8")]
+    if a.dtype != np.bool_:
+        parts.append((f"{stem}.bel.val", a.data, "<u4"))
+    for path, numbers, kind in parts:
+        with open(path, "wb") as file:
+            file.write(np.array([numbers.size, 0], "<u8").tobytes())
+            for at in range(0, numbers.size, _CHUNK):
+                numbers[at : at + _CHUNK].astype(kind).tofile(file)
+    return [Path(path) for path, _, _ in parts]
+
+
+def room_for(run: Run, what: str, needed: float) -> bool:
+    free = shutil.disk_usage(run.temporary).free
+    if needed > free:
+        why = f"needs {needed / 1e9:.1f} GB in --temporary, {free / 1e9:.1f} GB are free"
+        run.report.skip(what, why)
+    return needed <= free
+
+
+def result(seconds: list[float], base: list[float], **notes: Any) -> dict[str, Any]:
+    r = {
+        "role": "rival",
+        "status": "ok",
+        "error": 0.0,
+        **harness.summary(seconds),
+        "sources": len(seconds),
+        **notes,
+    }
+    common = min(len(base), len(seconds))
+    if common:
+        r["speedup"] = statistics.median(base[:common]) / statistics.median(seconds[:common])
+    return r
+
+
+def emogi(
+    run: Run, algorithm: Algorithm, a: Any, stem: Path, starts: list[int], base: list[float]
+) -> dict[str, Any]:
+    program = run.args.emogi / f"{algorithm.name}_32"
+    if not os.access(program, os.X_OK):
+        raise ImportError(f"no program {program.name} in the folder given by --emogi")
+    write_bel(stem, a)
+    found: dict[str, Any] = {}
+    for name, memory in MODES.items():
+        command = [program, "-f", f"{stem}.bel", "-t", 1, "-m", memory, "-d", 0]
+        if algorithm.has_source:
+            command += ["-r", 0, "-i", run.args.sources]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True,
+                              timeout=_TIMEOUT, check=False)  # fmt: skip
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise RuntimeError(f"{program.name} ended with {done.returncode}: {' '.join(last)}")
+        if algorithm.has_source:
+            times = emogi_times(done.stdout)
+            seconds = [times[s] for s in starts if s in times]
+        else:
+            seconds = [
+                float(ms) / 1e3 for ms in re.findall(r"total time:\s*([0-9.]+)", done.stdout)
+            ]
+            count = rivals_gap.printed(r"total components: (\d+)", done.stdout)
+            expected = on_cpu(algorithm, a).search(0).result[0]
+            if count != expected:
+                found[name] = {"role": "rival", "status": "wrong",
+                               "reason": f"{count} components, not {expected}"}  # fmt: skip
+                continue
+        if not seconds:
+            raise RuntimeError(f"{program.name} printed no times: {done.stdout[-80:]!r}")
+        found[name] = result(seconds, base)
+    return found
+
+
+def gap(
+    run: Run, algorithm: Algorithm, a: Any, stem: Path, starts: list[int], base: list[float]
+) -> dict[str, Any]:
+    from penstock._io import gapbs
+
+    program = run.args.gap / rivals_gap.PROGRAMS[algorithm.name]
+    if not os.access(program, os.X_OK):
+        raise ImportError(f"no program {program.name} in the folder given by --gap")
+    path = Path(f"{stem}.{'wsg' if a.dtype != np.bool_ else 'sg'}")
+    gapbs.write(path, a, directed=False)
+    threads, extra = len(os.sched_getaffinity(0)), list[Any]()
+
+    def process(start: list[Any], *options: Any) -> str:
+        return rivals_gap.run_program(program, threads, "-f", path, *start, *extra, *options)
+
+    points = [["-r", s] for s in starts[:GAP_SOURCES]] if algorithm.has_source else [[]]
+    if algorithm.name == "sssp":
+        trials = {}
+        for delta in GAP_DELTAS:
+            extra[:] = ["-d", delta]
+            trials[delta] = rivals_gap.median_trial(process(points[0], "-n", 1))
+        extra[:] = ["-d", min(trials, key=lambda delta: trials[delta])]
+    texts = [process(p, "-n", GAP_TRIALS, "-a") for p in points]
+    said = rivals_gap.printed(_SIZES[algorithm.name][0], texts[0])
+    expected = _SIZES[algorithm.name][1](on_cpu(algorithm, a).search(starts[0]).result)
+    if said != expected:
+        return {"gap": {"role": "rival", "status": "wrong", "reason": f"{said}, not {expected}"}}
+    seconds = [rivals_gap.median_trial(text) for text in texts]
+    return {"gap": result(seconds, base, threads=threads, options=extra)}
+
+
+_SIZES: dict[str, tuple[str, Callable[[Any], int]]] = {
+    "bfs": (r"BFS Tree has (\d+) nodes", lambda levels: int(np.count_nonzero(levels >= 0))),
+    "sssp": (r"SSSP Tree reaches (\d+) nodes", lambda far: int(np.count_nonzero(np.isfinite(far)))),
+    "cc": (r"There are (\d+) components", lambda found: int(found[0])),
+}
+
+
+def add(
+    run: Run, entry: dict[str, Any], algorithm: Algorithm, source: Source, a: Any, starts: list[int]
+) -> None:
+    """Adds the columns of --emogi and --gap to a case."""
+    base = entry["results"].get("aligned", {}).get("seconds", [])
+    stem = run.temporary / source.name
+    for folder, work, size, name in (
+        (run.args.emogi, emogi, 12.0 * a.nnz + 8 * a.shape[0], "emogi"),
+        (run.args.gap, gap, 9.0 * a.nnz + 8 * a.shape[0], "gap"),
+    ):
+        what = f"{name}: {algorithm.name} {source.name}"
+        if folder is None or not room_for(run, what, size):
+            continue
+        if run.left() <= 0:
+            run.report.skip(what, "no time is left of --minutes")
+            continue
+        try:
+            entry["results"] |= work(run, algorithm, a, stem, starts, base)
+        except (ImportError, OSError, RuntimeError, subprocess.SubprocessError) as e:
+            run.report.skip(
+                what, f"{type(e).__name__}: {e}".replace(f"{run.temporary}{os.sep}", "")
+            )
+        finally:
+            for path in run.temporary.glob(f"{source.name}.*"):
+                path.unlink()
+    entry |= harness.compare(entry["results"])
