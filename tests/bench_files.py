@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,12 +12,12 @@ BENCH = Path(__file__).resolve().parents[1] / "bench"
 
 
 def results() -> ModuleType:
-    """bench/lib/results.py, which needs nothing else of the benchmarks."""
-    spec = importlib.util.spec_from_file_location("bench_results", BENCH / "lib" / "results.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """bench/lib/results.py, which needs nothing but Python."""
+    sys.path.insert(0, str(BENCH))
+    try:
+        return importlib.import_module("lib.results")
+    finally:
+        sys.path.remove(str(BENCH))
 
 
 def read_report(path: Path) -> Any:

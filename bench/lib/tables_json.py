@@ -1,0 +1,136 @@
+"""JSON that a reader can compare line by line.
+
+Rows that have the same fields (contestants of a case, predictions) are written as a table: the names of the fields
+once, then a line for each row. `loads` gives the rows back as dicts.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_WIDTH = 120  # characters: what is shorter stands on one line
+_ABSENT = "-"  # a field that a row of a table does not have
+_SPARSE = 2.5  # a table may have so many cells for each that is filled
+
+
+def _flattened(row: dict[str, Any]) -> dict[str, Any]:
+    """Fields of dicts in a row as fields of the row: "each.halo". Names that have a dot stay where they are."""
+    found = {}
+    for key, item in row.items():
+        if isinstance(item, dict) and item and not any("." in name for name in (key, *item)):
+            found |= {f"{key}.{name}": cell for name, cell in _flattened(item).items()}
+        else:
+            found[key] = item
+    return found
+
+
+def _nested(row: dict[str, Any]) -> dict[str, Any]:
+    """The opposite of `_flattened`."""
+    found: dict[str, Any] = {}
+    for key, item in row.items():
+        *outer, name = key.split(".")
+        at = found
+        for part in outer:
+            at = at.setdefault(part, {})
+        at[name] = item
+    return found
+
+
+def _table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[Any]]] | None:
+    """(fields, cells) of rows that have much the same fields; None of others."""
+    if any("." in key for row in rows for key in row):
+        return None
+    for given in ([_flattened(row) for row in rows], rows):
+        fields = list(dict.fromkeys(key for row in given for key in row))
+        marked = any(cell == _ABSENT for row in given for cell in row.values())
+        if not marked and len(fields) * len(given) <= _SPARSE * sum(len(row) for row in given):
+            cells = [[_packed(row.get(name, _ABSENT)) for name in fields] for row in given]
+            return fields, cells
+    return None
+
+
+def _packed(value: Any) -> Any:
+    """`value` with tables in place of rows: {"table": fields, "rows": a list, or a dict by name}."""
+    if isinstance(value, dict) and set(value) == {"table", "rows"}:
+        raise ValueError('a report may not have a dict of "table" and "rows": choose other names')
+    if isinstance(value, (dict, list)) and len(value) > 1:
+        rows = list(value.values()) if isinstance(value, dict) else value
+        found = _table(rows) if all(isinstance(row, dict) and row for row in rows) else None
+        if found:
+            fields, cells = found
+            named = dict(zip(value, cells, strict=True)) if isinstance(value, dict) else cells
+            return {"table": fields, "rows": named}
+    if isinstance(value, dict):
+        return {key: _packed(item) for key, item in value.items()}
+    return [_packed(item) for item in value] if isinstance(value, list) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) != {"table", "rows"}:
+        return {key: _unpacked(item) for key, item in value.items()}
+    fields, rows = value["table"], value["rows"]
+
+    def row(cells: list[Any]) -> dict[str, Any]:
+        pairs = zip(fields, cells, strict=True)
+        return _nested({name: _unpacked(cell) for name, cell in pairs if cell != _ABSENT})
+
+    if isinstance(rows, dict):
+        return {name: row(cells) for name, cells in rows.items()}
+    return [row(cells) for cells in rows]
+
+
+def _flat(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """On one line what is short. Of a long dict all plain fields share a line, and each other field begins one. A row
+    of a table is one line, however long."""
+    flat, deeper = _flat(value), indent + " "
+    if not isinstance(value, (dict, list)) or len(flat) + len(indent) <= _WIDTH:
+        return flat
+    if isinstance(value, list):
+        if not any(isinstance(item, (dict, list)) for item in value):
+            return flat
+        items = [f"{deeper}{_lines(item, deeper)}" for item in value]
+        return "[\n" + ",\n".join(items) + f"\n{indent}]"
+    if set(value) == {"table", "rows"}:
+        return _table_lines(value, indent)
+    plain = {
+        key: item for key, item in value.items() if not (item and isinstance(item, (dict, list)))
+    }
+    items = [deeper + _flat(plain)[1:-1]] if plain else []
+    items += [
+        f"{deeper}{_flat(key)}:{_lines(item, deeper)}"
+        for key, item in value.items()
+        if key not in plain
+    ]
+    return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+
+
+def _table_lines(table: dict[str, Any], indent: str) -> str:
+    rows, deeper = table["rows"], indent + " "
+    if isinstance(rows, dict):
+        items = [f"{deeper}{_flat(name)}:{_flat(cells)}" for name, cells in rows.items()]
+        begin, end = "{", "}"
+    else:
+        items = [deeper + _flat(cells) for cells in rows]
+        begin, end = "[", "]"
+    head = f'{{"table":{_flat(table["table"])},"rows":{begin}\n'
+    return head + ",\n".join(items) + f"\n{indent}{end}}}"
+
+
+def dumps(data: dict[str, Any]) -> str:
+    """The text of a file, for `loads`. `data["cases"]` never becomes one table: each case begins lines of its own."""
+    packed = {key: _packed(item) for key, item in data.items() if key != "cases"}
+    return _lines(packed | {"cases": [_packed(case) for case in data["cases"]]}) + "\n"
+
+
+def loads(text: str) -> Any:
+    """What `dumps` was given, with the fields of a table's rows in the table's order."""
+    return _unpacked(json.loads(text))
