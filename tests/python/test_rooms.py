@@ -157,6 +157,12 @@ def crowded(folders: Iterable[Path], most: int = MOST_FILES) -> dict[str, int]:
     return found
 
 
+@pytest.fixture(scope="module")
+def ours() -> list[tuple[str, str, int, bool]]:
+    """The imports of the package, read once."""
+    return list(imports_of(PACKAGE))
+
+
 def test_no_module_imports_itself_over_others():
     cycle = cycle_of(graph_of(PACKAGE))
     assert not cycle, " -> ".join(cycle)
@@ -170,11 +176,11 @@ def test_no_header_includes_itself_over_others():
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_rooms_import_those_before_them_alone(room):
+def test_rooms_import_those_before_them_alone(room, ours):
     after = {f"penstock.{other}" for other in ROOMS[ROOMS.index(room) + 1 :]}
     wrong = [
         f"{importer}:{line} imports {imported}"
-        for importer, imported, line, _ in imports_of(PACKAGE)
+        for importer, imported, line, _ in ours
         if importer.startswith(f"penstock.{room}") and _room(imported) in after
     ]
     assert not wrong, "\n".join(wrong)
@@ -184,13 +190,13 @@ def _room(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-def test_imports_in_functions_have_a_reason():
+def test_imports_in_functions_have_a_reason(ours):
     """Commands of the command line import what they run when they run. Elsewhere an import of our own in a function
     says why in a comment, on its line or above."""
-    unexplained = set()
-    for importer, _, line, later in imports_of(PACKAGE):
+    files, unexplained = modules_of(PACKAGE), set()
+    for importer, _, line, later in ours:
         if later and not importer.startswith("penstock.cli"):
-            path = modules_of(PACKAGE)[importer]
+            path = files[importer]
             lines = path.read_text(encoding="utf-8").splitlines()
             at = line - 1
             while lines[at - 1].lstrip().startswith(("from penstock", "import penstock")):
@@ -209,13 +215,12 @@ def test_no_folder_is_crowded(top):
 # What looks must be able to find
 
 
-def written(folder: Path, **files: str) -> Path:
+def written(folder: Path, **modules: str) -> Path:
+    """A package `house` of these modules."""
     package = folder / "house"
-    for name, text in files.items():
-        path = package / (name.replace("__in__", "/__init__").replace("_of_", "/") + ".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    (package / "__init__.py").touch()
+    package.mkdir()
+    for name, text in {"__init__": "", **modules}.items():
+        (package / f"{name}.py").write_text(text)
     return package
 
 

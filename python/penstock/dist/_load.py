@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core, generate
-from penstock._io.store import has_arrays, open_store
+from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
 from penstock.dist._agree import about, agreed
@@ -61,7 +61,7 @@ def _kind(source: Any) -> str:
     if source is None:
         return "nothing"
     if isinstance(source, (str, os.PathLike)):
-        return "store" if has_arrays(source) else "file"
+        return "store" if store.has_arrays(source) else "file"
     if isinstance(source, functools.partial):
         return "generator"
     return "matrix"
@@ -71,7 +71,7 @@ def open_on_all(path: Any, comm: Any) -> whole_array:
     """The same version of a store on every rank, also while another process replaces it; each checks a part of it
     before anybody follows its entries. Collective."""
     for _ in range(OPENED):
-        a = agreed(comm, lambda: open_store(path))
+        a = agreed(comm, lambda: store.open_store(path))
         if len(set(comm.collect(a._derived.generation))) == 1:
             agreed(comm, lambda a=a: a._core.check_part(comm.rank, comm.size))  # type: ignore[misc]
             a._core.settle()

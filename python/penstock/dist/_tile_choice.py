@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._plan.probe import measured
+from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
 from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, shares
@@ -139,7 +139,7 @@ def choose(
 def _of_gpus() -> Network:
     """Ranks with a GPU each, as the probe measured the GPUs of this machine; the preset, whose figures are others',
     where it did not."""
-    preset, known = networks["h200"], measured()
+    preset, known = networks["h200"], probe.measured()
     if not known or not known["gpus"]:
         return preset
     gpu, gets = known["gpus"][0], known["one_sided"]

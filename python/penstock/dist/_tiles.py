@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._io.store import open_store
+from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
 from penstock._plan.place import device as device_place
@@ -315,7 +315,7 @@ def _require_auto(kind: str, grid: str, ranks: int) -> None:
 def _even(source: Any, kind: str, ranks: int) -> tuple[int, int]:
     """What grid="auto" is."""
     if kind == "store":
-        source = open_store(source)
+        source = store.open_store(source)
     return even_grid(as_matrix(source, "ps.dist.tiles"), ranks)
 
 
