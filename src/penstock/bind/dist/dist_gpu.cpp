@@ -14,6 +14,7 @@
 #include "penstock/bind/solve/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/link/bounded_wait.hpp"
+#include "penstock/dist/link/library.hpp"
 #include "penstock/dist/product/dist_product_gpu.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
