@@ -19,7 +19,7 @@ class Resident {
 };
 static_assert(TileSource<Resident<One>, One>);
 
-/// The matrix where it is, with its row offsets on the stream's GPU; counts their bytes where they cross the link.
+/// The matrix as it is, but with its row offsets on the stream's GPU. Where they must be sent there, the trace counts them.
 template <class V>
 Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   const auto here = device_place(stream.where);
@@ -30,6 +30,17 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   trace.link_bytes += a.indptr.bytes();
   out.indptr = offsets;
   return out;
+}
+
+/// The bytes of columns and values that kernels of a GPU read over the link, as they are not in its memory; 0 for the CPU.
+template <class V>
+std::int64_t linked_entry_bytes(const Csr<V>& a, Where where) {
+  if (!where.is_gpu()) return 0;
+  const auto here = device_place(where);
+  std::int64_t bytes = 0;
+  if (a.indices.place != here) bytes += a.indices.bytes();
+  if (a.values.place != here) bytes += a.values.bytes();
+  return bytes;
 }
 
 }  // namespace penstock
