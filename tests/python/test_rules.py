@@ -95,7 +95,12 @@ def test_the_folders_are_those_of_the_tree(rules):
 
 def test_an_archive_without_git_is_read_with_its_folders_called_dist(tmp_path, rules, monkeypatch):
     monkeypatch.setattr(rules, "ROOT", tmp_path)
-    for name in ("src/penstock/dist/halo/x.cpp", "python/penstock/dist/x.py", "dist/wheel.txt", "build/x.cpp"):
+    for name in (
+        "src/penstock/dist/halo/x.cpp",
+        "python/penstock/dist/x.py",
+        "dist/wheel.txt",
+        "build/x.cpp",
+    ):
         file = tmp_path / name
         file.parent.mkdir(parents=True)
         file.write_text("")
@@ -119,4 +124,4 @@ def test_a_fault_is_printed_and_fails(tmp_path, rules, monkeypatch, capsys):
 
 def test_its_examples(rules):
     result = doctest.testmod(rules)
-    assert (result.failed, result.attempted) == (0, 1)
+    assert (result.failed, result.attempted) == (0, 2)

@@ -1,4 +1,4 @@
-// The probe as Python sees it: dictionaries whose layout penstock/_probe.py documents.
+// The probe as Python sees it: dictionaries whose layout penstock/_plan/probe.py documents.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -184,7 +184,7 @@ void probe(nb::module_& m) {
   m.def("probe", run, nb::arg("seconds") = 30.0, nb::arg("gpus") = nb::none(),
         "Measures links and memories within `seconds`: those of all GPUs, or of the ones given (-1: the host "
         "in the place of "
-        "one). The layout is that of penstock._probe.measure, without \"key\", \"measured_at\" and "
+        "one). The layout is that of penstock._plan.probe.measure, without \"key\", \"measured_at\" and "
         "\"version\".");
   m.def(
       "gpu_identities",
