@@ -9,6 +9,7 @@
 
 #include "penstock/bind/product/ell_g.hpp"
 #include "penstock/bind/product/encode.hpp"
+#include "penstock/bind/ready.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/format/column_panels.hpp"
@@ -136,14 +137,9 @@ StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_byte
 template <class A>
 VectorAt at(const A& a) {
   auto* data = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(a.data())));
-  const auto place = place_of(data);
-  if (place.memory == Memory::device || place.memory == Memory::managed) {
-    const Where gpu{place.ordinal};
-    const UseDevice use(gpu);  // the default stream is the current GPU's
-    synchronize(Stream{nullptr, gpu});
-  }
-  if (place.memory == Memory::managed)
-    return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
+  const auto place = place_when_ready(data);
+  // Managed memory is read by every processor, as pinned memory is.
+  if (place.memory == Memory::managed) return {data, {Memory::pinned}};
   return {data, place};
 }
 
