@@ -10,8 +10,8 @@
 namespace penstock::bind {
 namespace {
 
-constexpr auto kLongestWait =
-    std::chrono::milliseconds(300);  // threads look for Ctrl-C every 50 ms, and with it here
+/// Threads look for Ctrl-C every 50 ms, and then wake those who wait here.
+constexpr auto kLongestWait = std::chrono::milliseconds(300);
 
 std::atomic<bool> ended = false;
 std::atomic<pthread_t> ender;

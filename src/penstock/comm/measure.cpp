@@ -1,3 +1,5 @@
+// The figures of a LogGP model, measured. One rank holds the clock, medians leave out what disturbs a round, and the result is
+// broadcast, so that all ranks have the same. Before what is timed comes one round that is not, for buffers and pages.
 #include "penstock/comm/measure.hpp"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ void require_pair(const Comm& comm, int a, int b) {
               ": a message needs two different ones");
 }
 
-/// Seconds of a round trip, as rank a sees it.
+/// Seconds of a round trip by the clock of rank a.
 double trip(Comm& comm, bool first, int other, std::byte* data, std::int64_t bytes) {
   const double begin = now();
   if (first) send(comm, data, bytes, other), receive(comm, data, bytes, other);
@@ -52,7 +54,8 @@ std::vector<double> ping_pong(Comm& comm, int a, int b, std::span<const std::int
       require(sizes[i] >= 1, "a message of " + std::to_string(sizes[i]) + " bytes: at least 1");
       const auto data = allocate<std::byte>(sizes[i]);
       std::fill_n(data.data, sizes[i], std::byte{1});
-      trip(comm, first, other, data.data, sizes[i]);  // buffers and pages come into being
+      trip(comm, first, other, data.data,
+           sizes[i]);  // a first trip, which is not counted: buffers and pages are made
       const double once = trip(comm, first, other, data.data, sizes[i]);
       std::int64_t trips = std::clamp(static_cast<int>(seconds / std::max(once, 1e-9)), 3, kMostTrips);
       if (first) send(comm, &trips, sizeof(trips), other);
@@ -118,7 +121,7 @@ double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t by
   if (other >= 0) sends.push_back({other, mine.data, bytes}), receives.push_back({other, theirs.data, bytes});
   const auto exchange = comm.persistent(sends, receives);
   std::vector<double> times;
-  // Work is looks at the clock, so many that they take `work` where nothing else happens: what an adapter's driver takes
+  // The work is a number of looks at the clock that takes `work` seconds alone: what an adapter's driver takes
   // of this core makes them longer.
   volatile double look = 0;
   std::int64_t turns = 0;

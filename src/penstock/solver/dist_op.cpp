@@ -1,3 +1,5 @@
+// A distributed matrix as solvers see it: a LinearOp over its product, and a Space whose sums are reductions over the ranks. A
+// plan of the local block is built after some products, because it pays only in solves of many iterations.
 #include "penstock/solver/dist_op.hpp"
 
 #include <algorithm>

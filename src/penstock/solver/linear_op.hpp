@@ -60,9 +60,10 @@ struct LinearOp {
 struct Space {
   std::function<void(std::span<double> sums)> start_sum = {};
   std::function<void()> finish_sum = {};
-  std::function<void(std::span<double> sums)> sum_now =
-      {};                      // both at once, where that is quicker; may be empty
-  std::int64_t all_rows = -1;  // of all who own any; negative: as many as here
+  /// Both at once, where that is quicker; may be empty.
+  std::function<void(std::span<double> sums)> sum_now = {};
+  /// The rows of all processes together; negative: this process has all of them.
+  std::int64_t all_rows = -1;
 
   void start(std::span<double> sums) const {
     if (start_sum) start_sum(sums);

@@ -16,7 +16,7 @@ struct MatrixOpOptions {
 
 /// A matrix of the library as an operator; it shares the arrays and the plans. T is the type of the vectors.
 template <class T, class V>
-LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& how,
+LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& schedule,
                       const MatrixOpOptions& options = {});
 
 }  // namespace penstock

@@ -15,14 +15,15 @@ struct SolveState {
   std::int64_t iterations = 0;
   std::vector<double> residuals = {};  // as SolveResult's
   std::vector<double> scalars = {};    // the same on every process
-  std::vector<std::span<std::byte>>
-      vectors;  // the method's memory: x and others, the rows that this process owns
+  /// The method's memory: x and other vectors, of each the rows that this process owns.
+  std::vector<std::span<std::byte>> vectors;
 };
 
 /// States kept in case that a solve is cut short. A method says how many scalars and vectors its state has.
 struct Checkpoints {
-  std::int64_t every =
-      0;  // iterations (GMRES: and then at the end of a cycle); also when they run out. 0: never
+  /// Iterations from one checkpoint to the next (GMRES: the cycle is ended first); there is one more when the iterations
+  /// have run out. 0: never.
+  std::int64_t every = 0;
   std::function<void(const SolveState&)> save = {};
   /// Called once, before the first iteration: fills the vectors in place and the rest, or returns false to begin anew.
   std::function<bool(SolveState&)> load = {};
@@ -55,11 +56,12 @@ struct SolveResult {
   Stop stop = Stop::max_iterations;
   std::string reason;
   std::int64_t iterations = 0;
-  std::vector<double>
-      residuals;        // norms: of the start, then after each iteration, as the recurrence has them
+  /// Norms of the residual: of the start, then after each iteration, as the recurrence has them.
+  std::vector<double> residuals;
   double residual = 0;  // norm(b - A x), computed from the x returned
-  double target = 0;    // what it had to reach
-  std::int64_t vector_bytes = 0;  // that the method's passes and products moved for vectors, at least
+  double target = 0;    // the norm that the method had to reach
+  /// Least bytes that the method's passes and products moved for vectors.
+  std::int64_t vector_bytes = 0;
   double seconds = 0;
 };
 

@@ -16,8 +16,8 @@ namespace penstock {
 // Five tiles of float64 are 80 KB: they stay in the second-level cache between the steps.
 inline constexpr std::int64_t kTile = 2048;
 inline constexpr std::int64_t kSumBlock = 8 * kTile;  // what a thread claims
-inline constexpr std::int64_t kAlone =
-    2 * kSumBlock;  // up to here, waking a thread costs more than it brings
+/// Up to so many entries, waking a thread costs more time than it saves.
+inline constexpr std::int64_t kAlone = 2 * kSumBlock;
 
 /// tile(first, count, sums) over [0, n); sums[0 .. k) are added up, in order. `moved`: vectors that a tile reads or
 /// writes, for the count of bytes.

@@ -63,8 +63,10 @@ bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, s
 }
 
 Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               const nb::object& mask, const std::string& how, bool ascending, std::int64_t memory) {
-  SpgemmOptions options{.accumulator = accumulator(how), .ascending = ascending, .memory = memory};
+               const nb::object& mask, const std::string& accumulator_name, bool ascending,
+               std::int64_t memory) {
+  SpgemmOptions options{
+      .accumulator = accumulator(accumulator_name), .ascending = ascending, .memory = memory};
   CsrView<One> on;
   if (!mask.is_none()) {
     on = pattern_of(nb::cast<const Matrix&>(mask), "the mask");

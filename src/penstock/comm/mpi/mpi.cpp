@@ -1,3 +1,10 @@
+// Collectives and messages over MPI. The library never waits inside MPI: a call is started, and then tested until it is done,
+// so that a rank notices failures of others, Ctrl-C and the timeout while it waits. Every collective begins with a meeting
+// (mpi_meet.cpp), which shows whether all ranks call the same, and carries up to kInline bytes of data. Larger data follow by
+// MPI's own collective, or as messages where MPI's int counts are too small for them.
+//
+// A reduction of few numbers is taken along the hypercube of the meeting, the lower ranks' part first, so that all ranks have
+// the same bits; a longer one is MPI's own.
 #include "penstock/comm/mpi/mpi.hpp"
 
 #include <algorithm>
@@ -16,9 +23,10 @@ namespace {
 const std::byte* at(const void* base, std::int64_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
+std::byte* at(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
+
 std::atomic<std::int64_t> communicators{0};
 
-std::byte* at(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
 template <class T, Reduce op>
 T combine(T a, T b) {
   if constexpr (op == Reduce::min) return b < a ? b : a;
@@ -47,7 +55,8 @@ void merge(const std::byte* low, const std::byte* high, std::byte* out, std::int
 }
 
 Message to(int rank, const std::byte* data, std::int64_t bytes) {
-  return {rank, const_cast<std::byte*>(data), bytes};  // Message is for both directions; sends only read
+  // A Message serves both directions, so its data are not const; a send only reads them.
+  return {rank, const_cast<std::byte*>(data), bytes};
 }
 
 }  // namespace
@@ -148,7 +157,7 @@ void MpiComm::meet_and_merge(const Call& call, const void* mine, std::int64_t at
 void MpiComm::leave() noexcept {
   try {
     if (size_ > 1 && !session_->failed() && session_->library().running()) meet({Verb::end});
-  } catch (...) {  // the others have been told, or have failed
+  } catch (...) {  // the other ranks have been told, or have failed
   }
 }
 
@@ -282,7 +291,8 @@ void MpiComm::all_to_all_v(const void* send, std::span<const std::int64_t> send_
   check_offsets(receive_offsets, "all_to_all_v");
   watch_->calls.begin({Verb::all_to_all_v});
   std::vector<Message> sends, receives;
-  for (int i = 1; i <= size_; ++i) {  // beginning with the next rank, so that not all send to rank 0 first
+  // Each rank begins with the rank after it, so that not all send to rank 0 first.
+  for (int i = 1; i <= size_; ++i) {
     const int r = (rank_ + i) % size_;
     sends.push_back(to(r, at(send, send_offsets[r]), send_offsets[r + 1] - send_offsets[r]));
     receives.push_back({r, at(receive, receive_offsets[r]), receive_offsets[r + 1] - receive_offsets[r]});
@@ -330,12 +340,12 @@ void MpiComm::reduce_all(std::span<T> values, Reduce op, int type) {
   if (bytes <= kInline) return meet(call, values.data(), bytes, combination<T>(op));
   meet(call);
   const auto most = static_cast<std::size_t>(options_.largest);
-  const int how = op == Reduce::sum   ? PENSTOCK_MPI_SUM
-                  : op == Reduce::min ? PENSTOCK_MPI_MIN
-                                      : PENSTOCK_MPI_MAX;
+  const int operation = op == Reduce::sum   ? PENSTOCK_MPI_SUM
+                        : op == Reduce::min ? PENSTOCK_MPI_MIN
+                                            : PENSTOCK_MPI_MAX;
   for (std::size_t first = 0; first < values.size(); first += most) {
     const int n = static_cast<int>(std::min(most, values.size() - first));
-    run([&](void* q) { return mpi().all_reduce(values.data() + first, n, type, how, comm_, q); },
+    run([&](void* q) { return mpi().all_reduce(values.data() + first, n, type, operation, comm_, q); },
         "all_reduce");
   }
 }
@@ -451,7 +461,8 @@ void MpiComm::wait(std::span<Request> requests) {
   try {
     session_->ready();
     watch_->wait(together_.data(), n, watch_->calls.number(), asked_, "wait");
-  } catch (...) {  // what comes later must not be written into memory that is no longer theirs
+  } catch (...) {
+    // The caller's memory may go now, so messages that come later must not be written into it.
     for (int i = 0; i < n; ++i)
       if (coming_[i]) mpi().cancel_all(together_.at(i), 1);
     throw;
@@ -472,7 +483,8 @@ std::unique_ptr<Comm> MpiComm::split(int color, int key) {
   };
   const Wish wish{color, key};
   std::vector<Wish> wishes(static_cast<std::size_t>(size_));
-  all_gather(&wish, sizeof wish, wishes.data());  // MPI_Comm_split waits for ever for a rank that has failed
+  // This call notices a rank that has failed, for which MPI_Comm_split would wait for ever.
+  all_gather(&wish, sizeof wish, wishes.data());
   std::vector<int> members;
   for (int r = 0; r < size_; ++r)
     if (wishes[r].color == color) members.push_back(r);

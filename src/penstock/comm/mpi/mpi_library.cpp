@@ -20,8 +20,8 @@ std::atomic<bool> started_here{false};
   throw Error(Errc::not_accessible, "MPI cannot be opened: " + std::string(why ? why : file));
 }
 
-void* open(const std::string& file, int how) {
-  void* opened = dlopen(file.c_str(), RTLD_NOW | how);
+void* open(const std::string& file, int flags) {
+  void* opened = dlopen(file.c_str(), RTLD_NOW | flags);
   if (!opened) refuse(file);
   return opened;
 }

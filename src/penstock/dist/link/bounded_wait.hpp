@@ -13,8 +13,8 @@ namespace penstock {
 template <class Done>
 void wait_until(Comm& comm, Done&& done, std::string_view what) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kSpins = 2000;  // some 20 us: a neighbour that is about to arrive
-  constexpr auto kLook = std::chrono::milliseconds(5);
+  constexpr int kSpins = 2000;  // some 20 us, enough for a neighbour that is about to arrive
+  constexpr auto kLook = std::chrono::milliseconds(5);  // between two looks for failed ranks
   for (int i = 0; i < kSpins; ++i)
     if (done()) return;
   const auto start = Clock::now();
@@ -32,13 +32,14 @@ void wait_until(Comm& comm, Done&& done, std::string_view what) {
   }
 }
 
-/// As synchronize(event), for work that may wait for other ranks.
+/// Waits for an event, as synchronize() does, of work that may wait for other ranks.
 inline void synchronize_with(Comm& comm, Event event, std::string_view what) {
   wait_until(
       comm, [&] { return is_done(event); }, what);
 }
 
-/// Throws on every rank what is wrong on one: `why` is empty where nothing is. `code` is that of the error. Collective.
+/// Throws on all ranks where something is wrong on one of them: `why` says what, and is empty where nothing is wrong; `code` is
+/// that of the error. Collective.
 void require_everywhere(Comm& comm, const std::string& why, std::string_view what,
                         Errc code = Errc::not_accessible);
 

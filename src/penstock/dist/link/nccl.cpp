@@ -32,7 +32,7 @@ void Nccl::check(int status, std::string_view what) const {
 const Nccl& nccl() {
   static const Nccl* const library = [] {
     set_unless_set("NCCL_NVLS_ENABLE", "0");  // multicast needs rights that containers often lack
-    return new Nccl;                          // never closed: its threads may still run at exit
+    return new Nccl;  // never freed: NCCL's threads may still run when the process ends
   }();
   return *library;
 }
@@ -96,7 +96,7 @@ void end_or_abort(NcclTeam& team, Stream stream) noexcept {
       ended = is_done(last);
       if (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-  } catch (const Error&) {  // the GPU itself has failed
+  } catch (const Error&) {  // here the GPU itself has failed
   }
   if (ended || !team.handle) return;
   try {

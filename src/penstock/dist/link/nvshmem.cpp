@@ -1,3 +1,6 @@
+// NVSHMEM without its headers: the library is opened when it is first needed, and started once for the ranks of one Comm. All
+// symmetric memory is taken and freed by all ranks together, so blocks are kept, and later users take over blocks that all
+// ranks have done with.
 #include "penstock/dist/link/nvshmem.hpp"
 
 #include <memory>
@@ -13,7 +16,7 @@
 namespace penstock {
 namespace {
 
-// What of the headers of NVSHMEM 3 is used here; the sizes are part of its interface.
+// The part of the headers of NVSHMEM 3 that is used here; the sizes are part of its interface.
 struct UniqueId {
   int version = (1 << 16) + 128;
   char internal[124] = {};
@@ -37,14 +40,14 @@ static_assert(sizeof(UniqueId) == 128 && sizeof(UniqueIdArgs) == 24 && sizeof(In
               sizeof(InitAttr) == 144);
 constexpr unsigned kWithUniqueId = 1 << 3;
 
-/// What NVSHMEM is to this process: started once, for the ranks of one Comm and one GPU.
+/// NVSHMEM in this process: it is started once, for the ranks of one Comm and one GPU.
 struct World {
   int rank = -1, ranks = 0, gpu = -1;
   std::vector<std::unique_ptr<SymmetricBlock>> blocks;  // in the same order on all ranks: made collectively
 };
 World& world() {
-  static auto* const it = new World;
-  return *it;
+  static auto* const one = new World;
+  return *one;
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ void start_nvshmem(Comm& comm, Where where, std::string_view what) {
   comm.all_reduce(started, Reduce::min);
   if (started[0]) return;
   if (on_one_machine(comm)) {
-    set_unless_set("NVSHMEM_REMOTE_TRANSPORT", "none");  // without a network it would fail to find one
+    set_unless_set("NVSHMEM_REMOTE_TRANSPORT",
+                   "none");  // else it would look for a network and fail where there is none
     set_unless_set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
   }
   const UseDevice use(where);
@@ -147,7 +151,7 @@ SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use,
   b->bytes = bytes, b->use = use, b->taken = true;
   fill_async(b->memory, 0, bytes, stream);
   synchronize(stream);
-  comm.barrier();  // no signal before they are all zero
+  comm.barrier();  // no rank signals before all signals are zero
   return *blocks.emplace_back(std::move(b));
 }
 

@@ -84,7 +84,8 @@ GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
     why = "its memory is the host's: give a device=";
   } else {
     try {
-      mine = bus_of(where.gpu) + " " + machine_name();  // what is cut off is the machine's
+      mine = bus_of(where.gpu) + " " +
+             machine_name();  // where this is too long, the end of the machine's name is cut off
     } catch (const Error& e) {
       why = e.what();
     }

@@ -67,9 +67,8 @@ class DistProduct {
   /// The owned rows of the local block: its first rows() rows.
   const Csr<V>& local() const { return own_.local; }
   const DistProductOptions& options() const { return options_; }
-  const std::string& halo_name() const {
-    return strategy_;
-  }  // what "auto" chose; empty before the first product
+  /// The strategy, which "auto" chooses when a product first needs one; empty before.
+  const std::string& halo_name() const { return strategy_; }
   const DistTimes& times() const { return times_; }
   void clear_times() { times_ = {}; }
   /// Exchanges x once and returns the ghosts, plan->ghosts() entries; for preconditioners and graph searches.
@@ -103,7 +102,7 @@ class DistProduct {
   Halo& forward(const Links& links, std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes,
                 const void* x);
   HaloBack& back(const Links& links, std::unique_ptr<HaloBack>& link, const Plan& plan,
-                 std::int64_t entry_bytes, std::string_view how = "owners");
+                 std::int64_t entry_bytes, std::string_view strategy = "owners");
   void count(Links& links);
 
   /// The steps, each timed where it belongs. Views are row-major and dense; no row of y is read twice.

@@ -1,3 +1,5 @@
+// The product of a rank's part on its GPU. All steps are queued on one stream; marks on it tell later what each step took.
+// The halo block is without its empty rows, so it is multiplied into memory of its own and added to the rows that it has.
 #include "penstock/dist/product/dist_product_gpu.hpp"
 
 #include <algorithm>
@@ -35,8 +37,9 @@ template <class V>
 DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
     : a_(std::move(a)), options_(std::move(options)), setup_(options_.where) {
   const auto& names = gpu_halo_names();
+  // Of an unknown name this throws, and says which names there are.
   if (options_.halo != "auto" && std::ranges::find(names, options_.halo) == names.end())
-    make_gpu_halo(options_.halo, {a_.comm, a_.plan, 8, options_.where});  // throws, with the names
+    make_gpu_halo(options_.halo, {a_.comm, a_.plan, 8, options_.where});
   if (options_.halo != "auto") strategy_ = options_.halo;
   std::array<std::int64_t, 2> any{a_.plan->ghosts(), a_.sums->ghosts()};
   a_.comm->all_reduce(any, Reduce::max);

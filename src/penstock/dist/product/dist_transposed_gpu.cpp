@@ -64,8 +64,9 @@ void DistProductGpu<V>::multiply_columns_transposed(const typename S::value_type
   const auto& t = *transposed_;
   auto& m = next_marks();
   auto* ghosts = l.sums ? static_cast<T*>(l.sums->values()) : nullptr;
-  const auto multiply_block = [&](const Csr<V>& a, const T* from, T* to, Scale<S> how, const Plan& plan) {
-    if (a.rows > 0) block<S>(rows_of(a, 0, a.rows, 0, a.nnz()), from, to, columns, how, stream, plan);
+  const auto multiply_block = [&](const Csr<V>& a, const T* from, T* to, Scale<S> block_scale,
+                                  const Plan& plan) {
+    if (a.rows > 0) block<S>(rows_of(a, 0, a.rows, 0, a.nnz()), from, to, columns, block_scale, stream, plan);
   };
   const Scale<S> more{scale.alpha, S::one()};
   try {

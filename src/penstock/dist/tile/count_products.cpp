@@ -34,9 +34,9 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b) {
   const auto there = allocate_scratch(bytes, stream);
   std::vector<TileHere> held;
   for (std::size_t q = 0; q < jobs.size(); ++q) {
-    for (auto next = q; next < std::min(q + 2, jobs.size());
-         ++next)  // one is fetched while another is counted
-      if (auto& job = jobs[next]; next > q || q == 0) job.offsets = b.async_get_offsets(job.k, job.j);
+    // The row offsets for the next job are fetched while this one is counted.
+    if (q == 0) jobs[q].offsets = b.async_get_offsets(jobs[q].k, jobs[q].j);
+    if (q + 1 < jobs.size()) jobs[q + 1].offsets = b.async_get_offsets(jobs[q + 1].k, jobs[q + 1].j);
     auto& [i, k, j, offsets] = jobs[q];
     const auto tile = a.async_get_tile(i, k);  // own
     spgemm_expected(csr_of<One>(tile.data(), tile.tile()), csr_of<One>(offsets.data(), offsets.tile()),

@@ -7,7 +7,7 @@
 #include "penstock/dist/tile/tile_sum.hpp"
 
 // C = A B on tiles, where each rank fetches what it needs at its own pace: Brock, Buluc and Yelick, "RDMA-based algorithms
-// for sparse matrix multiplication on GPUs", ICS 2024. One executor carries out every plan; SUMMA (dist/summa.cpp) is the
+// for sparse matrix multiplication on GPUs", ICS 2024. One executor carries out every plan; SUMMA (dist/tile/summa.cpp) is the
 // rival in lockstep.
 namespace penstock {
 
@@ -36,8 +36,8 @@ struct TileTimes {
   double seconds = 0;
   double prepare = 0;  // plan, counts, arenas
   double compute = 0;  // products of tiles, with the sums that they go to
-  double communication =
-      0;  // claims, gets started and waited for; SUMMA: broadcasts, and so also the wait for others
+  /// Claims, gets started and waited for. In SUMMA the broadcasts, which include waiting for other ranks.
+  double communication = 0;
   double accumulation = 0;                           // results sent to their owners, taken in, put in place
   double imbalance = 0;                              // waiting for others at the end
   std::int64_t own = 0, stolen = 0;                  // products

@@ -51,11 +51,11 @@ struct MultiplyPlan {
   Stationary kept = Stationary::c;
   int replicas = 1;
   std::int64_t m = 0, k = 0, n = 0;  // tiles
-  std::vector<TileProduct>
-      products;  // by stationary tile (and layer); within one, in the order in which its owner works
-  std::vector<std::int64_t> groups{
-      0};                    // where each stationary tile's products begin, and the end; none is empty
-  std::int64_t skipped = 0;  // products left out: a factor has no entries
+  /// By stationary tile (and layer); within one tile in the order in which its owner works.
+  std::vector<TileProduct> products;
+  /// Where the products of each stationary tile begin, and the end; each of these tiles has at least one product.
+  std::vector<std::int64_t> groups{0};
+  std::int64_t skipped = 0;  // products that are left out because a factor has no entries
   int ranks = 1;
 
   std::int64_t turns() const;  // the most products that a rank has
@@ -63,8 +63,8 @@ struct MultiplyPlan {
 
 /// The load of a rank under a plan, before anything is stolen.
 struct PlanLoad {
-  std::int64_t products = 0, fetched = 0, sent = 0,
-               received = 0;  // received: results of others, to be added up
+  /// `received` counts results of other ranks, which are added up here.
+  std::int64_t products = 0, fetched = 0, sent = 0, received = 0;
   double flops = 0;
 };
 

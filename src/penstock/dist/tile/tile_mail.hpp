@@ -51,8 +51,10 @@ class TileMail {
   std::shared_ptr<Comm> comm_;
   Options options_;
   Take take_;
-  std::int64_t tail_ = 0, words_ = 0, queue_ = 0, states_ = 0, places_ = 0, place_bytes_ = 0,
-               used_ = 0;  // of the arena
+  /// The arena, in this order: counters of claims; the queue's tail; the queue; the states of places; the places. Where
+  /// each begins, how many slots the queue has, the bytes of a place, and the bytes that words take.
+  std::int64_t tail_ = 0, queue_ = 0, states_ = 0, places_ = 0;
+  std::int64_t words_ = 0, place_bytes_ = 0, used_ = 0;
   std::shared_ptr<TileMailbox> box_;
   std::shared_ptr<Transport> transport_;
   std::int64_t head_ = 0;

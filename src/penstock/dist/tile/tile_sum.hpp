@@ -63,9 +63,8 @@ class LocalProduct {
 /// Values of A and B, as ps.dist.tiles holds them. Throws Error{not_compiled} for what there is not.
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
                                             bool b_sparse);
-std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a,
-                                         TileValue b);  // null: there is none
-std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a,
-                                           TileValue b);  // null: there is none
+/// The product with a dense B, and the one with a sparse B. Null: there is none.
+std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a, TileValue b);
+std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a, TileValue b);
 
 }  // namespace penstock

@@ -1,3 +1,6 @@
+// A triangular solve in levels: a row belongs to the level after the latest of the rows that it needs, so all rows of a level
+// can be solved at once. Rows are put in the order of their levels and cut into tasks of a warp. Neighbouring levels of few
+// tasks become one run, which one block of threads walks, because starting a kernel for each of them costs more.
 #include "penstock/solver/precondition/level_triangle.hpp"
 
 #include <algorithm>

@@ -23,8 +23,8 @@ struct HostTriangle {
 template <class T>
 struct LevelTriangle {
   Array<Index> order;  // the row at each position
-  Array<Index>
-      from;  // where the entry of each position is in the vector that a solve is given; empty: as `order`
+  /// Where the entry of each position is in the vector that a solve is given; empty: as `order`.
+  Array<Index> from;
   Array<Offset> starts;
   Array<Index> indices;    // positions
   Array<T> values, scale;  // scale: by position, or empty

@@ -181,7 +181,7 @@ std::vector<T> weights_of(DistProduct<V>& a, const Overlap<V>& overlap) {
 
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             Combine how) {
+                             Combine combine) {
   struct State {
     std::shared_ptr<DistProduct<V>> a;
     std::vector<Index> owned, ghosts;
@@ -198,8 +198,8 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
   auto s = std::make_shared<State>();
   s->a = a, s->owned = overlap.owned, s->ghosts = overlap.ghosts, s->inner = std::move(inner);
   s->r.resize(static_cast<std::size_t>(n)), s->z.resize(static_cast<std::size_t>(n));
-  if (how == Combine::weighted) s->weights = weights_of<T>(*a, overlap);
-  if (how != Combine::restricted)
+  if (combine == Combine::weighted) s->weights = weights_of<T>(*a, overlap);
+  if (combine != Combine::restricted)
     s->back = std::make_unique<HaloBack>(
         "isend", HaloContext{.comm = a->matrix().comm, .plan = a->matrix().plan, .entry_bytes = sizeof(T)});
   LinearOp<T> op;
@@ -226,7 +226,7 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
                                       .owned = s->owned,
                                       .ghosts = s->ghosts,
                                       .weights = s->weights,
-                                      .adds = how != Combine::restricted},
+                                      .adds = combine != Combine::restricted},
                                      s->inner.on_device);
   op.matrix_bytes = [s] { return s->inner.matrix_bytes ? s->inner.matrix_bytes() : std::int64_t(0); };
   return op;

@@ -30,6 +30,6 @@ enum class Combine {
 /// functions are collective, and so is this one.
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             Combine how);
+                             Combine combine);
 
 }  // namespace penstock
