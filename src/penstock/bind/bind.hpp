@@ -8,11 +8,12 @@
 #include "penstock/bind/gil.hpp"
 #include "penstock/bind/guard.hpp"
 #include "penstock/core/array.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 
 namespace penstock::bind {
 
-// One function a subject, each in its own file.
+// Each function binds one subject, in a file of its own.
 void core(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
@@ -65,11 +66,11 @@ class Matrix : public Guarded<AnyCsr> {
   using AnyPlans = std::variant<SpmvPlans<One>, SpmvPlans<float>, SpmvPlans<double>, SpmvPlans<Complex64>,
                                 SpmvPlans<Complex128>>;
   Matrix(AnyCsr a);
-  /// Arrays from elsewhere, of which only the ends have been looked at: read whole before the first use. `source` is what
-  /// errors name.
+  /// A matrix of arrays from elsewhere, of which only the ends have been checked; all entries are checked before the first use.
+  /// Errors name `source`.
   static Matrix unchecked(AnyCsr a, const std::string& source);
 
-  /// Rows [first, last), which are checked where not all are. Shares the entries.
+  /// Rows [first, last); they are checked, unless the whole matrix has been. Shares the entries.
   Matrix row_range(std::int64_t first, std::int64_t last) const;
   /// Checks part i of n, about equally long, where not all is checked: for ranks that share the work, after which
   /// `guard().settle()` says that all parts were found good.
@@ -89,6 +90,16 @@ constexpr const char* dtype_name() {
   else if constexpr (std::same_as<V, double>) return "float64";
   else if constexpr (std::same_as<V, Complex64>) return "complex64";
   else return "complex128";
+}
+
+/// Throws unless the CPU can read row offsets, indices and values. `reader` is what errors name.
+template <class V>
+void require_host(const Csr<V>& a, const std::string& reader) {
+  for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
+    if (!can_read(Where{}, place))
+      throw Error(Errc::not_accessible, reader + " reads the matrix on the CPU, but it is in " +
+                                            std::string(name(place.memory)) +
+                                            " memory: move it to the host first");
 }
 
 /// A kind of memory by its name, "host", "pinned", "managed" or "device"; of GPU `gpu` where it is a GPU's.

@@ -1,4 +1,4 @@
-// Entries that ranks read apart, made each one's part of a matrix.
+// Entries that ranks read separately become the parts of a matrix.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -13,8 +13,8 @@ namespace {
 
 using Callable = nb::callable;
 
-/// next() of Python: (whether more follow, row, col, values or None, base), or None where it cannot go on. The arrays live
-/// until it is called again.
+/// Calls next() of Python, which returns (whether more follow, row, col, values or None, base), or None where it cannot go on.
+/// The arrays live until the next call.
 template <class V>
 NextChunk<V> chunks_of(const Callable& next, nb::object& held) {
   return [&next, &held](EntryChunk<V>& chunk) {

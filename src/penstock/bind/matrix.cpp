@@ -12,7 +12,7 @@ Guard guard_of(const AnyCsr& any) {
   return std::visit([](const auto& a) { return Guard::of(a.indptr, a.indices, a.values); }, any);
 }
 
-/// check(), whose complaint gets the name of the file behind `array`, else of `source`, and a remedy.
+/// Calls check(). Its errors get the name of the file behind `array`, or else of `source`, and a remedy.
 template <class T, class F>
 void told_of(const Array<const T>& array, const std::string& source, F&& check) {
   try {

@@ -27,12 +27,12 @@ struct ProductSettings {
   }
 };
 
-/// share(csr) of the matrix's type, distributed. Uses up the partition.
+/// The distributed matrix of share(csr), for the type that the matrix has. Uses up the partition.
 template <class F>
 DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const ProductSettings& settings,
                 F&& share) {
   auto any = a.any();
-  a = Matrix(Csr<One>{});  // nobody holds the arrays longer than they are needed
+  a = Matrix(Csr<One>{});  // the arrays are freed as soon as they are not needed any more
   return std::visit(
       [&]<class V>(Csr<V>& csr) -> DistMatrix {
         if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) {

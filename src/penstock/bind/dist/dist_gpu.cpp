@@ -16,7 +16,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/dist/halo/halo_gpu.hpp"
 #include "penstock/dist/link/library.hpp"
-#include "penstock/solver/staged_solve.hpp"
+#include "penstock/solver/krylov/staged_solve.hpp"
 
 namespace penstock::bind {
 namespace {

@@ -27,7 +27,7 @@ inline CsrView<One> edges_in(const AnyCsr& any) {
       },
       any);
 }
-/// `released`: the interpreter's lock, where it is.
+/// `released` is given where the interpreter's lock has been let go.
 template <class... Released>
 CsrView<One> edges_of(const Matrix& m, const Released&... released) {
   return edges_in(m.any(released...));

@@ -34,7 +34,7 @@ class Pages {
   template <class T>
   Array<const T> ready(const Array<const T>& array) {
     if (!gpu_ || array.size == 0) return array;
-    // Asked first: pages that another plan has locked are shared with it, and outlive it.
+    // This is asked first: pages that another plan has locked are shared with it, and stay locked when it ends.
     if (lock_ && array.place.memory == Memory::host)
       if (auto lock = lock_pages(array.data, array.bytes())) {
         locks.push_back(std::move(lock));
@@ -213,7 +213,7 @@ void def_stream_plan(nb::module_& m) {
 
 void stream(nb::module_& m) {
   nb::class_<AnyPlan>(m, "StreamPlan")
-      // A y of another order would be converted: the result would go to a copy that nobody sees.
+      // A y of another order would be converted, and the result written to a copy that the caller does not see.
       .def(
           "multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(),
           nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
