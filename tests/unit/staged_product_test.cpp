@@ -11,7 +11,7 @@
 #include "penstock/io/generate/generate_stencil.hpp"
 #include "penstock/partition/partition.hpp"
 #include "penstock/schedule/multiply.hpp"
-#include "penstock/solver/staged_solve.hpp"
+#include "penstock/solver/krylov/staged_solve.hpp"
 #include "ranks.hpp"
 
 namespace penstock {

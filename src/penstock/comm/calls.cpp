@@ -101,7 +101,10 @@ Call with_offsets(Verb verb, int root, std::span<const std::int64_t> offsets) {
           .more = hash_bytes(offsets.data(), offsets.size_bytes())};
 }
 
-int own_tag_of(std::int64_t number) { return 9000 + static_cast<int>(number % 16000); }
+int own_tag_of(std::int64_t number) {
+  constexpr int kFirst = 9000, kTags = 16000;
+  return kFirst + static_cast<int>(number % kTags);
+}
 
 Topic::Topic(std::string t) : text(std::move(t)), hash(hash_bytes(text.data(), text.size())) {}
 

@@ -16,6 +16,10 @@ namespace {
 constexpr int kTag = 7, kBurst = 256, kBursts = 9, kMostTrips = 400;
 constexpr std::int64_t kGrain = 1 << 14;
 constexpr double kMostWork = 10;  // seconds
+/// Bytes that an element of a triad moves: it reads two numbers and writes one.
+constexpr std::int64_t kTriadBytes = 24;
+/// Least bytes that a rank moves in a round of triads: beside them a barrier costs nothing.
+constexpr std::int64_t kRoundBytes = 32 << 20;
 constexpr int kTries = 3;
 
 void send(Comm& comm, const void* data, std::int64_t bytes, int to) {
@@ -147,7 +151,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
   require(ranks >= 1 && ranks <= comm.size(),
           "a triad on " + std::to_string(ranks) + " of " + std::to_string(comm.size()) + " ranks");
   require(rounds >= 1, "a triad of 0 rounds");
-  const std::int64_t n = std::max<std::int64_t>(bytes / 24, 1);
+  const std::int64_t n = std::max<std::int64_t>(bytes / kTriadBytes, 1);
   const bool mine = comm.rank() < ranks;
   const auto a = allocate<double>(mine ? n : 0), b = allocate<double>(mine ? n : 0),
              c = allocate<double>(mine ? n : 0);
@@ -159,7 +163,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
   std::fill_n(b.data, b.size, 1.0), std::fill_n(c.data, c.size, 2.0);
   run(0.5);
   // Small arrays: many sweeps in a round, so that the barrier costs nothing beside them.
-  const std::int64_t sweeps = std::max<std::int64_t>(1, (std::int64_t{32} << 20) / (24 * n));
+  const std::int64_t sweeps = std::max<std::int64_t>(1, kRoundBytes / (kTriadBytes * n));
   double best = std::numeric_limits<double>::infinity();
   for (int k = 0; k < rounds; ++k) {
     comm.barrier();
@@ -170,7 +174,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
     comm.all_reduce(std::span<double>(&spent, 1), Reduce::max);
     best = std::min(best, spent);
   }
-  return static_cast<double>(24 * n * sweeps * ranks) / best;
+  return static_cast<double>(kTriadBytes * n * sweeps * ranks) / best;
 }
 
 }  // namespace penstock

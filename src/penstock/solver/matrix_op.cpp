@@ -32,7 +32,7 @@ struct MatrixProduct {
       if (dots) dots->pass(y.data(), a.rows);
     }
   }
-  /// Columns one after another, the matrix read once for all; but a stencil plan hardly reads it.
+  /// Several vectors, for which the matrix is read once. A stencil plan hardly reads it, so there they go one by one.
   void run_many(std::span<const T> x, std::span<T> y, std::int64_t columns) {
     const auto n = a.rows;
     prepare();

@@ -6,11 +6,12 @@
 
 namespace penstock {
 
-inline constexpr std::int64_t kWorthAPlan = 1 << 16;  // entries: below, a product takes microseconds
+/// Entries from which on a plan is worth making: with fewer a product takes microseconds.
+inline constexpr std::int64_t kWorthAPlan = 1 << 16;
 
 struct MatrixOpOptions {
   /// The products until a plan is built: it costs about ten of them and saves a quarter to three quarters of each
-  /// later one (A.prepare("auto")). Negative: never. Nothing is built where the caller did, or where A is streamed.
+  /// later one (A.prepare("auto")). Negative: never. No plan is built where the caller has built one, or where A is streamed.
   std::int64_t prepare_after = 12;
 };
 

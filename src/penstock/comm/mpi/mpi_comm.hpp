@@ -11,11 +11,11 @@
 namespace penstock {
 
 /// Messages of an exchange without the empty ones. Throws Error{invalid_argument} for a rank out of range, and for two
-/// messages with one rank; `what` begins the text.
-std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what);
+/// messages with one rank; `verb` begins the text.
+std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* verb);
 
-/// See mpi.hpp. Implemented in mpi.cpp (collectives, messages), mpi_meet.cpp (how they begin), mpi_exchange.cpp and mpi_put.cpp
-/// (exchanges), mpi_node.cpp (windows).
+/// See mpi.hpp. Implemented in mpi.cpp (collectives), mpi_meet.cpp (how they begin), mpi_messages.cpp (messages),
+/// mpi_exchange.cpp and mpi_put.cpp (exchanges), mpi_node.cpp (windows).
 class MpiComm final : public Comm {
  public:
   /// `id` and `members` are those of MpiWatch.
@@ -74,9 +74,15 @@ class MpiComm final : public Comm {
   const PenstockMpi& mpi() const { return session_->verbs(); }
   // Tags on inside_. Each exchange and each delivery has its own tag, made of the number of its call, so that its messages
   // never arrive in the memory of another one.
+  // The ranges of the two kinds do not overlap, and end below 32767, the largest tag that every MPI allows.
   static constexpr int kMeetTag = 1, kTextTag = 2;
-  static int exchange_tag(std::int64_t number) { return 1000 + static_cast<int>(number % 15000); }
-  static int delivery_tag(std::int64_t number) { return 16000 + static_cast<int>(number % 16000); }
+  static constexpr int kFirstExchangeTag = 1000, kFirstDeliveryTag = 16000, kDeliveryTags = 16000;
+  static int exchange_tag(std::int64_t number) {
+    return kFirstExchangeTag + static_cast<int>(number % (kFirstDeliveryTag - kFirstExchangeTag));
+  }
+  static int delivery_tag(std::int64_t number) {
+    return kFirstDeliveryTag + static_cast<int>(number % kDeliveryTags);
+  }
 
   /// Writes `low` combined with `high` to `out`, which is one of the two.
   using Combine = void (*)(const std::byte* low, const std::byte* high, std::byte* out, std::int64_t bytes);
@@ -94,17 +100,17 @@ class MpiComm final : public Comm {
   Call begin_exchange(Verb verb);
   /// Calls post(request), which starts a collective, and waits for it.
   template <class F>
-  void run(F&& post, const char* what);
+  void run(F&& post, const char* verb);
   void gather_to_all(const void* mine, void* all, std::span<const std::int64_t> offsets);
   template <class T>
   void reduce_all(std::span<T> values, Reduce op, int type);
-  void check_rank(int rank, const char* what) const;
-  void check_offsets(std::span<const std::int64_t> offsets, const char* what) const;
+  void check_rank(int rank, const char* verb) const;
+  void check_offsets(std::span<const std::int64_t> offsets, const char* verb) const;
   /// Whether these offsets fit MPI's ints; if so, counts_ and places_ hold them.
   bool fits(std::span<const std::int64_t> offsets);
   /// Sends and receives messages of any size, at most one from each rank to each other. Those to this rank are copied, empty
   /// ones do not travel. They belong to the last call that was begun.
-  void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* what);
+  void deliver(const std::vector<Message>& sends, const std::vector<Message>& receives, const char* verb);
   std::vector<std::int64_t> windows_given_up() const;  // MpiWindows::given_up()
   void free_window(const MpiWindows::Entry& w);
   void free_windows(std::span<const std::int64_t> given_up_by_all);  // collective
@@ -114,7 +120,7 @@ class MpiComm final : public Comm {
   /// Finds out which ranks share memory with this one, when it is first called. Collective.
   void meet_node();
   bool shares_memory_with(int rank) const;  // after meet_node()
-  void check_ready(int root, const char* what) const;
+  void check_ready(int root, const char* verb) const;
   Request slot();
 
   std::shared_ptr<MpiSession> session_;

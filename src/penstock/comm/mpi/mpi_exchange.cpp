@@ -235,14 +235,14 @@ class MpiNeighborhood final : public Exchange {
 
 }  // namespace
 
-std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what) {
+std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* verb) {
   std::set<int> seen;
   for (const auto& m : messages) {
-    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(what) + ": " + std::to_string(m.bytes) +
+    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(verb) + ": " + std::to_string(m.bytes) +
                                                               " bytes with rank " + std::to_string(m.rank) +
                                                               " of " + std::to_string(size));
     require(seen.insert(m.rank).second,
-            std::string(what) + ": two messages with rank " + std::to_string(m.rank));
+            std::string(verb) + ": two messages with rank " + std::to_string(m.rank));
   }
   std::erase_if(messages, [](const Message& m) { return m.bytes == 0; });
   return messages;

@@ -33,7 +33,7 @@ class MpiLibrary {
   /// Whether messages may lie in GPU memory, by what the library says of itself; asked after start().
   bool gpu_aware() const;
   /// Throws Error{comm} with MPI's words for anything but success.
-  void check(int code, const char* what) const;
+  void check(int code, const char* verb) const;
 
  private:
   void* opened_ = nullptr;

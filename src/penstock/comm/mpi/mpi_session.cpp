@@ -87,8 +87,8 @@ void MpiSession::look() {
   read_notes();
 }
 
-void MpiSession::wait(void* requests, int n, const char* what) {
-  until([&](int* done) { return verbs().test_all(requests, n, done); }, what);
+void MpiSession::wait(void* requests, int n, const char* verb) {
+  until([&](int* done) { return verbs().test_all(requests, n, done); }, verb);
 }
 
 void MpiSession::Patience::next() {
@@ -106,7 +106,7 @@ void MpiSession::Patience::next() {
       const auto seconds = std::to_string(session_.timeout_);
       throw Error(Errc::comm, "rank " + std::to_string(session_.rank_) + " of " +
                                   std::to_string(session_.size_) + ": nothing has come for " +
-                                  seconds.substr(0, seconds.find('.') + 2) + " s in " + what_ +
+                                  seconds.substr(0, seconds.find('.') + 2) + " s in " + verb_ +
                                   ": another rank is stuck, or made other calls (a longer time: "
                                   "PENSTOCK_COMM_TIMEOUT, in seconds)");
     }

@@ -53,7 +53,7 @@ class MpiSession {
   const MpiLibrary& library() const { return library_; }
   const PenstockMpi& verbs() const { return library_.verbs(); }
   double timeout() const { return timeout_; }
-  void check(int code, const char* what) const { library_.check(code, what); }
+  void check(int code, const char* verb) const { library_.check(code, verb); }
 
   /// Throws if some rank has failed.
   void ready() const;
@@ -61,13 +61,13 @@ class MpiSession {
   void look();
   /// Waits until all of n requests are done; throws Error{comm} when a rank fails or the time is up. At first it tests the
   /// requests without pause; then it yields the CPU between tests, above all to ranks that share it.
-  void wait(void* requests, int n, const char* what);
+  void wait(void* requests, int n, const char* verb);
   /// Waits in the same way until done(&flag), a call to MPI, sets its flag.
   template <class F>
-  void until(F&& done, const char* what, const InCall* in = nullptr) {
-    for (Patience patience(*this, what, in);; patience.next()) {
+  void until(F&& done, const char* verb, const InCall* in = nullptr) {
+    for (Patience patience(*this, verb, in);; patience.next()) {
       int flag = 0;
-      check(done(&flag), what);
+      check(done(&flag), verb);
       if (flag) return;
     }
   }
@@ -92,13 +92,13 @@ class MpiSession {
   /// The turns of one wait.
   class Patience {
    public:
-    Patience(MpiSession& session, const char* what, const InCall* in)
-        : session_(session), what_(what), in_(in) {}
+    Patience(MpiSession& session, const char* verb, const InCall* in)
+        : session_(session), verb_(verb), in_(in) {}
     void next();
 
    private:
     MpiSession& session_;
-    const char* what_;
+    const char* verb_;
     const InCall* in_;
     double end_ = 0, asks_after_ = 0, began_ = 0;
     long turns_ = 0;

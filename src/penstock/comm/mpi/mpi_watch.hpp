@@ -25,20 +25,20 @@ class MpiWatch {
   const MpiSession& session() const { return *session_; }
   const PenstockMpi& verbs() const { return session_->verbs(); }
   const std::shared_ptr<MpiSession>& shared_session() const { return session_; }
-  void check(int code, const char* what) const { session_->check(code, what); }
+  void check(int code, const char* verb) const { session_->check(code, verb); }
   std::uint64_t id() const { return id_; }
   int member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
 
   Calls calls;
 
   /// Waits as MpiSession::wait() does, in the call of that number; `peers` are the ranks that it may be waiting for.
-  void wait(void* requests, int n, std::int64_t number, std::span<const int> peers, const char* what) {
-    until([&](int* done) { return verbs().test_all(requests, n, done); }, number, peers, what);
+  void wait(void* requests, int n, std::int64_t number, std::span<const int> peers, const char* verb) {
+    until([&](int* done) { return verbs().test_all(requests, n, done); }, number, peers, verb);
   }
   template <class F>
-  void until(F&& done, std::int64_t number, std::span<const int> peers, const char* what) {
+  void until(F&& done, std::int64_t number, std::span<const int> peers, const char* verb) {
     const MpiSession::InCall in{this, number, peers};
-    session_->until(done, what, &in);
+    session_->until(done, verb, &in);
   }
   /// For calls of all ranks: the ranks with which this one exchanges messages along a hypercube.
   std::span<const int> around() const { return around_; }

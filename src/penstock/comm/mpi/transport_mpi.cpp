@@ -147,7 +147,7 @@ class MpiTransport final : public Transport {
   static constexpr std::int64_t kWord = sizeof(std::int64_t);
 
   const PenstockMpi& mpi() const { return session_.verbs(); }
-  void check(int code, const char* what) const { session_.check(code, what); }
+  void check(int code, const char* verb) const { session_.check(code, verb); }
   std::int64_t offset(RemotePtr p) const { return starts_[static_cast<std::size_t>(p.rank)] + p.offset; }
   void heed() {
     if (++calls_ % kCallsBetweenLooks == 0) session_.look();

@@ -59,10 +59,10 @@ Array<GlobalIndex> ghost_numbers(Comm& comm, const Ownership& of, const CommPlan
 }
 
 template <class V>
-DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what) {
-  require(a.all_rows() == a.all_cols(), std::string(what) + " needs a square adjacency matrix, this one is " +
-                                            std::to_string(a.all_rows()) + " x " +
-                                            std::to_string(a.all_cols()));
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm) {
+  require(a.all_rows() == a.all_cols(),
+          std::string(algorithm) + " needs a square adjacency matrix, this one is " +
+              std::to_string(a.all_rows()) + " x " + std::to_string(a.all_cols()));
   std::array<std::int64_t, 1> differ{a.row_owners->same_on(a.comm->rank(), *a.col_owners) ? 0 : 1};
   a.comm->all_reduce(std::span<std::int64_t>(differ), Reduce::max);
   if (differ[0] == 0) return a;

@@ -13,9 +13,9 @@ namespace penstock {
 /// The matrix with the owners of its rows as the owners of its columns, so that both ends of an edge are vertices of one
 /// kind. Where they are so already, it is the matrix itself; else entries are copied, and ghosts are found again. Collective.
 /// Throws
-/// Error{invalid_argument} on all ranks unless it is square; `what` names the algorithm.
+/// Error{invalid_argument} on all ranks unless it is square; errors begin with `algorithm`.
 template <class V>
-DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what);
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm);
 
 /// The edges alone of a matrix; shares its arrays.
 template <class V>

@@ -90,7 +90,8 @@ class NvshmemHalo final : public GpuHalo {
         return true;
       }
     };
-    for (int i = 0; i < 1000 && !ended(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    constexpr int kLastWait = 1000;  // milliseconds
+    for (int i = 0; i < kLastWait && !ended(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     // An exchange that does not end keeps its block, so that no other halo writes there.
     if (ended()) drain(mine_), block_->taken = false;
     block_ = nullptr;

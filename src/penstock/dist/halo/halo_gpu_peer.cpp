@@ -91,10 +91,10 @@ class PeerHalo final : public GpuHalo {
  private:
   std::unique_ptr<Cell>& cell(int rank) { return board_->cells[static_cast<std::size_t>(rank)]; }
 
-  void arrive(const std::atomic<std::int64_t>& count, int rank, std::string_view what) {
+  void arrive(const std::atomic<std::int64_t>& count, int rank, std::string_view waited_for) {
     wait_until(
         comm(), [&] { return count.load(std::memory_order_acquire) >= number_; },
-        "rank " + std::to_string(rank) + " and " + std::string(what));
+        "rank " + std::to_string(rank) + " and " + std::string(waited_for));
   }
 
   void read_all() {

@@ -19,7 +19,7 @@ struct Nccl {
 
   Nccl();
   /// Throws Error{cuda} that says what failed and why.
-  void check(int status, std::string_view what) const;
+  void check(int status, std::string_view task) const;
 
   Library library;
   int (*unique_id)(UniqueId*) = nullptr;
@@ -35,7 +35,7 @@ struct Nccl {
 };
 
 /// Throws Error{not_compiled} or Error{not_accessible} with the remedy on all ranks where one cannot have NCCL. Collective.
-void require_nccl(Comm& comm, std::string_view what);
+void require_nccl(Comm& comm, std::string_view task);
 /// NCCL's functions; call require_nccl() before.
 const Nccl& nccl();
 
@@ -50,7 +50,7 @@ struct NcclTeam {
 /// the end: making one takes a second, and all ranks must end one together, while its users end at different times. Throws
 /// Error{not_accessible} on all ranks alike. Collective.
 std::shared_ptr<NcclTeam> nccl_team(Comm& comm, Where where, const std::string& members,
-                                    std::string_view what);
+                                    std::string_view task);
 
 /// Waits a second for the work that was queued on `stream`, then gives the communicator up: kernels that wait for a rank that
 /// has failed end only with it.

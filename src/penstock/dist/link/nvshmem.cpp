@@ -83,11 +83,10 @@ const Nvshmem& nvshmem() {
   return *library;
 }
 
-void start_nvshmem(Comm& comm, Where where, std::string_view what) {
+void start_nvshmem(Comm& comm, Where where, std::string_view task) {
   std::string why;
   try {
-    if constexpr (!have_cuda)
-      throw Error(Errc::not_compiled, "this build has no CUDA: build it with a toolkit");
+    if constexpr (!have_cuda) throw Error(Errc::not_compiled, kNoCuda);
     if (comm.one_process() && comm.size() > 1)
       throw Error(Errc::not_accessible,
                   "NVSHMEM has one process a GPU, and these ranks are threads of one: choose peer");
@@ -95,12 +94,12 @@ void start_nvshmem(Comm& comm, Where where, std::string_view what) {
   } catch (const Error& e) {
     why = e.what();
   }
-  require_everywhere(comm, why, what);
-  require_own_gpus(comm, where, what);
+  require_everywhere(comm, why, task);
+  require_own_gpus(comm, where, task);
   auto& w = world();
   if (w.ranks != 0 && (w.rank != comm.rank() || w.ranks != comm.size() || w.gpu != where.gpu))
     why = "NVSHMEM was started for other ranks or another GPU: one process uses it for one group of ranks";
-  require_everywhere(comm, why, what);
+  require_everywhere(comm, why, task);
   std::int64_t started[] = {w.ranks != 0};
   comm.all_reduce(started, Reduce::min);
   if (started[0]) return;
@@ -112,19 +111,19 @@ void start_nvshmem(Comm& comm, Where where, std::string_view what) {
   const UseDevice use(where);
   UniqueId id;
   int status = comm.rank() == 0 ? nvshmem().unique_id(&id) : 0;
-  require_everywhere(comm, status ? "nvshmemx_get_uniqueid gives " + std::to_string(status) : "", what);
+  require_everywhere(comm, status ? "nvshmemx_get_uniqueid gives " + std::to_string(status) : "", task);
   comm.broadcast(&id, sizeof id, 0);
   static InitAttr attr;  // NVSHMEM keeps a pointer to the id in it
   static UniqueId kept;
   kept = id;
   status = nvshmem().set_args(comm.rank(), comm.size(), &kept, &attr);
   if (status == 0) status = nvshmem().init(kWithUniqueId, &attr);
-  require_everywhere(comm, status ? "nvshmemx_hostlib_init_attr gives " + std::to_string(status) : "", what);
+  require_everywhere(comm, status ? "nvshmemx_hostlib_init_attr gives " + std::to_string(status) : "", task);
   w.rank = comm.rank(), w.ranks = comm.size(), w.gpu = where.gpu;
 }
 
 SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use, Stream stream,
-                               std::string_view what) {
+                               std::string_view task) {
   auto& blocks = world().blocks;
   std::vector<std::int64_t> free;
   for (const auto& b : blocks) free.push_back(!b->taken && b->use == use);
@@ -147,7 +146,7 @@ SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use,
                      b->memory ? ""
                                : "nvshmem_malloc of " + std::to_string(bytes) +
                                      " bytes failed: raise NVSHMEM_SYMMETRIC_SIZE",
-                     what, Errc::out_of_memory);
+                     task, Errc::out_of_memory);
   b->bytes = bytes, b->use = use, b->taken = true;
   fill_async(b->memory, 0, bytes, stream);
   synchronize(stream);

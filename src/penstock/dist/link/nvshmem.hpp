@@ -32,8 +32,8 @@ struct Nvshmem {
 const Nvshmem& nvshmem();
 
 /// Opens NVSHMEM and starts it for these ranks, each with its GPU `where`, unless that has been done. The messages of
-/// Error{not_accessible} begin with `what`. Collective.
-void start_nvshmem(Comm& comm, Where where, std::string_view what);
+/// Error{not_accessible} begin with `task`. Collective.
+void start_nvshmem(Comm& comm, Where where, std::string_view task);
 
 /// What a block of symmetric memory is used for. Blocks of halos have signals at their end, for ever; arenas have none.
 enum class SymmetricUse { halo, arena };
@@ -52,6 +52,6 @@ struct SymmetricBlock {
 /// do not fit are freed here, because freeing must be collective. Call start_nvshmem() before. `bytes` is the same on all
 /// ranks. Throws Error{out_of_memory}. Collective.
 SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use, Stream stream,
-                               std::string_view what);
+                               std::string_view task);
 
 }  // namespace penstock

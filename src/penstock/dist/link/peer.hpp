@@ -25,11 +25,11 @@ struct GpuOwners {
   std::string members;
   bool shared = false;
 };
-GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what);
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view task);
 
 /// Throws Error{not_accessible} on all ranks unless each has a GPU for itself. Returns processes and GPUs in the order of the
 /// ranks. Collective.
-std::string require_own_gpus(Comm& comm, Where where, std::string_view what);
+std::string require_own_gpus(Comm& comm, Where where, std::string_view task);
 
 /// The processes, and what each of them says of itself, in the order of the ranks. Collective.
 std::string members(Comm& comm, const std::string& mine);

@@ -70,11 +70,11 @@ class NvshmemTransport final : public DeviceTransport {
 
 std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
                                                   std::int64_t zeroed, Where where) {
-  const auto what = transport_text("nvshmem");
-  start_nvshmem(*comm, where, what);
+  const auto task = transport_text("nvshmem");
+  start_nvshmem(*comm, where, task);
   const auto arena = (bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
   const OwnedStream stream(where);
-  auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, what);
+  auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, task);
   DeviceArenas arenas{{}, std::shared_ptr<void>(&block, [b = &block](void*) { b->taken = false; })};
   fill_async(block.memory, 0, zeroed, stream);
   synchronize(Stream(stream));

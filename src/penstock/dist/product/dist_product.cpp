@@ -120,7 +120,7 @@ struct DistProduct<V>::Steps {
     if (columns == 1) spmv_transposed<S, V>(a.view(), x.data, y.data, scale);
     else spmm_transposed<S, V>(a.view(), x, y, scale);
   }
-  /// The ghosts' sums out of the rows that have ghosts.
+  /// The sums for ghosts of A^T x, from the rows that have ghosts.
   void transposed_halo(const Rows& rows, In x, void* ghosts, Scale<S> scale) {
     const auto ghost_sums = [&](const T* from) {
       transposed(rows.halo, dense(from, rows.halo.rows, columns),

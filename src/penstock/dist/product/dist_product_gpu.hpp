@@ -34,8 +34,8 @@ struct DistGpuOptions {
 template <class V>
 class DistProductGpu {
  public:
-  /// Copies this rank's part to its GPU. Exchanges are made when a product first needs them; throws what make_gpu_halo
-  /// throws, Error{out_of_memory} where the part does not fit. Collective.
+  /// Copies this rank's part to its GPU. Exchanges are made when a product first needs them. Throws what make_gpu_halo
+  /// throws, and Error{out_of_memory} where the part does not fit. Collective.
   DistProductGpu(DistCsr<V> a, DistGpuOptions options);
 
   /// y = alpha A x + beta y over S, ordered on the stream; x has cols() entries, y rows(), on this rank's device, and they
@@ -50,23 +50,23 @@ class DistProductGpu {
   template <Semiring S>
   void multiply_columns(const typename S::value_type* x, typename S::value_type* y, std::int64_t columns,
                         Scale<S> scale, Stream stream);
-  /// y = alpha A^T x + beta y, alike: x has rows() entries, y cols(). The first one puts a transpose of this rank's part on
+  /// y = alpha A^T x + beta y in the same way: x has rows() entries, y cols(). The first one puts a transpose of this rank's part on
   /// the GPU, beside the part itself.
   template <Semiring S>
   void multiply_columns_transposed(const typename S::value_type* x, typename S::value_type* y,
                                    std::int64_t columns, Scale<S> scale, Stream stream);
 
-  /// The entries of x that this rank needs of others', by owner, on the device until the next exchange or product; null where
-  /// no rank needs any. x has the owned entries, on the device. Ordered on the stream. Collective.
+  /// The entries of x that this rank needs from other ranks, by owner; on the device until the next exchange or product. Null
+  /// where no rank needs any. x has the owned entries, on the device. Ordered on the stream. Collective.
   const void* exchange(const void* x, std::int64_t entry_bytes, Stream stream);
-  /// The way back: owned[i] += what other ranks have for it. `ghosts` has as many entries as exchange() brings, in their
+  /// The way back: adds what other ranks have for each owned entry to owned[i]. `ghosts` has as many entries as exchange() brings, in their
   /// order, and is not overwritten before the stream has come here. From GPU to GPU by the strategy of the products; one
   /// rank's after the other in ascending order: the same bits in every run. Collective.
   template <class T>
   void add_ghosts(const T* ghosts, T* owned, Stream stream);
 
-  /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
-  /// will not come, where that can be ended. No product is possible afterwards.
+  /// For use after an error: returns when no other rank reads this one's vectors. Work on the GPU that waits for a rank that will
+  /// not come is ended, where that is possible. No product is possible afterwards.
   void abandon() noexcept;
 
   const DistCsr<V>& matrix() const { return a_; }
@@ -79,7 +79,7 @@ class DistProductGpu {
   void clear_times();
 
  private:
-  /// What a block's products need once.
+  /// What the products of a block need, made once.
   struct Plan {
     SpmvGpuPlan one = {};
     SpmmGpuPlan many = {};

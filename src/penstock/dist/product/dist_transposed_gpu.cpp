@@ -1,5 +1,5 @@
-// Products with the transpose on GPUs: the exchanges of a product, the other way round. Sums of ghosts travel while the owned
-// rows are multiplied, where no row is shared.
+// Products with the transpose on GPUs: the exchanges of a product go the other way. Where no row is shared, sums for ghosts
+// travel while the owned rows are multiplied.
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// Of rows [first, last), on the device.
+/// The transpose of rows [first, last), on the device.
 template <class V>
 Csr<V> DistProductGpu<V>::transposed_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
   const auto begin = a.indptr.data[first], end = a.indptr.data[last];

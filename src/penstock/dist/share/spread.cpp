@@ -12,6 +12,10 @@ struct Run {
   Offset count = 0;
 };
 
+/// A round sends about 1 / kRounds of what a rank reads, within these bounds. Smaller rounds need less memory beside the matrix;
+/// larger ones have fewer, longer messages.
+constexpr std::int64_t kRounds = 32, kLeastRoundBytes = 1 << 20, kMostRoundBytes = 64 << 20;
+
 /// Lists, one for each rank, with the offsets for an all_to_all_v; the memory is used again in each round.
 template <class T>
 struct Lists {
@@ -115,7 +119,8 @@ Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::in
                       std::reduce(total.entries.begin(), total.entries.end()));
   // A round ends where the sum of bytes passes a multiple of round_bytes, so a row that is longer is a round of its own.
   constexpr auto entry_bytes = std::int64_t{sizeof(Index)} + value_bytes<V>;
-  if (round_bytes == 0) round_bytes = std::clamp<std::int64_t>(a.nnz() * entry_bytes / 32, 1 << 20, 64 << 20);
+  if (round_bytes == 0)
+    round_bytes = std::clamp(a.nnz() * entry_bytes / kRounds, kLeastRoundBytes, kMostRoundBytes);
   const auto per_round = std::max<Offset>(1, round_bytes / entry_bytes);
   std::int64_t rounds = (a.nnz() + per_round - 1) / per_round;
   comm.all_reduce(std::span(&rounds, 1), Reduce::max);

@@ -248,11 +248,10 @@ void TileSum::multiply_add_on(const TileView&, const TileView&, const TileView&)
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
                                             bool b_sparse) {
   if (auto found = b_sparse ? local_spgemm(semiring, a, b) : local_spmm(semiring, a, b)) return found;
-  static constexpr const char* kValues[] = {"bool (a pattern)", "uint8", "float32", "float64"};
   throw Error(
       Errc::not_compiled,
-      "no product of tiles over " + std::string(semiring) + " of A in " + kValues[static_cast<int>(a)] +
-          " and " + (b_sparse ? "sparse" : "dense") + " B in " + kValues[static_cast<int>(b)] +
+      "no product of tiles over " + std::string(semiring) + " of A in " + std::string(text_of(a)) + " and " +
+          (b_sparse ? "sparse" : "dense") + " B in " + std::string(text_of(b)) +
           ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), "
           "min_plus with one of them, and or_and of patterns with patterns or uint8");
 }

@@ -72,6 +72,11 @@ std::int64_t bytes_of(TileValue value) {
   return 8;
 }
 
+std::string_view text_of(TileValue value) {
+  static constexpr std::string_view kTexts[] = {"bool (a pattern)", "uint8", "float32", "float64"};
+  return kTexts[static_cast<std::size_t>(value)];
+}
+
 std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz) {
   if (!sparse) return rows * cols * bytes_of(value);
   return (rows + 1) * 8 + padded(nnz * 4, 8) + nnz * bytes_of(value);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/comm/transport.hpp"
@@ -30,6 +31,8 @@ ProcessGrid square_grid(int ranks);
 
 enum class TileValue { pattern, byte, float32, float64 };
 std::int64_t bytes_of(TileValue value);
+/// The name of a type of values in messages.
+std::string_view text_of(TileValue value);
 template <class V>
 constexpr TileValue tile_value() {
   if constexpr (is_pattern<V>) return TileValue::pattern;

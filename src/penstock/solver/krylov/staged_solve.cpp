@@ -1,4 +1,4 @@
-#include "penstock/solver/staged_solve.hpp"
+#include "penstock/solver/krylov/staged_solve.hpp"
 
 #include "penstock/kernel/vectors/sweep.hpp"
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"

@@ -7,7 +7,7 @@
 #include "penstock/solver/solve.hpp"
 
 // Solves on the ranks' devices with vectors that are anywhere: all that a method works on is copied to the device first. The
-// methods themselves are in krylov/dist_solve_gpu.hpp.
+// methods themselves are in dist_solve_gpu.hpp.
 namespace penstock {
 
 /// M of a staged solve: nothing of it is set for the identity.
