@@ -53,8 +53,8 @@ struct Call {
   int root = -1;            // -1: it has none
   std::int64_t bytes = -1;  // the same on all ranks; -1: ranks may have different numbers
   char type = 0;            // 'd' (float64), 'l' (int64); 0: bytes
-  std::uint64_t more =
-      0;  // what else must be the same on all ranks: a hash of offsets, or the number of an exchange
+  /// What else must be the same on all ranks: a hash of offsets, or the number of an exchange.
+  std::uint64_t more = 0;
   TopicPtr topic = nullptr;  // the topic at the time of the call
   std::uint64_t hash() const;
   std::string text() const;  // in the form of a Topic: the topic, if any, then the call

@@ -58,8 +58,8 @@ std::vector<double> ping_pong(Comm& comm, int a, int b, std::span<const std::int
       require(sizes[i] >= 1, "a message of " + std::to_string(sizes[i]) + " bytes: at least 1");
       const auto data = allocate<std::byte>(sizes[i]);
       std::fill_n(data.data, sizes[i], std::byte{1});
-      trip(comm, first, other, data.data,
-           sizes[i]);  // a first trip, which is not counted: buffers and pages are made
+      // A first trip, which is not counted: buffers and pages are made.
+      trip(comm, first, other, data.data, sizes[i]);
       const double once = trip(comm, first, other, data.data, sizes[i]);
       std::int64_t trips = std::clamp(static_cast<int>(seconds / std::max(once, 1e-9)), 3, kMostTrips);
       if (first) send(comm, &trips, sizeof(trips), other);

@@ -35,9 +35,10 @@ class Bell {
 
 /// Whether the ranks of threads() and of everything split from them can still go on. Ranks are those of threads().
 ///
-/// Ranks read and write each other's memory. So that a rank which gives up may free its own: whoever touches the memory
-/// of others holds a Copying, which none gets after failed() is set, and whoever throws waits in settle() until all
-/// that are held have gone. The order of the two (flag, then look at the other's) is sequentially consistent.
+/// Ranks read and write each other's memory, but a rank that gives up must be able to free its own. So a rank holds a Copying
+/// while it touches the memory of others, and gets none after failed() is set; a rank that throws waits in settle() until no
+/// Copying is held any more. Each of the two sets its own flag before it looks at the other's, in sequentially consistent
+/// order, so that one of them sees the other.
 class Fate {
  public:
   explicit Fate(int ranks)
@@ -121,8 +122,8 @@ struct alignas(64) Seat {
   Calls calls;
   Bell bell;  // messages of this rank, either direction
   std::mutex box;
-  std::vector<std::shared_ptr<Post>> sends,
-      receives;  // messages to this rank that lack the other side, in order
+  /// Messages to this rank that lack the other side, in order.
+  std::vector<std::shared_ptr<Post>> sends, receives;
 };
 
 /// The ranks of a Comm.

@@ -1,4 +1,5 @@
-// Messages between two ranks: whoever comes second finds the other in the receiver's box and copies.
+// Messages between two ranks. The side that comes first leaves its message in the receiver's box; the side that comes second
+// finds it there and copies.
 #include <algorithm>
 #include <cstring>
 #include <utility>

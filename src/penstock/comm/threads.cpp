@@ -242,8 +242,8 @@ void ThreadComm::reduce_sum(std::span<double> values, int root) {
                          : static_cast<const double*>(other.data));
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
-      double sum =
-          of[0][i];  // values[i] is written last: the root's own values are among those that are summed
+      // values[i] is written last: the root's own values are among those that are summed.
+      double sum = of[0][i];
       for (std::size_t r = 1; r < of.size(); ++r) sum += of[r][i];
       values[i] = sum;
     }

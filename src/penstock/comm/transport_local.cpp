@@ -102,8 +102,8 @@ class LocalTransport final : public Transport {
     constexpr std::int64_t kEach = sizeof(T);
     const auto end = to.offset + require_numbers(*this, to, count, kEach, "accumulate");
     heed();
-    while (to.offset <
-           end) {  // numbers and blocks start at multiples of a number's size: none lies in two blocks
+    // Numbers and blocks start at multiples of a number's size: none lies in two blocks.
+    while (to.offset < end) {
       const auto n = (std::min(end, (to.offset / kBlock + 1) * kBlock) - to.offset) / kEach;
       const std::lock_guard guard(arena(to.rank).lock(to.offset));
       auto* sums = reinterpret_cast<T*>(at(to));

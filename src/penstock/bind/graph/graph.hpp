@@ -50,7 +50,7 @@ auto with_real(const Matrix& m, F&& f) {
       m.any());
 }
 
-/// A result, which belongs to whoever asked for it: a NumPy array that may be written.
+/// A result as a NumPy array, which belongs to the caller and may be written.
 template <class T>
 nb::object as_result(const Array<T>& a) {
   auto* owner = new std::shared_ptr<void>(a.owner);

@@ -140,8 +140,8 @@ class MpiComm final : public Comm {
   std::vector<int> counts_, places_;
   bool summing_ = false;
   std::int64_t windows_ = 0;  // made so far
-  std::optional<PenstockMpiHandle>
-      node_;                  // the communicator of the ranks that can share memory with this one
+  /// The communicator of the ranks that can share memory with this one.
+  std::optional<PenstockMpiHandle> node_;
   std::vector<int> in_node_;  // each rank's number there; -1: elsewhere
 };
 

@@ -165,8 +165,8 @@ class MpiIndexed final : public Exchange {
  private:
   struct Target {
     int rank;
-    std::optional<PenstockMpiHandle>
-        type;  // the type of scattered entries; none where the entries lie side by side
+    /// The type of scattered entries; none where the entries lie side by side.
+    std::optional<PenstockMpiHandle> type;
     int count;
     std::int64_t offset;
   };

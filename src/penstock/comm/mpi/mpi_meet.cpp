@@ -109,8 +109,8 @@ void MpiComm::meet(const Call& call, void* data, std::int64_t bytes, Combine com
   };
   const auto add = [&](int with) {
     if (!heard.same() || bytes == 0) return;
-    const auto* theirs =
-        in_.data() + sizeof heard;  // the lower ranks' part comes first: both sides get the same bits
+    // The lower ranks' part comes first: both sides get the same bits.
+    const auto* theirs = in_.data() + sizeof heard;
     if (with < rank_) combine(theirs, mine, mine, bytes);
     else combine(mine, theirs, mine, bytes);
   };

@@ -70,8 +70,8 @@ MpiSession::MpiSession(const MpiLibrary& library, PenstockMpiHandle comm, double
   check(verbs().rank_and_size(control_, &rank_, &size_), "MPI_Comm_rank");
   unread_.resize(static_cast<std::size_t>(size_));
   check(verbs().ranks_of_node(control_, &neighbors), "MPI_Comm_split_type");
-  const bool crowded =
-      neighbors > sysconf(_SC_NPROCESSORS_ONLN);  // of all CPUs: launchers bind each rank to a few
+  // All CPUs of the machine count, not those of this process: launchers bind each rank to a few of them.
+  const bool crowded = neighbors > sysconf(_SC_NPROCESSORS_ONLN);
   turns_before_yielding_ = crowded ? 0 : kTurnsBeforeYielding;
 }
 

@@ -72,8 +72,8 @@ PageRankResult pagerank(Comm& comm, GlobalIndex vertices, std::span<const double
                         const InwardProduct<double>& full, const PageRankOptions& options) {
   check(out, vectors, options);
   if (vertices == 0) return {.ranks = allocate<double>(0), .converged = true};
-  auto settled =
-      options;  // an empty part looks like a missing vector, which must not decide whether to extrapolate
+  // An empty part looks like a missing vector, which must not decide whether to extrapolate.
+  auto settled = options;
   settled.symmetric = options.symmetric && !vectors.personalization && !vectors.dangling;
   RankSteps steps(out, parts_of(vectors), settled, vertices,
                   [&](std::span<double> numbers) { comm.all_reduce(numbers, Reduce::sum); });

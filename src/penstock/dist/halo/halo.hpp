@@ -11,8 +11,8 @@ namespace penstock {
 
 /// What exchanges have cost this rank since the times were last cleared.
 struct HaloTimes {
-  double pack = 0, copy = 0,
-         wait = 0;  // seconds of gathering entries, of copies over the host link, and of waiting for ranks
+  /// Seconds of gathering entries, of copies over the host link, and of waiting for ranks.
+  double pack = 0, copy = 0, wait = 0;
   std::int64_t sent_bytes = 0, received_bytes = 0, messages = 0, exchanges = 0;  // messages sent
 };
 

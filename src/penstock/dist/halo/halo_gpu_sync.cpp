@@ -24,8 +24,8 @@ class SyncHalo final : public StagedHalo {
     gather(whole_.data, plan().send_indices.data, plan().sent(), entry(), send_.data, Stream{});
   }
   void up() override {
-    copy_async(returned_.data, whole_.data, whole_.bytes(),
-               mine_);  // with the owned part, although it has not changed
+    // This copies the owned part too, although it has not changed.
+    copy_async(returned_.data, whole_.data, whole_.bytes(), mine_);
     StagedHalo::up();
   }
 

@@ -23,8 +23,8 @@ constexpr std::int64_t kSmall = 64 << 10;
 /// Measured between H200s with 4 copies under way, in GB/s: 4 MB by engines 215 on one stream, 270 on four, by kernels 341; 16 MB 317 and 355; 64 MB 372 and 366. A
 /// peer copy of the probe has 397, peer loads of a kernel 373.
 constexpr std::int64_t kLargest = 32 << 20;
-constexpr std::int64_t kAddedBytes =
-    16 << 20;  // of numbers in host memory that are brought to the GPU at once, to be added there
+/// Bytes of numbers in host memory that are brought to the GPU at once, to be added there.
+constexpr std::int64_t kAddedBytes = 16 << 20;
 
 }  // namespace
 
@@ -105,8 +105,8 @@ void DeviceTransport::wait(Ticket ticket) {
   heed();
   const auto found = under_way_.find(ticket);
   if (found == under_way_.end()) return;
-  synchronize(
-      Event(*streams_->events[found->second]));  // a copy waits for no other rank, so neither does this
+  // A copy waits for no other rank, so neither does this.
+  synchronize(Event(*streams_->events[found->second]));
   release(found);
 }
 

@@ -104,8 +104,8 @@ void start_nvshmem(Comm& comm, Where where, std::string_view task) {
   comm.all_reduce(started, Reduce::min);
   if (started[0]) return;
   if (on_one_machine(comm)) {
-    set_unless_set("NVSHMEM_REMOTE_TRANSPORT",
-                   "none");  // else it would look for a network and fail where there is none
+    // Else it would look for a network and fail where there is none.
+    set_unless_set("NVSHMEM_REMOTE_TRANSPORT", "none");
     set_unless_set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
   }
   const UseDevice use(where);

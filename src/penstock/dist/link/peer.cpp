@@ -84,8 +84,8 @@ GpuOwners gpu_owners(Comm& comm, Where where, std::string_view task) {
     why = "its memory is the host's: give a device=";
   } else {
     try {
-      mine = bus_of(where.gpu) + " " +
-             machine_name();  // where this is too long, the end of the machine's name is cut off
+      // Where this is too long, the end of the machine's name is cut off.
+      mine = bus_of(where.gpu) + " " + machine_name();
     } catch (const Error& e) {
       why = e.what();
     }

@@ -52,8 +52,8 @@ class NvshmemTransport final : public DeviceTransport {
     const UseDevice use(where());
     const auto send = [&](const void* data, std::int64_t first, std::int64_t n) {
       nvshmem().put(symmetric(to) + first, data, static_cast<std::size_t>(n), to.rank, stream.handle);
-      if (!address(to))
-        nvshmem().quiet(stream.handle);  // over a network this waits until the bytes have arrived
+      // Over a network this waits until the bytes have arrived.
+      if (!address(to)) nvshmem().quiet(stream.handle);
     };
     if (takes(from, to, bytes)) return send(from, 0, bytes);
     for (std::int64_t i = 0; i < bytes; i += kThrough) {

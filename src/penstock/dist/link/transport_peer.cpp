@@ -44,8 +44,8 @@ void clear(std::byte* memory, std::int64_t bytes, Where where) {
 
 // Threads
 
-using Arenas =
-    std::vector<std::shared_ptr<void>>;  // those of all ranks; they are kept as long as a rank may use them
+/// Those of all ranks; they are kept as long as a rank may use them.
+using Arenas = std::vector<std::shared_ptr<void>>;
 
 /// Memory comes from a cache: an arena is made for every product, and given up once no copy goes to it any more.
 DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, Where where) {
@@ -81,8 +81,8 @@ using ArenaBlocks = std::vector<std::shared_ptr<ArenaBlock>>;
 
 ArenaBlocks& blocks_of(const std::string& members) {
   static std::mutex lock;
-  static auto* const all =
-      new std::map<std::string, ArenaBlocks>;  // never freed: other processes may have these open to the end
+  // Never freed: other processes may have these open to the end.
+  static auto* const all = new std::map<std::string, ArenaBlocks>;
   const std::lock_guard guard(lock);
   return (*all)[members];
 }

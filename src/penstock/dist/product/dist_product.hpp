@@ -32,8 +32,8 @@ struct DistTimes {
   double wait = 0;      // the part of it that is waiting for other ranks
   double seconds = 0;   // of all products
   double setup = 0;     // choosing and making exchanges, once
-  double pack = 0,
-         copy = 0;  // parts of the exchange on a GPU: gathering entries, and copies over the host link
+  /// Parts of the exchange on a GPU: gathering entries, and copies over the host link.
+  double pack = 0, copy = 0;
   std::int64_t products = 0, sent_bytes = 0, received_bytes = 0, messages = 0;
 };
 
@@ -89,8 +89,9 @@ class DistProduct {
   /// another kind never receives what was sent for this one.
   struct Links {
     TopicPtr topic;  // the product, in words
-    int tag =
-        -1;  // of the step that a product without exchanges is, so that ranks that make another call are noticed
+    /// Where nothing travels, the tag of the step that the product then is: ranks that make another call are noticed by it.
+    /// -1: there are exchanges.
+    int tag = -1;
     std::unique_ptr<Halo> x, rows;           // x to ghosts; x of the transposed product to foreign rows
     std::unique_ptr<HaloBack> sums, ghosts;  // sums of foreign rows; sums of ghosts (transposed)
   };

@@ -12,8 +12,8 @@ namespace penstock {
 struct CommPlan {
   std::int64_t owned = 0;                      // entries of the vector here
   std::vector<int> send_ranks, receive_ranks;  // ascending, never this rank
-  std::vector<std::int64_t> send_offsets{0},
-      receive_offsets{0};           // where each rank of the two lists begins, in entries
+  /// Where each rank of the two lists begins, in entries.
+  std::vector<std::int64_t> send_offsets{0}, receive_offsets{0};
   Array<const Index> send_indices;  // owned entries to pack, by rank, in the order of the receiver's ghosts
   std::int64_t sent() const { return send_offsets.back(); }
   std::int64_t ghosts() const { return receive_offsets.back(); }

@@ -1,4 +1,5 @@
-// What a product of sparse tiles will take, before it is computed: where the tiles are, and read once, at the end.
+// Counts what a product of sparse tiles will take before it is computed. The counting is done where the tiles are, and the
+// host reads the results once, at the end.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Row offsets of other ranks' tiles that the GPU may still read, until it is waited for.
+/// Row offsets of other ranks' tiles that are kept because the GPU may still read them; after so many it is waited for.
 constexpr std::size_t kHeld = 4;
 
 }  // namespace

@@ -5,7 +5,7 @@
 //   multiply   into its own tile of C, or into a partial sum for the rank that owns the tile
 //   mail       a partial sum that is complete, and take in what other ranks have sent for own tiles (tile_mail)
 //
-// At the end it waits until its tiles of C have all their products, whoever computed them. It counts them: `missing_`.
+// At the end it waits until its tiles of C have all their products, from whichever ranks; `missing_` counts those to come.
 #include "penstock/dist/tile/one_sided.hpp"
 
 #include <algorithm>

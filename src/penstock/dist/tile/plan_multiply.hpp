@@ -34,8 +34,8 @@ struct ProductCount {
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
 /// is l mod count, and does the products whose k is l mod count, whose tiles of A (of B) are its own. Each sums up its own
 /// copy of a tile; one of these is the tile's owner's, to whom the others go. Fewer ranks share a layer, so that each
-/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only C's
-/// copies are made, as tiles of A and B are fetched by whoever needs them wherever they are.
+/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only the
+/// copies of C are made here: tiles of A and B need no copies, because any rank can fetch them.
 struct GridLayers {
   /// Throws Error{invalid_argument} where `count` divides neither side of the grid.
   GridLayers(ProcessGrid grid, int count);

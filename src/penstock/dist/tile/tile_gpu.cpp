@@ -1,4 +1,4 @@
-// What products of tiles on devices need beside their arithmetic.
+// What products of tiles on devices need besides their arithmetic.
 #include "penstock/dist/tile/tile_gpu.hpp"
 
 #include "penstock/dist/link/bounded_wait.hpp"

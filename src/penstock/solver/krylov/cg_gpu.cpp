@@ -181,9 +181,9 @@ class DeviceCg {
   double* norm2_;
   std::deque<OwnedEvent> done_;  // for each slot: the iteration that uses it is done
   std::int64_t queued_ = 0, seen_ = 0;
-  std::int64_t moved_ = 0,
-               moved_by_one_ = 0;  // vectors, without those that iterations behind the last one have moved
-  double pace_ = kLong;            // seconds from one iteration's end to the next
+  /// Vectors that were moved, without those of iterations behind the last one; and those of one iteration.
+  std::int64_t moved_ = 0, moved_by_one_ = 0;
+  double pace_ = kLong;  // seconds from one iteration's end to the next
   Clock::time_point last_look_;
 };
 

@@ -8,7 +8,7 @@
 // Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithm 4), wherever the vectors are: W is HostWork or
 // DeviceWork with the method's passes. Recurrences for w = A u and its images let the one reduction of an iteration travel
 // while M and A are applied. All of an iteration's updates and inner products are one pass. The recurrences drift more
-// than CG's: where the true residual turns out larger, they start anew from it.
+// than CG's: where the true residual turns out larger, they start again from it.
 namespace penstock {
 
 /// The vectors of an iteration. Without M, u is r, m is w and q is s.
@@ -41,8 +41,8 @@ SolveResult pipelined_cg_on(W& work) {
     work.begin(v);
   };
 
-  double norm = 0, gamma = 0,
-         alpha = 0;  // those of the iteration before; gamma = 0: the recurrences begin here
+  /// Those of the iteration before; gamma = 0: the recurrences begin here.
+  double norm = 0, gamma = 0, alpha = 0;
   const auto with_state = [&](auto&& use) {
     return pre ? use({v.r, v.w, v.z, v.s, v.p, v.u, v.q}) : use({v.r, v.w, v.z, v.s, v.p});
   };
