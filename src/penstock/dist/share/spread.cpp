@@ -1,3 +1,5 @@
+// Spreads rows that ranks have read over the ranks that they belong to. The matrix travels in rounds of limited size: in each one
+// every rank sends the next of its rows, gives their memory back, and appends what comes to its own share.
 #include <numeric>
 
 #include "penstock/core/error.hpp"
