@@ -4,12 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <random>
-#include <thread>
 
-#include "penstock/comm/threads.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/product/dist_product_gpu.hpp"
 #include "penstock/dist/share/share.hpp"
@@ -17,6 +14,7 @@
 #include "penstock/partition/partition.hpp"
 #include "penstock/schedule/multiply.hpp"
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
+#include "ranks.hpp"
 
 namespace penstock {
 namespace {
@@ -24,28 +22,6 @@ namespace {
 constexpr std::string_view kWithoutGpu[] = {"sync",         "gather", "pinned",         "index_standard",
                                             "index_pinned", "device", "device_indexed", "peer",
                                             "peer_packed",  "auto"};
-
-/// f(comm) on each of n threads; the first exception is thrown again.
-void on_ranks(int n, const std::function<void(std::shared_ptr<Comm>)>& f) {
-  std::vector<std::shared_ptr<Comm>> comms;
-  for (auto& c : threads(n, {.timeout = 60})) comms.push_back(std::move(c));
-  std::vector<std::exception_ptr> failed(static_cast<std::size_t>(n));
-  std::vector<std::thread> team;
-  for (int r = 0; r < n; ++r)
-    team.emplace_back([&, r] {
-      const auto i = static_cast<std::size_t>(r);
-      try {
-        f(comms[i]);
-      } catch (const std::exception& e) {
-        failed[i] = std::current_exception();
-        comms[i]->fail(e.what());
-      }
-      comms[i].reset();
-    });
-  for (auto& t : team) t.join();
-  for (const auto& e : failed)
-    if (e) std::rethrow_exception(e);
-}
 
 /// Some entries of the other ranks, in the order that a plan asks for.
 std::vector<GlobalIndex> some_ghosts(const Ownership& of, int rank, unsigned seed) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,6 +43,29 @@ template <class F>
 void succeed(int ranks, F&& f) {
   const auto errors = play(ranks, std::forward<F>(f));
   for (std::size_t r = 0; r < errors.size(); ++r) EXPECT_EQ(errors[r], "") << "rank " << r << " of " << ranks;
+}
+
+/// f(comm) on each of n threads, with a Comm that objects of the rank may share; the first exception is thrown again.
+template <class F>
+void on_ranks(int n, F&& f) {
+  std::vector<std::shared_ptr<Comm>> comms;
+  for (auto& c : threads(n, {.timeout = 60})) comms.push_back(std::move(c));
+  std::vector<std::exception_ptr> failed(static_cast<std::size_t>(n));
+  std::vector<std::thread> team;
+  for (int r = 0; r < n; ++r)
+    team.emplace_back([&, r] {
+      const auto i = static_cast<std::size_t>(r);
+      try {
+        f(comms[i]);
+      } catch (const std::exception& e) {
+        failed[i] = std::current_exception();
+        comms[i]->fail(e.what());
+      }
+      comms[i].reset();
+    });
+  for (auto& t : team) t.join();
+  for (const auto& e : failed)
+    if (e) std::rethrow_exception(e);
 }
 
 inline bool has(const std::string& text, const std::string& part) {

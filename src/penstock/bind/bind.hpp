@@ -9,11 +9,12 @@
 #include "penstock/bind/gil.hpp"
 #include "penstock/bind/guard.hpp"
 #include "penstock/core/array.hpp"
+#include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 
 namespace penstock::bind {
 
-// One function a subject, each in its own file.
+// Each function binds one subject, in a file of its own.
 void core(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
@@ -67,11 +68,11 @@ class Matrix : public Guarded<AnyCsr> {
   using AnyPlans = std::variant<SpmvPlans<One>, SpmvPlans<float>, SpmvPlans<double>, SpmvPlans<Complex64>,
                                 SpmvPlans<Complex128>>;
   Matrix(AnyCsr a);
-  /// Arrays from elsewhere, of which only the ends have been looked at: read whole before the first use. `source` is what
-  /// errors name.
+  /// A matrix of arrays from elsewhere, of which only the ends have been checked; all entries are checked before the first use.
+  /// Errors name `source`.
   static Matrix unchecked(AnyCsr a, const std::string& source);
 
-  /// Rows [first, last), which are checked where not all are. Shares the entries.
+  /// Rows [first, last); they are checked, unless the whole matrix has been. Shares the entries.
   Matrix row_range(std::int64_t first, std::int64_t last) const;
   /// Checks part i of n, about equally long, where not all is checked: for ranks that share the work, after which
   /// `guard().settle()` says that all parts were found good.
@@ -83,11 +84,11 @@ class Matrix : public Guarded<AnyCsr> {
   std::string source_;
 };
 
-/// Throws Error{not_accessible} unless the CPU reads all of these places. `what` is about to, and is what the error names.
-void require_host(std::initializer_list<Place> places, const std::string& what);
+/// Throws Error{not_accessible} unless the CPU can read all of these places. `reader` is what wants to, and what errors name.
+void require_host(std::initializer_list<Place> places, const std::string& reader);
 template <class V>
-void require_host(const Csr<V>& a, const std::string& what) {
-  require_host({a.indptr.place, a.indices.place, a.values.place}, what);
+void require_host(const Csr<V>& a, const std::string& reader) {
+  require_host({a.indptr.place, a.indices.place, a.values.place}, reader);
 }
 
 /// The NumPy type of a matrix's values.

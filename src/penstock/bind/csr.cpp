@@ -79,102 +79,96 @@ nb::object diagonal(const Csr<V>& a, std::int64_t k) {
   return as_numpy<T>(out);
 }
 
+/// A property that needs no entries: get(csr) of the type that the matrix has.
+template <class Get>
+auto property(Get get) {
+  return [get](const Matrix& a) { return std::visit(get, a.unread()); };
+}
+
+nb::object indptr_of(const Matrix& a) {
+  return std::visit(
+      [](const auto& c) {
+        require_host(c, "indptr");
+        return as_numpy(c.indptr);
+      },
+      a.any());
+}
+
+nb::object indices_of(const Matrix& a) {
+  return std::visit(
+      [](const auto& c) {
+        require_host(c, "indices");
+        return as_numpy(c.indices);
+      },
+      a.any());
+}
+
+/// Values need no check, because none of them is followed as an index is.
+nb::object values_of(const Matrix& a) {
+  a.guard().require_whole();
+  return std::visit(
+      []<class V>(const Csr<V>& c) -> nb::object {
+        require_host(c, "values");
+        if constexpr (is_pattern<V>) return nb::none();
+        else return as_numpy(c.values);
+      },
+      a.unread());
+}
+
+Matrix row_range(const Matrix& a, std::int64_t first, std::int64_t last) {
+  std::visit(
+      [&](const auto& c) {
+        require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
+        require_host(c, "row_range");
+      },
+      a.unread());
+  return a.row_range(first, last);
+}
+
+nb::object diagonal_of(const Matrix& a, std::int64_t k) {
+  return std::visit(
+      [&](const auto& c) {
+        require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
+        require_host(c, "diagonal");
+        return diagonal(c, k);
+      },
+      a.any());
+}
+
+void bound_validate(const Matrix& a, bool every_index) {
+  a.guard().require_whole();
+  const nb::gil_scoped_release release;
+  std::visit(
+      [&](const auto& c) {
+        require_host(c, "validate");
+        validate(c, every_index);
+      },
+      a.unread());
+}
+
 }  // namespace
 
 void csr(nb::module_& m) {
+  using nb::arg;
   nb::class_<Matrix>(m, "Matrix", "Compressed sparse rows; the arrays are shared and read-only.")
-      .def_static("from_arrays", from_arrays, nb::arg("rows"), nb::arg("cols"), nb::arg("indptr"),
-                  nb::arg("indices"), nb::arg("values").none(), nb::arg("mapped") = false,
-                  nb::arg("check") = "all", nb::arg("source") = "the matrix")
-      .def_prop_ro("shape",
-                   [](const Matrix& a) {
-                     return std::visit([](const auto& c) { return std::pair(c.rows, c.cols); }, a.unread());
-                   })
-      .def_prop_ro(
-          "nnz",
-          [](const Matrix& a) { return std::visit([](const auto& c) { return c.nnz(); }, a.unread()); })
-      .def_prop_ro(
-          "nbytes",
-          [](const Matrix& a) { return std::visit([](const auto& c) { return c.bytes(); }, a.unread()); })
-      .def_prop_ro("dtype",
-                   [](const Matrix& a) {
-                     return std::visit([]<class V>(const Csr<V>&) { return dtype_name<V>(); }, a.unread());
-                   })
-      .def_prop_ro("place",
-                   [](const Matrix& a) {
-                     return std::visit(
-                         [](const auto& c) { return std::string(name(c.indices.place.memory)); }, a.unread());
-                   })
-      .def_prop_ro("indptr",
-                   [](const Matrix& a) {
-                     return std::visit(
-                         [](const auto& c) {
-                           require_host(c, "indptr");
-                           return as_numpy(c.indptr);
-                         },
-                         a.any());
-                   })
-      .def_prop_ro("indices",
-                   [](const Matrix& a) {
-                     return std::visit(
-                         [](const auto& c) {
-                           require_host(c, "indices");
-                           return as_numpy(c.indices);
-                         },
-                         a.any());
-                   })
-      .def_prop_ro("values",
-                   [](const Matrix& a) {
-                     a.guard().require_whole();  // of any values: none leads anywhere
-                     return std::visit(
-                         []<class V>(const Csr<V>& c) -> nb::object {
-                           require_host(c, "values");
-                           if constexpr (is_pattern<V>) return nb::none();
-                           else return as_numpy(c.values);
-                         },
-                         a.unread());
-                   })
-      .def(
-          "row_range",
-          [](const Matrix& a, std::int64_t first, std::int64_t last) {
-            std::visit(
-                [&](const auto& c) {
-                  require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
-                  require_host(c, "row_range");
-                },
-                a.unread());
-            return a.row_range(first, last);
-          },
-          nb::arg("first"), nb::arg("last"))
-      .def("check_part", &Matrix::check_part, nb::arg("i"), nb::arg("n"),
+      .def_static("from_arrays", from_arrays, arg("rows"), arg("cols"), arg("indptr"), arg("indices"),
+                  arg("values").none(), arg("mapped") = false, arg("check") = "all",
+                  arg("source") = "the matrix")
+      .def_prop_ro("shape", property([](const auto& c) { return std::pair(c.rows, c.cols); }))
+      .def_prop_ro("nnz", property([](const auto& c) { return c.nnz(); }))
+      .def_prop_ro("nbytes", property([](const auto& c) { return c.bytes(); }))
+      .def_prop_ro("dtype", property([]<class V>(const Csr<V>&) { return dtype_name<V>(); }))
+      .def_prop_ro("place", property([](const auto& c) { return std::string(name(c.indices.place.memory)); }))
+      .def_prop_ro("indptr", indptr_of)
+      .def_prop_ro("indices", indices_of)
+      .def_prop_ro("values", values_of)
+      .def("row_range", row_range, arg("first"), arg("last"))
+      .def("check_part", &Matrix::check_part, arg("i"), arg("n"),
            "Checks part i of n of a matrix whose entries nobody has looked at; when all parts are good, "
            "`settle`.")
       .def("settle", [](const Matrix& a) { a.guard().settle(); })
-      .def(
-          "diagonal",
-          [](const Matrix& a, std::int64_t k) {
-            return std::visit(
-                [&](const auto& c) {
-                  require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
-                  require_host(c, "diagonal");
-                  return diagonal(c, k);
-                },
-                a.any());
-          },
-          nb::arg("k") = 0)
-      .def(
-          "validate",
-          [](const Matrix& a, bool every_index) {
-            a.guard().require_whole();
-            const nb::gil_scoped_release release;
-            std::visit(
-                [&](const auto& c) {
-                  require_host(c, "validate");
-                  validate(c, every_index);
-                },
-                a.unread());
-          },
-          nb::arg("every_index") = true);
+      .def("diagonal", diagonal_of, arg("k") = 0)
+      .def("validate", bound_validate, arg("every_index") = true);
 }
 
 }  // namespace penstock::bind

@@ -1,4 +1,4 @@
-// Entries that ranks read apart, made each one's part of a matrix.
+// Entries that ranks read separately become the parts of a matrix.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -13,8 +13,8 @@ namespace {
 
 using Callable = nb::callable;
 
-/// next() of Python: (whether more follow, row, col, values or None, base), or None where it cannot go on. The arrays live
-/// until it is called again.
+/// Calls next() of Python, which returns (whether more follow, row, col, values or None, base), or None where it cannot go on.
+/// The arrays live until the next call.
 template <class V>
 NextChunk<V> chunks_of(const Callable& next, nb::object& held) {
   return [&next, &held](EntryChunk<V>& chunk) {
@@ -38,13 +38,13 @@ NextChunk<V> chunks_of(const Callable& next, nb::object& held) {
 
 nb::object count(const std::shared_ptr<Comm>& comm, const Partition& p, const KeptRows& keep,
                  const std::string& mirror, const Callable& next) {
-  const auto how = mirror_of(mirror);
+  const auto side = mirror_of(mirror);
   nb::object held;
   const auto chunks = chunks_of<One>(next, held);
   Array<Offset> lengths;
   try {
     const nb::gil_scoped_release release;
-    lengths = count_among(*comm, p, keep, how, chunks);
+    lengths = count_among(*comm, p, keep, side, chunks);
   } catch (const RoundsFailed&) {
     return nb::none();
   }
@@ -58,7 +58,7 @@ nb::object count(const std::shared_ptr<Comm>& comm, const Partition& p, const Ke
 nb::object assemble(const std::shared_ptr<Comm>& comm, const Partition& p, const KeptRows& keep,
                     const std::string& mirror, const std::string& dtype, const WriteArray<Offset>& lengths,
                     const Callable& next) {
-  const auto how = mirror_of(mirror);
+  const auto side = mirror_of(mirror);
   nb::object held;
   const Array<Offset> left{lengths.data(), static_cast<std::int64_t>(lengths.shape(0)), {}, {}};
   const auto of = [&]<class V>(V) -> nb::object {
@@ -66,7 +66,7 @@ nb::object assemble(const std::shared_ptr<Comm>& comm, const Partition& p, const
     std::optional<Matrix> made;
     try {
       const nb::gil_scoped_release release;
-      made.emplace(assemble_among<V>(*comm, p, keep, how, left, chunks));
+      made.emplace(assemble_among<V>(*comm, p, keep, side, left, chunks));
     } catch (const RoundsFailed&) {
       return nb::none();
     }

@@ -10,12 +10,12 @@
 namespace penstock::bind {
 namespace {
 
-constexpr auto kLongestWait =
-    std::chrono::milliseconds(300);  // threads look for Ctrl-C every 50 ms, and with it here
+/// Threads look for Ctrl-C every 50 ms, and then wake those who wait here.
+constexpr auto kLongestWait = std::chrono::milliseconds(300);
 
 std::atomic<bool> ended = false;
 std::atomic<pthread_t> ender;
-std::atomic<int> inside = 0;  // threads in C++, without those that sleep
+std::atomic<int> inside = 0;  // threads that are in C++ and do not sleep
 
 [[noreturn]] void sleep_for_ever() {
   inside.fetch_sub(1);
@@ -25,13 +25,13 @@ bool must_sleep() {
   return ended.load(std::memory_order_relaxed) && !pthread_equal(pthread_self(), ender.load());
 }
 
-/// f(), which asks for the lock and throws nothing. What comes all the same is the unwinding of a thread that is to end.
+/// f(), which asks for the lock and throws nothing. If something is thrown all the same, Python unwinds a thread to end it.
 template <class F>
 auto guarded(F f) {
   try {
     return f();
   } catch (...) {
-    sleep_for_ever();  // leaving this block would go on with it
+    sleep_for_ever();  // to leave this block would go on with the unwinding
   }
 }
 

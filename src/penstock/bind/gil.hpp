@@ -33,13 +33,13 @@ class GilHeld {
 /// f(*args), with the lock held: for calls of Python beneath C++. A new reference, or null with Python's error set.
 PyObject* call_python(PyObject* f, PyObject* args);
 
-/// For the last of the functions that run before the interpreter ends: from now on other threads do not come back from C++.
-/// Waits, for a moment at most, until those that are there have noticed.
+/// Is called as the last function before the interpreter ends: from now on other threads do not return from C++. Waits for a
+/// short time at most until the threads in C++ have noticed.
 void python_ends();
 
 }  // namespace penstock::bind
 
-/// nanobind, with locks that hold to this. Its own would unwind.
+/// nanobind with these locks. Its own ones would let threads unwind.
 namespace nb {
 using namespace nanobind;
 using gil_scoped_release = penstock::bind::GilReleased;

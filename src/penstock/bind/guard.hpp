@@ -14,14 +14,14 @@ namespace penstock::bind {
 
 class Guard {
  public:
-  /// Nothing to look at but the files that these arrays are in, if any.
+  /// A guard that watches only the files that these arrays are in, if any.
   template <class... T>
   static Guard of(const Array<T>&... arrays) {
     Guard g;
     (g.watch(arrays.data), ...);
     return g;
   }
-  /// Made once, before the first use that reads.
+  /// A check that is made once, before entries are first read.
   void set_check(std::function<void()> check) { check_ = std::make_shared<CheckOnce>(std::move(check)); }
 
   /// Throws where a file has been cut. With or without the interpreter's lock.
@@ -36,7 +36,7 @@ class Guard {
       check_->require();
     }
   }
-  /// The same for callers without the lock.
+  /// The same for callers that do not hold the lock.
   void look(const GilReleased&) const {
     require_whole();
     if (unchecked()) check_->require();
@@ -54,11 +54,11 @@ class Guard {
   std::shared_ptr<CheckOnce> check_;  // shared by copies of one matrix
 };
 
-/// A variant of matrices, and what is looked at before its entries are read.
+/// A variant of matrices, and the checks before its entries are read.
 template <class Any>
 class Guarded {
  public:
-  /// To read entries: looked at. Needs the interpreter's lock, or the word that it has been let go.
+  /// For reading entries, after the check. Needs the interpreter's lock, or `release`, which says that it has been let go.
   const Any& any() const { return guard_.look(), any_; }
   const Any& any(const GilReleased& r) const { return guard_.look(r), any_; }
   /// For shapes, sizes and places, which are right in any case.

@@ -12,7 +12,7 @@ Guard guard_of(const AnyCsr& any) {
   return std::visit([](const auto& a) { return Guard::of(a.indptr, a.indices, a.values); }, any);
 }
 
-/// check(), whose complaint gets the name of the file behind `array`, else of `source`, and a remedy.
+/// Calls check(). Its errors get the name of the file behind `array`, or else of `source`, and a remedy.
 template <class T, class F>
 void told_of(const Array<const T>& array, const std::string& source, F&& check) {
   try {
@@ -53,10 +53,10 @@ Csr<V> rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
 
 }  // namespace
 
-void require_host(std::initializer_list<Place> places, const std::string& what) {
+void require_host(std::initializer_list<Place> places, const std::string& reader) {
   for (const Place place : places)
     if (!can_read(Where{}, place))
-      throw Error(Errc::not_accessible, what + " reads the matrix on the CPU, but it is in " +
+      throw Error(Errc::not_accessible, reader + " reads the matrix on the CPU, but it is in " +
                                             std::string(name(place.memory)) +
                                             " memory: move it to the host first");
 }

@@ -56,7 +56,7 @@ nb::object pieces(const Partition& p) {
 
 nb::dict measure(const Matrix& a, const Partition& p) {
   const auto m = of_pattern(a, [&](const Csr<One>& c, std::int64_t bytes) {
-    return metrics(c, p, bytes, bytes ? bytes : 8);  // a pattern multiplies float64
+    return metrics(c, p, bytes, bytes ? bytes : 8);  // products of a pattern are taken to be in float64
   });
   const auto& e = m.exchanges;
   nb::dict d;

@@ -14,7 +14,7 @@
 namespace penstock::bind {
 namespace {
 
-constexpr std::int64_t kPiece = 256 << 20;  // Ctrl-C is heard between pieces of a copy
+constexpr std::int64_t kPiece = 256 << 20;  // bytes of a piece of a copy: Ctrl-C is noticed between pieces
 
 template <class T>
 Array<const T> copy_of(const Array<const T>& a, Place place, Stream stream) {
@@ -57,7 +57,7 @@ Array<const T> locked(const Array<const T>& a) {
   std::shared_ptr<void> lock;
   if (a.place.memory == Memory::host && a.bytes() >= kLeastLocked) lock = lock_pages(a.data, a.bytes());
   if (!lock) return copy_of(a, {Memory::pinned}, Stream{});
-  // The second of a pair goes first: pages are unlocked before their owner frees them.
+  // The second member of a pair is destroyed first: pages are unlocked before their owner frees them.
   auto both =
       std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(a.owner, std::move(lock));
   return {a.data, a.size, {Memory::pinned}, std::move(both)};

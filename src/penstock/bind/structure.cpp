@@ -1,4 +1,4 @@
-// Matrices from matrices: the transpose, and what changes entries without a product.
+// Matrices that are made of matrices: the transpose, and operations on entries that are not products.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -15,12 +15,12 @@
 namespace penstock::bind {
 namespace {
 
-/// f(csr) for the matrix that it holds, without the interpreter's lock; a matrix again.
+/// The matrix f(csr), computed without the interpreter's lock, for the type that the matrix has.
 template <class F>
-Matrix made(const Matrix& a, const char* what, F&& f) {
+Matrix made(const Matrix& a, const char* reader, F&& f) {
   return std::visit(
       [&](const auto& c) -> Matrix {
-        require_host(c, what);
+        require_host(c, reader);
         const nb::gil_scoped_release release;
         return {AnyCsr(f(c))};
       },
@@ -34,12 +34,12 @@ Csr<One> pattern_of(const Csr<V>& a) {
 
 /// The same for two matrices of one value type.
 template <class F>
-Matrix made(const Matrix& a, const Matrix& b, const char* what, F&& f) {
+Matrix made(const Matrix& a, const Matrix& b, const char* reader, F&& f) {
   b.guard().look();
-  return made(a, what, [&]<class V>(const Csr<V>& c) {
+  return made(a, reader, [&]<class V>(const Csr<V>& c) {
     const auto* const other = std::get_if<Csr<V>>(&b.unread());
-    require(other, std::string(what) + ": two matrices of one value type");
-    require_host(*other, what);
+    require(other, std::string(reader) + ": two matrices of one value type");
+    require_host(*other, reader);
     return f(c, *other);
   });
 }
@@ -59,7 +59,7 @@ std::span<const T> span_of(const nb::object& array) {
   return {a.data(), a.shape(0)};
 }
 
-/// diag(rows) A diag(cols), of rows' and cols' type T, which is A's or A is a pattern.
+/// diag(rows) A diag(cols). T is the type of rows and cols, and A has this type, too, or is a pattern.
 template <class T>
 bool try_scale(const Matrix& a, const std::string& dtype, const char* name, const nb::object& rows,
                const nb::object& cols, AnyCsr& out) {
@@ -91,102 +91,96 @@ Matrix scale(const Matrix& a, const std::string& dtype, const nb::object& rows, 
   return {std::move(out)};
 }
 
+Matrix bound_transpose(const Matrix& a) {
+  return made(a, "transpose", [](const auto& c) { return transpose(c); });
+}
+
+Matrix bound_pattern(const Matrix& a) {
+  return made(a, "pattern", [](const auto& c) { return pattern_of(c); });
+}
+
+bool bound_symmetric(const Matrix& a) {
+  return std::visit(
+      [](const auto& c) {
+        require_host(c, "has_symmetric_pattern");
+        const nb::gil_scoped_release release;
+        return has_symmetric_pattern(pattern_of(c));
+      },
+      a.any());
+}
+
+std::pair<bool, bool> bound_row_order(const Matrix& a) {
+  return std::visit(
+      [](const auto& c) {
+        require_host(c, "row_order");
+        const nb::gil_scoped_release release;
+        const auto order = row_order(pattern_of(c));
+        return std::pair(order.sorted, order.canonical);
+      },
+      a.any());
+}
+
+Matrix bound_sort_rows(const Matrix& a, bool merge) {
+  return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
+}
+
+Matrix bound_join(const Matrix& a, const Matrix& b, const std::string& op) {
+  return made(a, b, "join", [&](const auto& c, const auto& d) { return join(c, d, join_of(op)); });
+}
+
+Matrix bound_multiply_entries(const Matrix& a, const Matrix& b) {
+  return made(a, b, "multiply", [](const auto& c, const auto& d) { return multiply(c, d); });
+}
+
+Matrix bound_mask(const Matrix& a, const Matrix& pattern, bool complement) {
+  const auto* const p = std::get_if<Csr<One>>(&pattern.any());
+  require(p, "mask: the second matrix must be a pattern");
+  require_host(*p, "mask");
+  return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
+}
+
+Matrix bound_triangle(const Matrix& a, std::int64_t k, bool upper) {
+  return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
+}
+
+Matrix bound_without_zeros(const Matrix& a) {
+  return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
+}
+
+Matrix bound_take_rows(const Matrix& a, const nb::object& rows, const nb::object& places) {
+  const auto r = span_of<std::int64_t>(rows);
+  const auto p = span_of<Index>(places);
+  return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
+}
+
+/// `argument` is what errors call p.
+nb::object bound_inverse_permutation(const nb::object& p, std::int64_t n, const std::string& argument) {
+  const auto numbers = span_of<std::int64_t>(p);
+  Array<Index> inverse;
+  {
+    const nb::gil_scoped_release release;
+    inverse = inverse_permutation(numbers, n, argument);
+  }
+  return as_numpy<Index>(inverse);
+}
+
 }  // namespace
 
 void structure(nb::module_& m) {
-  m.def(
-      "transpose",
-      [](const Matrix& a) { return made(a, "transpose", [](const auto& c) { return transpose(c); }); },
-      nb::arg("a"));
-  m.def(
-      "pattern",
-      [](const Matrix& a) { return made(a, "pattern", [](const auto& c) { return pattern_of(c); }); },
-      nb::arg("a"));
-  m.def(
-      "has_symmetric_pattern",
-      [](const Matrix& a) {
-        return std::visit(
-            [](const auto& c) {
-              require_host(c, "has_symmetric_pattern");
-              const nb::gil_scoped_release release;
-              return has_symmetric_pattern(pattern_of(c));
-            },
-            a.any());
-      },
-      nb::arg("a"));
-  m.def(
-      "row_order",
-      [](const Matrix& a) {
-        return std::visit(
-            [](const auto& c) {
-              require_host(c, "row_order");
-              const nb::gil_scoped_release release;
-              const auto order = row_order(pattern_of(c));
-              return std::pair(order.sorted, order.canonical);
-            },
-            a.any());
-      },
-      nb::arg("a"), "(columns never fall within a row, they always rise)");
-  m.def(
-      "sort_rows",
-      [](const Matrix& a, bool merge) {
-        return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
-      },
-      nb::arg("a"), nb::arg("merge"));
-  m.def(
-      "join",
-      [](const Matrix& a, const Matrix& b, const std::string& op) {
-        return made(a, b, "join", [&](const auto& c, const auto& d) { return join(c, d, join_of(op)); });
-      },
-      nb::arg("a"), nb::arg("b"), nb::arg("op"));
-  m.def(
-      "multiply_entries",
-      [](const Matrix& a, const Matrix& b) {
-        return made(a, b, "multiply", [](const auto& c, const auto& d) { return multiply(c, d); });
-      },
-      nb::arg("a"), nb::arg("b"));
-  m.def(
-      "mask",
-      [](const Matrix& a, const Matrix& pattern, bool complement) {
-        const auto* const p = std::get_if<Csr<One>>(&pattern.any());
-        require(p, "mask: the second matrix must be a pattern");
-        require_host(*p, "mask");
-        return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
-      },
-      nb::arg("a"), nb::arg("pattern"), nb::arg("complement"));
-  m.def(
-      "triangle",
-      [](const Matrix& a, std::int64_t k, bool upper) {
-        return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
-      },
-      nb::arg("a"), nb::arg("k"), nb::arg("upper"));
-  m.def(
-      "without_zeros",
-      [](const Matrix& a) {
-        return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
-      },
-      nb::arg("a"));
-  m.def("scale", scale, nb::arg("a"), nb::arg("dtype"), nb::arg("rows").none(), nb::arg("cols").none());
-  m.def(
-      "take_rows",
-      [](const Matrix& a, const nb::object& rows, const nb::object& places) {
-        const auto r = span_of<std::int64_t>(rows);
-        const auto p = span_of<Index>(places);
-        return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
-      },
-      nb::arg("a"), nb::arg("rows"), nb::arg("places").none());
-  m.def(
-      "inverse_permutation",
-      [](const nb::object& p, std::int64_t n, const std::string& what) {
-        const auto numbers = span_of<std::int64_t>(p);
-        Array<Index> inverse;
-        {
-          const nb::gil_scoped_release release;
-          inverse = inverse_permutation(numbers, n, what);
-        }
-        return as_numpy<Index>(inverse);
-      },
-      nb::arg("p"), nb::arg("n"), nb::arg("what"));
+  using nb::arg;
+  m.def("transpose", bound_transpose, arg("a"));
+  m.def("pattern", bound_pattern, arg("a"));
+  m.def("has_symmetric_pattern", bound_symmetric, arg("a"));
+  m.def("row_order", bound_row_order, arg("a"), "(columns never fall within a row, they always rise)");
+  m.def("sort_rows", bound_sort_rows, arg("a"), arg("merge"));
+  m.def("join", bound_join, arg("a"), arg("b"), arg("op"));
+  m.def("multiply_entries", bound_multiply_entries, arg("a"), arg("b"));
+  m.def("mask", bound_mask, arg("a"), arg("pattern"), arg("complement"));
+  m.def("triangle", bound_triangle, arg("a"), arg("k"), arg("upper"));
+  m.def("without_zeros", bound_without_zeros, arg("a"));
+  m.def("scale", scale, arg("a"), arg("dtype"), arg("rows").none(), arg("cols").none());
+  m.def("take_rows", bound_take_rows, arg("a"), arg("rows"), arg("places").none());
+  m.def("inverse_permutation", bound_inverse_permutation, arg("p"), arg("n"), arg("what"));
 }
 
 }  // namespace penstock::bind

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// Which parts of a rank's arena are taken: offsets, and no memory of its own. Blocks start at multiples of 64 and the
-/// smallest free one that is large enough is cut; freed neighbours join. Used by the one thread that owns the arena.
+/// Which parts of a rank's arena are taken. It knows offsets only, and has no memory itself. Blocks start at multiples of 64.
+/// A new block is cut from the smallest free one that is large enough; free neighbours become one block. Used by the one thread that owns the arena.
 class Arena {
  public:
   static constexpr std::int64_t kAlignment = 64;
@@ -24,8 +24,8 @@ class Arena {
   void free(std::int64_t offset);
 
   std::int64_t bytes() const { return bytes_; }
-  std::int64_t used() const { return used_; }            // in whole blocks
-  std::int64_t most_used() const { return most_used_; }  // since the beginning
+  std::int64_t used() const { return used_; }            // bytes of the blocks that are taken
+  std::int64_t most_used() const { return most_used_; }  // the largest value of used() so far
   std::int64_t largest_free() const { return sizes_.empty() ? 0 : sizes_.rbegin()->first; }
 
  private:
@@ -34,8 +34,8 @@ class Arena {
 
   std::int64_t bytes_, used_ = 0, most_used_ = 0;
   int rank_;
-  std::map<std::int64_t, std::int64_t> taken_, free_;      // offset, bytes
-  std::set<std::pair<std::int64_t, std::int64_t>> sizes_;  // bytes, offset, of what is free
+  std::map<std::int64_t, std::int64_t> taken_, free_;      // bytes of each block, by its offset
+  std::set<std::pair<std::int64_t, std::int64_t>> sizes_;  // bytes and offset of each free block
 };
 
 }  // namespace penstock

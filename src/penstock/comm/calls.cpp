@@ -1,3 +1,6 @@
+// Calls as text, and as hashes: the hash of a call covers all calls before it. So two ranks whose last hashes are equal have
+// made the same calls, and one comparison of 8 bytes at each meeting is enough to find ranks that disagree. Texts are made
+// only when ranks do disagree.
 #include "penstock/comm/calls.hpp"
 
 #include <algorithm>
@@ -20,7 +23,7 @@ std::uint64_t join(std::uint64_t a, std::uint64_t b) { return mixed(a * 0x9e3779
 struct Field {
   std::string name, value;
 };
-/// The first has the name of the call, and no value.
+/// The first of them is the name of the call, and has no value.
 std::vector<Field> fields_of(const std::string& text) {
   std::vector<Field> out;
   for (std::size_t at = 0; at <= text.size();) {
@@ -98,7 +101,10 @@ Call with_offsets(Verb verb, int root, std::span<const std::int64_t> offsets) {
           .more = hash_bytes(offsets.data(), offsets.size_bytes())};
 }
 
-int own_tag_of(std::int64_t number) { return 9000 + static_cast<int>(number % 16000); }
+int own_tag_of(std::int64_t number) {
+  constexpr int kFirst = 9000, kTags = 16000;
+  return kFirst + static_cast<int>(number % kTags);
+}
 
 Topic::Topic(std::string t) : text(std::move(t)), hash(hash_bytes(text.data(), text.size())) {}
 
@@ -111,7 +117,7 @@ std::uint64_t Call::hash() const {
 
 std::string Call::text() const {
   std::string out = name(verb);
-  if (const auto op = out.find('('); op != out.npos) out.resize(op);  // which is told as an argument
+  if (const auto op = out.find('('); op != out.npos) out.resize(op);  // the operation is shown as an argument
   if (topic) out = topic->text + "\nwithin it\t" + out;
   if (root >= 0) out += "\nroot\t" + std::to_string(root);
   if (verb == Verb::all_reduce_sum) out += "\nop\tsum";

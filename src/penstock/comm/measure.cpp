@@ -1,3 +1,5 @@
+// The figures of a LogGP model, measured. One rank holds the clock, medians leave out what disturbs a round, and the result is
+// broadcast, so that all ranks have the same. Before what is timed comes one round that is not, for buffers and pages.
 #include "penstock/comm/measure.hpp"
 
 #include <algorithm>
@@ -14,6 +16,10 @@ namespace {
 constexpr int kTag = 7, kBurst = 256, kBursts = 9, kMostTrips = 400;
 constexpr std::int64_t kGrain = 1 << 14;
 constexpr double kMostWork = 10;  // seconds
+/// Bytes that an element of a triad moves: it reads two numbers and writes one.
+constexpr std::int64_t kTriadBytes = 24;
+/// Least bytes that a rank moves in a round of triads: beside them a barrier costs nothing.
+constexpr std::int64_t kRoundBytes = 32 << 20;
 constexpr int kTries = 3;
 
 void send(Comm& comm, const void* data, std::int64_t bytes, int to) {
@@ -32,7 +38,7 @@ void require_pair(const Comm& comm, int a, int b) {
               ": a message needs two different ones");
 }
 
-/// Seconds of a round trip, as rank a sees it.
+/// Seconds of a round trip by the clock of rank a.
 double trip(Comm& comm, bool first, int other, std::byte* data, std::int64_t bytes) {
   const double begin = now();
   if (first) send(comm, data, bytes, other), receive(comm, data, bytes, other);
@@ -52,7 +58,8 @@ std::vector<double> ping_pong(Comm& comm, int a, int b, std::span<const std::int
       require(sizes[i] >= 1, "a message of " + std::to_string(sizes[i]) + " bytes: at least 1");
       const auto data = allocate<std::byte>(sizes[i]);
       std::fill_n(data.data, sizes[i], std::byte{1});
-      trip(comm, first, other, data.data, sizes[i]);  // buffers and pages come into being
+      // A first trip, which is not counted: buffers and pages are made.
+      trip(comm, first, other, data.data, sizes[i]);
       const double once = trip(comm, first, other, data.data, sizes[i]);
       std::int64_t trips = std::clamp(static_cast<int>(seconds / std::max(once, 1e-9)), 3, kMostTrips);
       if (first) send(comm, &trips, sizeof(trips), other);
@@ -118,7 +125,7 @@ double exchange_round(Comm& comm, std::span<const int> partners, std::int64_t by
   if (other >= 0) sends.push_back({other, mine.data, bytes}), receives.push_back({other, theirs.data, bytes});
   const auto exchange = comm.persistent(sends, receives);
   std::vector<double> times;
-  // Work is looks at the clock, so many that they take `work` where nothing else happens: what an adapter's driver takes
+  // The work is a number of looks at the clock that takes `work` seconds alone: what an adapter's driver takes
   // of this core makes them longer.
   volatile double look = 0;
   std::int64_t turns = 0;
@@ -144,7 +151,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
   require(ranks >= 1 && ranks <= comm.size(),
           "a triad on " + std::to_string(ranks) + " of " + std::to_string(comm.size()) + " ranks");
   require(rounds >= 1, "a triad of 0 rounds");
-  const std::int64_t n = std::max<std::int64_t>(bytes / 24, 1);
+  const std::int64_t n = std::max<std::int64_t>(bytes / kTriadBytes, 1);
   const bool mine = comm.rank() < ranks;
   const auto a = allocate<double>(mine ? n : 0), b = allocate<double>(mine ? n : 0),
              c = allocate<double>(mine ? n : 0);
@@ -156,7 +163,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
   std::fill_n(b.data, b.size, 1.0), std::fill_n(c.data, c.size, 2.0);
   run(0.5);
   // Small arrays: many sweeps in a round, so that the barrier costs nothing beside them.
-  const std::int64_t sweeps = std::max<std::int64_t>(1, (std::int64_t{32} << 20) / (24 * n));
+  const std::int64_t sweeps = std::max<std::int64_t>(1, kRoundBytes / (kTriadBytes * n));
   double best = std::numeric_limits<double>::infinity();
   for (int k = 0; k < rounds; ++k) {
     comm.barrier();
@@ -167,7 +174,7 @@ double triad(Comm& comm, int ranks, std::int64_t bytes, int rounds) {
     comm.all_reduce(std::span<double>(&spent, 1), Reduce::max);
     best = std::min(best, spent);
   }
-  return static_cast<double>(24 * n * sweeps * ranks) / best;
+  return static_cast<double>(kTriadBytes * n * sweeps * ranks) / best;
 }
 
 }  // namespace penstock

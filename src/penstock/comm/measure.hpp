@@ -5,11 +5,11 @@
 #include "penstock/comm/comm.hpp"
 
 // What messages between ranks cost, and memory with so many ranks at work: the figures of a LogGP model. All ranks make
-// the same calls; those that take no part wait at the end. Results are the same on every rank.
+// the same calls; ranks that take no part wait at the end. Results are the same on every rank.
 namespace penstock {
 
-/// Seconds of a message from rank a to rank b, one way, for each size in bytes: half the median round trip of about
-/// `seconds` of them, at least 3. a != b.
+/// Seconds of a message from rank a to rank b, one way, for each size in bytes: half the median of round trips for about
+/// `seconds`, at least 3 of them. a != b.
 std::vector<double> ping_pong(Comm& comm, int a, int b, std::span<const std::int64_t> sizes, double seconds);
 
 /// Seconds that one more 8-byte message takes in a burst from a to b: the overhead of LogGP, sender or receiver,

@@ -40,7 +40,7 @@ std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::i
       const double begin = now();
       for (int k = 0; k < gets; ++k) {
         auto* to = data.data;
-        for (auto& ticket : tickets) {  // the next begins as soon as the oldest is done
+        for (auto& ticket : tickets) {  // the next get begins as soon as the oldest one is done
           if (k > 0) t.wait(ticket);
           ticket = t.get(to, {b, 0}, sizes[i]), to += sizes[i];
         }
@@ -48,9 +48,9 @@ std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::i
       for (const auto ticket : tickets) t.wait(ticket);
       return (now() - begin) / gets / under_way;
     };
-    sample(1);  // pages come into being
+    sample(1);  // a first get, which is not counted: pages are made
     const double once = std::max(sample(1), 1e-9);
-    // Several under way: so many that the first and the last, which nothing hides, do not count.
+    // Of several under way there are so many that the first and the last one, whose time nothing hides, do not count.
     const int least =
         under_way > 1 ? static_cast<int>(std::clamp<std::int64_t>(kQueued / sizes[i] / under_way, 1, 16)) : 1;
     const int gets = std::clamp(static_cast<int>(kSample / once / under_way), least, 64);

@@ -8,7 +8,7 @@
 namespace penstock {
 
 /// Seconds from get() to the end of its wait(), by rank a from the start of rank b's arena, for each size in bytes:
-/// median of about `seconds` of them, at least 3. Nobody else is at work. Sizes are 1 to t.arena_bytes(). With several
+/// the median of gets for about `seconds`, at least 3. No other rank works meanwhile. Sizes are 1 to t.arena_bytes(). With several
 /// under way, one more begins whenever the oldest is done, and the time of each is its part of the time of all.
 std::vector<double> get_times(Transport& t, int a, int b, std::span<const std::int64_t> sizes, double seconds,
                               int under_way = 1);

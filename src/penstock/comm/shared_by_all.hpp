@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// One object for the ranks that are threads of this process: rank 0 makes it, the last one to let go ends it.
+/// One object for the ranks that are threads of this process: rank 0 makes it, and it lives until all ranks have let go of it.
 /// Collective.
 template <class T, class Make>
 std::shared_ptr<T> shared_by_all(Comm& comm, Make&& make) {

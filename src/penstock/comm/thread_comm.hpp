@@ -62,14 +62,14 @@ class ThreadComm final : public Comm {
   std::unique_ptr<Exchange> connect_all(Verb verb, const std::vector<Message>& sends,
                                         const std::vector<Message>& receives);
 
-  std::shared_ptr<Member> me_;  // exchanges share it
+  std::shared_ptr<Member> me_;  // shared with the exchanges of this Comm
   Member& m_;
   std::unordered_map<Request, std::shared_ptr<Post>> under_way_;
   Request next_ = 0;
   std::span<double> summing_;
   bool sum_under_way_ = false;
   std::int64_t summed_in_ = 0;               // the call that began it
-  std::unordered_map<int, TopicPtr> steps_;  // what steps with tags of own_tag() are about
+  std::unordered_map<int, TopicPtr> steps_;  // the topics of steps with tags of own_tag()
 };
 
 }  // namespace penstock::thread_comm

@@ -1,3 +1,6 @@
+// Exchanges between threads. Sender and receiver of a message share a Link, which they find once. In every round one of the
+// two copies from the sender's memory to the receiver's; which one depends on the kind of exchange. Counters of rounds say
+// how far each side is, so that no side takes a lock.
 #include "penstock/comm/thread_exchange.hpp"
 
 #include <algorithm>
@@ -35,9 +38,9 @@ struct alignas(64) Link {
 
 using Links = std::vector<std::shared_ptr<Link>>;
 
-/// Who copies: the sender once the receiver's window is open (put), the receiver once the sender's data are there
-/// (neighborhood), or the receiver unless the sender has nothing else to do before (persistent, indexed): ranks that
-/// exchange with each other copy at the same time, one message each.
+/// Who copies a message: the sender, once the receiver's memory may be written (put); the receiver, once the sender's data
+/// are there (neighborhood); or whichever of the two claims it first (persistent, indexed): so ranks that exchange with
+/// each other copy at the same time, one message each.
 class ThreadExchange final : public Exchange {
  public:
   ThreadExchange(std::shared_ptr<Member> me, Verb verb, Links sends, Links receives, Call call)
@@ -105,7 +108,8 @@ class ThreadExchange final : public Exchange {
 
   void rebase(const std::byte* base) override {
     require(!under_way_, "this exchange is under way: finish() it before rebase()");
-    for (const auto& link : sends_) {  // read after this side has arrived
+    // The receiver reads the base only after this side has begun the next round.
+    for (const auto& link : sends_) {
       auto& s = link->source;
       if (s.from_base >= 0) s.base = base + s.from_base;
     }
@@ -119,7 +123,8 @@ class ThreadExchange final : public Exchange {
     me_->seat(to).bell.ring();
   }
   void carry(Link& link, int other) {
-    auto before = round_ - 1;  // of a message that either side may copy, one does
+    // A message that either side may copy is copied by the one that sets `claimed` to this round.
+    auto before = round_ - 1;
     if (either() && !link.claimed.compare_exchange_strong(before, round_, std::memory_order_relaxed)) return;
     {
       const auto held = me_->copy();
@@ -144,8 +149,8 @@ class ThreadExchange final : public Exchange {
   std::shared_ptr<Member> me_;
   Verb verb_;
   Links sends_, receives_;
-  std::vector<Link*> pending_;  // to be copied by this rank, when the other side has come
-  Call call_;                   // of each round
+  std::vector<Link*> pending_;  // messages that this rank copies when the other side has come
+  Call call_;                   // what a round is in the list of this rank's calls
   std::int64_t round_ = 0, number_ = 0;
   bool under_way_ = false;
 };
@@ -180,7 +185,7 @@ std::unique_ptr<Exchange> connect(std::shared_ptr<Member> me, Verb verb, std::in
   }
   me->bring({.verb = verb, .bytes = entry_bytes}, &mine);
   me->meet();
-  const auto& calls = me->seat(me->rank).calls;  // which this rank alone writes
+  const auto& calls = me->seat(me->rank).calls;  // only this rank writes them, so no lock is needed here
   Call round{
       .verb = Verb::exchange, .more = static_cast<std::uint64_t>(calls.number()), .topic = calls.topic()};
   std::string wrong;

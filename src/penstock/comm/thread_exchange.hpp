@@ -12,9 +12,9 @@ struct Source {
   int to = 0;
   const std::byte* base = nullptr;
   const std::int32_t* indices = nullptr;  // null: bytes in a row
-  std::int64_t count = 0;                 // of indices
+  std::int64_t count = 0;                 // the number of indices
   std::int64_t bytes = 0;
-  std::int64_t from_base = -1;  // where it moves with the base of the exchange; -1: it stays
+  std::int64_t from_base = -1;  // its distance from the base of the exchange; -1: it does not move
 };
 
 /// Connects all senders with all receivers, once. Collective.

@@ -1,3 +1,5 @@
+// How ranks that are threads wait for one another. A rank that waits spins for a short time, then sleeps on a bell, and looks
+// every 50 ms for Ctrl-C, for ranks that have failed or left, and for the timeout.
 #include "penstock/comm/thread_group.hpp"
 
 #include <algorithm>
@@ -8,7 +10,11 @@
 namespace penstock::thread_comm {
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(50);  // between looks for Ctrl-C and for ranks that failed
+/// Time between two looks for Ctrl-C and for ranks that have failed.
+constexpr auto kSlice = std::chrono::milliseconds(50);
+
+/// Calls that are compared to find the first in which two ranks differ.
+constexpr std::int64_t kComparedCalls = 64;
 
 std::string list(const std::vector<int>& ranks) {
   std::string out = ranks.size() == 1 ? "rank " : "ranks ";
@@ -53,11 +59,11 @@ void Fate::fail(int rank, const std::string& why) noexcept {
   failed_.store(true, std::memory_order_seq_cst);
 }
 
-void Fate::disagree(const std::string& how) noexcept {
+void Fate::disagree(const std::string& difference) noexcept {
   const std::lock_guard guard(lock_);
   if (failed_.load(std::memory_order_relaxed)) return;
   try {
-    reason_ = how;
+    reason_ = difference;
   } catch (...) {
     reason_.clear();
   }
@@ -107,10 +113,10 @@ void Member::require_rank(int r, const char* verb) const {
                                             std::to_string(size() - 1) + ")");
 }
 
-void Member::refuse(const std::string& what) const {
-  fate().fail(first_rank, what);
+void Member::refuse(const std::string& mistake) const {
+  fate().fail(first_rank, mistake);
   fate().settle();
-  throw Error(Errc::invalid_argument, what);
+  throw Error(Errc::invalid_argument, mistake);
 }
 
 void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const std::function<bool(int)>& late,
@@ -133,10 +139,10 @@ void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const s
             " ended: all ranks must make the same collective calls and " + "receive what is sent";
     for (int r = 0; r < size(); ++r) {
       if (r == rank || !late(r)) continue;
-      const auto how = other_call(r, number);
-      if (how.empty()) continue;
+      const auto difference = other_call(r, number);
+      if (difference.empty()) continue;
       if (ready()) return;
-      fate().disagree(how);
+      fate().disagree(difference);
       fate().raise();
     }
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
@@ -144,7 +150,7 @@ void Member::wait_asleep(Bell& bell, const std::function<bool()>& ready, const s
       std::vector<int> missing;
       for (int r = 0; r < size(); ++r)
         if (late(r)) missing.push_back(r);
-      if (missing.empty()) continue;  // they came this moment
+      if (missing.empty()) continue;  // the last of them has just come
       why = "waited " + seconds(group->timeout) + " s in " + verb + " for " + list(missing) +
             ": do all ranks make the same calls? For slower ranks, raise PENSTOCK_COMM_TIMEOUT";
     }
@@ -198,17 +204,19 @@ std::string Member::disagreement_of(int first, int second) const {
   const std::scoped_lock guard(a.calls_lock, b.calls_lock);
   const auto last = std::min(a.calls.number(), b.calls.number());
   const Calls::Entry *mine = nullptr, *theirs = nullptr;
-  for (auto n = last; n > 0 && n > last - 64; --n) {  // back to the first that differs
+  // From the last call of both back to the first one that differs.
+  for (auto n = last; n > 0 && n > last - kComparedCalls; --n) {
     const auto *x = a.calls.find(n), *y = b.calls.find(n);
-    if (!x && !y) continue;  // refused on both
+    if (!x && !y) continue;  // both ranks have refused this call
     if (!x || !y || (mine && x->now == y->now)) break;
     mine = x, theirs = y;
   }
   return mine ? disagreement(first, mine->call.text(), second, theirs->call.text()) : std::string();
 }
 
-/// All have come when the counts of all add up to as many meetings each: nobody comes to the next before that. Two
-/// slots a rank are enough: who fills in that of meeting m has left m - 1, to which all came after reading those of m - 2.
+/// `met` counts the arrivals of all ranks at all meetings. All have come to meeting m when it is m times the number of ranks,
+/// because no rank comes to meeting m + 1 before that. Two slots a rank are enough: a rank that fills in its slot for
+/// meeting m has left meeting m - 1, to which all ranks came only after they had read the slots of meeting m - 2.
 void Member::come(Verb verb) {
   const auto m = ++meetings;
   seat(rank).met.store(m, std::memory_order_release);
@@ -236,9 +244,9 @@ void Member::meet() {
     throw Error(Errc::invalid_argument,
                 disagreement(0, wanted.call.text(), other, brought(other).call.text()));
   }
-  auto how = disagreement_of(0, other);
-  if (how.empty()) how = disagreement(0, wanted.call.text(), other, brought(other).call.text());
-  fate().disagree(how);
+  auto difference = disagreement_of(0, other);
+  if (difference.empty()) difference = disagreement(0, wanted.call.text(), other, brought(other).call.text());
+  fate().disagree(difference);
   fate().raise();
 }
 

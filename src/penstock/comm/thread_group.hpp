@@ -14,10 +14,12 @@
 #include "penstock/comm/calls.hpp"
 #include "penstock/core/error.hpp"
 
-// What ranks that are threads share. Nobody but comm/thread*.cpp includes this.
+// What ranks that are threads share: bells that wake those who wait, the fate of all (has someone failed or left?), and the
+// slots in which each rank shows the others what it brings to a collective call. Nobody but comm/thread*.cpp includes this.
 namespace penstock::thread_comm {
 
-/// Something happened: look again. A waiter reads the count, looks, and sleeps only while the count is as it was.
+/// Tells waiters that something has happened and that they should look again. A waiter reads the count, looks, and sleeps
+/// only as long as the count has not changed.
 class Bell {
  public:
   void ring() noexcept;
@@ -33,9 +35,10 @@ class Bell {
 
 /// Whether the ranks of threads() and of everything split from them can still go on. Ranks are those of threads().
 ///
-/// Ranks read and write each other's memory. So that a rank which gives up may free its own: whoever touches the memory
-/// of others holds a Copying, which none gets after failed() is set, and whoever throws waits in settle() until all
-/// that are held have gone. The order of the two (flag, then look at the other's) is sequentially consistent.
+/// Ranks read and write each other's memory, but a rank that gives up must be able to free its own. So a rank holds a Copying
+/// while it touches the memory of others, and gets none after failed() is set; a rank that throws waits in settle() until no
+/// Copying is held any more. Each of the two sets its own flag before it looks at the other's, in sequentially consistent
+/// order, so that one of them sees the other.
 class Fate {
  public:
   explicit Fate(int ranks)
@@ -44,9 +47,10 @@ class Fate {
         left_(static_cast<std::size_t>(ranks)) {}
 
   bool failed() const noexcept { return failed_.load(std::memory_order_seq_cst); }
-  void fail(int rank, const std::string& why) noexcept;  // the first counts
-  void disagree(const std::string& how) noexcept;        // likewise
-  [[noreturn]] void raise() const;                       // settle(), and an Error with the reason
+  /// The reason is that of the first call of these two.
+  void fail(int rank, const std::string& why) noexcept;
+  void disagree(const std::string& difference) noexcept;
+  [[noreturn]] void raise() const;  // settle(), and an Error with the reason
   void settle() const noexcept;
 
   // A rank has left when its last Member is gone (of threads(), of splits, of exchanges), or when it says so.
@@ -91,11 +95,11 @@ class Copying {
 
 /// What a rank brings to a meeting: small data itself, or where it is.
 struct alignas(64) Slot {
-  static constexpr std::int64_t kInline = 512;  // 64 doubles: one meeting and no second half
+  static constexpr std::int64_t kInline = 512;  // bytes, 64 doubles: up to here one meeting is enough
   Call call;
   std::uint64_t before = 0, now = 0;      // of the rank's calls, see Calls
-  const void* data = nullptr;             // of this rank
-  const std::int64_t* offsets = nullptr;  // of this rank
+  const void* data = nullptr;             // in the memory of the rank that brings it
+  const std::int64_t* offsets = nullptr;  // likewise
   alignas(64) std::array<std::byte, kInline> small;
 };
 
@@ -105,10 +109,11 @@ struct Post {
   const std::byte* source = nullptr;  // of a send
   std::byte* target = nullptr;        // of a receive
   std::int64_t bytes = 0;
-  std::vector<std::byte> kept;  // of a short send: it is done before it is received
+  std::vector<std::byte> kept;  // the bytes of a short send, which ends before they are received
   std::atomic<bool> done = false;
 };
 
+/// What the other ranks see of a rank.
 struct alignas(64) Seat {
   std::atomic<std::int64_t> met = 0, summed = 0;  // meetings and started sums that this rank came to
   std::array<Slot, 2> slots;                      // of odd and even meetings
@@ -117,9 +122,11 @@ struct alignas(64) Seat {
   Calls calls;
   Bell bell;  // messages of this rank, either direction
   std::mutex box;
-  std::vector<std::shared_ptr<Post>> sends, receives;  // to this rank, in order; not yet matched
+  /// Messages to this rank that lack the other side, in order.
+  std::vector<std::shared_ptr<Post>> sends, receives;
 };
 
+/// The ranks of a Comm.
 struct Group {
   Group(std::shared_ptr<Fate> fate_, std::vector<int> first_ranks_, double timeout_);
   int size() const { return static_cast<int>(first_ranks.size()); }
@@ -128,12 +135,20 @@ struct Group {
   std::shared_ptr<Fate> fate;
   std::vector<int> first_ranks;  // the numbers of these ranks in threads()
   double timeout;
-  bool crowded;  // more ranks than CPUs: waiting at work takes time from those waited for
+  bool crowded;  // more ranks than CPUs: a rank that spins takes time from the ranks that it waits for
   std::vector<Seat> seats;
-  alignas(64) std::atomic<std::int64_t> met = 0;  // of all ranks together
+  /// Arrivals at meetings, and started sums, of all ranks together.
+  alignas(64) std::atomic<std::int64_t> met = 0;
   alignas(64) std::atomic<std::int64_t> summed = 0;
   Bell met_bell, summed_bell;
 };
+
+/// How a rank waits before it sleeps: rounds, after each of which it yields its CPU, and looks in a round. Long spins find what
+/// comes soon without the cost of waking up. With more ranks than CPUs they would keep others from their work.
+struct Spin {
+  int rounds, looks;
+};
+inline constexpr Spin kSpin{100, 50}, kCrowdedSpin{4, 1};
 
 /// One rank of a group.
 class Member {
@@ -152,15 +167,15 @@ class Member {
   /// Throws where the ranks cannot go on or the user wants to stop.
   void check() const;
   void require_rank(int r, const char* verb) const;
-  /// A mistake that other ranks cannot see: they fail with it.
-  [[noreturn]] void refuse(const std::string& what) const;
+  /// Throws for a mistake that other ranks cannot see; they fail with the same text.
+  [[noreturn]] void refuse(const std::string& mistake) const;
 
-  /// A call begins; its number among those of this rank.
+  /// Notes that a call begins, and returns its number among the calls of this rank.
   std::int64_t begin(Call call);
   /// Waits until ready(), in a call of that number; late(r): rank r is among those waited for.
   template <class Ready, class Late>
   void wait(Bell& bell, const Ready& ready, const Late& late, std::int64_t number, const char* verb) const {
-    const int rounds = group->crowded ? 4 : 100, looks = group->crowded ? 1 : 50;
+    const auto [rounds, looks] = group->crowded ? kCrowdedSpin : kSpin;
     for (int i = 0; i < rounds; ++i) {
       for (int k = 0; k < looks; ++k)
         if (ready()) return;
@@ -173,9 +188,11 @@ class Member {
   Slot& bring(Call call, const void* data = nullptr, const std::int64_t* offsets = nullptr);
   /// What rank r brought to the last meeting; to be read before the next.
   const Slot& brought(int r) const { return seat(r).slots[static_cast<std::size_t>(meetings & 1)]; }
-  /// All ranks come, and all bring the same call; or all throw, and can go on unless calls before were others.
+  /// Returns when all ranks have come and have brought the same call. Otherwise all throw; they can go on afterwards if their
+  /// calls before were the same.
   void meet();
-  void meet_again();  // the second half
+  /// Meets once more, after data have been copied.
+  void meet_again();
   Copying copy() const { return Copying(fate(), first_rank); }
 
   std::shared_ptr<Group> group;

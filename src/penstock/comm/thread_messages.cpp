@@ -1,4 +1,5 @@
-// Messages between two ranks: whoever comes second finds the other in the receiver's box and copies.
+// Messages between two ranks. The side that comes first leaves its message in the receiver's box; the side that comes second
+// finds it there and copies.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -8,8 +9,8 @@
 namespace penstock::thread_comm {
 namespace {
 
-constexpr std::int64_t kShort =
-    4096;  // bytes: up to here a message is copied twice, and its sender never waits
+/// Up to so many bytes a message is copied twice, and its sender never waits.
+constexpr std::int64_t kShort = 4096;
 constexpr int kLastTag = 32767;
 
 void require_message(const Member& m, std::int64_t bytes, int peer, int tag, const char* verb) {
@@ -19,7 +20,7 @@ void require_message(const Member& m, std::int64_t bytes, int peer, int tag, con
   require(bytes >= 0, std::string(verb) + ": a message of " + std::to_string(bytes) + " bytes");
 }
 
-/// The first that fits, out of the list; null where there is none.
+/// Takes the first message that fits out of the list; null where none fits.
 std::shared_ptr<Post> take(std::vector<std::shared_ptr<Post>>& list, int from, int tag) {
   const auto found =
       std::find_if(list.begin(), list.end(), [&](const auto& p) { return p->from == from && p->tag == tag; });
@@ -29,7 +30,7 @@ std::shared_ptr<Post> take(std::vector<std::shared_ptr<Post>>& list, int from, i
   return post;
 }
 
-/// Copies what both sides agree on; the size of the other side's message.
+/// Copies the message where both sides agree on its size; returns the size that the other side gives.
 void copy_message(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
@@ -147,7 +148,7 @@ void ThreadComm::wait(std::span<Request> requests) {
   }
 }
 
-/// Messages that nobody has waited for are taken back: their memory may go with this Comm.
+/// Takes back the messages that nobody has waited for: their memory may go with this Comm.
 ThreadComm::~ThreadComm() {
   for (const auto& [request, post] : under_way_) {
     if (post->done.load(std::memory_order_acquire)) continue;
@@ -158,7 +159,7 @@ ThreadComm::~ThreadComm() {
       for (auto* list : {&seat.sends, &seat.receives})
         taken_back |= std::erase_if(*list, [&](const auto& p) { return p == post; }) > 0;
     }
-    // else someone copies at this moment, or has been refused the copy
+    // otherwise another rank copies it at this moment, or was not allowed to
     while (!taken_back && !post->done.load(std::memory_order_acquire) && !m_.fate().failed())
       std::this_thread::yield();
   }

@@ -1,3 +1,12 @@
+// Collectives of ranks that are threads. All but start_sum() have the same three steps:
+//
+//   bring   each rank shows what it calls and where its data are (`Member::bring`)
+//   meet    all wait for all, and find out here whether they call the same
+//   copy    each rank reads from, or writes to, the memory of the others; there are no buffers in between
+//
+// Where data are read in place all meet again, so that nobody changes its data while another rank copies them. Data of at
+// most Slot::kInline bytes travel inside what is brought, and then one meeting is enough. Sums are taken by every rank in
+// the order of ranks, so all have the same bits.
 #include "penstock/comm/threads.hpp"
 
 #include <algorithm>
@@ -77,7 +86,7 @@ void ThreadComm::all_gather(const void* mine, std::int64_t bytes, void* all) {
   {
     const auto held = m_.copy();
     for (int i = 0; i < size(); ++i) {
-      const int r = (rank() + i) % size();  // not all from the same rank at once
+      const int r = (rank() + i) % size();  // the ranks begin at different ones
       copy_bytes(at(all, r * bytes), m_.brought(r).data, bytes);
     }
   }
@@ -115,7 +124,7 @@ void ThreadComm::gather_v(const void* mine, void* all, std::span<const std::int6
   const auto r = static_cast<std::size_t>(rank());
   bool same;
   {
-    const auto held = m_.copy();  // each rank brings its own: all copy at once
+    const auto held = m_.copy();  // each rank copies its own part into the memory of the root
     const auto& to = m_.brought(root);
     same = to.offsets[r] == offsets[r] && to.offsets[r + 1] == offsets[r + 1];
     if (same) copy_bytes(at(const_cast<void*>(to.data), offsets[r]), mine, offsets[r + 1] - offsets[r]);
@@ -187,7 +196,7 @@ void ThreadComm::reduce(std::span<T> values, Reduce op) {
   }
 }
 
-/// Rank r reduces the r-th slice of all ranks' values and writes it to all of them: nobody else touches it.
+/// Rank r reduces the r-th slice of all ranks' values and writes the result to all of them. No other rank touches that slice.
 template <class T>
 void ThreadComm::reduce_in_slices(std::span<T> values, Reduce op) {
   constexpr std::int64_t kTile = 512;  // values at once: 4 KB, which stay in cache
@@ -233,7 +242,8 @@ void ThreadComm::reduce_sum(std::span<double> values, int root) {
                          : static_cast<const double*>(other.data));
     }
     for (std::size_t i = 0; i < values.size(); ++i) {
-      double sum = of[0][i];  // before values[i] is written: the root's own are among these
+      // values[i] is written last: the root's own values are among those that are summed.
+      double sum = of[0][i];
       for (std::size_t r = 1; r < of.size(); ++r) sum += of[r][i];
       values[i] = sum;
     }

@@ -24,7 +24,7 @@ void require_in_arena(const Transport& t, RemotePtr at, std::int64_t bytes, std:
     return std::string(verb) + ": there is no rank " + std::to_string(at.rank) + " among " +
            std::to_string(t.size());
   });
-  // bytes against what is left, and not their sum against the arena: a sum may exceed 64 bits
+  // The bytes are compared with what is left of the arena: offset + bytes might exceed 64 bits.
   require(
       bytes >= 0 && at.offset >= 0 && at.offset <= t.arena_bytes() && bytes <= t.arena_bytes() - at.offset,
       [&] {

@@ -7,13 +7,14 @@ namespace penstock {
 /// Throws Error{invalid_argument} unless these bytes lie in that rank's arena and start at a multiple of `alignment`.
 void require_in_arena(const Transport& transport, RemotePtr at, std::int64_t bytes, std::int64_t alignment,
                       const char* verb);
-/// As above, for `count` numbers of `each` bytes; returns how many bytes they are.
+/// The same for `count` numbers of `each` bytes; returns their bytes.
 std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int64_t count, std::int64_t each,
                              const char* verb);
-/// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last that was.
+/// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last one that was.
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
 
-/// Throws Error{invalid_argument} where they differ: offsets are checked by the size here, which must be every rank's.
+/// Throws Error{invalid_argument} where ranks give different sizes: offsets are checked against the size here, which must be
+/// that of every rank.
 void require_equal_arenas(std::int64_t least, std::int64_t most);
 /// Throws on all ranks unless arenas can have this size; returns it in whole words. Collective.
 std::int64_t require_arena_bytes(Comm& comm, std::int64_t bytes);

@@ -1,4 +1,5 @@
-// Ranks that are threads of one process: whoever asks copies, and words are atomics in the owner's memory.
+// A transport between threads of one process: the rank that calls get() or put() copies, and words are atomics in the owner's
+// memory.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,7 +16,8 @@
 namespace penstock {
 namespace {
 
-// Sums are added under locks, a block at a time: 32 KB take some 3 us, a lock 20 ns. Blocks share 64 locks an arena.
+// Numbers are added under locks, one block at a time: 32 KB take some 3 us, a lock 20 ns. The blocks of an arena share 64
+// locks.
 constexpr std::int64_t kBlock = 32 << 10;
 constexpr std::size_t kLocks = 64;
 
@@ -26,8 +28,8 @@ struct LocalArena {
   Array<std::byte> memory;
   std::array<std::mutex, kLocks> locks;
 };
-using LocalArenas =
-    std::vector<std::shared_ptr<LocalArena>>;  // of all ranks: they stay while one of them may ask
+/// The arenas of all ranks. They stay as long as one of the ranks may ask for them.
+using LocalArenas = std::vector<std::shared_ptr<LocalArena>>;
 
 class LocalTransport final : public Transport {
  public:
@@ -41,7 +43,7 @@ class LocalTransport final : public Transport {
   std::int64_t arena_bytes() const override { return bytes_; }
   Comm& comm() override { return *comm_; }
 
-  // No engine moves bytes between threads: the copy is made here and now.
+  // Nothing else moves bytes between threads, so the copy is made at once.
   Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
     check(from, bytes, 1, "get");
     if (bytes > 0) std::memcpy(to, at(from), static_cast<std::size_t>(bytes));
@@ -66,7 +68,7 @@ class LocalTransport final : public Transport {
   }
   std::int64_t compare_swap(RemotePtr at, std::int64_t expected, std::int64_t desired) override {
     word(at, "compare_swap").compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
-    return expected;  // what stood there, either way
+    return expected;  // the value before, whether it was exchanged or not
   }
   std::int64_t load(RemotePtr at) override { return word(at, "load").load(std::memory_order_acquire); }
   void store(RemotePtr at, std::int64_t value) override {
@@ -100,7 +102,8 @@ class LocalTransport final : public Transport {
     constexpr std::int64_t kEach = sizeof(T);
     const auto end = to.offset + require_numbers(*this, to, count, kEach, "accumulate");
     heed();
-    while (to.offset < end) {  // no block is crossed by a number: both start at multiples of its size
+    // Numbers and blocks start at multiples of a number's size: none lies in two blocks.
+    while (to.offset < end) {
       const auto n = (std::min(end, (to.offset / kBlock + 1) * kBlock) - to.offset) / kEach;
       const std::lock_guard guard(arena(to.rank).lock(to.offset));
       auto* sums = reinterpret_cast<T*>(at(to));
@@ -126,8 +129,8 @@ std::shared_ptr<Transport> make_local_transport(std::shared_ptr<Comm> comm, std:
                 "by " +
                     comm->name() + ": choose mpi_rma or auto");
   auto mine = std::make_shared<LocalArena>(bytes);
-  if (zeroed > 0)
-    std::memset(mine->memory.data, 0, static_cast<std::size_t>(zeroed));  // by its owner: it lies near it
+  // The owner writes the zeros, so that the pages lie in the memory near its processor.
+  if (zeroed > 0) std::memset(mine->memory.data, 0, static_cast<std::size_t>(zeroed));
   LocalArenas arenas;
   for (const auto& a : comm->share(std::move(mine)))
     arenas.push_back(std::static_pointer_cast<LocalArena>(a));

@@ -27,12 +27,12 @@ struct DeviceM {
 
 /// What a method needs besides its passes, with vectors on this rank's device: memory, products, sums over the ranks and an
 /// outcome. Passes leave their sums in memory that the host reads, which waits for its device when it adds them up with
-/// those of the others. HostWork has the same functions, so that the text of a method serves both.
+/// those of the other ranks. HostWork has the same functions, so that the text of a method serves both.
 template <class T>
 class DeviceWork : public Outcome {
  public:
   using Entry = T;
-  /// `vectors` of the method's own; a pass takes at most `sums` inner products.
+  /// With so many vectors of the method's own; a pass takes at most `sums` inner products.
   DeviceWork(const DeviceOp<T>& a, Comm& comm, const DeviceM<T>& m, const T* b, T* x, const SolveOptions& o,
              Stream stream, int vectors, std::int64_t sums)
       : Outcome(o, sizeof(T)),
@@ -57,7 +57,7 @@ class DeviceWork : public Outcome {
     pass(DistNorm<T>{.in = {b_}, .out = {}, .sums_out = sums_.data});
     const auto bb = total(2);
     aim(bb[0], bb[0] < kLeastSquares && bb[1] > 0);
-    if (bb[1] == 0) starts_at_zero_ = true;  // x = 0 whatever the guess
+    if (bb[1] == 0) starts_at_zero_ = true;  // the solution is 0, whatever the guess is
   }
 
   T* operator[](int i) const { return vectors_[i]; }
@@ -83,14 +83,14 @@ class DeviceWork : public Outcome {
     pass(BasisAdd<T, 1>{.in = {to, from}, .out = {to}, .factor = {factor}});
   }
 
-  /// The first k sums of the passes before, over all ranks: the same bits on each, so that all decide alike.
+  /// The first k sums of the passes before, over all ranks. They have the same bits on each, so that all decide the same.
   std::span<const double> total(std::size_t k) {
     wait_here();
     const std::span<double> sums(sums_.data, k);
     comm_.all_reduce(sums, Reduce::sum);
     return sums;
   }
-  /// The same while products travel: finish_total() ends it.
+  /// Begins the same, so that products can be computed while the sums travel: finish_total() ends it.
   void start_total(std::size_t k) {
     wait_here();
     comm_.start_sum({sums_.data, k});
@@ -118,7 +118,7 @@ class DeviceWork : public Outcome {
     result.vector_bytes = moved_ * n * static_cast<std::int64_t>(sizeof(T));
     return result;
   }
-  /// Keeps the method's state if that is due, as Progress::save: it passes through host memory.
+  /// Keeps the method's state if that is due, as Progress::save does; it is copied through host memory.
   void save(std::initializer_list<double> scalars, std::initializer_list<T*> vectors) {
     if (!saves()) return;
     const auto here = state_of(vectors);
@@ -170,7 +170,7 @@ class DeviceWork : public Outcome {
   }
 
   static Place host_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
-  /// The stream may wait for neighbours: not for ever.
+  /// Waits for the stream, which may wait for other ranks, with a limit.
   void wait_here() {
     record(summed_, stream_);
     synchronize_with(comm_, summed_, "the GPU's part of an iteration");

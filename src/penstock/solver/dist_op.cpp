@@ -1,3 +1,5 @@
+// A distributed matrix as solvers see it: a LinearOp over its product, and a Space whose sums are reductions over the ranks. A
+// plan of the local block is built after some products, because it pays only in solves of many iterations.
 #include "penstock/solver/dist_op.hpp"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ template <class T, class V>
 struct Product {
   std::shared_ptr<DistProduct<V>> a;
   std::int64_t left = -1;         // products until a plan of the local block is built
-  std::vector<T> x = {}, y = {};  // several columns, row by row
+  std::vector<T> x = {}, y = {};  // several vectors, row by row
 
   void prepare() {
     if (left < 0 || left-- > 0 || a->prepared() != SpmvAlgorithm::balanced) return;
@@ -24,8 +26,8 @@ struct Product {
     prepare();
     a->template multiply<PlusTimes<T>>(from, to);
   }
-  /// Columns one after the other become rows side by side: one exchange and one pass over the matrix serve all. The
-  /// number of columns cannot be told from the size where nothing is owned.
+  /// Vectors that lie one after the other are put side by side in rows, so that one exchange and one pass over the matrix serve
+  /// all of them. `columns` is given, because a rank without rows cannot tell it from the sizes.
   void run_many(std::span<const T> from, std::span<T> to, std::int64_t columns) {
     const auto n = a->matrix().rows();
     x.resize(from.size()), y.resize(from.size());
@@ -71,10 +73,10 @@ void require_square(const DistCsr<V>& a) {
 }
 
 template <class V>
-void require_whole_rows(const DistCsr<V>& a, const std::string& what) {
+void require_whole_rows(const DistCsr<V>& a, const std::string& method) {
   require(
       on_all(*a.comm, a.sums->ghosts() == 0),
-      what +
+      method +
           " needs whole rows, and this partition splits rows among ranks: choose one that does not, such as "
           "'balanced', or take Jacobi or Chebyshev");
 }
@@ -109,7 +111,7 @@ std::vector<double> diagonal_of(DistProduct<V>& product) {
       if (local.indices.data[k] == i) out[static_cast<std::size_t>(i)] += value_at(local, k);
   if (on_all(*a.comm, a.sums->ghosts() == 0)) return out;
 
-  // Parts of rows that others own: those ranks are told the rows' and the columns' numbers, and send sums back.
+  // Other ranks hold parts of rows that are owned here: they are told the numbers of rows and columns, and send sums back.
   const auto mine = a.row_owners->numbers(a.comm->rank());
   const HaloContext rows_link{.comm = a.comm, .plan = a.sums, .entry_bytes = sizeof(GlobalIndex)};
   const auto to_foreign = make_halo("isend", rows_link);

@@ -12,7 +12,7 @@ template <class T>
 class HostWork : public Progress<T> {
  public:
   using Entry = T;
-  /// `vectors` of the method's own; a pass takes at most `sums` inner products.
+  /// With so many vectors of the method's own; a pass takes at most `sums` inner products.
   HostWork(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
            const SolveOptions& o, const Space& space, int vectors, std::size_t sums)
       : Progress<T>(a, m, b, x, o, space),
@@ -47,7 +47,7 @@ class HostWork : public Progress<T> {
     space_.sum({sums_.data(), k});
     return {sums_.data(), k};
   }
-  /// The same while the caller works: finish_total() ends it.
+  /// Begins the same, so that the caller can work meanwhile: finish_total() ends it.
   void start_total(std::size_t k) { space_.start({sums_.data(), k}); }
   std::span<const double> finish_total() {
     space_.finish();

@@ -18,22 +18,23 @@ struct LocalDots {
 template <class T>
 using DeviceApply = std::function<void(const T* r, T* z, Stream stream)>;
 
-/// How a vector on this rank's device meets those of other ranks: of an exchange's plan. Both are collective.
+/// The exchanges of a vector on this rank's device with other ranks, by the plan of a product. Both are collective.
 template <class T>
 struct DeviceGhosts {
-  /// The entries that this rank needs of others', by owner; null where no rank needs any. On the device until the next.
+  /// The entries that this rank needs from other ranks, by owner; null where no rank needs any. They are on the device until
+  /// the next call.
   std::function<const T*(const T* owned, Stream stream)> bring = {};
-  /// owned[i] += what other ranks have for it; `ghosts` are ordered as those that are brought.
+  /// Adds what other ranks have for each owned entry to owned[i]; `ghosts` have the order of those that `bring` returns.
   std::function<void(const T* ghosts, T* owned, Stream stream)> add = {};
 };
 
-/// How a preconditioner is applied to vectors on a device. Empty functions: not at all.
+/// The form of a preconditioner for vectors on a device. Empty functions: it has none.
 template <class T>
 struct DeviceForm {
-  /// For one solver, which applies it on this stream. What M consists of is copied to the device when it is first asked
+  /// Makes it ready for one solver, which applies it on this stream. What M consists of is copied to the device when it is first asked
   /// for, and stays there with M. Throws Error{out_of_memory} where it has no room for M and `spare` bytes more.
   std::function<DeviceApply<T>(Stream stream, std::int64_t spare, const DeviceGhosts<T>& ghosts)> make = {};
-  /// Levels of the lower and of the upper triangle: rows that wait for one another.
+  /// The numbers of levels of the lower and of the upper triangle: rows of a level wait for those of earlier levels.
   std::function<std::pair<std::int64_t, std::int64_t>()> levels = {};
 };
 
@@ -55,14 +56,15 @@ struct LinearOp {
   DeviceForm<T> on_device = {};
 };
 
-/// Where the vectors live: inner products are sums over all who own rows. Several of them travel in one reduction,
-/// which a method may start, work, and then finish. Empty functions: this process owns every row.
+/// The space that the vectors are in: inner products are sums over all processes that own rows. Several sums travel in one
+/// reduction. A method may start it, do other work, and then finish it. Empty functions: this process owns every row.
 struct Space {
   std::function<void(std::span<double> sums)> start_sum = {};
   std::function<void()> finish_sum = {};
-  std::function<void(std::span<double> sums)> sum_now =
-      {};                      // both at once, where that is quicker; may be empty
-  std::int64_t all_rows = -1;  // of all who own any; negative: as many as here
+  /// Both at once, where that is quicker; may be empty.
+  std::function<void(std::span<double> sums)> sum_now = {};
+  /// The rows of all processes together; negative: this process has all of them.
+  std::int64_t all_rows = -1;
 
   void start(std::span<double> sums) const {
     if (start_sum) start_sum(sums);

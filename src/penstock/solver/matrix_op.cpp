@@ -11,11 +11,11 @@ template <class T, class V>
 struct MatrixProduct {
   Csr<V> a;
   std::shared_ptr<SpmvPlans<V>> plans;
-  Schedule how;
+  Schedule schedule;
   std::int64_t left = -1;  // products until a plan is built
 
   bool in_core() const {
-    const auto* s = std::get_if<InCore>(&how);
+    const auto* s = std::get_if<InCore>(&schedule);
     return s && !s->where.is_gpu();
   }
   void prepare() {
@@ -28,11 +28,11 @@ struct MatrixProduct {
       plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, a.view(), x.data(), y.data(), {},
                                              dots);
     } else {
-      multiply<PlusTimes<T>, V>(a, x, y, how);
+      multiply<PlusTimes<T>, V>(a, x, y, schedule);
       if (dots) dots->pass(y.data(), a.rows);
     }
   }
-  /// Columns one after another, the matrix read once for all; but a stencil plan hardly reads it.
+  /// Several vectors, for which the matrix is read once. A stencil plan hardly reads it, so there they go one by one.
   void run_many(std::span<const T> x, std::span<T> y, std::int64_t columns) {
     const auto n = a.rows;
     prepare();
@@ -51,13 +51,13 @@ struct MatrixProduct {
 }  // namespace
 
 template <class T, class V>
-LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& how,
+LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, const Schedule& schedule,
                       const MatrixOpOptions& options) {
   require(a.rows == a.cols, "a solver needs a square matrix, this one is " + std::to_string(a.rows) + " x " +
                                 std::to_string(a.cols));
   for (const Place place : {a.indptr.place, a.indices.place, a.values.place})
-    if (std::holds_alternative<InCore>(how)) check(how, place);
-  auto product = std::make_shared<MatrixProduct<T, V>>(MatrixProduct<T, V>{a, std::move(plans), how});
+    if (std::holds_alternative<InCore>(schedule)) check(schedule, place);
+  auto product = std::make_shared<MatrixProduct<T, V>>(MatrixProduct<T, V>{a, std::move(plans), schedule});
   if (Plannable<PlusTimes<T>, V> && a.nnz() >= kWorthAPlan) product->left = options.prepare_after;
   LinearOp<T> op;
   op.rows = a.rows;

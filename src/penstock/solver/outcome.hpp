@@ -17,16 +17,20 @@ namespace penstock {
 /// longer agrees with b - A x is given up.
 class Outcome {
  public:
-  /// `entry_bytes`: of a vector's entry.
+  /// `entry_bytes` are the bytes of an entry of a vector.
   Outcome(const SolveOptions& o, std::size_t entry_bytes) : o_(o), entry_bytes_(entry_bytes) {}
 
-  /// From b . b, and whether b has entries that are not zero although b . b vanishes.
+  /// Sets the target from b . b. `tiny` says that b has entries that are not zero although b . b vanishes.
   void aim(double bb, bool tiny) {
     result_.target = std::max(o_.rtol * std::sqrt(bb), o_.atol);
     if (!std::isfinite(bb) || (tiny && bb < kLeastSquares)) not_finite();
   }
-  /// Squares below 1e-308 vanish, and a residual of nothing would pass for a solution.
+  /// Squares below 1e-308 become 0, and then a residual that is not 0 would pass for a solution.
   static constexpr double kLeastSquares = 1e-290;
+  /// A beginning makes progress where it reduces norm(b - A x) to less than this part of it. After so many beginnings in a
+  /// row without progress a solve stops: more of them cost time, fewer may stop one that would still get further.
+  static constexpr double kProgress = 0.5;
+  static constexpr int kStaleBeginnings = 3;
 
   double target() const { return result_.target; }
 
@@ -44,12 +48,12 @@ class Outcome {
     ++result_.iterations;
     if (o_.callback) o_.callback(result_.iterations, norm);
   }
-  /// Whether a state is to be kept now.
+  /// Whether a state should be kept now.
   bool saves() const {
     const auto done = result_.iterations - saved_;
     return o_.checkpoints.every > 0 && !ended_ && done > 0 && (done >= o_.checkpoints.every || !more());
   }
-  /// Adds what is known here to a method's state and has it kept.
+  /// Adds what is known here to a method's state, and hands it to the caller's function that keeps it.
   void save(SolveState state) {
     state.iterations = saved_ = result_.iterations;
     state.residuals = result_.residuals;
@@ -69,11 +73,11 @@ class Outcome {
     stale_ = static_cast<int>(state.scalars[own]), last_check_ = state.scalars[own + 1];
     return true;
   }
-  /// x is current where it was not: for callbacks that want it (iteration 0 marks them).
+  /// Tells that x is current after a time in which it was not, for callbacks that need it (iteration 0 marks them).
   void cycle() {
     if (o_.callback) o_.callback(0, result_.residual);
   }
-  /// The residual as it truly is, in place of the recurrence's.
+  /// Replaces the residual of the recurrence by the true one.
   void correct(double norm) { result_.residuals.back() = result_.residual = norm; }
   double norm() const { return result_.residual; }
   bool small(double norm) const { return norm <= result_.target; }
@@ -81,15 +85,15 @@ class Outcome {
   bool more() const { return left() > 0; }
   bool calls_back() const { return static_cast<bool>(o_.callback); }
 
-  /// The recurrence says that it is done, b - A x has this norm. True: it is done, or nothing more can be had, and the
-  /// solve ends. False: the method starts anew from b - A x.
+  /// For when the recurrence says that it is done, and b - A x has this norm. True: the solve ends, because it is done or no more
+  /// progress is possible. False: the method starts again from b - A x.
   bool settles(double norm) {
     correct(norm);
     if (small(norm)) return end(Stop::converged, "converged"), true;
-    // Rounding: what the recurrence lost is bounded by the largest x on the way. A restart regains some of it.
-    stale_ = norm < 0.5 * last_check_ ? 0 : stale_ + 1;
+    // What the recurrence has lost by rounding is bounded by the largest x on the way. A new beginning regains some of it.
+    stale_ = norm < kProgress * last_check_ ? 0 : stale_ + 1;
     last_check_ = std::min(last_check_, norm);
-    if (stale_ < 3) return false;
+    if (stale_ < kStaleBeginnings) return false;
     end(Stop::stagnated, "stagnated: the recurrence reached the tolerance, b - A x stays at " + number(norm) +
                              ", above " + number(target()) +
                              ": rounding allows no more; a larger rtol, float64 or a preconditioner helps");

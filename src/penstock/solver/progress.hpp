@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-/// b . b of this process's rows, and 1 where it vanishes although an entry of b does not.
+/// b . b of this process's rows, and 1 where that is 0 although an entry of b is not.
 template <class T>
 std::array<double, 2> squares(std::span<const T> b, Sweeper& sweep) {
   std::array<double, 1> bb;
@@ -67,8 +67,8 @@ class Progress : public Outcome {
     return true;
   }
 
-  /// The recurrence says that it is done. True: the solve ends. False: the method starts anew from `r`, which now holds
-  /// b - A x.
+  /// For when the recurrence says that it is done. True: the solve ends. False: the method starts again from `r`, which now
+  /// holds b - A x.
   bool verified(std::span<T> r) { return settles(residual(r)); }
 
   /// `r` is overwritten.

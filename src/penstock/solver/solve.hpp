@@ -13,18 +13,20 @@ namespace penstock {
 /// Where a method is between two iterations: enough to go on as if it had never stopped.
 struct SolveState {
   std::int64_t iterations = 0;
-  std::vector<double> residuals = {};  // as SolveResult's
+  std::vector<double> residuals = {};  // those of SolveResult
   std::vector<double> scalars = {};    // the same on every process
-  std::vector<std::span<std::byte>>
-      vectors;  // the method's memory: x and others, the rows that this process owns
+  /// The method's memory: x and other vectors, of each the rows that this process owns.
+  std::vector<std::span<std::byte>> vectors;
 };
 
-/// States kept in case that a solve is cut short. A method says how many scalars and vectors its state has.
+/// States that are kept in case a solve is interrupted. The method says how many scalars and vectors its state has.
 struct Checkpoints {
-  std::int64_t every =
-      0;  // iterations (GMRES: and then at the end of a cycle); also when they run out. 0: never
+  /// Iterations from one checkpoint to the next (GMRES: the cycle is ended first); there is one more when the iterations
+  /// have run out. 0: never.
+  std::int64_t every = 0;
   std::function<void(const SolveState&)> save = {};
-  /// Called once, before the first iteration: fills the vectors in place and the rest, or returns false to begin anew.
+  /// Called once, before the first iteration. It writes the vectors in place and fills in the rest, or returns false for a new
+  /// beginning.
   std::function<bool(SolveState&)> load = {};
 };
 
@@ -35,7 +37,7 @@ struct SolveOptions {
   bool starts_at_zero = false;  // x is zero on entry: the first product is saved
   /// After each iteration; x is current in CG and BiCGStab, and after each cycle of GMRES.
   std::function<void(std::int64_t iteration, double residual)> callback = {};
-  Checkpoints checkpoints = {};  // of one right-hand side with vectors on the CPU
+  Checkpoints checkpoints = {};  // only of one right-hand side with vectors on the CPU
 };
 
 /// Why a solve ended.
@@ -55,11 +57,12 @@ struct SolveResult {
   Stop stop = Stop::max_iterations;
   std::string reason;
   std::int64_t iterations = 0;
-  std::vector<double>
-      residuals;        // norms: of the start, then after each iteration, as the recurrence has them
+  /// Norms of the residual: of the start, then after each iteration, as the recurrence has them.
+  std::vector<double> residuals;
   double residual = 0;  // norm(b - A x), computed from the x returned
-  double target = 0;    // what it had to reach
-  std::int64_t vector_bytes = 0;  // that the method's passes and products moved for vectors, at least
+  double target = 0;    // the norm that the method had to reach
+  /// Least bytes that the method's passes and products moved for vectors.
+  std::int64_t vector_bytes = 0;
   double seconds = 0;
 };
 
@@ -84,7 +87,7 @@ SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T>
                   const SolveOptions& options, const Space& space = {});
 
 /// CG on `count` right-hand sides, one after the other in b and x: every one has its own step lengths and stops by itself,
-/// and all that are left share each product (LinearOp::apply_many). The callback hears of the largest residual.
+/// and all that have not stopped share each product (LinearOp::apply_many). The callback hears of the largest residual.
 template <class T>
 std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                                  std::span<T> x, std::int64_t count, const SolveOptions& options,

@@ -26,7 +26,7 @@ class Triangle {
     rotate(j, g_[j], g_[j + 1]);
     return std::abs(g_[j + 1]);
   }
-  /// The coefficients of the basis. A column that adds nothing (a singular A) gets none.
+  /// The coefficients of the basis. A column that adds nothing, of a singular A, gets 0.
   std::vector<double> solve() const {
     std::vector<double> y(g_.begin(), g_.begin() + size_);
     for (int j = size_ - 1; j >= 0; --j) {
@@ -39,11 +39,13 @@ class Triangle {
   bool singular(int j) const {
     double largest = 0;
     for (int i = 0; i < size_; ++i) largest = std::max(largest, std::abs(at(i)[i]));
-    return !(std::abs(at(j)[j]) > 1e-15 * largest);
+    return !(std::abs(at(j)[j]) > kRounding * largest);
   }
   int size() const { return size_; }
 
  private:
+  /// A diagonal entry below this part of the largest one is taken for rounding, and its column for a combination of others.
+  static constexpr double kRounding = 1e-15;
   const double* at(int j) const {
     return &h_[static_cast<std::size_t>(j) * static_cast<std::size_t>(m_ + 1)];
   }

@@ -8,16 +8,16 @@
 #include "penstock/kernel/dot.hpp"
 #include "penstock/solver/linear_op.hpp"
 
-// Passes over vectors that do as much as they can: a pass walks tiles that stay in the cache, and its steps (the small
-// loops below) run one after the other on each. Every vector then crosses memory once a pass. Sums are taken tile by
-// tile in blocks of a fixed size, and the blocks added in order: they do not depend on the number of threads.
+// Passes over vectors that do as much as possible at once: a pass walks tiles that stay in the cache, and on each tile its
+// steps (the small loops below) run one after the other. So every vector crosses memory once in a pass. Sums are taken in
+// blocks of a fixed size, and the blocks are added in order, so sums do not depend on the number of threads.
 namespace penstock {
 
 // Five tiles of float64 are 80 KB: they stay in the second-level cache between the steps.
 inline constexpr std::int64_t kTile = 2048;
-inline constexpr std::int64_t kSumBlock = 8 * kTile;  // what a thread claims
-inline constexpr std::int64_t kAlone =
-    2 * kSumBlock;  // up to here, waking a thread costs more than it brings
+inline constexpr std::int64_t kSumBlock = 8 * kTile;  // entries that a thread claims at a time
+/// Up to so many entries, waking a thread costs more time than it saves.
+inline constexpr std::int64_t kAlone = 2 * kSumBlock;
 
 /// tile(first, count, sums) over [0, n); sums[0 .. k) are added up, in order. `moved`: vectors that a tile reads or
 /// writes, for the count of bytes.
@@ -72,7 +72,7 @@ template <class T>
 void dxpby(const T* __restrict d, const T* __restrict x, T b, T* __restrict y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = d[i] * x[i] + b * y[i];
 }
-/// x . (d x), in the lanes of dot()
+/// x . (d x), added up in the same order as dot() does
 template <class T>
 double dot_scaled(const T* __restrict d, const T* __restrict x, std::int64_t n) {
   double s[8] = {}, rest = 0;
@@ -107,12 +107,13 @@ template <class T>
 class Workspace {
  public:
   Workspace(std::int64_t entries, int vectors)
-      : stride_((entries + 15) / 16 * 16),
+      : stride_((entries + kAligned - 1) / kAligned * kAligned),
         memory_(allocate<T>(std::max<std::int64_t>(1, stride_ * vectors))),
         n_(entries) {}
   std::span<T> operator[](int i) const { return {memory_.data + i * stride_, static_cast<std::size_t>(n_)}; }
 
  private:
+  static constexpr std::int64_t kAligned = 16;  // vectors begin at multiples of so many entries
   std::int64_t stride_;
   Array<T> memory_;
   std::int64_t n_;

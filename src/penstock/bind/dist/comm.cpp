@@ -37,7 +37,7 @@ void all_reduce(Comm& comm, const Values<T>& values, const std::string& op) {
   comm.all_reduce(std::span<T>(values.data(), values.size()), chosen);
 }
 
-/// A dtype's name. NumPy works it out in Python: the usual ones are known by their letters.
+/// The name of a dtype. NumPy computes it in Python, which is slow, so usual ones are recognised by their letters.
 std::string dtype_text(const nb::object& dtype) {
   constexpr std::pair<char, const char*> kUsual[] = {{'d', "float64"}, {'l', "int64"}, {'f', "float32"},
                                                      {'i', "int32"},   {'?', "bool"},  {'B', "uint8"}};
@@ -80,7 +80,7 @@ nb::object all_gather(Comm& comm, const nb::object& a) {
   return all;
 }
 
-/// Bytes of all ranks, one after the other; offsets of size() + 1.
+/// The bytes of all ranks, one rank after the other, with size() + 1 offsets.
 struct Gathered {
   std::vector<std::int64_t> offsets;
   std::vector<char> bytes;
@@ -131,7 +131,7 @@ nb::object collect(Comm& comm, const nb::object& object, std::optional<int> root
   return out;
 }
 
-/// (shape, dtype) of an array, as other ranks must know it.
+/// (shape, dtype) of an array, as it is told to other ranks.
 nb::object kind_of(nb::handle a) {
   const auto array = numpy("asarray")(a);
   return nb::make_tuple(array.attr("shape"), array.attr("dtype"));
@@ -328,7 +328,7 @@ void comm(nb::module_& m) {
           nb::arg("threads"))
       .def("__enter__", [](ThreadsBlock& b) { b.here = std::make_unique<ThreadsHere>(b.threads); })
       .def("__exit__", [](ThreadsBlock& b, nb::args) {
-        const nb::gil_scoped_release release;  // threads end
+        const nb::gil_scoped_release release;  // the threads of the pool end here
         b.here.reset();
       });
 }

@@ -15,30 +15,32 @@
 namespace penstock::bind {
 namespace {
 
-struct How {
+/// What the products of a distributed matrix go by, as Python names it.
+struct ProductSettings {
   std::string halo, sums, algorithm;
   std::optional<AnySchedule> schedule;
 
   DistProductOptions options() const {
     DistProductOptions o{.halo = halo, .sums = sums, .algorithm = spmv_algorithm(algorithm)};
-    if (schedule) o.schedule = schedule->how;
+    if (schedule) o.schedule = schedule->value;
     return o;
   }
 };
 
-/// share(csr) of the matrix's type, distributed. Uses up the partition.
+/// The distributed matrix of share(csr), for the type that the matrix has. Uses up the partition.
 template <class F>
-DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const How& how, F&& share) {
+DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const ProductSettings& settings,
+                F&& share) {
   auto any = a.any();
-  a = Matrix(Csr<One>{});  // nobody holds the arrays longer than they are needed
+  a = Matrix(Csr<One>{});  // the arrays are freed as soon as they are not needed any more
   return std::visit(
       [&]<class V>(Csr<V>& csr) -> DistMatrix {
         if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) {
-          const auto options = how.options();
+          const auto options = settings.options();
           const nb::gil_scoped_release release;
           for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place})
             check(InCore{}, place);
-          const auto owners = owners_of(p, comm->size(), how.sums == "gather");
+          const auto owners = owners_of(p, comm->size(), settings.sums == "gather");
           auto mine = share(csr);
           const auto kind = std::exchange(p, {}).kind;
           csr = {};

@@ -84,86 +84,79 @@ void bound_verify(const DistMatrix& a, const ReadArray<double>& out, const ReadA
   });
 }
 
+void make_graph(DistGraph* self, const DistMatrix& a, const std::string& algorithm) {
+  const nb::gil_scoped_release release;
+  visit(a, [&](const auto& product) {
+    new (self) DistGraph(penstock::edges_of(aligned(product.matrix(), algorithm)));
+  });
+}
+
+std::unique_ptr<DistGraph> bound_transpose(const DistGraph& g) {
+  const nb::gil_scoped_release release;
+  return std::make_unique<DistGraph>(transpose(g.edges()));
+}
+
+bool bound_symmetric(const DistGraph& g) {
+  const nb::gil_scoped_release release;
+  return has_symmetric_pattern(g.edges());
+}
+
+DistMatrix bound_pattern(const DistGraph& g, const DistMatrix& a) {
+  const nb::gil_scoped_release release;
+  const auto options = visit(a, [](const auto& product) { return product.options(); });
+  return {std::make_shared<DistProduct<One>>(g.edges(), options), a.partition};
+}
+
+nb::dict bound_traffic(const DistGraph& g) {
+  const auto t = g.traffic();
+  nb::dict d;
+  d["messages"] = t.messages, d["bytes"] = t.bytes, d["lists"] = t.lists, d["bitmaps"] = t.bitmaps;
+  return d;
+}
+
+nb::object bound_components(const DistGraph& g) {
+  DistComponents c;
+  {
+    const nb::gil_scoped_release release;
+    c = connected_components(g.edges());
+  }
+  return nb::make_tuple(c.count, as_result(c.labels));
+}
+
+DistMatrix bound_aligned(const DistMatrix& a, const std::string& algorithm) {
+  const nb::gil_scoped_release release;
+  return visit(a, [&]<class V>(const DistProduct<V>& product) {
+    auto same = aligned(product.matrix(), algorithm);
+    if (same.col_owners == product.matrix().col_owners) return a;
+    return DistMatrix{std::make_shared<DistProduct<V>>(std::move(same), product.options()), a.partition};
+  });
+}
+
+nb::object bound_out_weights(const DistMatrix& a) {
+  Array<double> out;
+  {
+    const nb::gil_scoped_release release;
+    out = visit(a, [](const auto& product) { return out_weights(product.matrix()); });
+  }
+  return as_result(out);
+}
+
 }  // namespace
 
 void dist_graph(nb::module_& m) {
   using nb::arg;
   nb::class_<DistGraph>(m, "DistGraph", "What searches of one distributed graph share on this rank.")
-      .def(
-          "__init__",
-          [](DistGraph* self, const DistMatrix& a, const std::string& what) {
-            const nb::gil_scoped_release release;
-            visit(a, [&](const auto& product) {
-              new (self) DistGraph(penstock::edges_of(aligned(product.matrix(), what)));
-            });
-          },
-          arg("a"), arg("what"), "`what` names the algorithm in errors.")
-      .def(
-          "transpose",
-          [](const DistGraph& g) {
-            const nb::gil_scoped_release release;
-            return std::make_unique<DistGraph>(transpose(g.edges()));
-          },
-          "Every edge turned around, shared out by whole rows.")
-      .def("has_symmetric_pattern",
-           [](const DistGraph& g) {
-             const nb::gil_scoped_release release;
-             return has_symmetric_pattern(g.edges());
-           })
-      .def(
-          "pattern",
-          [](const DistGraph& g, const DistMatrix& a) {
-            const nb::gil_scoped_release release;
-            const auto options = visit(a, [](const auto& product) { return product.options(); });
-            return DistMatrix{std::make_shared<DistProduct<One>>(g.edges(), options), a.partition};
-          },
-          arg("a"), "The edges as a matrix of ones, multiplied as `a` is.")
-      .def(
-          "traffic",
-          [](const DistGraph& g) {
-            const auto t = g.traffic();
-            nb::dict d;
-            d["messages"] = t.messages, d["bytes"] = t.bytes, d["lists"] = t.lists, d["bitmaps"] = t.bitmaps;
-            return d;
-          },
-          "Sent by this rank in all searches.");
+      .def("__init__", make_graph, arg("a"), arg("what"), "`what` names the algorithm in errors.")
+      .def("transpose", bound_transpose, "Every edge turned around, shared out by whole rows.")
+      .def("has_symmetric_pattern", bound_symmetric)
+      .def("pattern", bound_pattern, arg("a"), "The edges as a matrix of ones, multiplied as `a` is.")
+      .def("traffic", bound_traffic, "Sent by this rank in all searches.");
   m.def("dist_bfs", bound_bfs, arg("out"), arg("incoming").none(), arg("source"), arg("predecessors"),
         arg("direction"), "(levels, predecessors or None, info)");
-  m.def(
-      "dist_components",
-      [](const DistGraph& g) {
-        DistComponents c;
-        {
-          const nb::gil_scoped_release release;
-          c = connected_components(g.edges());
-        }
-        return nb::make_tuple(c.count, as_result(c.labels));
-      },
-      arg("graph"), "(count, labels)");
-  m.def(
-      "dist_aligned",
-      [](const DistMatrix& a, const std::string& what) {
-        const nb::gil_scoped_release release;
-        return visit(a, [&]<class V>(const DistProduct<V>& product) {
-          auto same = aligned(product.matrix(), what);
-          if (same.col_owners == product.matrix().col_owners) return a;
-          return DistMatrix{std::make_shared<DistProduct<V>>(std::move(same), product.options()),
-                            a.partition};
-        });
-      },
-      arg("a"), arg("what"),
-      "The matrix with the owners of its rows for its columns too: itself where that is so.");
-  m.def(
-      "dist_out_weights",
-      [](const DistMatrix& a) {
-        Array<double> out;
-        {
-          const nb::gil_scoped_release release;
-          out = visit(a, [](const auto& product) { return out_weights(product.matrix()); });
-        }
-        return as_result(out);
-      },
-      arg("a"));
+  m.def("dist_components", bound_components, arg("graph"), "(count, labels)");
+  m.def("dist_aligned", bound_aligned, arg("a"), arg("what"),
+        "The matrix with the owners of its rows for its columns too: itself where that is so.");
+  m.def("dist_out_weights", bound_out_weights, arg("a"));
   m.def("dist_pagerank", bound_pagerank, arg("a"), arg("out"), arg("personalization").none(),
         arg("dangling").none(), arg("start").none(), arg("alpha"), arg("tol"), arg("max_iter"),
         arg("symmetric"), "(ranks, iterations, change, converged)");

@@ -51,7 +51,7 @@ void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, cons
                   "and or_and");
 }
 
-/// The numbers of a rank's entries of a vector; of all ranks', one after the other, where rank < 0.
+/// The numbers of the entries of a vector that a rank owns; with rank < 0 those of all ranks, one rank after the other.
 nb::object ids(const Ownership& o, int rank) {
   return as_numpy<GlobalIndex>(rank < 0 ? o.all_numbers() : o.numbers(rank));
 }
@@ -82,7 +82,8 @@ nb::dict times(const DistMatrix& a) {
   });
 }
 
-/// Rows with entries, or owned; those with ghosts; the most ghosts of a row; rows that are not as long as the one before.
+/// What a pass over the rows meets: rows with entries, or owned; rows with ghosts; the most ghosts of a row; rows whose length
+/// differs from that of the row before.
 nb::tuple passes(const DistMatrix& a) {
   return visit(a, [](const auto& p) {
     const auto &own = p.matrix().local.indptr, &halo = p.matrix().halo.indptr;
@@ -112,102 +113,86 @@ double time_exchanges(const DistMatrix& a,
   });
 }
 
+/// A property: get(product) of the type that the matrix has.
+template <class Get>
+auto property(Get get) {
+  return [get](const DistMatrix& a) { return visit(a, get); };
+}
+
+nb::object counts(const DistMatrix& a, bool of_x) {
+  return visit(a, [&](const auto& p) {
+    const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
+    std::vector<std::int64_t> out;
+    for (int r = 0; r < owners.ranks(); ++r) out.push_back(owners.count(r));
+    return list_of(out);
+  });
+}
+
+nb::object row_ids(const DistMatrix& a, bool all) {
+  return visit(a, [&](const auto& p) {
+    const auto& d = p.matrix();
+    return ids(*d.row_owners, all ? -1 : d.comm->rank());
+  });
+}
+
+nb::object col_ids(const DistMatrix& a, bool all) {
+  return visit(a, [&](const auto& p) {
+    const auto& d = p.matrix();
+    return ids(*d.col_owners, all ? -1 : d.comm->rank());
+  });
+}
+
+std::string prepare(const DistMatrix& a, const std::string& algorithm) {
+  const auto wish = spmv_algorithm(algorithm);
+  const nb::gil_scoped_release release;
+  return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
+}
+
+void clear_times(const DistMatrix& a) {
+  visit(a, [](auto& p) { p.clear_times(); });
+}
+
+/// What the matrix is.
+void add_facts(nb::class_<DistMatrix>& c) {
+  c.def_prop_ro("comm", property([](const auto& p) { return p.matrix().comm; }));
+  c.def_prop_ro("passes", passes);
+  c.def_prop_ro("dtype", property([]<class V>(const DistProduct<V>&) { return dtype_name<V>(); }));
+  c.def_prop_ro("shape", property([](const auto& p) {
+                  return nb::make_tuple(p.matrix().all_rows(), p.matrix().all_cols());
+                }));
+  c.def_prop_ro("local_shape",
+                property([](const auto& p) { return nb::make_tuple(p.matrix().rows(), p.matrix().cols()); }));
+  c.def_prop_ro("local_nnz", property([](const auto& p) { return p.matrix().nnz(); }));
+  c.def_prop_ro("halo_nnz", property([](const auto& p) { return p.matrix().halo.nnz(); }));
+  c.def_prop_ro("nbytes",
+                property([](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); }));
+  c.def_ro("partition", &DistMatrix::partition);
+  c.def("counts", counts, nb::arg("of_x"));
+  c.def("row_ids", row_ids, nb::arg("all") = false);
+  c.def("col_ids", col_ids, nb::arg("all") = false);
+  c.def_prop_ro("plan", property([](const auto& p) { return as_dict(*p.matrix().plan); }));
+  c.def_prop_ro("sums_plan", property([](const auto& p) { return as_dict(*p.matrix().sums); }));
+}
+
+/// How it is multiplied.
+void add_product(nb::class_<DistMatrix>& c) {
+  c.def_prop_ro("halo", property([](const auto& p) { return p.halo_name(); }));
+  c.def_prop_ro("asked",
+                property([](const auto& p) { return nb::make_tuple(p.options().halo, p.options().sums); }));
+  c.def_prop_ro("schedule", property([](const auto& p) { return std::string(name(p.options().schedule)); }));
+  c.def_prop_ro("algorithm", property([](const auto& p) { return std::string(name(p.prepared())); }));
+  c.def("times", times);
+  c.def("clear_times", clear_times);
+  c.def("prepare", prepare, nb::arg("algorithm"));
+}
+
 }  // namespace
 
 void dist_matrix(nb::module_& m) {
   using nb::arg;
-  nb::class_<DistMatrix>(m, "DistMatrix")
-      .def_prop_ro(
-          "comm", [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().comm; }); })
-      .def_prop_ro("passes", passes)
-      .def_prop_ro("dtype",
-                   [](const DistMatrix& a) {
-                     return visit(a, []<class V>(const DistProduct<V>&) { return dtype_name<V>(); });
-                   })
-      .def_prop_ro("shape",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) {
-                       return nb::make_tuple(p.matrix().all_rows(), p.matrix().all_cols());
-                     });
-                   })
-      .def_prop_ro("local_shape",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) {
-                       return nb::make_tuple(p.matrix().rows(), p.matrix().cols());
-                     });
-                   })
-      .def_prop_ro(
-          "local_nnz",
-          [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().nnz(); }); })
-      .def_prop_ro(
-          "halo_nnz",
-          [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.matrix().halo.nnz(); }); })
-      .def(
-          "counts",
-          [](const DistMatrix& a, bool of_x) {
-            return visit(a, [&](const auto& p) {
-              const auto& owners = of_x ? *p.matrix().col_owners : *p.matrix().row_owners;
-              std::vector<std::int64_t> counts;
-              for (int r = 0; r < owners.ranks(); ++r) counts.push_back(owners.count(r));
-              return list_of(counts);
-            });
-          },
-          arg("of_x"))
-      .def_prop_ro("nbytes",
-                   [](const DistMatrix& a) {
-                     return visit(
-                         a, [](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); });
-                   })
-      .def_ro("partition", &DistMatrix::partition)
-      .def_prop_ro("halo",
-                   [](const DistMatrix& a) { return visit(a, [](const auto& p) { return p.halo_name(); }); })
-      .def_prop_ro("asked",
-                   [](const DistMatrix& a) {
-                     return visit(
-                         a, [](const auto& p) { return nb::make_tuple(p.options().halo, p.options().sums); });
-                   })
-      .def_prop_ro("schedule",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) { return std::string(name(p.options().schedule)); });
-                   })
-      .def_prop_ro("algorithm",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) { return std::string(name(p.prepared())); });
-                   })
-      .def(
-          "row_ids",
-          [](const DistMatrix& a, bool all) {
-            return visit(a, [&](const auto& p) {
-              return ids(*p.matrix().row_owners, all ? -1 : p.matrix().comm->rank());
-            });
-          },
-          arg("all") = false)
-      .def(
-          "col_ids",
-          [](const DistMatrix& a, bool all) {
-            return visit(a, [&](const auto& p) {
-              return ids(*p.matrix().col_owners, all ? -1 : p.matrix().comm->rank());
-            });
-          },
-          arg("all") = false)
-      .def_prop_ro("plan",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) { return as_dict(*p.matrix().plan); });
-                   })
-      .def_prop_ro("sums_plan",
-                   [](const DistMatrix& a) {
-                     return visit(a, [](const auto& p) { return as_dict(*p.matrix().sums); });
-                   })
-      .def("times", times)
-      .def("clear_times", [](const DistMatrix& a) { visit(a, [](auto& p) { p.clear_times(); }); })
-      .def(
-          "prepare",
-          [](const DistMatrix& a, const std::string& algorithm) {
-            const auto wish = spmv_algorithm(algorithm);
-            const nb::gil_scoped_release release;
-            return std::string(name(visit(a, [&](auto& p) { return p.prepare(wish); })));
-          },
-          arg("algorithm"));
+  nb::class_<DistMatrix> c(m, "DistMatrix");
+  add_facts(c);
+  add_product(c);
   m.def("time_exchanges", time_exchanges, arg("a"), arg("x"), arg("times"),
         "Seconds of each of `times` exchanges of x in a row, without products, after a barrier. Collective.");
   m.def("dist_product", product, arg("a"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(),

@@ -85,6 +85,17 @@ Subdomain bound_overlap(const DistMatrix& a) {
       a.any);
 }
 
+Matrix matrix_of(const Subdomain& s) {
+  return std::visit([](const auto& overlap) { return Matrix(overlap.matrix); }, s.overlap);
+}
+
+/// The number of its first row in the whole matrix; -1 where it has no rows.
+GlobalIndex first_row_of(const Subdomain& s) {
+  return std::visit(
+      [](const auto& overlap) { return overlap.row_ids.empty() ? GlobalIndex{-1} : overlap.row_ids[0]; },
+      s.overlap);
+}
+
 Combine combine_named(const std::string& name) {
   if (name == "restricted") return Combine::restricted;
   if (name == "weighted") return Combine::weighted;
@@ -93,15 +104,16 @@ Combine combine_named(const std::string& name) {
               "combine='" + name + "' is unknown: choose 'restricted', 'weighted' or 'added'");
 }
 
-AnyOp bound_schwarz(const Subdomain& s, const AnyOp& inner, const std::string& combine) {
-  const auto how = combine_named(combine);
+AnyOp bound_schwarz(const Subdomain& s, const AnyOp& inner, const std::string& name) {
+  const auto combine = combine_named(name);
   return std::visit(
       [&]<class V>(const Overlap<V>& overlap) {
         const auto& product = std::get<std::shared_ptr<DistProduct<V>>>(s.a.any);
         return std::visit(
             [&]<class T>(const LinearOp<T>& op) {
               return with_type<V>(dtype_of<T>(), [&]<class U>() -> LinearOp<U> {
-                if constexpr (std::same_as<T, U>) return additive_schwarz<T, V>(product, overlap, op, how);
+                if constexpr (std::same_as<T, U>)
+                  return additive_schwarz<T, V>(product, overlap, op, combine);
                 else throw Error(Errc::not_compiled, "the subdomain's solver is of another type");
               });
             },
@@ -126,10 +138,12 @@ nb::list dist_solve(const std::string& method, const DistMatrix& matrix, const A
         const std::span<const T> bs(from.data(), from.shape(0));
         const std::span<T> xs(to.data(), to.shape(0));
         const nb::gil_scoped_release release;
-        if (count == 1) results.push_back(run_method<T>(method, op, preconditioner, bs, xs, o, space));
-        else
-          require(method == "cg", "several right-hand sides: by cg alone"),
-              results = cg_many<T>(op, preconditioner, bs, xs, count, o, space);
+        if (count == 1) {
+          results.push_back(run_method<T>(method, op, preconditioner, bs, xs, o, space));
+        } else {
+          require(method == "cg", "several right-hand sides: by cg alone");
+          results = cg_many<T>(op, preconditioner, bs, xs, count, o, space);
+        }
       },
       a.op);
   nb::list out;
@@ -145,16 +159,8 @@ void dist_solver(nb::module_& m) {
   m.def("diagonal_op", bound_diagonal_op, nb::arg("diagonal"));
   m.def("dist_block", bound_block, nb::arg("a"), "The owned rows and columns. Collective.");
   nb::class_<Subdomain>(m, "Subdomain", "A rank's rows and those that they touch.")
-      .def_prop_ro("matrix",
-                   [](const Subdomain& s) {
-                     return std::visit([](const auto& o) { return Matrix(o.matrix); }, s.overlap);
-                   })
-      .def_prop_ro("first_row",
-                   [](const Subdomain& s) {  // its number in the whole matrix; -1 where there are none
-                     return std::visit(
-                         [](const auto& o) { return o.row_ids.empty() ? GlobalIndex(-1) : o.row_ids[0]; },
-                         s.overlap);
-                   })
+      .def_prop_ro("matrix", matrix_of)
+      .def_prop_ro("first_row", first_row_of)
       .def("schwarz", bound_schwarz, nb::arg("inner"), nb::arg("combine"), "Additive Schwarz. Collective.");
   m.def("dist_overlap", bound_overlap, nb::arg("a"), "Collective.");
   m.def("dist_solve", dist_solve, nb::arg("method"), nb::arg("matrix"), nb::arg("a"), nb::arg("m").none(),

@@ -50,7 +50,7 @@ decltype(auto) with_csr(const Matrix& a, F&& f, const Released&... released) {
 
 using Shared = std::shared_ptr<TileMatrix>;
 
-/// `device`: a GPU, kCpuAsDevice, or kNoDevice for tiles in host memory.
+/// `device` is the number of a GPU, kCpuAsDevice, or kNoDevice for tiles in host memory.
 constexpr int kCpuAsDevice = -1, kNoDevice = -2;
 MakeTransport transport_on(const std::string& kind, int device) {
   require(device >= kNoDevice, "tiles: there is no device " + std::to_string(device));
@@ -79,7 +79,7 @@ Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t 
                                                      std::move(map), transport_on(transport, device)));
 }
 
-/// Rows from first_row on, whole or cut: the entries that this rank made.
+/// Entries of rows from first_row on, which this rank has made; other ranks may have more entries of these rows.
 Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row, std::int64_t rows,
                std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport,
                int device) {
@@ -176,7 +176,7 @@ nb::object whole(TileMatrix& t) {
         {
           const nb::gil_scoped_release release;
           csr = whole_of<V>(t);
-          t.transport()->barrier();  // nobody lets go of tiles that others still fetch
+          t.transport()->barrier();  // no rank frees tiles that others still fetch
         }
         return nb::cast(Matrix(AnyCsr(std::move(csr))));
       }
@@ -236,7 +236,7 @@ nb::object column(const std::vector<TileProduct>& products, F&& f) {
   return as_numpy<T>(out);
 }
 
-/// A plan with the directory of C, which its text and its loads ask for.
+/// A plan with the directory of C, which its text and its loads need.
 struct Plan {
   MultiplyPlan plan;
   TileMap c;
@@ -334,7 +334,7 @@ nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t 
   });
 }
 
-/// Cheap, and without ranks: from shapes and, where it is sparse, the entries of each tile.
+/// A directory from shapes alone and, where it is sparse, the entries of each tile. It is cheap, and needs no ranks.
 TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                Grid grid, const std::string& dtype, const nb::object& nnz) {
   const auto value = dtype == "bool"      ? TileValue::pattern
@@ -350,10 +350,43 @@ TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std
   return map;
 }
 
-}  // namespace
+nb::object nnz_of(const TileMap& t) {
+  auto out = allocate<Offset>(std::ssize(t.tiles));
+  for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
+  return as_numpy<Offset>(out);
+}
 
-void dist_tiles(nb::module_& m) {
-  using nb::arg;
+std::int64_t bytes_of_tile(const TileMap& t, std::int64_t i, std::int64_t j) {
+  require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
+  return t.bytes(i, j);
+}
+
+nb::list loads_of(const Plan& p) {
+  nb::list out;
+  for (const auto& l : loads(p.plan, p.c)) {
+    nb::dict d;
+    d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent, d["received"] = l.received;
+    d["flops"] = l.flops;
+    out.append(d);
+  }
+  return out;
+}
+
+std::string text_of_plan(const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }
+
+int device_of(const TileMatrix& t) {
+  if (t.where().is_gpu()) return t.where().gpu;
+  return t.on_device() ? kCpuAsDevice : kNoDevice;
+}
+
+Grid bound_square_grid(int ranks) {
+  const auto g = square_grid(ranks);
+  return {g.rows, g.cols};
+}
+
+using nb::arg;
+
+void add_map(nb::module_& m) {
   nb::class_<TileMap>(m, "TileMap")
       .def_prop_ro("shape", [](const TileMap& t) { return nb::make_tuple(t.rows, t.cols); })
       .def_prop_ro("tile_shape", [](const TileMap& t) { return nb::make_tuple(t.tile_rows, t.tile_cols); })
@@ -361,53 +394,33 @@ void dist_tiles(nb::module_& m) {
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
       .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
-      .def_prop_ro("nnz",
-                   [](const TileMap& t) {
-                     auto out = allocate<Offset>(std::ssize(t.tiles));
-                     for (std::size_t n = 0; n < t.tiles.size(); ++n) out.data[n] = t.tiles[n].nnz;
-                     return as_numpy<Offset>(out);
-                   })
+      .def_prop_ro("nnz", nnz_of)
       .def_prop_ro("spans", spans_of)
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
-      .def(
-          "bytes",
-          [](const TileMap& t, std::int64_t i, std::int64_t j) {
-            require(0 <= i && i < t.down() && 0 <= j && j < t.across(), "there is no such tile");
-            return t.bytes(i, j);
-          },
-          arg("i"), arg("j"))
+      .def("bytes", bytes_of_tile, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
   m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"));
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("dtype"), arg("nnz").none());
+}
+
+void add_plan(nb::module_& m) {
   nb::class_<Plan>(m, "TilePlan")
       .def_prop_ro("products", products_of)
       .def_prop_ro("stationary", [](const Plan& p) { return std::string(name(p.plan.kept)); })
       .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
-      .def_prop_ro("loads",
-                   [](const Plan& p) {
-                     nb::list out;
-                     for (const auto& l : loads(p.plan, p.c)) {
-                       nb::dict d;
-                       d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent,
-                       d["received"] = l.received;
-                       d["flops"] = l.flops;
-                       out.append(d);
-                     }
-                     return out;
-                   })
-      .def(
-          "text", [](const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }, arg("most") = 20)
+      .def_prop_ro("loads", loads_of)
+      .def("text", text_of_plan, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
   m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
+}
+
+void add_tiles(nb::module_& m) {
   nb::class_<TileMatrix>(m, "TileMatrix")
       .def_prop_ro("comm", [](const TileMatrix& t) { return t.comm(); })
       .def_prop_ro("map", [](const TileMatrix& t) { return t.map(); })
-      .def_prop_ro("device",
-                   [](const TileMatrix& t) {
-                     return t.where().is_gpu() ? t.where().gpu : t.on_device() ? kCpuAsDevice : kNoDevice;
-                   })
+      .def_prop_ro("device", device_of)
       .def_prop_ro("transport", [](const TileMatrix& t) { return t.transport()->name(); })
       .def("tile", tile, arg("i"), arg("j"))
       .def("rows_of_tile", rows_of_tile, arg("i"), arg("j"), arg("first"), arg("end"))
@@ -418,13 +431,7 @@ void dist_tiles(nb::module_& m) {
       .def(
           "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
           nb::call_guard<nb::gil_scoped_release>());
-  m.def(
-      "square_grid",
-      [](int ranks) {
-        const auto g = square_grid(ranks);
-        return Grid{g.rows, g.cols};
-      },
-      arg("ranks"));
+  m.def("square_grid", bound_square_grid, arg("ranks"));
   m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("transport"), arg("device"));
   m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
@@ -433,11 +440,23 @@ void dist_tiles(nb::module_& m) {
         arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
   m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"),
         arg("device"));
+}
+
+void add_products(nb::module_& m) {
   m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(),
         arg("replicas"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
         arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
+}
+
+}  // namespace
+
+void dist_tiles(nb::module_& m) {
+  add_map(m);
+  add_plan(m);
+  add_tiles(m);
+  add_products(m);
 }
 
 }  // namespace penstock::bind

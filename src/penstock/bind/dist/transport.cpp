@@ -1,4 +1,4 @@
-// One-sided verbs with NumPy arrays. Gets and puts are waited for here: an array must not go while they are under way.
+// One-sided verbs with NumPy arrays. Each get and put is waited for here, because its array must not be freed before it is done.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -27,7 +27,7 @@ inline CsrView<One> edges_in(const AnyCsr& any) {
       },
       any);
 }
-/// `released`: the interpreter's lock, where it is.
+/// `released` is given where the interpreter's lock has been let go.
 template <class... Released>
 CsrView<One> edges_of(const Matrix& m, const Released&... released) {
   return edges_in(m.any(released...));
@@ -50,7 +50,7 @@ auto with_real(const Matrix& m, F&& f) {
       m.any());
 }
 
-/// A result, which belongs to whoever asked for it: a NumPy array that may be written.
+/// A result as a NumPy array, which belongs to the caller and may be written.
 template <class T>
 nb::object as_result(const Array<T>& a) {
   auto* owner = new std::shared_ptr<void>(a.owner);

@@ -8,7 +8,7 @@ namespace {
 
 /// The edges alone, sharing their memory.
 Csr<One> pattern_of(const Matrix& m) {
-  edges_of(m);  // refuses what the CPU cannot read
+  edges_of(m);  // throws where the CPU cannot read the matrix
   return std::visit([](const auto& a) { return Csr<One>{a.rows, a.cols, a.indptr, a.indices, {}}; }, m.any());
 }
 

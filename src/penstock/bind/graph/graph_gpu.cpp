@@ -10,10 +10,10 @@
 
 namespace penstock::bind {
 
-void no_gpu_build() {
-  throw Error(Errc::not_compiled,
-              "traversals on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or install "
-              "a CUDA toolkit and build again");
+void no_gpu_build(const std::string& task) {
+  throw Error(Errc::not_compiled, task +
+                                      " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a "
+                                      "CUDA toolkit and build again");
 }
 
 nb::dict as_dict(const GpuGraphFacts& f) {
@@ -79,7 +79,7 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
         },
         m.any(release))};
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 
@@ -93,7 +93,7 @@ nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuG
     }
     return as_tuple(r, options);
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 
@@ -118,7 +118,7 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
     told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
     return nb::make_tuple(as_result(levels).attr("reshape")(k, n), told);
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 

@@ -33,7 +33,7 @@ inline std::optional<Access> access_named(const std::string& text) {
               "access=\"" + text + "\" is unknown: choose auto, strided, merged, aligned or direct");
 }
 
-/// What kernels asked of the edges' memory: bytes, and requests by their size.
+/// What kernels have read of the edges: bytes, and requests by their size.
 inline nb::dict as_dict(const LinkCounts& counts) {
   nb::dict sizes, d;
   for (int i = 0; i < 4; ++i) sizes[nb::int_(32 * (i + 1))] = counts.requests[i];
@@ -49,7 +49,7 @@ NeighbourSample sample_from(const nb::object& given);
 nb::object as_object(const NeighbourSample& sample);
 
 // Of graph_gpu.cpp, for searches over one GPU or several.
-[[noreturn]] void no_gpu_build();
+[[noreturn]] void no_gpu_build(const std::string& task);
 nb::dict as_dict(const GpuGraphFacts& facts);
 BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors,
                           bool count);

@@ -12,12 +12,6 @@
 namespace penstock::bind {
 namespace {
 
-[[noreturn]] [[maybe_unused]] void no_cuda(const std::string& what) {
-  throw Error(Errc::not_compiled, what +
-                                      " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a "
-                                      "CUDA toolkit and build again");
-}
-
 CcMethod method_named(const std::string& text) {
   if (text == "auto" || text == "afforest") return CcMethod::afforest;
   require(text == "label_propagation",
@@ -51,11 +45,11 @@ nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Bound
     }
     return as_tuple(r, options);
   } else {
-    no_cuda("connected components");
+    no_gpu_build("connected components");
   }
 }
 
-/// Sources that double has no room for are in the second result: they are the caller's to add.
+/// The second result has the sources whose sums do not fit into double; the caller adds those.
 nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
                            [[maybe_unused]] const ReadArray<Index>& sources,
                            [[maybe_unused]] const BetweennessGpuOptions& options) {
@@ -72,11 +66,11 @@ nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
     told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
     return nb::make_tuple(as_result(r.sums), as_result(left), told);
   } else {
-    no_cuda("betweenness");
+    no_gpu_build("betweenness");
   }
 }
 
-/// `edges` say which vertex a number is.
+/// `edges` says which vertex has which number.
 nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const OrientedEdges& edges,
                        [[maybe_unused]] const TrianglesGpuOptions& options) {
   if constexpr (have_cuda) {
@@ -97,7 +91,7 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
     told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
     return nb::make_tuple(r.total, options.of_vertex ? as_result(r.of_number) : nb::none(), told);
   } else {
-    no_cuda("triangles");
+    no_gpu_build("triangles");
   }
 }
 

@@ -13,7 +13,7 @@
 namespace penstock::bind {
 namespace {
 
-/// As BoundGpuGraph.
+/// GpuParts as Python holds it, like BoundGpuGraph.
 struct BoundGpuParts {
   std::shared_ptr<GpuParts> graph;
 };
@@ -31,11 +31,11 @@ BoundGpuParts make_parts([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
         },
         m.any(release))};
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 
-/// What all parts have together, under the names of one GPU's facts, and each of them.
+/// The facts of all parts together, under the names of one GPU's facts, and those of each part.
 nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
   nb::dict d;
   if constexpr (have_cuda) {
@@ -65,7 +65,7 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
   return d;
 }
 
-/// One sample of all vertices, where the parts have such alike.
+/// One sample of all vertices, where all parts have samples of one kind.
 nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
   NeighbourSample whole;
   if constexpr (have_cuda) {
@@ -100,7 +100,7 @@ nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuP
     }
     return as_tuple(r, options);
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 
@@ -114,7 +114,7 @@ nb::tuple components([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] Bound
     }
     return as_tuple(r, options);
   } else {
-    no_gpu_build();
+    no_gpu_build("traversals");
   }
 }
 

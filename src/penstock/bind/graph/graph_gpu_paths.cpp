@@ -65,9 +65,7 @@ nb::tuple search([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matri
                             told_of(r, options.count));
     });
   } else {
-    throw Error(Errc::not_compiled,
-                "shortest paths on a GPU: this build has no CUDA. Search on the CPU (device=\"cpu\"), or "
-                "install a CUDA toolkit and build again");
+    no_gpu_build("shortest paths");
   }
 }
 

@@ -47,8 +47,8 @@ void graph_sample(nb::module_& m) {
       [](const Matrix& a, const nb::object& sample, bool every) {
         const auto given = sample_from(sample);
         a.guard().require_whole();
-        const auto edges =
-            every ? edges_of(a) : edges_in(a.unread());  // a few lists, which it makes sure of itself
+        // Of a few lists the sample itself makes sure that they are whole.
+        const auto edges = every ? edges_of(a) : edges_in(a.unread());
         const nb::gil_scoped_release release;
         check_sample(edges, given, every);
       },

@@ -90,11 +90,11 @@ bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Wher
 Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
   const auto place = std::visit([](const auto& a) { return a.indices.place; }, m.unread());
   if (!asked && place.memory == Memory::device) return Where{place.ordinal};
-  const auto* how = asked ? std::get_if<InCore>(&asked->how) : nullptr;
-  require(how && how->where.is_gpu(),
+  const auto* in_core = asked ? std::get_if<InCore>(&asked->value) : nullptr;
+  require(in_core && in_core->where.is_gpu(),
           "algorithm 'cusparse' needs the matrix in core on a GPU: move it there and use InCore(gpu=0)");
-  check(asked->how, place);
-  return how->where;
+  check(asked->value, place);
+  return in_core->where;
 }
 
 template <class T>

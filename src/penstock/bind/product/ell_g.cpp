@@ -49,7 +49,7 @@ bool try_multiply(const EllGMatrix& m, const AnyVector& x, const nb::object& y, 
   using T = typename S::value_type;
   const auto* a = chosen<S, V>(m, x, semiring);
   if (!a) return false;
-  auto out = nb::cast<WriteArray<T>>(y, false);  // a converted copy would get the result
+  auto out = nb::cast<WriteArray<T>>(y, false);  // not converted: a copy would get the result
   require(std::int64_t(out.shape(0)) == a->rows, "ELL-G: y must have as many entries as the matrix has rows");
   check(InCore{}, a->bytes.place);
   const auto scale = scale_of<S>(alpha, beta);
@@ -103,6 +103,22 @@ nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const AnyVector& x, const std
   no_kernel(semiring);
 }
 
+/// A property that needs no entries: get(matrix) of the type that it has.
+template <class Get>
+auto property(Get get) {
+  return [get](const EllGMatrix& m) { return std::visit(get, m.unread()); };
+}
+
+Matrix back_to_csr(const EllGMatrix& m) {
+  const nb::gil_scoped_release release;
+  return std::visit(
+      [](const auto& a) -> Matrix {
+        check(InCore{}, a.bytes.place);
+        return {to_csr(a)};
+      },
+      m.unread());
+}
+
 }  // namespace
 
 void ell_g(nb::module_& m) {
@@ -110,54 +126,20 @@ void ell_g(nb::module_& m) {
       m, "EllG",
       "A matrix in ELL-G (cardellini-2014): column-major rows of equal width with an array of their "
       "lengths, in blocks that travel by themselves.")
-      .def_prop_ro("shape",
-                   [](const EllGMatrix& m) {
-                     return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, m.unread());
-                   })
-      .def_prop_ro(
-          "nnz",
-          [](const EllGMatrix& m) { return std::visit([](const auto& a) { return a.nnz; }, m.unread()); })
-      .def_prop_ro("nbytes",
-                   [](const EllGMatrix& m) {
-                     return std::visit([](const auto& a) { return a.bytes.size; }, m.unread());
-                   })
-      .def_prop_ro("dtype",
-                   [](const EllGMatrix& m) {
-                     return std::visit([]<class V>(const EllG<V>&) { return dtype_name<V>(); }, m.unread());
-                   })
-      .def_prop_ro("blocks",
-                   [](const EllGMatrix& m) {
-                     return std::visit([](const auto& a) { return std::ssize(a.blocks); }, m.unread());
-                   })
-      .def_prop_ro(
-          "padding",
-          [](const EllGMatrix& m) {
-            return std::visit([](const auto& a) { return a.padding(); }, m.unread());
-          },
-          "Entries stored for nothing, as a share of all that are stored.")
-      .def_prop_ro("place",
-                   [](const EllGMatrix& m) {
-                     return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); },
-                                       m.unread());
-                   })
-      .def(
-          "to_csr",
-          [](const EllGMatrix& m) {
-            const nb::gil_scoped_release release;
-            return std::visit(
-                [](const auto& a) -> Matrix {
-                  check(InCore{}, a.bytes.place);
-                  return {to_csr(a)};
-                },
-                m.unread());
-          },
-          "The matrix as CSR, every row in the order that it had.")
+      .def_prop_ro("shape", property([](const auto& a) { return std::pair(a.rows, a.cols); }))
+      .def_prop_ro("nnz", property([](const auto& a) { return a.nnz; }))
+      .def_prop_ro("nbytes", property([](const auto& a) { return a.bytes.size; }))
+      .def_prop_ro("dtype", property([]<class V>(const EllG<V>&) { return dtype_name<V>(); }))
+      .def_prop_ro("blocks", property([](const auto& a) { return std::ssize(a.blocks); }))
+      .def_prop_ro("padding", property([](const auto& a) { return a.padding(); }),
+                   "Entries stored for nothing, as a share of all that are stored.")
+      .def_prop_ro("place", property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def("to_csr", back_to_csr, "The matrix as CSR, every row in the order that it had.")
       .def("to_place", moved, nb::arg("memory"), nb::arg("gpu") = 0,
            "A copy in \"host\", \"pinned\", \"managed\" or \"device\" memory.");
   m.def("to_ell_g", convert, nb::arg("a"), nb::arg("block_bytes") = 0,
         "ELL-G of a matrix in host memory. block_bytes: of a block at most, 0 is 16 MiB. ValueError where "
-        "long rows would "
-        "make it more than three times as large as the CSR.");
+        "long rows would make it more than three times as large as the CSR.");
   m.def("multiply_ell_g", multiply_ell_g, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         "y = alpha A x + beta y on the CPU.");

@@ -76,7 +76,7 @@ bool try_product(const PackedMatrix& m, const AnyVector& x, const nb::object& y,
   const auto* a = std::get_if<Packed<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();
-  auto out = nb::cast<WriteArray<T>>(y, false);  // a converted copy would get the result
+  auto out = nb::cast<WriteArray<T>>(y, false);  // not converted: a copy would get the result
   require(std::int64_t(x.shape(0)) == a->cols && std::int64_t(out.shape(0)) == a->rows,
           "multiply_packed: x must have as many entries as the matrix has columns, and y as it has rows");
   const auto scale = scale_of<S>(alpha, beta);
@@ -136,6 +136,28 @@ nb::tuple time_spmv_packed_gpu(const PackedMatrix& m, const AnyVector& x, const 
   no_kernel(semiring);
 }
 
+/// A property that needs no entries: get(matrix) of the type that it has.
+template <class Get>
+auto property(Get get) {
+  return [get](const PackedMatrix& m) { return std::visit(get, m.unread()); };
+}
+
+template <class V>
+double bits_per_nonzero(const Packed<V>& a) {
+  return a.nnz > 0 ? 8.0 * double(a.nbytes()) / double(a.nnz) : 0.0;
+}
+
+Matrix bound_unpack(const PackedMatrix& p) {
+  const nb::gil_scoped_release release;
+  return std::visit([](const auto& a) { return Matrix{unpack(a)}; }, p.any(release));
+}
+
+void bound_validate(const PackedMatrix& p, bool every_entry) {
+  p.guard().require_whole();
+  const nb::gil_scoped_release release;
+  std::visit([&](const auto& a) { validate(a, every_entry); }, p.unread());
+}
+
 }  // namespace
 
 void encode(nb::module_& m) {
@@ -144,64 +166,24 @@ void encode(nb::module_& m) {
                   nb::arg("mapped") = false, nb::arg("check") = "all",
                   nb::arg("source") = "the packed matrix",
                   "Shares the bytes. Checks the directory and all headers; all that kernels follow now "
-                  "(\"all\"), before the first "
-                  "use (\"first_use\", whose errors name `source`), or never (\"cheap\").")
+                  "(\"all\"), before the first use (\"first_use\", whose errors name `source`), or never "
+                  "(\"cheap\").")
       .def("to_arrays", to_arrays, "(directory of int64, bytes as uint8): the bytes are shared, not copied.")
-      .def_prop_ro("nbytes",
-                   [](const PackedMatrix& p) {
-                     return std::visit([](const auto& a) { return a.nbytes(); }, p.unread());
-                   })
+      .def_prop_ro("nbytes", property([](const auto& a) { return a.nbytes(); }))
+      .def_prop_ro("nnz", property([](const auto& a) { return a.nnz; }))
+      .def_prop_ro("shape", property([](const auto& a) { return std::pair(a.rows, a.cols); }))
+      .def_prop_ro("dtype", property([]<class V>(const Packed<V>&) { return dtype_name<V>(); }))
       .def_prop_ro(
-          "nnz",
-          [](const PackedMatrix& p) { return std::visit([](const auto& a) { return a.nnz; }, p.unread()); })
-      .def_prop_ro("shape",
-                   [](const PackedMatrix& p) {
-                     return std::visit([](const auto& a) { return std::pair(a.rows, a.cols); }, p.unread());
-                   })
-      .def_prop_ro("dtype",
-                   [](const PackedMatrix& p) {
-                     return std::visit([]<class V>(const Packed<V>&) { return dtype_name<V>(); }, p.unread());
-                   })
-      .def_prop_ro(
-          "value_kind",
-          [](const PackedMatrix& p) {
-            return std::visit([](const auto& a) { return std::string(name(a.kind)); }, p.unread());
-          },
+          "value_kind", property([](const auto& a) { return std::string(name(a.kind)); }),
           "How values are stored: none (a pattern), constant, dictionary4, dictionary8, int8, int16, float32 "
           "or raw.")
-      .def_prop_ro(
-          "bits_per_nonzero",
-          [](const PackedMatrix& p) {
-            return std::visit(
-                [](const auto& a) { return a.nnz > 0 ? 8.0 * double(a.nbytes()) / double(a.nnz) : 0.0; },
-                p.unread());
-          },
-          "Of everything: columns, rows, values, directories of blocks.")
-      .def_prop_ro("blocks",
-                   [](const PackedMatrix& p) {
-                     return std::visit([](const auto& a) { return std::ssize(*a.blocks); }, p.unread());
-                   })
-      .def_prop_ro("place",
-                   [](const PackedMatrix& p) {
-                     return std::visit([](const auto& a) { return std::string(name(a.bytes.place.memory)); },
-                                       p.unread());
-                   })
+      .def_prop_ro("bits_per_nonzero", property([](const auto& a) { return bits_per_nonzero(a); }),
+                   "Of everything: columns, rows, values, directories of blocks.")
+      .def_prop_ro("blocks", property([](const auto& a) { return std::ssize(*a.blocks); }))
+      .def_prop_ro("place", property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def_ro("seconds", &PackedMatrix::seconds, "That packing took; 0 where the bytes were packed before.")
-      .def(
-          "unpack",
-          [](const PackedMatrix& p) {
-            const nb::gil_scoped_release release;
-            return std::visit([](const auto& a) { return Matrix{unpack(a)}; }, p.any(release));
-          },
-          "The matrix again, with the same arrays bit for bit.")
-      .def(
-          "validate",
-          [](const PackedMatrix& p, bool every_entry) {
-            p.guard().require_whole();
-            const nb::gil_scoped_release release;
-            std::visit([&](const auto& a) { validate(a, every_entry); }, p.unread());
-          },
-          nb::arg("every_entry") = true);
+      .def("unpack", bound_unpack, "The matrix again, with the same arrays bit for bit.")
+      .def("validate", bound_validate, nb::arg("every_entry") = true);
   m.def(
       "pack", pack_matrix, nb::arg("a"), nb::arg("threads") = 0,
       nb::arg("block_nnz") = PackOptions{}.block_nnz,

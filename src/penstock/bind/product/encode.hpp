@@ -10,7 +10,7 @@ class PackedMatrix : public Guarded<AnyPacked> {
   PackedMatrix(AnyPacked any, double took) : Guarded(std::move(any), {}), seconds(took) {
     guard_ = std::visit([](const auto& a) { return Guard::of(a.bytes); }, any_);
   }
-  /// Bytes from elsewhere, of which only the headers have been looked at.
+  /// A packed matrix of bytes from elsewhere, of which only the headers have been checked.
   void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
 
   double seconds = 0;  // that packing took

@@ -1,4 +1,4 @@
-// Timing on a GPU, by its own clock: for benchmarks. Nothing here is on a user's path.
+// Timing on a GPU, by its own clock: for benchmarks. No product of users goes through this.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

@@ -65,18 +65,18 @@ nb::object as_event(const Trace& trace, bool wanted) {
   return wanted ? nb::object(as_dict(trace)) : nb::none();
 }
 
-SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& how) {
+SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& schedule) {
   const auto wish = spmv_algorithm(algorithm);
-  require(runs_on_cpu(how.how) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
+  require(runs_on_cpu(schedule.value) || wish == SpmvAlgorithm::automatic || wish == SpmvAlgorithm::balanced,
           "algorithm '" + algorithm + "' needs the matrix in core on the CPU: leave it at auto for " +
-              std::string(name(how.how)));
+              std::string(name(schedule.value)));
   return wish;
 }
 
 namespace {
 
 template <class S, class V>
-bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& how,
+bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const AnySchedule& schedule,
                  SpmvAlgorithm algorithm, std::string_view semiring, const nb::object& alpha,
                  const nb::object& beta, Trace& trace) {
   using T = typename S::value_type;
@@ -88,9 +88,9 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   const std::span xs(static_cast<const T*>(x.data()), x.shape(0));
   const std::span ys(out.data(), out.shape(0));
   const nb::gil_scoped_release release;
-  if (runs_on_cpu(how.how))
+  if (runs_on_cpu(schedule.value))
     multiply<S, V>(*a, xs, ys, std::get<SpmvPlans<V>>(*m.plans), algorithm, scale, &trace);
-  else multiply<S, V>(*a, xs, ys, how.how, scale, &trace);
+  else multiply<S, V>(*a, xs, ys, schedule.value, scale, &trace);
   return true;
 }
 
@@ -100,10 +100,11 @@ nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
-  const auto how = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
-  const auto wish = wished(algorithm, how);
-#define X(S, V) \
-  if (try_product<S, V>(a, x, y, how, wish, semiring, alpha, beta, trace)) return as_event(trace, traced);
+  const auto schedule = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
+  const auto wish = wished(algorithm, schedule);
+#define X(S, V)                                                                 \
+  if (try_product<S, V>(a, x, y, schedule, wish, semiring, alpha, beta, trace)) \
+    return as_event(trace, traced);
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   no_kernel(semiring);
@@ -161,7 +162,7 @@ nb::dict as_dict(const Plan& plan) {
 
 void multiply(nb::module_& m) {
   nb::class_<AnySchedule>(m, "Schedule").def_prop_ro("name", [](const AnySchedule& s) {
-    return std::string(name(s.how));
+    return std::string(name(s.value));
   });
   m.def(
       "in_core", [](int gpu) { return AnySchedule{InCore{Where{gpu}}}; }, nb::arg("gpu") = -1);
@@ -197,18 +198,18 @@ void multiply(nb::module_& m) {
       },
       nb::arg("a"), nb::arg("algorithm") = "auto");
   m.def("plan_bytes", [](const Matrix& m) {
-    const nb::gil_scoped_release
-        release;  // a plan may be under construction, and its builder polls for Ctrl-C
+    // A plan may be under construction, and the thread that builds it polls for Ctrl-C.
+    const nb::gil_scoped_release release;
     return std::visit([](const auto& p) { return p.bytes(); }, *m.plans);
   });
   m.def("choose", planned, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
   m.def(
       "price",
-      [](const Matrix& a, const AnySchedule& how, std::int64_t entry_bytes, std::int64_t device_memory) {
+      [](const Matrix& a, const AnySchedule& schedule, std::int64_t entry_bytes, std::int64_t device_memory) {
         const auto work = workload(a, entry_bytes);
-        check(how.how, work.place);
+        check(schedule.value, work.place);
         const nb::gil_scoped_release release;
-        const auto plan = price(how.how, work, {.device_memory = device_memory}, machine());
+        const auto plan = price(schedule.value, work, {.device_memory = device_memory}, machine());
         const nb::gil_scoped_acquire acquire;
         return as_dict(plan);
       },

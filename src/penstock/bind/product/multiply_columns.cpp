@@ -44,12 +44,12 @@ nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::objec
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
   const auto bytes = static_cast<std::int64_t>(x.itemsize() * x.shape(1));
-  const auto how = asked ? *asked : planned(a, bytes, device_memory);
-  const auto wish = wished(algorithm, how);
+  const auto schedule = asked ? *asked : planned(a, bytes, device_memory);
+  const auto wish = wished(algorithm, schedule);
   const auto run = [&]<class S, class V>(const Csr<V>& csr, auto xs, auto ys, Scale<S> scale) {
-    if (runs_on_cpu(how.how))
+    if (runs_on_cpu(schedule.value))
       multiply_columns<S, V>(csr, xs, ys, std::get<SpmvPlans<V>>(*a.plans), wish, scale, &trace);
-    else multiply_columns<S, V>(csr, xs, ys, how.how, scale, &trace, device_memory);
+    else multiply_columns<S, V>(csr, xs, ys, schedule.value, scale, &trace, device_memory);
   };
 #define X(S, V) \
   if (try_columns<S, V>(a, x, y, semiring, alpha, beta, run)) return as_event(trace, traced);

@@ -12,7 +12,7 @@
 namespace penstock::bind {
 
 struct AnySchedule {
-  Schedule how;
+  Schedule value;
 };
 
 template <class S>
@@ -24,8 +24,8 @@ Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {
   return scale;
 }
 
-inline bool runs_on_cpu(const Schedule& how) {
-  const auto* s = std::get_if<InCore>(&how);
+inline bool runs_on_cpu(const Schedule& schedule) {
+  const auto* s = std::get_if<InCore>(&schedule);
   return s && !s->where.is_gpu();
 }
 
@@ -33,6 +33,6 @@ inline bool runs_on_cpu(const Schedule& how) {
 AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory);
 nb::object as_event(const Trace& trace, bool wanted);
 /// The algorithm by name; throws where the schedule has no choice of one.
-SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& how);
+SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& schedule);
 
 }  // namespace penstock::bind

@@ -1,4 +1,4 @@
-// The product of two sparse matrices, and what it will take.
+// The product of two sparse matrices, and an estimate of its size.
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
@@ -9,13 +9,13 @@
 namespace penstock::bind {
 namespace {
 
-CsrView<One> pattern_of(const Matrix& m, const char* what) {
+CsrView<One> pattern_of(const Matrix& m, const char* factor) {
   return std::visit(
       [&](const auto& c) {
         for (const Place place : {c.indptr.place, c.indices.place, c.values.place})
           if (!can_read(Where{}, place))
             throw Error(Errc::not_accessible,
-                        std::string("spgemm reads ") + what + " on the CPU, but it is in " +
+                        std::string("spgemm reads ") + factor + " on the CPU, but it is in " +
                             std::string(name(place.memory)) + " memory: move it to the host first");
         return CsrView<One>{.rows = c.rows,
                             .cols = c.cols,
@@ -26,7 +26,7 @@ CsrView<One> pattern_of(const Matrix& m, const char* what) {
       m.any());
 }
 
-/// A's values as T, or none: a pattern.
+/// A with its values as T, or as a pattern.
 template <class T>
 bool left_factor(const Matrix& m, CsrView<T>& out) {
   const auto p = pattern_of(m, "A");
@@ -63,8 +63,10 @@ bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, s
 }
 
 Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               const nb::object& mask, const std::string& how, bool ascending, std::int64_t memory) {
-  SpgemmOptions options{.accumulator = accumulator(how), .ascending = ascending, .memory = memory};
+               const nb::object& mask, const std::string& accumulator_name, bool ascending,
+               std::int64_t memory) {
+  SpgemmOptions options{
+      .accumulator = accumulator(accumulator_name), .ascending = ascending, .memory = memory};
   CsrView<One> on;
   if (!mask.is_none()) {
     on = pattern_of(nb::cast<const Matrix&>(mask), "the mask");

@@ -9,6 +9,7 @@
 
 #include "penstock/bind/product/ell_g.hpp"
 #include "penstock/bind/product/encode.hpp"
+#include "penstock/bind/ready.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/format/column_panels.hpp"
@@ -33,7 +34,7 @@ class Pages {
   template <class T>
   Array<const T> ready(const Array<const T>& array) {
     if (!gpu_ || array.size == 0) return array;
-    // Asked first: pages that another plan has locked are shared with it, and outlive it.
+    // This is asked first: pages that another plan has locked are shared with it, and stay locked when it ends.
     if (lock_ && array.place.memory == Memory::host)
       if (auto lock = lock_pages(array.data, array.bytes())) {
         locks.push_back(std::move(lock));
@@ -136,14 +137,9 @@ StreamSettings settings_of(const std::vector<int>& gpus, std::int64_t block_byte
 template <class A>
 VectorAt at(const A& a) {
   auto* data = static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(a.data())));
-  const auto place = place_of(data);
-  if (place.memory == Memory::device || place.memory == Memory::managed) {
-    const Where gpu{place.ordinal};
-    const UseDevice use(gpu);  // the default stream is the current GPU's
-    synchronize(Stream{nullptr, gpu});
-  }
-  if (place.memory == Memory::managed)
-    return {data, {Memory::pinned}};  // read by whoever asks, as pinned memory is
+  const auto place = place_when_ready(data);
+  // Managed memory is read by every processor, as pinned memory is.
+  if (place.memory == Memory::managed) return {data, {Memory::pinned}};
   return {data, place};
 }
 
@@ -217,7 +213,7 @@ void def_stream_plan(nb::module_& m) {
 
 void stream(nb::module_& m) {
   nb::class_<AnyPlan>(m, "StreamPlan")
-      // A y of another order would be converted: the result would go to a copy that nobody sees.
+      // A y of another order would be converted, and the result written to a copy that the caller does not see.
       .def(
           "multiply", multiply_plan, nb::arg("x"), nb::arg("y").noconvert(),
           nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),

@@ -58,27 +58,23 @@ AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
   return {of_plan_as<double>(p), p.guard};
 }
 
+/// get(op) of the type that the operator has.
+template <class Get>
+auto property(Get get) {
+  return [get](const AnyDeviceOp& a) { return std::visit(get, a.op); };
+}
+
 }  // namespace
 
 void device_op(nb::module_& m) {
   nb::class_<AnyDeviceOp>(
       m, "DeviceOp",
       "y = A x with vectors in a device's memory: what solvers with their vectors there ask for.")
-      .def_prop_ro(
-          "rows",
-          [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
-      .def_prop_ro(
-          "gpu",
-          [](const AnyDeviceOp& a) { return std::visit([](const auto& op) { return op.where.gpu; }, a.op); })
+      .def_prop_ro("rows", property([](const auto& op) { return op.rows; }))
+      .def_prop_ro("gpu", property([](const auto& op) { return op.where.gpu; }))
       .def_prop_ro("matrix_bytes",
-                   [](const AnyDeviceOp& a) {
-                     return std::visit(
-                         [](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); },
-                         a.op);
-                   })
-      .def_prop_ro("dtype", [](const AnyDeviceOp& a) {
-        return std::visit([]<class T>(const DeviceOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
-      });
+                   property([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : 0; }))
+      .def_prop_ro("dtype", property([]<class T>(const DeviceOp<T>&) { return std::string(dtype_of<T>()); }));
   m.def("device_op", of_matrix, nb::arg("a"), nb::arg("dtype"),
         "Products in core where the matrix is: on the GPU that holds it, or on the CPU as a device.");
   m.def("plan_op", of_plan, nb::arg("plan"), nb::arg("dtype"), "The products of a StreamPlan.");

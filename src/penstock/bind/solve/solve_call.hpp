@@ -46,8 +46,9 @@ inline SolveOptions options_of(const nb::dict& d) {
   o.max_iterations = nb::cast<std::int64_t>(d["maxiter"]);
   o.restart = nb::cast<int>(d["restart"]);
   o.starts_at_zero = nb::cast<bool>(d["starts_at_zero"]);
+  // The callback lives as long as the call that made it.
   if (const nb::object f = d["callback"]; !f.is_none())
-    o.callback = [f](std::int64_t iteration, double residual) {  // lives as long as the call that made it
+    o.callback = [f](std::int64_t iteration, double residual) {
       const nb::gil_scoped_acquire gil;
       call_back(f, iteration, residual);
     };

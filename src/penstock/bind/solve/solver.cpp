@@ -168,33 +168,37 @@ void apply(const AnyOp& a, const nb::object& x, const nb::object& y) {
       a.op);
 }
 
+std::int64_t rows_of(const AnyOp& a) {
+  return std::visit([](const auto& op) { return op.rows; }, a.op);
+}
+
+std::int64_t matrix_bytes_of(const AnyOp& a) {
+  return std::visit([](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : 0; }, a.op);
+}
+
+std::string dtype_of_op(const AnyOp& a) {
+  return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); }, a.op);
+}
+
+/// The levels of both triangles; none where the operator has no triangles.
+std::optional<std::pair<std::int64_t, std::int64_t>> levels_of(const AnyOp& a) {
+  return std::visit(
+      [](const auto& op) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
+        if (!op.on_device.levels) return {};
+        const nb::gil_scoped_release release;
+        return op.on_device.levels();
+      },
+      a.op);
+}
+
 }  // namespace
 
 void solver(nb::module_& m) {
   nb::class_<AnyOp>(m, "LinearOp", "y = A x: what solvers ask of a matrix or a preconditioner.")
-      .def_prop_ro("rows",
-                   [](const AnyOp& a) { return std::visit([](const auto& op) { return op.rows; }, a.op); })
-      .def_prop_ro("matrix_bytes",
-                   [](const AnyOp& a) {
-                     return std::visit(
-                         [](const auto& op) { return op.matrix_bytes ? op.matrix_bytes() : std::int64_t(0); },
-                         a.op);
-                   })
-      .def_prop_ro("dtype",
-                   [](const AnyOp& a) {
-                     return std::visit([]<class T>(const LinearOp<T>&) { return std::string(dtype_of<T>()); },
-                                       a.op);
-                   })
-      .def_prop_ro("levels",
-                   [](const AnyOp& a) {  // None where there are no triangles
-                     return std::visit(
-                         [](const auto& op) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
-                           if (!op.on_device.levels) return {};
-                           const nb::gil_scoped_release release;
-                           return op.on_device.levels();
-                         },
-                         a.op);
-                   })
+      .def_prop_ro("rows", rows_of)
+      .def_prop_ro("matrix_bytes", matrix_bytes_of)
+      .def_prop_ro("dtype", dtype_of_op)
+      .def_prop_ro("levels", levels_of)
       .def("apply", apply, nb::arg("x"), nb::arg("y"));
   m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"),
         nb::arg("prepare_after"));

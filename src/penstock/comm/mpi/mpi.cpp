@@ -1,3 +1,10 @@
+// Collectives over MPI. The library never waits inside MPI: a call is started, and then tested until it is done,
+// so that a rank notices failures of others, Ctrl-C and the timeout while it waits. Every collective begins with a meeting
+// (mpi_meet.cpp), which shows whether all ranks call the same, and carries up to kInline bytes of data. Larger data follow by
+// MPI's own collective, or as messages where MPI's int counts are too small for them.
+//
+// A reduction of few numbers is taken along the hypercube of the meeting, the lower ranks' part first, so that all ranks have
+// the same bits; a longer one is MPI's own.
 #include "penstock/comm/mpi/mpi.hpp"
 
 #include <algorithm>
@@ -16,9 +23,10 @@ namespace {
 const std::byte* at(const void* base, std::int64_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
+std::byte* at(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
+
 std::atomic<std::int64_t> communicators{0};
 
-std::byte* at(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
 template <class T, Reduce op>
 T combine(T a, T b) {
   if constexpr (op == Reduce::min) return b < a ? b : a;
@@ -47,7 +55,8 @@ void merge(const std::byte* low, const std::byte* high, std::byte* out, std::int
 }
 
 Message to(int rank, const std::byte* data, std::int64_t bytes) {
-  return {rank, const_cast<std::byte*>(data), bytes};  // Message is for both directions; sends only read
+  // A Message serves both directions, so its data are not const; a send only reads them.
+  return {rank, const_cast<std::byte*>(data), bytes};
 }
 
 }  // namespace
@@ -101,22 +110,22 @@ MpiComm::~MpiComm() {
 
 std::string MpiComm::name() const { return "MPI (" + session_->library().name() + ")"; }
 
-void MpiComm::check_rank(int rank, const char* what) const {
-  require(rank >= 0 && rank < size_, std::string(what) + ": there is no rank " + std::to_string(rank) +
+void MpiComm::check_rank(int rank, const char* verb) const {
+  require(rank >= 0 && rank < size_, std::string(verb) + ": there is no rank " + std::to_string(rank) +
                                          " among " + std::to_string(size_));
 }
 
-void MpiComm::check_ready(int root, const char* what) const {
-  check_rank(root, what);
+void MpiComm::check_ready(int root, const char* verb) const {
+  check_rank(root, verb);
   session_->ready();
 }
 
-void MpiComm::check_offsets(std::span<const std::int64_t> offsets, const char* what) const {
+void MpiComm::check_offsets(std::span<const std::int64_t> offsets, const char* verb) const {
   require(offsets.size() == static_cast<std::size_t>(size_) + 1,
-          std::string(what) + ": " + std::to_string(size_) + " ranks need " + std::to_string(size_ + 1) +
+          std::string(verb) + ": " + std::to_string(size_) + " ranks need " + std::to_string(size_ + 1) +
               " offsets, not " + std::to_string(offsets.size()));
   require(offsets[0] >= 0 && std::is_sorted(offsets.begin(), offsets.end()),
-          std::string(what) + ": offsets begin at 0 or more and do not fall");
+          std::string(verb) + ": offsets begin at 0 or more and do not fall");
 }
 
 bool MpiComm::fits(std::span<const std::int64_t> offsets) {
@@ -131,9 +140,9 @@ bool MpiComm::fits(std::span<const std::int64_t> offsets) {
 }
 
 template <class F>
-void MpiComm::run(F&& post, const char* what) {
-  session_->check(post(one_.data()), what);
-  session_->wait(one_.data(), 1, what);
+void MpiComm::run(F&& post, const char* verb) {
+  session_->check(post(one_.data()), verb);
+  session_->wait(one_.data(), 1, verb);
 }
 
 void MpiComm::meet_and_merge(const Call& call, const void* mine, std::int64_t at, std::int64_t bytes,
@@ -148,7 +157,7 @@ void MpiComm::meet_and_merge(const Call& call, const void* mine, std::int64_t at
 void MpiComm::leave() noexcept {
   try {
     if (size_ > 1 && !session_->failed() && session_->library().running()) meet({Verb::end});
-  } catch (...) {  // the others have been told, or have failed
+  } catch (...) {  // the other ranks have been told, or have failed
   }
 }
 
@@ -282,7 +291,8 @@ void MpiComm::all_to_all_v(const void* send, std::span<const std::int64_t> send_
   check_offsets(receive_offsets, "all_to_all_v");
   watch_->calls.begin({Verb::all_to_all_v});
   std::vector<Message> sends, receives;
-  for (int i = 1; i <= size_; ++i) {  // beginning with the next rank, so that not all send to rank 0 first
+  // Each rank begins with the rank after it, so that not all send to rank 0 first.
+  for (int i = 1; i <= size_; ++i) {
     const int r = (rank_ + i) % size_;
     sends.push_back(to(r, at(send, send_offsets[r]), send_offsets[r + 1] - send_offsets[r]));
     receives.push_back({r, at(receive, receive_offsets[r]), receive_offsets[r + 1] - receive_offsets[r]});
@@ -291,7 +301,7 @@ void MpiComm::all_to_all_v(const void* send, std::span<const std::int64_t> send_
 }
 
 void MpiComm::deliver(const std::vector<Message>& sends, const std::vector<Message>& receives,
-                      const char* what) {
+                      const char* verb) {
   MpiRequests requests(mpi(), static_cast<int>(sends.size() + receives.size()));
   const auto number = watch_->calls.number();
   const int tag = delivery_tag(number);
@@ -302,21 +312,21 @@ void MpiComm::deliver(const std::vector<Message>& sends, const std::vector<Messa
     if (m.rank == rank_) own = &m;
     else if (m.bytes > 0) {
       peers.push_back(m.rank);
-      session_->check(mpi().receive(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), what);
+      session_->check(mpi().receive(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), verb);
     }
   const int posted = n;
   for (const auto& m : sends)
     if (m.rank == rank_) {
-      require(own && own->bytes == m.bytes, std::string(what) +
+      require(own && own->bytes == m.bytes, std::string(verb) +
                                                 ": this rank gives itself another number of bytes "
                                                 "than it takes");
       if (m.bytes > 0) std::memmove(own->data, m.data, m.bytes);
     } else if (m.bytes > 0) {
       peers.push_back(m.rank);
-      session_->check(mpi().send(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), what);
+      session_->check(mpi().send(m.data, m.bytes, m.rank, tag, inside_, requests.at(n++)), verb);
     }
   try {
-    watch_->wait(requests.data(), n, number, peers, what);
+    watch_->wait(requests.data(), n, number, peers, verb);
   } catch (...) {
     mpi().cancel_all(requests.data(), posted);
     throw;
@@ -330,12 +340,12 @@ void MpiComm::reduce_all(std::span<T> values, Reduce op, int type) {
   if (bytes <= kInline) return meet(call, values.data(), bytes, combination<T>(op));
   meet(call);
   const auto most = static_cast<std::size_t>(options_.largest);
-  const int how = op == Reduce::sum   ? PENSTOCK_MPI_SUM
-                  : op == Reduce::min ? PENSTOCK_MPI_MIN
-                                      : PENSTOCK_MPI_MAX;
+  const int operation = op == Reduce::sum   ? PENSTOCK_MPI_SUM
+                        : op == Reduce::min ? PENSTOCK_MPI_MIN
+                                            : PENSTOCK_MPI_MAX;
   for (std::size_t first = 0; first < values.size(); first += most) {
     const int n = static_cast<int>(std::min(most, values.size() - first));
-    run([&](void* q) { return mpi().all_reduce(values.data() + first, n, type, how, comm_, q); },
+    run([&](void* q) { return mpi().all_reduce(values.data() + first, n, type, operation, comm_, q); },
         "all_reduce");
   }
 }
@@ -395,69 +405,6 @@ void MpiComm::finish_sum() {
   watch_->wait(sum_.data(), 1, summed_in_, watch_->around(), "finish_sum");
 }
 
-Request MpiComm::slot() {
-  if (free_.empty()) {
-    const int had = slots_.size(), have = std::max(16, 2 * had);
-    slots_.grow(have);
-    receives_.resize(have);
-    peers_.resize(have);
-    for (int i = have - 1; i >= had; --i) free_.push_back(i);
-  }
-  const auto found = free_.back();
-  free_.pop_back();
-  return found;
-}
-
-Request MpiComm::send(const void* data, std::int64_t bytes, int to, int tag) {
-  check_ready(to, "send");
-  require(bytes >= 0 && tag >= 0 && tag <= 32767, "send: bytes are 0 or more, tags 0 to 32767");
-  const auto s = slot();
-  receives_[s] = false;
-  peers_[s] = to;
-  session_->check(mpi().send(data, bytes, to, tag, comm_, slots_.at(static_cast<int>(s))), "send");
-  return s;
-}
-
-Request MpiComm::receive(void* data, std::int64_t bytes, int from, int tag) {
-  check_ready(from, "receive");
-  require(bytes >= 0 && tag >= 0 && tag <= 32767, "receive: bytes are 0 or more, tags 0 to 32767");
-  const auto s = slot();
-  receives_[s] = true;
-  peers_[s] = from;
-  session_->check(mpi().receive(data, bytes, from, tag, comm_, slots_.at(static_cast<int>(s))), "receive");
-  return s;
-}
-
-void MpiComm::wait(std::span<Request> requests) {
-  if (requests.empty()) return session_->look();
-  const auto bytes = mpi().request_bytes;
-  if (requests.size() > coming_.size()) {
-    together_.grow(static_cast<int>(requests.size()));
-    coming_.resize(requests.size());
-  }
-  int n = 0;
-  asked_.clear();
-  for (auto& r : requests) {
-    if (r == kNoRequest) continue;
-    require(r >= 0 && r < slots_.size(), "wait: that is no request of this communicator");
-    auto* at = slots_.at(static_cast<int>(r));
-    std::memcpy(together_.at(n), at, bytes);
-    coming_[n++] = receives_[r];
-    asked_.push_back(peers_[r]);
-    mpi().clear(at, 1);
-    free_.push_back(r);
-    r = kNoRequest;
-  }
-  try {
-    session_->ready();
-    watch_->wait(together_.data(), n, watch_->calls.number(), asked_, "wait");
-  } catch (...) {  // what comes later must not be written into memory that is no longer theirs
-    for (int i = 0; i < n; ++i)
-      if (coming_[i]) mpi().cancel_all(together_.at(i), 1);
-    throw;
-  }
-}
-
 std::vector<std::shared_ptr<void>> MpiComm::share(std::shared_ptr<void> mine) {
   if (size_ > 1)
     throw Error(Errc::not_accessible,
@@ -472,7 +419,8 @@ std::unique_ptr<Comm> MpiComm::split(int color, int key) {
   };
   const Wish wish{color, key};
   std::vector<Wish> wishes(static_cast<std::size_t>(size_));
-  all_gather(&wish, sizeof wish, wishes.data());  // MPI_Comm_split waits for ever for a rank that has failed
+  // This call notices a rank that has failed, for which MPI_Comm_split would wait for ever.
+  all_gather(&wish, sizeof wish, wishes.data());
   std::vector<int> members;
   for (int r = 0; r < size_; ++r)
     if (wishes[r].color == color) members.push_back(r);

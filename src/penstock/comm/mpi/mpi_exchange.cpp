@@ -31,7 +31,7 @@ class Rounds {
     watch_->wait(requests.data(), requests.size(), number_, peers_, "an exchange");
     under_way_ = false;
   }
-  /// At the end: receives that an exception has left, so that nothing comes into memory that is gone.
+  /// Cancels receives that an exception has left, so that no message is written into memory that is gone.
   void take_back(MpiRequests& requests, int receives) {
     if (under_way_) watch_->verbs().cancel_all(requests.data(), receives);
   }
@@ -50,7 +50,7 @@ std::vector<PenstockMpiMessage> for_c(const std::vector<Message>& messages) {
   return all;
 }
 
-/// Persistent requests; those of sends behind a base come last, and are described anew where it has changed.
+/// Persistent requests. Those of sends that move with the base come last, and are made anew when the base has changed.
 class MpiPersistent final : public Exchange {
  public:
   MpiPersistent(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, int tag, Rounds rounds,
@@ -103,14 +103,14 @@ class MpiPersistent final : public Exchange {
   PenstockMpiHandle comm_;
   int tag_;
   Rounds rounds_;
-  std::vector<Message> sends_;  // behind the base
+  std::vector<Message> sends_;  // those that move with the base
   const std::byte* base_ = nullptr;
   int receives_;   // requests of which come first
   int first_ = 0;  // request of the first of them
   MpiRequests requests_;
 };
 
-/// Receives as persistent requests, and sends of scattered entries: these are bound to a base anew where it has changed.
+/// Persistent requests of receives and of sends of scattered entries. The sends are made anew when the base has changed.
 class MpiIndexed final : public Exchange {
  public:
   MpiIndexed(std::shared_ptr<MpiSession> session, PenstockMpiHandle comm, int tag, Rounds rounds,
@@ -165,7 +165,8 @@ class MpiIndexed final : public Exchange {
  private:
   struct Target {
     int rank;
-    std::optional<PenstockMpiHandle> type;  // of scattered entries; none: they lie side by side
+    /// The type of scattered entries; none where the entries lie side by side.
+    std::optional<PenstockMpiHandle> type;
     int count;
     std::int64_t offset;
   };
@@ -234,14 +235,14 @@ class MpiNeighborhood final : public Exchange {
 
 }  // namespace
 
-std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* what) {
+std::vector<Message> tidy_messages(std::vector<Message> messages, int size, const char* verb) {
   std::set<int> seen;
   for (const auto& m : messages) {
-    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(what) + ": " + std::to_string(m.bytes) +
+    require(m.rank >= 0 && m.rank < size && m.bytes >= 0, std::string(verb) + ": " + std::to_string(m.bytes) +
                                                               " bytes with rank " + std::to_string(m.rank) +
                                                               " of " + std::to_string(size));
     require(seen.insert(m.rank).second,
-            std::string(what) + ": two messages with rank " + std::to_string(m.rank));
+            std::string(verb) + ": two messages with rank " + std::to_string(m.rank));
   }
   std::erase_if(messages, [](const Message& m) { return m.bytes == 0; });
   return messages;
@@ -270,7 +271,7 @@ std::unique_ptr<Exchange> MpiComm::neighborhood(std::vector<Message> sends, std:
   const auto in = for_c(tidy_messages(std::move(receives), size_, "neighborhood"));
   auto call = begin_exchange(Verb::neighborhood);
   Rounds rounds(watch_, std::move(call), ranks_of(out, in));
-  barrier();  // the graph is made by a call that cannot be left
+  barrier();  // all have come now: the call that makes the graph cannot be given up
   void* plan = nullptr;
   session_->check(mpi().neighbor_create(inside_, out.data(), static_cast<int>(out.size()), in.data(),
                                         static_cast<int>(in.size()), &plan),

@@ -20,8 +20,8 @@ std::atomic<bool> started_here{false};
   throw Error(Errc::not_accessible, "MPI cannot be opened: " + std::string(why ? why : file));
 }
 
-void* open(const std::string& file, int how) {
-  void* opened = dlopen(file.c_str(), RTLD_NOW | how);
+void* open(const std::string& file, int flags) {
+  void* opened = dlopen(file.c_str(), RTLD_NOW | flags);
   if (!opened) refuse(file);
   return opened;
 }
@@ -71,11 +71,11 @@ const MpiLibrary& MpiLibrary::load(const std::string& libmpi, const std::string&
   return found;
 }
 
-void MpiLibrary::check(int code, const char* what) const {
+void MpiLibrary::check(int code, const char* verb) const {
   if (code == 0) return;
   char text[1024] = "";
   verbs_->error_text(code, text, sizeof text);
-  throw Error(Errc::comm, name() + ", " + what + ": " + (*text ? text : "error " + std::to_string(code)));
+  throw Error(Errc::comm, name() + ", " + verb + ": " + (*text ? text : "error " + std::to_string(code)));
 }
 
 bool MpiLibrary::running() const noexcept {

@@ -1,8 +1,8 @@
-// How the ranks of an MPI communicator meet. Every collective call begins with it: messages along a hypercube, in which
-// each carries a hash of what its rank, and all whose news it has heard, have called so far, and with it up to 4 KB of
-// data. So a call of few bytes is done when its ranks have met, in as many messages as MPI would take, and larger data
-// follow by MPI's own collectives, once all ranks have called for the same. Ranks that do not are told at the end, all
-// of them, by two that differ; nothing is under way then, and they can go on.
+// How the ranks of an MPI communicator meet. Every collective call begins with a meeting: messages along a hypercube. A
+// message carries a hash of the calls of all ranks that its sender has heard of so far, and with it up to 4 KB of data. So a
+// call of few bytes is done when its ranks have met, in as many messages as MPI would take. Larger data follow by MPI's own
+// collectives, once it is known that all ranks have made the same call. Where ranks have made different calls, all ranks
+// are told at the end of the meeting, with the calls of two of them; nothing is under way then, and they can go on.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -13,12 +13,12 @@
 namespace penstock {
 namespace {
 
-/// What goes with each message: the least and greatest hash among the ranks it speaks for, and who has it.
+/// The head of each message: the least and the greatest hash among the ranks that it speaks for, and which ranks have these.
 struct Heard {
   std::uint64_t least = 0, most = 0;
-  std::uint64_t least_before = 0, most_before = 0;  // of the calls before this one
+  std::uint64_t least_before = 0, most_before = 0;  // hashes of the calls before this one
   std::int32_t least_rank = 0, most_rank = 0;
-  std::int64_t bytes = 0;  // that follow: none where ranks differ
+  std::int64_t bytes = 0;  // bytes of data that follow: none where ranks differ
   bool same() const { return least == most; }
 };
 static_assert(sizeof(Heard) == 48);
@@ -59,7 +59,7 @@ Past past_of(const Calls& calls) {
   return out;
 }
 
-/// In the first call that differs, of those that both have kept.
+/// The text of the first call that differs, among those that both ranks have kept.
 std::string first_difference(int rank, const Past& a, int other, const Past& b) {
   std::int64_t first = 0;
   for (const auto& x : a.calls) {
@@ -100,7 +100,7 @@ void MpiComm::meet(const Call& call, void* data, std::int64_t bytes, Combine com
     Heard other;
     std::memcpy(&other, in_.data(), sizeof other);
     const auto* theirs = in_.data() + sizeof other;
-    if (!sends) {  // the whole of it, at the end
+    if (!sends) {  // at the end of the meeting the message holds the result
       heard = other;
       if (heard.same() && bytes > 0) std::memcpy(mine, theirs, static_cast<std::size_t>(bytes));
       return;
@@ -109,13 +109,14 @@ void MpiComm::meet(const Call& call, void* data, std::int64_t bytes, Combine com
   };
   const auto add = [&](int with) {
     if (!heard.same() || bytes == 0) return;
-    const auto* theirs = in_.data() + sizeof heard;  // lower ranks first: the same bits on both sides
+    // The lower ranks' part comes first: both sides get the same bits.
+    const auto* theirs = in_.data() + sizeof heard;
     if (with < rank_) combine(theirs, mine, mine, bytes);
     else combine(mine, theirs, mine, bytes);
   };
   const int whole = static_cast<int>(std::bit_floor(static_cast<unsigned>(size_))), over = size_ - whole;
   try {
-    if (rank_ >= whole) {  // is spoken for
+    if (rank_ >= whole) {  // another rank speaks for this one
       swap(rank_ - whole, true, false);
       swap(rank_ - whole, false, true);
     } else {
@@ -134,7 +135,7 @@ void MpiComm::meet(const Call& call, void* data, std::int64_t bytes, Combine com
     }
   } catch (const std::exception& error) {
     if (session_->library().running()) mpi().cancel_all(both.at(0), 1);
-    if (call.verb != Verb::end) session_->fail(error.what());  // others cannot meet without this rank
+    if (call.verb != Verb::end) session_->fail(error.what());  // the others cannot meet without this rank
     throw;
   }
   if (!heard.same())
@@ -180,12 +181,12 @@ void MpiComm::refuse(int a, int b, bool can_go_on) {
     throw;
   }
   const bool ended = is_end(of[0].last) || is_end(of[1].last);
-  const auto how =
+  const auto text =
       can_go_on || ended ? disagreement(a, of[0].last, b, of[1].last) : first_difference(a, of[0], b, of[1]);
   const auto code = ended ? Errc::comm : Errc::invalid_argument;
   if (can_go_on && !ended) watch_->calls.refuse();
-  else session_->spoil(code, how);
-  throw Error(code, how);
+  else session_->spoil(code, text);
+  throw Error(code, text);
 }
 
 }  // namespace penstock

@@ -49,13 +49,13 @@ PenstockMpiHandle MpiComm::passive_window(std::int64_t bytes, void** memory) {
 
 void MpiComm::meet_node() {
   if (node_) return;
-  barrier();  // what follows are calls that cannot be left
+  barrier();  // all have come now: the calls that follow cannot be given up
   in_node_.resize(static_cast<std::size_t>(size_));
   PenstockMpiHandle node = 0, window = 0;
   session_->check(mpi().split_node(inside_, in_node_.data(), &node), "MPI_Comm_split_type");
   node_ = node;
   void* memory = nullptr;
-  int unified = 0;  // else MPI says nothing of loads and stores in shared windows
+  int unified = 0;  // without it, MPI does not say what loads and stores in shared windows do
   if (mpi().window_share(sizeof(void*), node, &memory, &window) == 0) {
     session_->check(mpi().window_unified(window, &unified), "MPI_Win_get_attr");
     session_->check(mpi().window_free(window), "MPI_Win_free");

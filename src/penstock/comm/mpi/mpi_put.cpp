@@ -3,8 +3,8 @@
 // their boxes in memory that they share: there a message is copies and a store. Elsewhere it is MPI_Put, a flush, and
 // MPI_Rget_accumulate of the count. The windows are open to all from the beginning to the end.
 //
-// All waits have a limit and an eye on failures but the flush, which takes as long as the network does, or, where that
-// cannot write memory, until the target calls MPI: it does while it waits, and a rank that fails ends the job.
+// All waits but the flush have a limit and notice failures. The flush takes as long as the network does. Where the network
+// cannot write memory, it takes until the target calls MPI: a target that waits does so, and a rank that fails ends the job.
 //
 // A box has two places, so that a sender need not wait for a receiver that is still with the exchange before.
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace penstock {
 namespace {
 
 using Links = std::vector<MpiLink>;
-constexpr int kNoMessagesTag = 3;  // on inside_: nobody sends with it
+constexpr int kNoMessagesTag = 3;  // no message on inside_ has this tag
 
-/// Where the other end of a message is, and what it takes its length for.
+/// Where the other end of a message is, and how long the message is for it.
 struct End {
   std::int64_t at, bytes;
 };
@@ -47,7 +47,7 @@ class MpiPut final : public Exchange {
   }
   ~MpiPut() override {
     auto& library = session_->library();
-    if (library.running() && !end()) {  // MPI may yet write into these: they stay
+    if (library.running() && !end()) {  // MPI may still write into these: they are never freed
       new Links(std::move(sends_));
       new Links(std::move(receives_));
     }
@@ -73,7 +73,7 @@ class MpiPut final : public Exchange {
       for (auto& s : sends_)
         if (!s.near) tell_far(s);
     }
-    if (receipts_.size() > 0)  // of the exchange before
+    if (receipts_.size() > 0)  // receipts for the exchange before this one
       watch_->wait(receipts_.data(), receipts_.size(), number_, peers_, kWhat);
     watch_->until([&](int* done) { return move(done); }, number_, peers_, kWhat);
     under_way_ = false;
@@ -92,7 +92,7 @@ class MpiPut final : public Exchange {
     for (auto& l : links)
       if (!l.near && (all || l.told)) l.request = requests.at(n++);
   }
-  /// Whether nothing is under way any more.
+  /// Whether all that was started is done.
   bool end() noexcept {
     try {
       if (!under_way_ && receipts_.size() > 0) session_->wait(receipts_.data(), receipts_.size(), kWhat);
@@ -103,14 +103,14 @@ class MpiPut final : public Exchange {
   }
 
   int sync() { return far_ ? mpi().window_sync(far_) : 0; }
-  /// MPI works at what is under way only when it is called.
+  /// Calls MPI, which moves what is under way only when it is called.
   int progress() {
     int found = 0, from = 0;
     return mpi().probe_any(kNoMessagesTag, comm_, &found, &from);
   }
   bool moved(const MpiLink& l) const { return l.moved == exchange_ * l.pieces; }
 
-  /// As many pieces as there is room for.
+  /// Writes as many pieces as there is room for.
   void write(MpiLink& s) {
     const auto all = exchange_ * s.pieces, most = s.told ? std::min(all, s.counted() + 2) : all;
     while (s.moved < most) {
@@ -155,7 +155,7 @@ class MpiPut final : public Exchange {
         mpi().fetch_op(&l.count, &l.before, PENSTOCK_MPI_REPLACE, l.message.rank, l.there, far_, l.request),
         "MPI_Rget_accumulate");
   }
-  /// What can be moved by now. Done when all is, and all counts have gone.
+  /// Moves what can be moved by now. True when all has been moved and all counts have gone.
   int move(int* done) {
     if (const int code = sync(); code != 0) return code;
     bool all = true;
@@ -172,9 +172,9 @@ class MpiPut final : public Exchange {
 
   std::shared_ptr<MpiWatch> watch_;
   std::shared_ptr<MpiSession> session_;
-  Call round_;  // each of them
+  Call round_;  // what a round is in the list of this rank's calls
   std::vector<int> peers_;
-  std::int64_t number_ = 0;  // of its call
+  std::int64_t number_ = 0;  // the number of that call
   PenstockMpiHandle comm_;
   Links sends_, receives_;
   PenstockMpiHandle near_, far_;
@@ -211,7 +211,7 @@ std::unique_ptr<Exchange> MpiComm::put(std::vector<Message> sends, std::vector<M
 
   PenstockMpiHandle windows[2] = {0, 0};
   for (const int near : {0, 1}) {
-    if (agreed[static_cast<std::size_t>(near)] == 0) continue;  // nobody's
+    if (agreed[static_cast<std::size_t>(near)] == 0) continue;  // no rank has any
     void* memory = nullptr;
     windows[near] = open_window(bytes[near] + MpiLink::kLine, near == 1, &memory);
     auto* base = static_cast<std::byte*>(memory);

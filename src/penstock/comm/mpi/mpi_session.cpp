@@ -1,3 +1,7 @@
+// How a rank waits over MPI. MPI itself knows no failed rank, no Ctrl-C and no timeout, so a wait here is a loop of
+// MPI_Testall: without pause at first, then yielding the CPU, and every few turns a look at what other ranks say. A rank that
+// fails sends its last words to all others (kFailureTag). A rank that has waited for a while sends a note of its call to those
+// that it waits for (kNoteTag), so that ranks in different calls are told instead of waiting for ever.
 #include "penstock/comm/mpi/mpi_session.hpp"
 
 #include <sched.h>
@@ -15,17 +19,18 @@ namespace penstock {
 namespace {
 
 constexpr int kFailureTag = 1, kNoteTag = 2;
-constexpr double kAsksAfter = 0.1,
-                 kAsksAtLeast = 2.0;  // seconds of waiting; twice as long each time, up to the second
-// A turn is one MPI_Testall, 0.1 to 0.5 us: some 50 us, which covers the latency of a network. Where ranks share CPUs
-// the one that is waited for needs this CPU: then none.
+/// A rank that waits asks the others after so many seconds, then after twice as long each time, up to the second number.
+constexpr double kAsksAfter = 0.1, kAsksAtLeast = 2.0;
+/// Turns of a wait before it yields the CPU. A turn is one MPI_Testall, 0.1 to 0.5 us: some 50 us, which covers the latency of
+/// a network. Where ranks share CPUs, the rank that is waited for needs this CPU, and a wait yields from its first turn on.
 constexpr long kTurnsBeforeYielding = 200;
-constexpr long kTurnsBetweenLooks = 64;  // at failures, the clock and Ctrl-C, while yielding
+/// Turns between two looks at failures, the clock and Ctrl-C, once the wait yields.
+constexpr long kTurnsBetweenLooks = 64;
 
 /// The last words of a rank.
 struct Failure {
   std::int32_t code = 0;
-  std::int32_t own = 0;  // the reason is the sender's: say so
+  std::int32_t own = 0;  // 1: the reason is the sender's own, and the text says so
   char text[1016] = {};
 };
 
@@ -37,9 +42,9 @@ void put_text(char* to, std::size_t room, const std::string& text) {
 
 struct MpiSession::Note {
   std::uint64_t comm = 0;
-  std::int64_t number = 0;  // 0: yours has been read
+  std::int64_t number = 0;  // 0: this note says that yours has been read
   std::uint64_t now = 0;
-  std::int64_t rank = 0;  // of the sender, in that communicator
+  std::int64_t rank = 0;  // the sender's rank in that communicator
   char text[480] = {};
 };
 
@@ -50,7 +55,8 @@ struct MpiSession::Sent {
 };
 
 MpiSession::~MpiSession() {
-  for (auto& s : sent_) {  // MPI may yet read what has not gone: it stays
+  // MPI may still read notes that have not gone: their memory is never freed.
+  for (auto& s : sent_) {
     int gone = 0;
     if (!library_.running() || verbs().test_all(s->request.data(), 1, &gone) != 0 || !gone)
       static_cast<void>(s.release());
@@ -64,7 +70,8 @@ MpiSession::MpiSession(const MpiLibrary& library, PenstockMpiHandle comm, double
   check(verbs().rank_and_size(control_, &rank_, &size_), "MPI_Comm_rank");
   unread_.resize(static_cast<std::size_t>(size_));
   check(verbs().ranks_of_node(control_, &neighbors), "MPI_Comm_split_type");
-  const bool crowded = neighbors > sysconf(_SC_NPROCESSORS_ONLN);  // all CPUs: launchers bind a rank to some
+  // All CPUs of the machine count, not those of this process: launchers bind each rank to a few of them.
+  const bool crowded = neighbors > sysconf(_SC_NPROCESSORS_ONLN);
   turns_before_yielding_ = crowded ? 0 : kTurnsBeforeYielding;
 }
 
@@ -80,8 +87,8 @@ void MpiSession::look() {
   read_notes();
 }
 
-void MpiSession::wait(void* requests, int n, const char* what) {
-  until([&](int* done) { return verbs().test_all(requests, n, done); }, what);
+void MpiSession::wait(void* requests, int n, const char* verb) {
+  until([&](int* done) { return verbs().test_all(requests, n, done); }, verb);
 }
 
 void MpiSession::Patience::next() {
@@ -99,7 +106,7 @@ void MpiSession::Patience::next() {
       const auto seconds = std::to_string(session_.timeout_);
       throw Error(Errc::comm, "rank " + std::to_string(session_.rank_) + " of " +
                                   std::to_string(session_.size_) + ": nothing has come for " +
-                                  seconds.substr(0, seconds.find('.') + 2) + " s in " + what_ +
+                                  seconds.substr(0, seconds.find('.') + 2) + " s in " + verb_ +
                                   ": another rank is stuck, or made other calls (a longer time: "
                                   "PENSTOCK_COMM_TIMEOUT, in seconds)");
     }
@@ -167,23 +174,23 @@ void MpiSession::send_note(int to, std::uint64_t comm, int as, std::int64_t numb
 
 void MpiSession::tell_all(Errc code, bool mine, const std::string& why) noexcept {
   try {
-    static Failure told;  // outlives sends that nobody receives
+    static Failure told;  // lives longer than sends that nobody receives
     told = {.code = static_cast<std::int32_t>(code), .own = mine};
     put_text(told.text, sizeof told.text, why);
     MpiRequests requests(verbs(), size_);
     for (int r = 0; r < size_; ++r)
       if (r != rank_) verbs().send(&told, sizeof told, r, kFailureTag, control_, requests.at(r));
-    // Messages this small leave at once, whether the other side looks or not; some transports want a push.
+    // Messages this small leave at once, whether the receiver looks for them or not; some transports must be called for it.
     const double end = now() + 1;
     for (int done = 0; !done && now() < end; sched_yield())
       if (verbs().test_all(requests.data(), size_, &done) != 0) break;
-  } catch (...) {  // no memory: MPI_Abort or the end of this process says it
+  } catch (...) {  // no memory for the messages: MPI_Abort or the end of this process tells the others
   }
 }
 
 void MpiSession::fail(const std::string& why) noexcept {
   library_.spoil();
-  if (failed() || !library_.running()) return;  // the others know
+  if (failed() || !library_.running()) return;  // the others have been told
   try {
     failure_ = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " failed: " + why;
   } catch (...) {

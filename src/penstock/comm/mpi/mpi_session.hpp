@@ -34,7 +34,7 @@ class MpiRequests {
 
 class MpiWatch;
 
-/// What a Comm and those split from it share: how to wait, who has failed, and who waits for whom.
+/// What a Comm and those split from it share: the ways to wait, which rank has failed, and notes of who waits for whom.
 class MpiSession {
  public:
   /// The call of a communicator in which a rank waits, and the ranks that it may be waiting for.
@@ -53,52 +53,52 @@ class MpiSession {
   const MpiLibrary& library() const { return library_; }
   const PenstockMpi& verbs() const { return library_.verbs(); }
   double timeout() const { return timeout_; }
-  void check(int code, const char* what) const { library_.check(code, what); }
+  void check(int code, const char* verb) const { library_.check(code, verb); }
 
   /// Throws if some rank has failed.
   void ready() const;
-  /// As ready(), after a look at what has come since; throws too where the user wants to stop.
+  /// As ready(), after looking for messages of failures; it throws, too, where the user wants to stop.
   void look();
-  /// Until all of n requests are done; throws Error{comm} when a rank fails or the time is up. MPI is asked again and
-  /// again for a moment, then the CPU is offered to others between questions: to ranks that share it, above all.
-  void wait(void* requests, int n, const char* what);
-  /// As wait(), until done(&flag), a call to MPI, sets its flag.
+  /// Waits until all of n requests are done; throws Error{comm} when a rank fails or the time is up. At first it tests the
+  /// requests without pause; then it yields the CPU between tests, above all to ranks that share it.
+  void wait(void* requests, int n, const char* verb);
+  /// Waits in the same way until done(&flag), a call to MPI, sets its flag.
   template <class F>
-  void until(F&& done, const char* what, const InCall* in = nullptr) {
-    for (Patience patience(*this, what, in);; patience.next()) {
+  void until(F&& done, const char* verb, const InCall* in = nullptr) {
+    for (Patience patience(*this, verb, in);; patience.next()) {
       int flag = 0;
-      check(done(&flag), what);
+      check(done(&flag), verb);
       if (flag) return;
     }
   }
 
   void fail(const std::string& why) noexcept;
-  /// As fail(), with a reason that all ranks give as their own; throws it.
+  /// As fail(), with a reason that all ranks report as their own; throws it.
   [[noreturn]] void give_up(Errc code, const std::string& why);
-  /// The ranks cannot go on, and all of them know.
+  /// Notes that the ranks cannot go on, and that all of them know it.
   void spoil(Errc code, const std::string& why);
   bool failed() const { return !failure_.empty(); }
-  /// The rank that has told us that it failed; -1 while all is well, or where this one was first.
+  /// The rank that has told this one that it failed; -1 where none has, or where this rank was the first to fail.
   int failed_rank() const { return failed_rank_; }
 
   void add(MpiWatch* watch) { watches_.push_back(watch); }
   void remove(MpiWatch* watch) { std::erase(watches_, watch); }
-  /// To rank `to`: rank `as` of communicator `comm` waits in its call of that number. Not sent while one before it lies
-  /// there unread, so that nobody is flooded.
+  /// Tells rank `to` that rank `as` of communicator `comm` waits in its call of that number. No note is sent as long as an
+  /// earlier one has not been read, so that notes do not pile up.
   void send_note(int to, std::uint64_t comm, int as, std::int64_t number, std::uint64_t now,
                  const std::string& text);
 
  private:
-  /// Turns of waiting.
+  /// The turns of one wait.
   class Patience {
    public:
-    Patience(MpiSession& session, const char* what, const InCall* in)
-        : session_(session), what_(what), in_(in) {}
+    Patience(MpiSession& session, const char* verb, const InCall* in)
+        : session_(session), verb_(verb), in_(in) {}
     void next();
 
    private:
     MpiSession& session_;
-    const char* what_;
+    const char* verb_;
     const InCall* in_;
     double end_ = 0, asks_after_ = 0, began_ = 0;
     long turns_ = 0;
@@ -121,7 +121,7 @@ class MpiSession {
   int failed_rank_ = -1;
   std::vector<MpiWatch*> watches_;
   std::vector<std::unique_ptr<Sent>> sent_;
-  std::vector<bool> unread_;  // by rank: it has not said yet that it has read the last note
+  std::vector<bool> unread_;  // by rank: whether it has still to say that it has read the last note
 };
 
 }  // namespace penstock

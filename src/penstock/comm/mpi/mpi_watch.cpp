@@ -34,8 +34,8 @@ void MpiWatch::ask(std::int64_t number, std::span<const int> peers) {
 void MpiWatch::compare() {
   for (std::size_t r = 0; r < told_.size(); ++r) {
     auto& t = told_[r];
-    if (t.number == 0 || t.number > calls.number())
-      continue;  // nothing said, or of a call yet to be made here
+    // The rank has said nothing, or it speaks of a call that this rank has yet to make.
+    if (t.number == 0 || t.number > calls.number()) continue;
     const auto said = std::exchange(t, {});
     const auto* mine = calls.find(said.number);
     if (!mine || mine->now == said.now) continue;

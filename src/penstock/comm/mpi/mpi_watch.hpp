@@ -9,12 +9,13 @@
 
 namespace penstock {
 
-/// One rank's view of an MPI communicator that its exchanges share: the calls it has made, and waits that find out where
-/// the ranks waited for make others. Who has waited for a while sends them a note of the call it waits in; who gets one
-/// looks, whenever it waits itself, whether its own call of that number is the same. So what goes well costs nothing.
+/// One rank's view of an MPI communicator, which its exchanges share: the calls that it has made, and waits that find out
+/// whether the ranks waited for make different ones. A rank that has waited for a while sends these ranks a note of the
+/// call in which it waits. A rank that gets a note compares it with its own call of that number when it waits itself. So
+/// calls that fit together cost nothing more.
 class MpiWatch {
  public:
-  /// `members`: the numbers in the session of these ranks; `id`: of this communicator, the same on all of them.
+  /// `members` are the numbers that these ranks have in the session; `id` is that of this communicator, the same on all ranks.
   MpiWatch(std::shared_ptr<MpiSession> session, std::uint64_t id, int rank, std::vector<int> members);
   ~MpiWatch();
   MpiWatch(const MpiWatch&) = delete;
@@ -24,27 +25,27 @@ class MpiWatch {
   const MpiSession& session() const { return *session_; }
   const PenstockMpi& verbs() const { return session_->verbs(); }
   const std::shared_ptr<MpiSession>& shared_session() const { return session_; }
-  void check(int code, const char* what) const { session_->check(code, what); }
+  void check(int code, const char* verb) const { session_->check(code, verb); }
   std::uint64_t id() const { return id_; }
   int member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
 
   Calls calls;
 
-  /// As MpiSession::wait(), in the call of that number; `peers` are the ranks that it may be waiting for.
-  void wait(void* requests, int n, std::int64_t number, std::span<const int> peers, const char* what) {
-    until([&](int* done) { return verbs().test_all(requests, n, done); }, number, peers, what);
+  /// Waits as MpiSession::wait() does, in the call of that number; `peers` are the ranks that it may be waiting for.
+  void wait(void* requests, int n, std::int64_t number, std::span<const int> peers, const char* verb) {
+    until([&](int* done) { return verbs().test_all(requests, n, done); }, number, peers, verb);
   }
   template <class F>
-  void until(F&& done, std::int64_t number, std::span<const int> peers, const char* what) {
+  void until(F&& done, std::int64_t number, std::span<const int> peers, const char* verb) {
     const MpiSession::InCall in{this, number, peers};
-    session_->until(done, what, &in);
+    session_->until(done, verb, &in);
   }
-  /// For calls of all: those whom each rank would exchange messages with along a hypercube.
+  /// For calls of all ranks: the ranks with which this one exchanges messages along a hypercube.
   std::span<const int> around() const { return around_; }
 
   /// Tells `peers` where this rank waits.
   void ask(std::int64_t number, std::span<const int> peers);
-  /// Looks through what others have told: throws where this rank has made another call in the place of theirs.
+  /// Compares the notes of other ranks with the calls of this one; throws where a call of the same number is another one.
   void compare();
   struct Told {
     std::int64_t number = 0;
@@ -58,7 +59,7 @@ class MpiWatch {
   std::uint64_t id_;
   int rank_;
   std::vector<int> members_, around_;
-  std::vector<Told> told_;  // by rank: the last that it has said, until it is compared
+  std::vector<Told> told_;  // by rank: its last note, until that has been compared
 };
 
 }  // namespace penstock

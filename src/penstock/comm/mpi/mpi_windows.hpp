@@ -8,18 +8,19 @@
 
 namespace penstock {
 
-/// The windows of a process, locked for all since they were made, in the order in which they were made. MPI frees a window
-/// when all ranks do, and exchanges end when their owners do, on each rank at another time: so the windows of a communicator
-/// are freed or used again later, together, once every rank has given them up, or at the end. A new window's pages are the
-/// kernel's to clear: of the product of two tiled matrices they took half the time. Used by one thread.
+/// The windows of a process in the order in which they were made; each is open to all ranks from then on. MPI frees a window
+/// only when all ranks free it, but exchanges end at another time on each rank. So the windows of a communicator are freed
+/// or used again later, together, once every rank has given them up, or at the end. To use one again saves much: the
+/// kernel must clear the pages of a new window, which took half the time of a product of two tiled matrices. Used by one
+/// thread.
 class MpiWindows {
  public:
   struct Entry {
     PenstockMpiHandle window;
-    std::int64_t comm;    // whose, by a number that this process gave it
-    std::int64_t number;  // among those of its communicator: the same on all ranks
+    std::int64_t comm;    // its communicator, by a number that this process has given it
+    std::int64_t number;  // its number among the windows of its communicator: the same on all ranks
     bool used = true;
-    std::int64_t bytes = 0;  // of each rank's part, where it can be used again
+    std::int64_t bytes = 0;  // of each rank's part; 0 where it cannot be used again
     void* memory = nullptr;  // this rank's part
   };
 
@@ -36,8 +37,8 @@ class MpiWindows {
       if (e.comm == comm) out.push_back(e.used ? 0 : 1);
     return out;
   }
-  /// Of those that all ranks have given up (`by_all`, as given_up()) one of `bytes`, or up to twice as many, to be used
-  /// again; the others are freed. Null: there is none.
+  /// One of the windows that all ranks have given up (`by_all`, as given_up()), of `bytes` to twice as many, to be used again;
+  /// the others of them are freed. Null: there is none.
   template <class F>
   const Entry* take(std::int64_t comm, const std::vector<std::int64_t>& by_all, std::int64_t bytes,
                     F&& free) {
@@ -54,7 +55,7 @@ class MpiWindows {
       if (e.comm == comm && e.number == taken) return &e;
     return nullptr;
   }
-  /// free(window) of those that all ranks have given up; it stays where that is false.
+  /// Calls free(window) for each window that all ranks have given up, and keeps it where that returns false.
   template <class F>
   void free_given_up(std::int64_t comm, std::span<const std::int64_t> by_all, F&& free) {
     std::size_t n = 0;

@@ -1,7 +1,7 @@
-// Passive-target windows of MPI: every rank has opened all arenas to all others once and for ever.
+// A transport over MPI's passive-target windows: every rank's arena is open to all others from the beginning to the end.
 //
-// What MPI offers with a request (gets, fetch_add, load, store) is waited for as messages are: with a limit, and an eye on
-// failures. A put, a sum and a compare_swap end with MPI_Win_flush, which has neither: it takes as long as the network
+// What MPI offers with a request (gets, fetch_add, load, store) is waited for as messages are: with a limit, and looking for
+// failures. A put, a sum and a compare_swap end with MPI_Win_flush, which does neither: it takes as long as the network
 // does, or, on networks that cannot write memory, until the target makes its next call to MPI. That is why claims are
 // MPI_Rget_accumulate: 0.06 and 0.27 us among two ranks of one machine (Open MPI 5.0.11, MPICH 5.0.2; `penstock probe
 // --mpi`), where MPI_Fetch_and_op with a flush of the caller's side, tried in its place, took 0.06 and 0.08.
@@ -20,10 +20,10 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-constexpr std::int64_t kMostNumbers =
-    1 << 20;  // in one MPI_Accumulate: counts are ints, and some MPIs copy them all
-constexpr unsigned kCallsBetweenLooks =
-    64;  // at failures: a look is an MPI_Iprobe, which costs as much as a claim
+/// Numbers in one MPI_Accumulate: counts are ints, and some MPIs copy all of the numbers.
+constexpr std::int64_t kMostNumbers = 1 << 20;
+/// Calls between two looks for failures of other ranks: a look is an MPI_Iprobe, which costs as much as a claim.
+constexpr unsigned kCallsBetweenLooks = 64;
 
 class MpiTransport final : public Transport {
  public:
@@ -42,7 +42,7 @@ class MpiTransport final : public Transport {
     memory_ = static_cast<std::byte*>(memory) + start;
     std::memset(memory_, 0, static_cast<std::size_t>(zeroed));
     check(mpi().window_sync(window_), "MPI_Win_sync");
-    comm_->all_gather(&start, sizeof start, starts_.data());  // nobody asks before all have written
+    comm_->all_gather(&start, sizeof start, starts_.data());  // after this every rank's words are written
   }
   ~MpiTransport() override {
     auto& library = session_.library();
@@ -121,7 +121,7 @@ class MpiTransport final : public Transport {
 
   void clear(std::int64_t bytes) override {
     require_in_arena(*this, {rank_, 0}, bytes, 1, "clear");
-    check(mpi().window_sync(window_), "MPI_Win_sync");  // so that no earlier write comes after
+    check(mpi().window_sync(window_), "MPI_Win_sync");  // so that no earlier write arrives later
     std::memset(memory_, 0, static_cast<std::size_t>(bytes));
     check(mpi().window_sync(window_), "MPI_Win_sync");
   }
@@ -141,13 +141,13 @@ class MpiTransport final : public Transport {
  private:
   struct UnderWay {
     int slot;
-    int put_to;  // -1: a get
+    int put_to;  // the rank of a put; -1: a get
   };
   using Tickets = std::unordered_map<Ticket, UnderWay>;
   static constexpr std::int64_t kWord = sizeof(std::int64_t);
 
   const PenstockMpi& mpi() const { return session_.verbs(); }
-  void check(int code, const char* what) const { session_.check(code, what); }
+  void check(int code, const char* verb) const { session_.check(code, verb); }
   std::int64_t offset(RemotePtr p) const { return starts_[static_cast<std::size_t>(p.rank)] + p.offset; }
   void heed() {
     if (++calls_ % kCallsBetweenLooks == 0) session_.look();
@@ -157,7 +157,7 @@ class MpiTransport final : public Transport {
     require_in_arena(*this, at, bytes, alignment, verb);
     heed();
   }
-  /// What was put or added there is there; and what others did is seen here.
+  /// Waits until what was put to that rank or added there is in its memory; this rank then sees what others did here.
   void flush(int rank) {
     check(mpi().window_flush(rank, window_), "MPI_Win_flush");
     check(mpi().window_sync(window_), "MPI_Win_sync");
@@ -165,7 +165,7 @@ class MpiTransport final : public Transport {
 
   std::int64_t fetch(RemotePtr at, std::int64_t value, int op, const char* verb) {
     begin(at, kWord, kWord, verb);
-    check(mpi().window_sync(window_), "MPI_Win_sync");  // this rank's own writes come before
+    check(mpi().window_sync(window_), "MPI_Win_sync");  // this rank's own writes come first
     value_ = value;
     check(mpi().fetch_op(&value_, &before_, op, at.rank, offset(at), window_, word_.data()),
           "MPI_Rget_accumulate");
@@ -210,11 +210,11 @@ class MpiTransport final : public Transport {
   MpiSession& session_;
   std::int64_t bytes_;
   int rank_;
-  std::vector<std::int64_t> starts_;  // of each rank's arena in its part of the window
+  std::vector<std::int64_t> starts_;  // where each rank's arena begins in its part of the window
   PenstockMpiHandle window_ = 0;
   std::byte* memory_ = nullptr;
   MpiRequests word_, slots_;
-  std::int64_t value_ = 0, before_ = 0;  // of the word under way
+  std::int64_t value_ = 0, before_ = 0;  // of the operation on a word that is under way
   std::vector<int> free_;                // slots
   Tickets under_way_;
   Ticket given_ = 0;

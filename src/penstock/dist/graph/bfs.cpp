@@ -1,9 +1,9 @@
 // Breadth-first search over a graph that is shared out by rows (Buluc, Madduri 2011), changing direction as a whole
 // (Beamer, Buluc, Asanovic, Patterson 2013). Top-down, each rank follows the edges out of its part of the frontier
-// and tells owners which of their vertices it has met, each once in a search. Bottom-up, owners tell who holds ghosts
-// which of these are in the frontier, and every vertex not yet reached looks for one of them. Both send a list or a
-// bitmap to partners alone (dist/marks.hpp). A rank that holds parts of others' rows hears which of these are in the
-// frontier, and tells what it found for them.
+// and tells the owners which of their vertices it has met, each vertex once in a search. Bottom-up, owners tell the ranks
+// that hold ghosts which of these are in the frontier, and every vertex that is not yet reached looks for one of them.
+// Both directions send a list or a bitmap, to partners only (dist/graph/marks.hpp). A rank that holds parts of other ranks'
+// rows is told which of these rows are in the frontier, and tells what it has found for them.
 #include "penstock/dist/graph/bfs.hpp"
 
 #include <algorithm>
@@ -24,14 +24,15 @@ namespace {
 
 using graph::Word;
 
-constexpr std::int64_t kAloneEdges = 8 << 10;  // fewer are followed by one thread: as for one process
+/// Fewer edges than this are followed by one thread, as in the search of one process.
+constexpr std::int64_t kAloneEdges = 8 << 10;
 constexpr std::int64_t kWordsAtOnce = 128;
-// Bottom-up once the frontier has 1 / kDown of the edges that are left, until it has less than 1 / kUp of the
-// vertices: the GAP suite's figures (Beamer, Asanovic, Patterson 2015). Whole numbers: ranks of unlike processors
-// must agree.
+// A search goes bottom-up once the frontier has 1 / kDown of the edges that are left, until it has less than 1 / kUp of the
+// vertices: the figures of the GAP suite (Beamer, Asanovic, Patterson 2015). They are whole numbers, because ranks on
+// different processors must come to the same decision.
 constexpr std::int64_t kDown = 15, kUp = 18;
 
-/// Who of the columns that the edges out of `from` lead to has no bit yet: gets it, and is appended to `fresh`.
+/// Sets the bits of the columns that the edges out of `from` lead to. Those that had none are appended to `fresh`.
 void follow(const CsrView<One>& a, std::span<const Index> from, Word* bits, std::vector<Index>& fresh) {
   Offset edges = 0;
   for (const auto u : from) edges += a.indptr[u + 1] - a.indptr[u];
@@ -94,7 +95,7 @@ class DistSearch {
     next.push_back(v);
   }
 
-  /// Makes `next` the frontier. False where that is empty on all ranks.
+  /// Makes `next` the frontier. False where it is empty on all ranks.
   bool settle(std::vector<Index>& next) {
     std::swap(frontier_, next);
     std::array<std::int64_t, 2> sums{std::ssize(frontier_), 0};
@@ -139,7 +140,7 @@ class DistSearch {
     const bool same = in_ == &out_;
     in_->columns().tell_ghosts(in_->comm(), front.data(), [&](Index ghost) {
       graph::claim_bit<false>(front_ghosts.data(), ghost);
-      if (same) graph::claim_bit<false>(told_.data(), ghost);  // its owner knows
+      if (same) graph::claim_bit<false>(told_.data(), ghost);  // its owner has been told
     });
     const auto local = in_->edges().local.view(), halo = in_->edges().halo.view();
     const auto finds = [&](std::int64_t row) {
@@ -175,13 +176,13 @@ class DistSearch {
   DistBfsDirection direction_;
   Array<Index> levels_;
   std::vector<Word> visited_, told_;  // owned vertices; ghosts whose owners know that they are reached
-  std::vector<Word> found_rows_;      // foreign rows of `in` that have found a neighbour before
+  std::vector<Word> found_rows_;      // foreign rows of `in` that have already found a neighbour
   std::vector<Index> frontier_;
   std::int64_t unexplored_, size_ = 0, edges_ = 0, reached_ = 0;  // of all ranks
   Index depth_ = 0;
 };
 
-/// Every reached vertex offers itself along its edges to whoever is one level down, and the smallest offer stays.
+/// Every reached vertex offers itself as predecessor along its edges to vertices one level down; the smallest offer is kept.
 Array<GlobalIndex> find_predecessors(DistGraph& g, const Array<Index>& levels) {
   constexpr auto kNone = std::numeric_limits<GlobalIndex>::max();
   const auto& a = g.edges();

@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-/// `automatic`: bottom-up where that is expected to look at fewer edges. `bottom_up`: whenever there are edges in.
+/// `automatic`: bottom-up where that is expected to look at fewer edges. `bottom_up`: always, where the edges in are given.
 enum class DistBfsDirection : std::uint8_t { automatic, top_down, bottom_up };
 
 struct DistBfsOptions {
@@ -20,8 +20,8 @@ struct DistBfsResult {
   // The rest is the same on all ranks.
   std::int64_t reached = 0;
   Index depth = 0;          // the last level that has vertices
-  Index bottom_up = 0;      // levels found that way
-  std::int64_t missed = 0;  // edges of steps that would have gone bottom-up, had there been `in`
+  Index bottom_up = 0;      // levels that were found bottom-up
+  std::int64_t missed = 0;  // edges of steps that would have gone bottom-up if `in` had been given
 };
 
 /// Levels from `source`, and on request predecessors: the smallest-numbered vertex one level up with an edge to each.

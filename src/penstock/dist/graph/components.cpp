@@ -1,8 +1,8 @@
 // Weakly connected components of a graph that is shared out. Each rank first unites what its own edges connect,
 // ghosts included, by one pass over its edges. Between the pieces that remain runs FastSV (Zhang, Azad, Hu 2020):
 // each piece points to the smallest vertex that it knows of, hooks the tree of its ghosts' pieces under that, and
-// takes its pointer's pointer. What is under way is a number a boundary vertex and round, and the number of rounds
-// grows as the logarithm of the pieces' number: label propagation alone would need as many as a path has pieces.
+// takes its pointer's pointer. In each round one number travels for each boundary vertex, and the number of rounds grows as
+// the logarithm of the number of pieces: label propagation would need as many rounds as a path has pieces.
 #include "penstock/dist/graph/components.hpp"
 
 #include <algorithm>
@@ -20,10 +20,12 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
-constexpr Offset kFirst = 2;  // edges of every row that go first
+/// Edges of every row that are followed first.
+constexpr Offset kFirst = 2;
 constexpr auto kNone = std::numeric_limits<GlobalIndex>::max();
 
-/// The values of ascending keys. Pieces of one vertex ask for one key after the other, the rest mostly for the same.
+/// Finds the values of ascending keys. Pieces of one vertex ask for one key after the other, other pieces mostly for the
+/// same key again.
 class LookUp {
  public:
   LookUp(const std::vector<GlobalIndex>& keys, const std::vector<GlobalIndex>& values)
@@ -55,7 +57,7 @@ class Pieces {
         parents_(allocate<Index>(a.local.rows + a.plan->ghosts())),
         pointers_(static_cast<std::size_t>(parents_.size), kNone) {
     unite_here();
-    // Of owned vertices the first in a tree is its root, and has the smallest number.
+    // The root of a tree is its first owned vertex, which has the smallest number.
     const auto ids = owners_.numbers(comm_.rank());
     for (std::int64_t v = 0; v < n_; ++v)
       if (parents_.data[v] == v) pointer(v) = ids.data[v];
@@ -71,13 +73,13 @@ class Pieces {
     }
   }
 
-  /// The pointers' places among all pieces that point to themselves, in the order of their numbers.
+  /// The place of each pointer among all pieces that point to themselves, in the order of their numbers.
   std::int64_t number(Array<GlobalIndex> labels) {
     std::vector<GlobalIndex> roots;
     const auto ids = owners_.numbers(comm_.rank());
     for (std::int64_t v = 0; v < n_; ++v)
       if (parents_.data[v] == v && pointer(v) == ids.data[v]) roots.push_back(pointer(v));
-    // Rank r orders the roots in the r-th range of numbers; on a rank they ascend.
+    // Rank r orders the roots whose numbers are in the r-th range; on each rank roots ascend.
     const int ranks = comm_.size();
     const auto width = std::max<GlobalIndex>((owners_.size() + ranks - 1) / ranks, 1);
     const auto keeper = [&](GlobalIndex v) { return static_cast<int>(v / width); };
@@ -107,8 +109,8 @@ class Pieces {
 
   GlobalIndex& pointer(std::int64_t root) { return pointers_[static_cast<std::size_t>(root)]; }
 
-  /// Trees over owned vertices, foreign rows and ghosts, with their first as the root. A few edges of each row go first
-  /// (Sutton, Ben-Nun, Barak 2018): most others then lead from a root's child to another, which two loads tell.
+  /// Trees over owned vertices, foreign rows and ghosts; the root is the first of them. A few edges of each row are followed
+  /// first (Sutton, Ben-Nun, Barak 2018): most of the other edges then join two children of one root, which two loads show.
   void unite_here() {
     graph::Forest forest(parents_.data);
     std::iota(parents_.data, parents_.data + parents_.size, Index(0));
@@ -133,8 +135,7 @@ class Pieces {
     forest.flatten(0, parents_.size);
   }
 
-  /// Every piece takes the smallest pointer among its own and its ghosts', and hooks the trees of the others under
-  /// it.
+  /// Every piece takes the smallest of its own pointer and those of its ghosts, and hooks the trees of the others under it.
   std::int64_t hook() {
     std::vector<GlobalIndex> owned(static_cast<std::size_t>(n_)),
         met(static_cast<std::size_t>(parents_.size - n_));
@@ -195,7 +196,7 @@ class Pieces {
     return out;
   }
 
-  /// answer(q) by the rank that rank_of(q) names, for each question, in their order. Collective.
+  /// For each question q, in their order, what answer(q) gives on rank rank_of(q). Collective.
   template <class RankOf, class Answer>
   std::vector<GlobalIndex> ask(const std::vector<GlobalIndex>& questions, RankOf&& rank_of, Answer&& answer) {
     auto sent = sort_by_rank<GlobalIndex>(questions, comm_.size(), rank_of);
@@ -215,8 +216,8 @@ class Pieces {
   const Ownership& owners_;
   std::int64_t n_, foreign_;
   Array<Index> parents_;  // of owned vertices, foreign rows, ghosts
-  std::vector<GlobalIndex>
-      pointers_;  // of each root among them: a vertex of its component, kNone where none is known
+  /// For each root among them a vertex of its component, or kNone where none is known.
+  std::vector<GlobalIndex> pointers_;
 };
 
 }  // namespace

@@ -1,3 +1,5 @@
+// A graph as the searches want it: rows and columns have the same owners, so that a vertex has one owner; the edges turned
+// around; and the question whether the graph is symmetric. Each of these moves every edge at most once.
 #include "penstock/dist/graph/dist_graph.hpp"
 
 #include <array>
@@ -27,7 +29,7 @@ void for_each_edge(const DistCsr<One>& a, const Array<GlobalIndex>& columns, con
   }
 }
 
-/// The numbers of what is owned here, then of the ghosts: of columns, or of rows.
+/// The numbers of the columns (or rows) that are owned here, then those of the ghosts.
 Array<GlobalIndex> numbers_here(Comm& comm, const Ownership& owners, const CommPlan& plan) {
   const auto owned = owners.numbers(comm.rank());
   const auto out = allocate<GlobalIndex>(owned.size + plan.ghosts());
@@ -57,10 +59,10 @@ Array<GlobalIndex> ghost_numbers(Comm& comm, const Ownership& of, const CommPlan
 }
 
 template <class V>
-DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what) {
-  require(a.all_rows() == a.all_cols(), std::string(what) + " needs a square adjacency matrix, this one is " +
-                                            std::to_string(a.all_rows()) + " x " +
-                                            std::to_string(a.all_cols()));
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm) {
+  require(a.all_rows() == a.all_cols(),
+          std::string(algorithm) + " needs a square adjacency matrix, this one is " +
+              std::to_string(a.all_rows()) + " x " + std::to_string(a.all_cols()));
   std::array<std::int64_t, 1> differ{a.row_owners->same_on(a.comm->rank(), *a.col_owners) ? 0 : 1};
   a.comm->all_reduce(std::span<std::int64_t>(differ), Reduce::max);
   if (differ[0] == 0) return a;
@@ -128,7 +130,7 @@ bool has_symmetric_pattern(const DistCsr<One>& a) {
   for_each_edge(a, columns, rows, [&](GlobalIndex u, GlobalIndex v) {
     for (std::size_t s = 0; s < 2; ++s) sums[s] += hash(u, v, kSeeds[s]) - hash(v, u, kSeeds[s]);
   });
-  // Halves of 32 bits: 2^31 ranks may add them up.
+  // Sums of halves of 32 bits: those of 2^31 ranks can be added without overflow.
   constexpr std::uint64_t kLow = 0xffffffff;
   std::array<std::int64_t, 4> halves;
   for (std::size_t s = 0; s < 2; ++s) {

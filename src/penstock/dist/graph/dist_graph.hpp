@@ -10,11 +10,12 @@
 
 namespace penstock {
 
-/// The matrix with the owners of its rows for its columns too, so that the two ends of an edge are vertices of one kind;
-/// itself where that is so, else with its entries copied and the ghosts asked for anew. Collective. Throws
-/// Error{invalid_argument} on all ranks unless it is square; `what` names the algorithm.
+/// The matrix with the owners of its rows as the owners of its columns, so that both ends of an edge are vertices of one
+/// kind. Where they are so already, it is the matrix itself; else entries are copied, and ghosts are found again. Collective.
+/// Throws
+/// Error{invalid_argument} on all ranks unless it is square; errors begin with `algorithm`.
 template <class V>
-DistCsr<V> aligned(const DistCsr<V>& a, std::string_view what);
+DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm);
 
 /// The edges alone of a matrix; shares its arrays.
 template <class V>
@@ -27,8 +28,8 @@ DistCsr<One> edges_of(const DistCsr<V>& a) {
 /// travels once.
 DistCsr<One> transpose(const DistCsr<One>& a);
 
-/// Whether every edge (i, j) has as many (j, i): compared by sums of two 64-bit hashes, so that nothing travels but
-/// these. A pattern that is not symmetric passes for one with a chance of 2^-128. Collective, the same answer on all
+/// Whether there are as many edges (j, i) as (i, j), for all i and j: sums of two 64-bit hashes are compared, and nothing
+/// but these travels. A pattern that is not symmetric passes for one with a chance of 2^-128. Collective, the same answer on all
 /// ranks.
 bool has_symmetric_pattern(const DistCsr<One>& a);
 

@@ -7,7 +7,7 @@
 
 #include "penstock/comm/comm.hpp"
 
-// Items that go to whichever rank owns them, for steps whose ends are not known beforehand.
+// Sends items to the ranks that own them, for steps whose partners are not known beforehand.
 namespace penstock {
 
 /// Items in the order of their ranks: those of rank r are [offsets[r], offsets[r + 1]).
@@ -48,7 +48,7 @@ inline std::vector<std::int64_t> in_bytes(const std::vector<std::int64_t>& offse
 
 }  // namespace detail
 
-/// Answers to questions that came: each goes back to who asked, in the order of the questions of `asked` there.
+/// Sends the answers to questions that came back to the ranks that asked, where they have the order of the questions.
 template <class T>
 std::vector<T> send_back(Comm& comm, const std::vector<T>& answers,
                          const std::vector<std::int64_t>& came_offsets,
@@ -59,7 +59,7 @@ std::vector<T> send_back(Comm& comm, const std::vector<T>& answers,
   return got;
 }
 
-/// What the ranks have for this one. Collective.
+/// Returns the items that the ranks have for this one. Collective.
 template <class T>
 Mail<T> deliver(Comm& comm, const Mail<T>& out) {
   const auto ranks = static_cast<std::size_t>(comm.size());

@@ -14,8 +14,8 @@ namespace penstock {
 /// What exchanges of a graph search cost this rank.
 struct MarkTraffic {
   std::int64_t messages = 0, bytes = 0;  // sent
-  std::int64_t lists = 0,
-               bitmaps = 0;  // messages of each form; others held everything in their first 64 bytes
+  /// Messages of each form; the others held everything in their first 64 bytes.
+  std::int64_t lists = 0, bitmaps = 0;
 };
 
 /// Sets of vertices along a plan, in one direction: to each partner some of the positions that the two share. A first
@@ -30,10 +30,10 @@ class MarkChannel {
   /// Collective, also over ranks without partners. Both sides of a pair state the same number of positions.
   MarkChannel(Comm& comm, std::vector<Partner> to, std::vector<Partner> from);
 
-  /// Of partner `k` of `to`: filled by the caller in any order, empty again after exchange().
+  /// The positions for partner `k` of `to`. The caller fills them in, in any order; they are empty again after exchange().
   std::vector<Index>& out(std::size_t k) { return out_[k]; }
   const std::vector<Index>& in(std::size_t k) const { return in_[k]; }  // what the last exchange() brought
-  /// Carries what is in out() to in(). Collective.
+  /// Sends what is in out() to the partners' in(). Collective.
   void exchange(Comm& comm, MarkTraffic& traffic);
 
  private:
@@ -56,7 +56,7 @@ class MarkChannel {
   std::unique_ptr<Exchange> first_;
 };
 
-/// The same along a star forest: owners tell who holds ghosts, and who holds ghosts their owners.
+/// The same along a star forest: from owners to the ranks that hold ghosts of theirs, and back.
 class Marks {
  public:
   Marks(Comm& comm, std::shared_ptr<const CommPlan> plan);  // collective
@@ -75,7 +75,7 @@ class Marks {
       for (const auto i : down_.in(k)) arrive(static_cast<Index>(plan_->receive_offsets[k] + i));
   }
 
-  /// arrive(owned) for every entry here that another rank gives among its `ghosts`; once for each rank that does.
+  /// arrive(owned) for every owned entry that another rank has among its `ghosts`; once for each of these ranks.
   template <class F>
   void tell_owners(Comm& comm, std::span<const Index> ghosts, F&& arrive) {
     for (const auto ghost : ghosts) {
@@ -97,7 +97,7 @@ class Marks {
   MarkTraffic traffic_;
 };
 
-/// Entries of any trivial type along a plan: owners' to their ghosts. Collective.
+/// Sends entries of any trivial type along a plan, from owners to ghosts. Collective.
 template <class T>
 void values_to_ghosts(Comm& comm, const CommPlan& plan, const T* owned, T* ghosts);
 /// The way back: combine(owned entry, value) for every ghost's value, one rank's after the other in ascending order.

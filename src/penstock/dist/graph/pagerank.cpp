@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-/// As the vectors of one process. One that was not given is empty, and so is the part of a rank without vertices:
-/// what depends on the difference is settled by the caller.
+/// The vectors of one process. A vector that was not given is empty, and so is the part of a rank without vertices; the
+/// caller decides what depends on the difference.
 PageRankVectors parts_of(const DistPageRankVectors& v) {
   const auto part = [](const std::optional<std::span<const double>>& p) {
     return p.value_or(std::span<const double>());
@@ -31,7 +31,8 @@ void check(std::span<const double> out, const DistPageRankVectors& vectors, cons
 
 template <class V>
 Array<double> out_weights(const DistCsr<V>& a) {
-  constexpr double kMost = 1e290;  // ranks are divided by these
+  /// The largest sum of weights out of a vertex: ranks are divided by these sums.
+  constexpr double kMost = 1e290;
   const int rank = a.comm->rank();
   std::vector<double> sums(static_cast<std::size_t>(a.local.rows));
   const auto vertex = [&](std::int64_t r) {
@@ -71,7 +72,8 @@ PageRankResult pagerank(Comm& comm, GlobalIndex vertices, std::span<const double
                         const InwardProduct<double>& full, const PageRankOptions& options) {
   check(out, vectors, options);
   if (vertices == 0) return {.ranks = allocate<double>(0), .converged = true};
-  auto settled = options;  // an empty part looks like none: whether to extrapolate must not depend on it
+  // An empty part looks like a missing vector, which must not decide whether to extrapolate.
+  auto settled = options;
   settled.symmetric = options.symmetric && !vectors.personalization && !vectors.dangling;
   RankSteps steps(out, parts_of(vectors), settled, vertices,
                   [&](std::span<double> numbers) { comm.all_reduce(numbers, Reduce::sum); });

@@ -8,7 +8,8 @@
 
 namespace penstock {
 
-/// As PageRankVectors: the parts that this rank owns. Given on all ranks or on none; each adds up to 1 over all.
+/// The parts of PageRankVectors that this rank owns. Each vector is given on all ranks or on none, and its sum over all
+/// ranks is 1.
 struct DistPageRankVectors {
   std::optional<std::span<const double>> personalization, dangling, start;
 };
@@ -22,14 +23,13 @@ using InwardProduct = std::function<void(std::span<const T> x, std::span<T> y)>;
 template <class V>
 Array<double> out_weights(const DistCsr<V>& a);
 
-/// As pagerank() of one process: the same steps, with sums over all ranks, so results agree within rounding. `quick`
-/// may be empty: all steps are then in float64. Collective; iterations, change and converged are the same on all
-/// ranks.
+/// The same steps as pagerank() of one process, with sums over all ranks, so that results agree up to rounding. Where `quick`
+/// is empty, all steps are in float64. Collective; iterations, change and converged are the same on all ranks.
 PageRankResult pagerank(Comm& comm, GlobalIndex vertices, std::span<const double> out,
                         const DistPageRankVectors& vectors, const InwardProduct<float>& quick,
                         const InwardProduct<double>& full, const PageRankOptions& options = {});
 
-/// Throws Error{invalid_argument} unless `ranks` are none below zero, of sum 1, and one step changes them by less
+/// Throws Error{invalid_argument} unless no number of `ranks` is below zero, their sum is 1, and one step changes them by less
 /// than options.tol in all. Collective.
 void pagerank_verify(Comm& comm, GlobalIndex vertices, std::span<const double> out,
                      std::span<const double> ranks, const DistPageRankVectors& vectors,

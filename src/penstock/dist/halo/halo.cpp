@@ -15,7 +15,7 @@ namespace {
 
 struct Strategy {
   std::string_view name;
-  halo::MakeExchange carry;  // null: `make` does it all
+  halo::MakeExchange carry;  // null: `make` makes the whole strategy
   std::unique_ptr<Halo> (*make)(const HaloContext&);
 };
 
@@ -37,7 +37,7 @@ std::unique_ptr<Halo> make(const Strategy& s, const HaloContext& c) {
   return s.carry ? halo::packed(c, s.carry) : s.make(c);
 }
 
-/// The least time of an exchange, of the slowest rank: the machine's hiccups only add.
+/// The shortest time of an exchange by the slowest rank. The shortest one counts, because disturbances only add time.
 double time_of(Halo& halo, const HaloContext& c, const void* x) {
   using Clock = std::chrono::steady_clock;
   constexpr int kWarm = 1, kTimed = 4;
@@ -83,7 +83,8 @@ std::string_view choose_halo(const HaloContext& c, const void* x) {
   c.comm->all_reduce(std::span(&total, 1), Reduce::sum);
   c.comm->all_reduce(std::span(&owned, 1), Reduce::sum);
   if (total == 0) return kStrategies[0].name;
-  // Everything to everyone can win only where most of it is wanted, and has then one collective's latency.
+  // To send all entries to all ranks can be fastest only where most of them are needed; then it has the latency of one
+  // collective.
   const bool most = 2 * total >= owned * (c.comm->size() - 1);
   Array<std::byte> zeros;
   if (!x) {

@@ -9,9 +9,10 @@
 
 namespace penstock {
 
-/// What one exchange cost this rank, summed up over all since the last look.
+/// What exchanges have cost this rank since the times were last cleared.
 struct HaloTimes {
-  double pack = 0, copy = 0, wait = 0;  // seconds: gathering entries; over the host link; for the ranks
+  /// Seconds of gathering entries, of copies over the host link, and of waiting for ranks.
+  double pack = 0, copy = 0, wait = 0;
   std::int64_t sent_bytes = 0, received_bytes = 0, messages = 0, exchanges = 0;  // messages sent
 };
 
@@ -23,7 +24,7 @@ class Halo {
   virtual ~Halo() = default;
   virtual void begin(const void* x, Stream stream) = 0;
   virtual void end(Stream stream) = 0;
-  virtual const void* ghosts() const = 0;  // plan.ghosts() entries, by owner; stays where it is
+  virtual const void* ghosts() const = 0;  // plan.ghosts() entries, by owner; always at the same address
   const HaloTimes& times() const { return times_; }
   void clear_times() { times_ = {}; }
 
@@ -35,18 +36,17 @@ struct HaloContext {
   std::shared_ptr<Comm> comm;
   std::shared_ptr<const CommPlan> plan;
   std::int64_t entry_bytes = 8;
-  Where where = {};  // of x and the ghosts: the CPU, or this rank's GPU
+  Where where = {};  // whose memory has x and the ghosts: the CPU's, or that of this rank's GPU
 };
 
-/// By name, out of halo_names(where); "auto" is the choice of choose_halo(). Collective. Throws Error{invalid_argument}
+/// Makes a strategy by its name, one of halo_names(where), or "auto" for the choice of choose_halo(). Collective. Throws Error{invalid_argument}
 /// that lists the names, Error{not_compiled} or Error{not_accessible} with the remedy where this strategy cannot work here.
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& context);
 std::vector<std::string_view> halo_names(Where where);      // without "auto"
-void require_halo(std::string_view strategy, Where where);  // throws where it is neither of these nor "auto"
+void require_halo(std::string_view strategy, Where where);  // throws unless it is one of these or "auto"
 
-/// The strategy that an exchange of this plan takes least time with: every one that could win is made and timed on the
-/// plan itself, the slowest rank counts. Costs a few dozen exchanges, of x where a rank of the CPU gives it (null: of
-/// zeros, which take as much memory). The same answer on all ranks. Collective.
+/// The fastest strategy for this plan: every one that could be it is made and timed with the plan itself, by the slowest rank.
+/// This costs a few dozen exchanges, of x where it is given on the CPU (null: of zeros, which take as much memory). The same answer on all ranks. Collective.
 std::string_view choose_halo(const HaloContext& context, const void* x = nullptr);
 
 }  // namespace penstock

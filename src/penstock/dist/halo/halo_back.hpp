@@ -7,12 +7,12 @@
 
 namespace penstock {
 
-/// The way back, on the CPU: what was worked out for ghosts travels to their owners, who add it to their entries, one
-/// rank's after the other in ascending order: the same bits in every run and by every strategy.
+/// The way back, on the CPU: sums that were computed for ghosts travel to their owners, who add them to their entries. They
+/// add those of one rank after the other, in ascending order: the same bits in every run and by every strategy.
 class HaloBack {
  public:
-  /// By isend, persistent, neighborhood or put; the others, which are ways to read scattered entries, go back by isend.
-  /// Also "gather" (one rank owns every entry) and "reduce" (float64, each rank has ghosts of one owner, who has none; the
+  /// The strategy is isend, persistent, neighborhood or put; the other ones are ways to read scattered entries, and use isend
+  /// on the way back. There are also "gather" (one rank owns every entry) and "reduce" (float64, each rank has ghosts of one owner, who has none; the
   /// sums may differ in the last bits). Collective.
   HaloBack(std::string_view strategy, const HaloContext& context);
 
@@ -20,7 +20,7 @@ class HaloBack {
     return ghosts_.data;
   }  // plan.ghosts() entries, by owner: written before begin(), kept until end()
   void begin();
-  /// Waits, then owned[i] = S::add(owned[i], value) for all that came; entries are `columns` numbers side by side.
+  /// Waits, then sets owned[i] = S::add(owned[i], value) for each value that came; entries are `columns` numbers side by side.
   template <class S>
   void end(typename S::value_type* owned, std::int64_t columns = 1);
 

@@ -5,8 +5,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/dist/halo/halo_packed.hpp"
 
-// All sums to one rank by MPI_Gatherv, which puts them where they belong: how the balanced distribution of Page and Kogge
-// (2018, Fig. 3d) ends a product.
+// Brings all sums to one rank by MPI_Gatherv, which puts them in their places. The balanced distribution of Page and Kogge
+// (2018, Fig. 3d) ends a product in this way.
 namespace penstock::halo {
 namespace {
 
@@ -28,7 +28,7 @@ class Gather : public Exchange {
     offsets_.resize(bytes.size() + 1);
     std::partial_sum(bytes.begin(), bytes.end(), offsets_.begin() + 1);
   }
-  void rebase(const std::byte*) override {}  // what it sends stays where it is
+  void rebase(const std::byte*) override {}  // what it sends is always at the same address
   void start() override {}
   void finish() override { comm_->gather_v(from_, to_, offsets_, root_); }
 

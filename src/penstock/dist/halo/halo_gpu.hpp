@@ -11,13 +11,13 @@
 // is the device, which is how they are tested without a GPU.
 namespace penstock {
 
-/// What all of them have: a stream of their own, and the ghosts.
+/// What all these strategies have: a stream of their own, and the ghosts.
 class GpuHalo : public Halo {
  public:
   explicit GpuHalo(const HaloContext& context);
   const void* ghosts() const final { return ghosts_.data; }
-  /// After an exception between begin() and end(): returns when no other rank reads x any more, and none will. No further
-  /// exchange is possible.
+  /// For use after an exception between begin() and end(): returns when no other rank reads x any more or will read it. No
+  /// further exchange is possible.
   virtual void abandon() noexcept {}
 
  protected:
@@ -25,13 +25,13 @@ class GpuHalo : public Halo {
   Comm& comm() const { return *context_.comm; }
   std::int64_t entry() const { return context_.entry_bytes; }
   Where where() const { return context_.where; }
-  /// What is queued here from now on comes after what the caller has queued so far.
+  /// Makes what is queued here from now on wait for what the caller has queued so far.
   void follow(Stream stream);
   void count_exchange();
-  /// The messages of this plan, with the packed entries at `send` and the ghosts at `receive`.
+  /// The messages of this plan; packed entries are at `send`, ghosts at `receive`.
   std::vector<Message> sends(std::byte* send) const;
   std::vector<Message> receives(std::byte* receive) const;
-  /// plan().send_indices in other memory.
+  /// A copy of plan().send_indices in memory of that place.
   Array<const Index> indices_in(Place place);
 
   HaloContext context_;
@@ -40,16 +40,16 @@ class GpuHalo : public Halo {
   Array<std::byte> ghosts_;
 };
 
-/// By name, out of gpu_halo_names(); "auto" is the choice of choose_gpu_halo(). Collective. Throws as make_halo does, on
-/// every rank alike.
+/// Makes a strategy by its name, one of gpu_halo_names(), or "auto" for the choice of choose_gpu_halo(). Collective. Throws
+/// what make_halo throws, on all ranks alike.
 std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloContext& context);
 const std::vector<std::string_view>& gpu_halo_names();
 
-/// The strategy that takes least time here: those that can work and may win are made and timed on the plan itself; the
-/// slowest rank counts. The same answer on all ranks. Collective.
+/// The fastest strategy for this plan: those that can work here and could be it are made and timed with the plan itself, by
+/// the slowest rank. The same answer on all ranks. Collective.
 std::string_view choose_gpu_halo(const HaloContext& context);
 
-/// Throws Error{not_accessible} on all ranks unless every rank's GPU reaches the memory of those that it hears from. All
+/// Throws Error{not_accessible} on all ranks unless every rank's GPU reaches the memory of the GPUs that it receives from. All
 /// ranks are in this process. Collective.
 void require_peers(const HaloContext& context, std::string_view strategy);
 

@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-// Those that win somewhere. NCCL and NVSHMEM take seconds and memory to start, and GPU-aware messages may end the process
-// where an MPI claims too much: they are chosen by name.
+// The strategies that are fastest somewhere. Others are only used when they are asked for by name: NCCL and NVSHMEM take
+// seconds and memory to start, and GPU-aware messages may end the process where an MPI claims to support them and does not.
 constexpr std::string_view kCandidates[] = {"peer", "peer_packed", "index_pinned"};
 constexpr int kWarmUps = 2, kRuns = 7;
 
@@ -35,7 +35,7 @@ std::string_view choose_gpu_halo(const HaloContext& context) {
       halo = make_gpu_halo(name, context);
     } catch (const Error& e) {
       if (e.code() != Errc::not_accessible) throw;
-      continue;  // on all ranks alike
+      continue;  // this is so on all ranks alike
     }
     std::array<double, 1> least{std::numeric_limits<double>::infinity()};
     for (int i = 0; i < kWarmUps + kRuns; ++i) {
@@ -46,7 +46,7 @@ std::string_view choose_gpu_halo(const HaloContext& context) {
       synchronize(Stream(stream));
       if (i >= kWarmUps) least[0] = std::min(least[0], clock.seconds());
     }
-    comm.barrier();  // nobody reads x any more
+    comm.barrier();  // after this no rank reads x any more
     comm.all_reduce(least, Reduce::max);
     if (least[0] < best) best = least[0], choice = name;
   }

@@ -1,5 +1,5 @@
-// Messages that start and end in GPU memory: an MPI that knows of GPUs brings them across. `device` packs by a kernel;
-// `device_indexed` leaves that to a derived type (cardellini-2014, V-F).
+// Messages that start and end in GPU memory; an MPI that knows of GPUs moves them. `device` packs entries by a kernel,
+// `device_indexed` leaves packing to a derived type (cardellini-2014, V-F).
 #include <cstdlib>
 #include <string>
 
@@ -60,7 +60,7 @@ class DeviceIndexedHalo final : public StagedHalo {
     }
     exchange_->start();
   }
-  bool made_ = false;  // where x lies is known from the first exchange on
+  bool made_ = false;  // it is made in the first exchange, when the address of x is known
 };
 
 }  // namespace

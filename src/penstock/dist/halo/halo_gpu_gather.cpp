@@ -1,5 +1,5 @@
-// A kernel packs, and everything that it needs is made anew each time: device memory for the indices and the buffer, and a
-// copy of the indices; the buffer is copied to ordinary host memory (cardellini-2014, V-C).
+// A kernel packs, and all that it needs is made again in each exchange: device memory for the indices and the buffer, and a
+// copy of the indices. The buffer is copied to ordinary host memory (cardellini-2014, V-C).
 #include "penstock/dist/halo/halo_gpu_staged.hpp"
 #include "penstock/kernel/vectors/gather.hpp"
 

@@ -1,4 +1,4 @@
-// The indices stay on the GPU; the buffer is made there each time and copied to ordinary host memory (cardellini-2014,
+// The indices stay on the GPU; the buffer is made there in each exchange and copied to ordinary host memory (cardellini-2014,
 // V-E, IndexStandard).
 #include "penstock/dist/halo/halo_gpu_staged.hpp"
 #include "penstock/kernel/vectors/gather.hpp"

@@ -1,4 +1,4 @@
-// NCCL's sends and receives, queued on the GPU: hosts do not meet.
+// NCCL's sends and receives, queued on the GPUs; the hosts exchange nothing.
 #include "penstock/dist/halo/halo_gpu.hpp"
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/link/gpu_clock.hpp"
@@ -27,7 +27,7 @@ class NcclHalo final : public GpuHalo {
 
   void begin(const void* x, Stream stream) override {
     if (!team_) throw Error(Errc::comm, "this exchange was given up after an error: make the matrix anew");
-    // At most two are under way, so that one that never ends is found here, and by no wait without end.
+    // At most two exchanges are under way, so that one that never ends is noticed here, where the wait has a limit.
     const HostClock clock;
     if (number_ >= 2) synchronize_with(comm(), done_[number_ % 2], "an exchange of NCCL");
     times_.wait += clock.seconds();

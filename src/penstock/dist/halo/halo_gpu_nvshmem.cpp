@@ -1,6 +1,7 @@
 // NVSHMEM's host library: packed entries are put into the receiver's memory with a signal behind them, queued on the GPU.
-// One process a GPU. Two buffers in turn: one is filled anew when its reader has signalled that it is empty. Nothing of the
-// symmetric memory is ever freed, since that is collective and halos end when a rank likes; the next halo takes it over.
+// One process a GPU. There are two buffers in turn; one is filled again when its reader has signalled that it is empty.
+// Symmetric memory is never freed, because that is collective and each rank ends a halo at another time; the next halo takes
+// it over.
 #include <algorithm>
 #include <array>
 
@@ -30,13 +31,13 @@ class NvshmemHalo final : public GpuHalo {
     block_ = &take_symmetric(comm(), 2 * buffer_bytes_ + up(most[1]) + 2 * signal_bytes, SymmetricUse::halo,
                              mine_, kHaloOverNvshmem);
     packed_ = block_->memory + 2 * buffer_bytes_;
-    // The signals lie at the end of the block, where they are for all of its users.
+    // The signals are at the end of the block: at the same place for all halos that use the block.
     emptied_ = reinterpret_cast<std::uint64_t*>(block_->memory + block_->bytes - signal_bytes);
     arrived_ = reinterpret_cast<std::uint64_t*>(block_->memory + block_->bytes - 2 * signal_bytes);
     indices_ = indices_in(device_place(c.where));
     first_ = places_at_others(comm(), plan(), true);
     base_ = block_->number;
-    // Signals of a user before may lag behind: the buffers are empty only when all ranks have come by here.
+    // Signals of an earlier halo may still arrive: the buffers are empty only when all ranks have come here.
     synchronize(Stream(mine_));
     comm().barrier();
   }
@@ -48,7 +49,7 @@ class NvshmemHalo final : public GpuHalo {
     const HostClock clock;
     if (!block_) throw Error(Errc::comm, "this exchange was given up after an error: make the matrix anew");
     const auto k = ++block_->number;
-    const auto mine = k - base_;  // of this halo's exchanges
+    const auto mine = k - base_;  // the number among this halo's exchanges
     if (mine > 2) synchronize_with(comm(), done_[k % 2], "an exchange of NVSHMEM");
     times_.wait += clock.seconds();
     follow(stream);
@@ -89,8 +90,9 @@ class NvshmemHalo final : public GpuHalo {
         return true;
       }
     };
-    for (int i = 0; i < 1000 && !ended(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    // An exchange that never ends keeps its block, so that no other writes there.
+    constexpr int kLastWait = 1000;  // milliseconds
+    for (int i = 0; i < kLastWait && !ended(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    // An exchange that does not end keeps its block, so that no other halo writes there.
     if (ended()) drain(mine_), block_->taken = false;
     block_ = nullptr;
   }

@@ -1,6 +1,6 @@
-// Ranks that are threads of one process: the receiver's kernel reads the entries that it needs out of the sender's x, over
-// NVLink where there are two GPUs. Nothing is packed, nothing is sent; GPUs wait for events of one another, and hosts for
-// counters that say that an event has been recorded. Between processes it is peer_packed.
+// For ranks that are threads of one process: the receiver's kernel reads the entries that it needs from the sender's x, over
+// NVLink where they are on two GPUs. Nothing is packed, and nothing is sent. GPUs wait for events of one another; hosts wait
+// for counters that say which event has been recorded. Between processes, halo_gpu_peer_packed.cpp is the strategy.
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -16,19 +16,19 @@
 namespace penstock {
 namespace {
 
-/// What a rank shows the others. An exchange has a number; a counter says up to which one the event has been recorded.
-/// An event is recorded anew only when everyone has waited for it: `ready` after end(), which waits for the readers, and
-/// `read` after the senders have begun the next exchange, which they do after end().
+/// What a rank shows the others. Exchanges are numbered; a counter says up to which number an event has been recorded. An
+/// event is recorded again only when all have waited for it: `ready` after end(), which waits for the readers, and `read`
+/// after the senders have begun the next exchange, which they do after end().
 struct alignas(128) Cell {
   explicit Cell(Where where) : ready(where), read(where) {}
   const void* x = nullptr;
   OwnedEvent ready, read;  // x is complete; this rank's kernels have read all that they need
   std::atomic<std::int64_t> ready_count = 0, read_count = 0;
-  bool closed = false;  // guarded by the board's gate
+  bool closed = false;  // the gate of the board guards it
 };
 struct Board {
   explicit Board(int ranks) : cells(static_cast<std::size_t>(ranks)) {}
-  std::shared_mutex gate;  // held alone to close a cell, together to queue reads
+  std::shared_mutex gate;  // exclusive to close a cell, shared to queue reads
   std::vector<std::unique_ptr<Cell>> cells;
 };
 
@@ -38,7 +38,7 @@ class PeerHalo final : public GpuHalo {
     board_ = shared_by_all<Board>(comm(), [&] { return std::make_shared<Board>(comm().size()); });
     cell(comm().rank()) = std::make_unique<Cell>(where());
     indices_ = senders_indices();
-    comm().barrier();  // all cells are there
+    comm().barrier();  // after this all cells exist
   }
   ~PeerHalo() override {
     abandon();
@@ -79,7 +79,7 @@ class PeerHalo final : public GpuHalo {
     }
     for (const int rank : plan().send_ranks) {
       auto& reader = *cell(rank);
-      // Work that waits for nobody but GPUs that are alive: it ends.
+      // This work waits only for GPUs that still work, so it ends.
       if (number_ == 0 || reader.read_count.load(std::memory_order_acquire) < number_) continue;
       try {
         synchronize(Event(reader.read));
@@ -91,10 +91,10 @@ class PeerHalo final : public GpuHalo {
  private:
   std::unique_ptr<Cell>& cell(int rank) { return board_->cells[static_cast<std::size_t>(rank)]; }
 
-  void arrive(const std::atomic<std::int64_t>& count, int rank, std::string_view what) {
+  void arrive(const std::atomic<std::int64_t>& count, int rank, std::string_view waited_for) {
     wait_until(
         comm(), [&] { return count.load(std::memory_order_acquire) >= number_; },
-        "rank " + std::to_string(rank) + " and " + std::string(what));
+        "rank " + std::to_string(rank) + " and " + std::string(waited_for));
   }
 
   void read_all() {
@@ -113,7 +113,7 @@ class PeerHalo final : public GpuHalo {
     own.read_count.store(number_, std::memory_order_release);
   }
 
-  /// x in memory that other GPUs reach.
+  /// x, in memory that other GPUs reach.
   const void* copied(const void* x, Stream stream) {
     if (copy_.size == 0) copy_ = allocate<std::byte>(plan().owned * entry(), device_place(where()));
     copy_async(copy_.data, x, copy_.size, stream);

@@ -1,6 +1,7 @@
-// Each rank packs into memory of its own, two buffers in turn, and its neighbours copy from there over NVLink as soon as
-// its event says so: the ranks are threads of one process, or processes of one machine (CUDA's inter-process
-// communication). x is free when it is packed, and no host waits for a reader: a buffer is packed anew two exchanges later.
+// Each rank packs into its own memory, two buffers in turn, and its neighbours copy from there over NVLink once its event
+// says that they may. The ranks are threads of one process, or processes of one machine (CUDA's inter-process
+// communication). x may change as soon as it is packed, and no host waits for a reader: a buffer is used again two exchanges
+// later.
 #include <algorithm>
 #include <iterator>
 #include <mutex>
@@ -20,8 +21,8 @@ namespace {
 constexpr int kBuffers = 2;
 constexpr std::int64_t kAlign = 256;
 
-/// What a rank shows the others. `packed` says that a buffer is full; `read` that this rank has copied what it needs from
-/// its neighbours' buffers of this number.
+/// What a rank shows the others. `packed` says that a buffer is full, `read` that this rank has copied what it needs from the
+/// buffers with this number of its neighbours.
 struct Shown {
   Shown(Array<std::byte> bytes, bool between_processes, Where where)
       : memory(std::move(bytes)),
@@ -34,7 +35,7 @@ struct Shown {
   OwnedEvent packed[kBuffers], read[kBuffers];
 };
 
-/// The same as plain bytes, for other processes.
+/// The same as plain bytes, which can be sent to other processes.
 struct Handles {
   GpuHandle memory, packed[kBuffers], read[kBuffers];
   std::int64_t buffer_bytes;
@@ -111,8 +112,9 @@ class PeerPackedHalo final : public GpuHalo {
   }
 
  private:
-  /// A word to and from every neighbour, each exchange: "my buffer's event is recorded, and so is that of my reads of the
-  /// exchange before". What is waited for next has then been recorded, and what is recorded next has been waited for.
+  /// In each exchange a word goes to and comes from every neighbour. It says: the event of my buffer is recorded, and so is the
+  /// event of my reads in the exchange before. So an event is recorded before anyone waits for it, and all have waited for it
+  /// before it is recorded again.
   void connect() {
     std::vector<int> all;
     std::ranges::set_union(plan().send_ranks, plan().receive_ranks, std::back_inserter(all));
@@ -176,8 +178,8 @@ class PeerPackedHalo final : public GpuHalo {
 
   std::int64_t buffer_bytes_ = 0, number_ = 0;
   std::shared_ptr<Shown> own_;
-  std::vector<std::shared_ptr<void>>
-      shown_;  // keeps the neighbours' memory and events while this rank may read
+  /// Keeps the neighbours' memory and events as long as this rank may read them.
+  std::vector<std::shared_ptr<void>> shown_;
   Array<const Index> indices_;
   std::vector<std::int64_t> first_;
   std::vector<std::shared_ptr<void>> opened_;

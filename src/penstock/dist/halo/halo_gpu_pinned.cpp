@@ -1,5 +1,5 @@
-// Indices and buffers lie in pinned host memory, which the kernels read and write over the link: no copies, no memory that
-// comes and goes (cardellini-2014, V-D).
+// Indices and buffers are in pinned host memory, which the kernels read and write over the link: nothing is copied, and no
+// memory is taken or freed in an exchange (cardellini-2014, V-D).
 #include "penstock/dist/halo/halo_gpu_staged.hpp"
 #include "penstock/kernel/vectors/gather.hpp"
 

@@ -17,7 +17,7 @@ StagedHalo::StagedHalo(const HaloContext& context, Place buffers, std::int64_t s
 
 StagedHalo::~StagedHalo() { drain(mine_); }
 
-/// The seconds of the last way up, which nobody has waited for.
+/// The seconds of the last copy to the GPU, which has not been waited for yet.
 void StagedHalo::settle() {
   if (!up_mark_.is_set()) return;
   synchronize(up_mark_);

@@ -4,11 +4,11 @@
 
 namespace penstock {
 
-/// An exchange through host memory: pack() on the GPU, down() to the host, messages between hosts, up() to the GPU. The
-/// caller's own work runs on its stream meanwhile: begin() queues the packing and does not wait for it.
+/// An exchange through host memory: pack() on the GPU, down() to the host, messages between hosts, up() to the GPU. Meanwhile
+/// the caller's own work runs on its stream, because begin() queues the packing and does not wait for it.
 class StagedHalo : public GpuHalo {
  public:
-  /// `buffers`: the host memory that messages leave from and arrive in. `send_entries`: of the first of the two.
+  /// `buffers`: the host memory that messages are sent from and received in. `send_entries`: entries of the first of the two.
   StagedHalo(const HaloContext& context, Place buffers, std::int64_t send_entries);
   ~StagedHalo() override;
   StagedHalo(const StagedHalo&) = delete;
@@ -17,17 +17,17 @@ class StagedHalo : public GpuHalo {
   void end(Stream stream) final;
 
  protected:
-  // Each queues on mine_. What they read and write of host memory is left alone until the stream has come by.
+  // Each of these queues work on mine_. The host memory that they read and write is not touched before that work is done.
   virtual void pack(const void* x) = 0;
   virtual void down(const void* x) = 0;
-  virtual void packed_on_host() {}  // the stream has come by: work for the CPU
+  virtual void packed_on_host() {}  // called when the work of down() is done: work for the CPU
   virtual void up();
   /// Called before the messages are posted, with x as given to begin().
   virtual void post(const void* x);
 
   Array<std::byte> send_, receive_;  // host memory
   std::unique_ptr<Exchange> exchange_;
-  // What a strategy keeps: here, so that it is freed after the stream has been drained.
+  // What a strategy keeps. It is here so that it is freed after the stream has been drained.
   Array<const Index> indices_;
   Array<std::byte> packed_;
   std::shared_ptr<void> scratch_, more_scratch_;
@@ -38,7 +38,7 @@ class StagedHalo : public GpuHalo {
   StreamMark begun_, packed_mark_, down_begun_, down_mark_, up_begun_, up_mark_;
 };
 
-/// Pinned memory where a GPU is to reach it.
+/// The place of host memory: pinned where a GPU must reach it.
 inline Place reachable(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// The whole vector goes to the host, the host packs, and the whole vector with its ghosts comes back: what a program does
-// whose exchange knows nothing of GPUs, and what the other strategies are measured against (cardellini-2014, V-B).
+// The whole vector goes to the host, the host packs, and the whole vector with its ghosts comes back: what a
+// program does whose exchange knows nothing of GPUs. The other strategies are compared with it (cardellini-2014, V-B).
 #include <algorithm>
 
 #include "penstock/dist/halo/halo_gpu_staged.hpp"
@@ -24,7 +24,8 @@ class SyncHalo final : public StagedHalo {
     gather(whole_.data, plan().send_indices.data, plan().sent(), entry(), send_.data, Stream{});
   }
   void up() override {
-    copy_async(returned_.data, whole_.data, whole_.bytes(), mine_);  // the owned part, too, as it was
+    // This copies the owned part too, although it has not changed.
+    copy_async(returned_.data, whole_.data, whole_.bytes(), mine_);
     StagedHalo::up();
   }
 

@@ -2,7 +2,7 @@
 #include "penstock/core/trace.hpp"
 #include "penstock/dist/halo/halo_packed.hpp"
 
-// Nothing is packed: the communication library reads entries where they lie, by MPI_Type_create_indexed_block.
+// Nothing is packed: MPI reads entries where they are, through a type made by MPI_Type_create_indexed_block.
 namespace penstock::halo {
 namespace {
 

@@ -3,7 +3,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/dist/halo/halo_packed.hpp"
 
-// One message a neighbour and exchange, posted when it is ready: MPI_Irecv, MPI_Isend, MPI_Waitall.
+// One message for each neighbour in each exchange, posted when it is packed: MPI_Irecv, MPI_Isend, MPI_Waitall.
 namespace penstock::halo {
 namespace {
 
@@ -16,7 +16,7 @@ class Isend : public Exchange {
         tag_(comm_->own_tag()) {}
 
   ~Isend() override {
-    // Only an exception leaves messages under way: nobody may write here once the buffers are gone.
+    // After an exception messages may be under way: they must not be written here once the buffers are gone.
     if (std::ranges::all_of(under_way_, [](Request r) { return r == kNoRequest; })) return;
     comm_->fail("it left an exchange before the end");
     try {
@@ -37,7 +37,8 @@ class Isend : public Exchange {
   void rebase(const std::byte* base) override { base_ = base; }
 
  private:
-  /// Of two threads the one that comes second copies: those that receive last copy their own messages, at the same time.
+  /// Of two threads, the one that comes second copies the message. Receives are waited for last, so that each rank copies its
+  /// own messages, at the same time as the others.
   void receive() {
     for (const auto& m : receives_) under_way_.push_back(comm_->receive(m.data, m.bytes, m.rank, tag_));
   }

@@ -2,7 +2,7 @@
 
 namespace penstock::halo {
 
-// One collective over those who have something to say to each other: MPI_Ineighbor_alltoallv.
+// One collective among neighbours: MPI_Ineighbor_alltoallv.
 std::unique_ptr<Exchange> neighborhood(std::shared_ptr<Comm> comm, std::vector<Message> sends,
                                        std::vector<Message> receives) {
   return comm->neighborhood(std::move(sends), std::move(receives));

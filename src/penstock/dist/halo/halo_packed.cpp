@@ -9,7 +9,8 @@
 namespace penstock::halo {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // bytes a task packs, at least: some microseconds
+/// Least bytes that a task packs: some microseconds of work.
+constexpr std::int64_t kGrain = 1 << 14;
 
 template <class T>
 void pack_words(std::span<const Index> indices, const void* from, void* to) {
@@ -18,7 +19,7 @@ void pack_words(std::span<const Index> indices, const void* from, void* to) {
   for (const auto i : indices) *out++ = in[i];
 }
 
-/// Entries of x for one rank that lie side by side are sent from there, others from a buffer.
+/// Entries for one rank that lie side by side in x are sent from x, all others from a buffer.
 class PackedHalo : public Halo {
  public:
   PackedHalo(const HaloContext& c, MakeExchange make)

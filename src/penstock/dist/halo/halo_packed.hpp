@@ -6,14 +6,15 @@
 
 #include "penstock/dist/halo/halo.hpp"
 
-// What the strategies on the CPU share: most differ only in how messages travel whose entries lie side by side.
+// What the strategies on the CPU share. Most of them pack entries side by side in the same way, and differ only in how the
+// messages then travel.
 namespace penstock::halo {
 
-/// Messages between fixed buffers, or out of what rebase() gives. Collective.
+/// Makes an exchange of messages between fixed buffers, or from the base that rebase() sets. Collective.
 using MakeExchange = std::unique_ptr<Exchange> (*)(std::shared_ptr<Comm>, std::vector<Message> sends,
                                                    std::vector<Message> receives);
 
-// One file each.
+// Each of these has a file of its own.
 std::unique_ptr<Exchange> isend(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
 std::unique_ptr<Exchange> persistent(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
 std::unique_ptr<Exchange> neighborhood(std::shared_ptr<Comm>, std::vector<Message>, std::vector<Message>);
@@ -23,12 +24,13 @@ std::unique_ptr<Exchange> reduction(const HaloContext&, const std::byte* ghosts,
 std::unique_ptr<Halo> indexed(const HaloContext&);
 std::unique_ptr<Halo> sync(const HaloContext&);
 
-/// Gathers entries into one buffer, by rank, and lets `make`'s exchange carry it; what lies side by side is not gathered.
+/// Gathers entries into one buffer, by rank, which the exchange of `make` sends. Entries that lie side by side are sent from
+/// where they are.
 std::unique_ptr<Halo> packed(const HaloContext&, MakeExchange make);
-/// The exchange that values go back by; isend for the strategies that do not pack.
+/// The exchange for the way back; isend for the strategies that do not pack.
 MakeExchange way_back(std::string_view strategy);
 
-/// One message a rank over the buffer's parts, which begin at `offsets` entries.
+/// One message for each rank with its part of the buffer; parts begin at `offsets` entries.
 std::vector<Message> messages(const std::vector<int>& ranks, const std::vector<std::int64_t>& offsets,
                               std::byte* buffer, std::int64_t entry_bytes);
 /// to[i] = from[indices[i]] for entries of any size.

@@ -3,8 +3,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/dist/halo/halo_packed.hpp"
 
-// Sums of rows by MPI_Reduce among the ranks that share a range of rows, everyone with all rows of the range: how the naive
-// distribution of Page and Kogge (2018, Fig. 3c) ends a product.
+// Adds up rows by MPI_Reduce among the ranks that share a range of rows; each of them gives all rows of the range. The naive
+// distribution of Page and Kogge (2018, Fig. 3c) ends a product in this way.
 namespace penstock::halo {
 namespace {
 
@@ -22,7 +22,7 @@ class Reduction : public Exchange {
     const bool master = owners.empty();
     const int owner = master ? c.comm->rank() : owners.front();
     row_ = c.comm->split(owner, master ? 0 : 1 + c.comm->rank());
-    // The owner's places of the rows: it knows them, and tells.
+    // The places that the rows have at their owner, who knows them and tells the others.
     places_ = allocate<Index>(plan_->ghosts());
     const auto tell = isend(
         c.comm,
@@ -37,7 +37,7 @@ class Reduction : public Exchange {
     sums_ = allocate<double>(row_->size() > 1 ? rows * width_ : 0);
   }
 
-  void rebase(const std::byte*) override {}  // what it sends stays where it is
+  void rebase(const std::byte*) override {}  // what it sends is always at the same address
   void start() override {}
   void finish() override {
     if (row_->size() == 1) return;
@@ -45,7 +45,7 @@ class Reduction : public Exchange {
     for (std::int64_t i = 0; i < places_.size; ++i)
       std::copy_n(ghosts_ + i * width_, width_, sums_.data + places_.data[i] * width_);
     row_->reduce_sum(sums_.span(), 0);
-    // The owner adds up what came from each rank: the whole sum comes with the first that names a row.
+    // The owner adds what comes from each rank in turn: the whole sum of a row comes with the first rank that names the row.
     for (std::int64_t i = 0; i < plan_->sent(); ++i) {
       auto* sum = sums_.data + plan_->send_indices.data[i] * width_;
       std::copy_n(sum, width_, received_ + i * width_);
@@ -58,9 +58,9 @@ class Reduction : public Exchange {
   std::int64_t width_;
   const double* ghosts_;
   double* received_;
-  std::unique_ptr<Comm> row_;  // the owner first
+  std::unique_ptr<Comm> row_;  // of the ranks that share the range; the owner is rank 0
   Array<Index> places_;
-  Array<double> sums_;  // of every row of the range
+  Array<double> sums_;  // a sum for every row of the range
 };
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "penstock/core/trace.hpp"
 #include "penstock/dist/halo/halo_packed.hpp"
 
-// Everything to everyone, as codes without a plan do: MPI_Allgatherv of x, from which each rank then picks its ghosts.
-// For comparison, and for matrices whose every rank needs nearly all of x. Blocks: nothing overlaps with it.
+// Sends all of x to all ranks by MPI_Allgatherv, as programs without a plan do; each rank then picks its ghosts. It is here
+// for comparison, and for matrices of which every rank needs nearly all of x. It blocks, so no other work overlaps with it.
 namespace penstock::halo {
 namespace {
 
@@ -18,7 +18,7 @@ class SyncHalo : public Halo {
     comm_->all_gather(&plan_->owned, sizeof(std::int64_t), counts.data());
     offsets_.resize(ranks + 1);
     std::partial_sum(counts.begin(), counts.end(), offsets_.begin() + 1);
-    // Where each ghost lies in its owner's part of x: the owner knows the place, and a first exchange tells.
+    // The place of each ghost in its owner's part of x: the owner knows it, and a first exchange tells it.
     places_ = allocate_apart<Index>(plan_->ghosts());
     auto* mine = reinterpret_cast<std::byte*>(const_cast<Index*>(plan_->send_indices.data));
     const auto tell = isend(comm_, messages(plan_->send_ranks, plan_->send_offsets, mine, sizeof(Index)),

@@ -9,12 +9,12 @@
 namespace penstock {
 
 /// Returns when done() says so. Throws Error{comm} when another rank has failed, and when nothing has come within
-/// comm.timeout() seconds; `what` says what was waited for.
+/// comm.timeout() seconds, with what was waited for.
 template <class Done>
-void wait_until(Comm& comm, Done&& done, std::string_view what) {
+void wait_until(Comm& comm, Done&& done, std::string_view waited_for) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kSpins = 2000;  // some 20 us: a neighbour that is about to arrive
-  constexpr auto kLook = std::chrono::milliseconds(5);
+  constexpr int kSpins = 2000;  // some 20 us, enough for a neighbour that is about to arrive
+  constexpr auto kLook = std::chrono::milliseconds(5);  // between two looks for failed ranks
   for (int i = 0; i < kSpins; ++i)
     if (done()) return;
   const auto start = Clock::now();
@@ -28,18 +28,20 @@ void wait_until(Comm& comm, Done&& done, std::string_view what) {
     if (std::chrono::duration<double>(now - start).count() > comm.timeout())
       throw Error(Errc::comm, "rank " + std::to_string(comm.rank()) + " has waited " +
                                   std::to_string(static_cast<long>(comm.timeout())) + " s for " +
-                                  std::string(what) + ": another rank has not come this far, or has ended");
+                                  std::string(waited_for) +
+                                  ": another rank has not come this far, or has ended");
   }
 }
 
-/// As synchronize(event), for work that may wait for other ranks.
-inline void synchronize_with(Comm& comm, Event event, std::string_view what) {
+/// Waits for an event, as synchronize() does, of work that may wait for other ranks.
+inline void synchronize_with(Comm& comm, Event event, std::string_view waited_for) {
   wait_until(
-      comm, [&] { return is_done(event); }, what);
+      comm, [&] { return is_done(event); }, waited_for);
 }
 
-/// Throws on every rank what is wrong on one: `why` is empty where nothing is. `code` is that of the error. Collective.
-void require_everywhere(Comm& comm, const std::string& why, std::string_view what,
+/// Throws on all ranks where something is wrong on one of them: `why` says what, and is empty where nothing is wrong. `task` is
+/// what errors begin with, `code` is their code. Collective.
+void require_everywhere(Comm& comm, const std::string& why, std::string_view task,
                         Errc code = Errc::not_accessible);
 
 }  // namespace penstock

@@ -16,7 +16,7 @@ struct CopyStreams {
   CopyStreams& operator=(const CopyStreams&) = delete;
 
   std::size_t take_event();
-  void drain_all() noexcept;  // all is done, and all events are free
+  void drain_all() noexcept;  // waits for all copies, and frees all events
 
   Where where;
   OwnedStream small;
@@ -25,8 +25,8 @@ struct CopyStreams {
   std::vector<std::size_t> free;  // events
 };
 
-/// Whoever lets go of them leaves them, drained, to the next: a transport is made for every product, and a stream costs tens
-/// of microseconds.
+/// Streams that are let go are drained and kept for the next transport: one is made for every product, and making a stream
+/// takes tens of microseconds.
 std::shared_ptr<CopyStreams> take_copy_streams(Where where);
 
 }  // namespace penstock

@@ -1,3 +1,6 @@
+// What transports between devices share. A get or put is a copy on a stream, and its ticket an event on that stream. Small
+// copies have a stream of their own; larger ones take turns on several; the largest go one after the other to a copy engine.
+// Words (claims, queues) are not in device memory: an inner transport of host memory keeps them.
 #include "penstock/dist/link/device_transport.hpp"
 
 #include <algorithm>
@@ -14,12 +17,14 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSmall = 64 << 10;  // at 390 GB/s a copy of this takes less than its start
-/// From here on a copy engine copies, one after the other on one stream; below it kernels do, on several. H200s, GB/s of
-/// 4 under way: 4 MB by engines 215 on one stream, 270 on four, by kernels 341; 16 MB 317 and 355; 64 MB 372 and 366. A
+/// Copies of this size take less time than their start, at 390 GB/s.
+constexpr std::int64_t kSmall = 64 << 10;
+/// From this size on a copy engine copies, one after the other on one stream; below it kernels copy on several streams.
+/// Measured between H200s with 4 copies under way, in GB/s: 4 MB by engines 215 on one stream, 270 on four, by kernels 341; 16 MB 317 and 355; 64 MB 372 and 366. A
 /// peer copy of the probe has 397, peer loads of a kernel 373.
 constexpr std::int64_t kLargest = 32 << 20;
-constexpr std::int64_t kAddedBytes = 16 << 20;  // of numbers in host memory, at once on the GPU
+/// Bytes of numbers in host memory that are brought to the GPU at once, to be added there.
+constexpr std::int64_t kAddedBytes = 16 << 20;
 
 }  // namespace
 
@@ -34,14 +39,15 @@ DeviceTransport::DeviceTransport(std::string name, std::shared_ptr<Comm> comm, D
       streams_(take_copy_streams(where)),
       large_(std::min(large, streams_->large.size())) {}
 
-DeviceTransport::~DeviceTransport() { streams_->drain_all(); }  // before arenas go
+DeviceTransport::~DeviceTransport() { streams_->drain_all(); }  // before the arenas are freed
 
 std::byte* DeviceTransport::address(RemotePtr p) const {
   auto* const first = arenas_.at[static_cast<std::size_t>(p.rank)];
   return first ? first + p.offset : nullptr;
 }
 
-/// `mine`: the end that need not be in an arena. In host memory, which a kernel may not reach, it is left to copy engines.
+/// `mine` is the end that need not be in an arena. Where it is in host memory, which a kernel may not reach, a copy engine
+/// copies.
 void DeviceTransport::copy(void* to, const void* from, const void* mine, std::int64_t bytes, Stream stream) {
   if constexpr (have_cuda)
     if (where_.is_gpu() && bytes < kLargest && kernel_copies(to, from) &&
@@ -64,7 +70,7 @@ Stream DeviceTransport::stream_for(std::int64_t bytes) {
   return *streams_->large[turn_];
 }
 
-/// queue(stream) of one copy.
+/// Calls queue(stream), which queues one copy.
 template <class Queue>
 Transport::Ticket DeviceTransport::queued(std::int64_t bytes, const Queue& queue) {
   heed();
@@ -72,7 +78,7 @@ Transport::Ticket DeviceTransport::queued(std::int64_t bytes, const Queue& queue
   const auto stream = stream_for(bytes);
   queue(stream);
   ++given_;
-  if (!where_.is_gpu()) return given_;  // the CPU's copies are done when they are queued
+  if (!where_.is_gpu()) return given_;  // on the CPU a copy is done when it has been queued
   const auto event = streams_->take_event();
   record(*streams_->events[event], stream);
   under_way_.emplace(given_, event);
@@ -99,7 +105,8 @@ void DeviceTransport::wait(Ticket ticket) {
   heed();
   const auto found = under_way_.find(ticket);
   if (found == under_way_.end()) return;
-  synchronize(Event(*streams_->events[found->second]));  // copies wait for no other rank
+  // A copy waits for no other rank, so neither does this.
+  synchronize(Event(*streams_->events[found->second]));
   release(found);
 }
 

@@ -11,17 +11,17 @@
 #include "penstock/core/device.hpp"
 #include "penstock/dist/link/copy_streams.hpp"
 
-// What the kinds of transport between GPUs share (dist/transport_gpu.hpp). Nobody but transports includes this.
+// What the kinds of transport between GPUs share (dist/link/transport_gpu.hpp). Nobody but transports includes this.
 namespace penstock {
 
-/// Arenas as this rank's GPU sees them.
+/// The arenas of all ranks as this rank's GPU sees them.
 struct DeviceArenas {
-  std::vector<std::byte*> at;    // by rank; null: no address here reaches it
-  std::shared_ptr<void> memory;  // keeps what this rank uses of them
+  std::vector<std::byte*> at;    // by rank; null: there is no address for it here
+  std::shared_ptr<void> memory;  // keeps those that this rank uses
 };
 
 /// Copies by address, and words in an inner transport of host memory. Copies of some size take turns on several streams;
-/// small ones have a stream of their own, and the largest one of them (dist/copy_streams.hpp).
+/// small ones have a stream of their own, and the largest use one of the several (dist/link/copy_streams.hpp).
 class DeviceTransport : public Transport {
  public:
   /// Collective. The first `zeroed` bytes of arenas are zero, on all ranks. `large`: how many streams large copies have,
@@ -60,7 +60,7 @@ class DeviceTransport : public Transport {
   /// Queues a copy of 1 byte or more, from or to an address here: this GPU's memory, or the host's.
   virtual void queue_get(void* to, RemotePtr from, std::int64_t bytes, Stream stream);
   virtual void queue_put(const void* from, RemotePtr to, std::int64_t bytes, Stream stream);
-  /// Null where no address reaches that arena.
+  /// Null where there is no address for that arena here.
   std::byte* address(RemotePtr p) const;
   bool is_small(Stream stream) const { return stream.handle == Stream(streams_->small).handle; }
 
@@ -83,7 +83,7 @@ class DeviceTransport : public Transport {
   std::shared_ptr<Transport> words_;
   std::shared_ptr<CopyStreams> streams_;
   std::size_t large_, turn_ = 0;  // streams of large copies in use, and the next one's number
-  std::unordered_map<Ticket, std::size_t> under_way_;  // their events
+  std::unordered_map<Ticket, std::size_t> under_way_;  // their events, by ticket
   Ticket given_ = 0;
 };
 
@@ -93,7 +93,7 @@ std::shared_ptr<Transport> make_peer_transport(std::shared_ptr<Comm> comm, std::
 std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
                                                   std::int64_t zeroed, Where where);
 
-/// What an error of a transport begins with.
+/// The words with which an error of a transport begins.
 std::string transport_text(std::string_view kind);
 
 }  // namespace penstock

@@ -16,7 +16,7 @@ class StreamMark {
   }
   bool is_set() const { return set_; }
   operator Event() const { return event_; }
-  /// From an earlier mark; both set, and this one reached.
+  /// Seconds since an earlier mark. Both have been set, and this one has been reached.
   double since(const StreamMark& earlier) const {
     if (Event(event_).where.is_gpu()) return seconds(earlier.event_, event_);
     return std::chrono::duration<double>(time_ - earlier.time_).count();
@@ -28,7 +28,7 @@ class StreamMark {
   bool set_ = false;
 };
 
-/// Seconds since it was made, by the clock of whoever calls.
+/// Seconds since it was made, by the clock of the CPU.
 class HostClock {
  public:
   double seconds() const {

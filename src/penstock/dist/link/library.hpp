@@ -4,10 +4,13 @@
 
 namespace penstock {
 
-/// Where the wheels of a library are: "nccl" or "nvshmem". Looked at when the library is first needed.
+/// Says where the file of a library is, "nccl" or "nvshmem". It is used when the library is first needed.
 void offer_library(std::string_view library, std::string path);
 
-/// A library that is opened when it is first asked for, and stays open.
+/// What is wrong with asking for one of these libraries where penstock was built without CUDA.
+inline constexpr const char* kNoCuda = "this build has no CUDA: build it with a toolkit";
+
+/// A library that is opened when it is first needed, and stays open.
 class Library {
  public:
   /// `name`: as offer_library() knows it; `file`: its name for the loader; `variable`: of the environment, a path that goes
@@ -24,7 +27,7 @@ class Library {
   std::string remedy_, file_;
 };
 
-/// Sets a variable of the environment unless the user has.
+/// Sets a variable of the environment unless the user has set it.
 void set_unless_set(const char* variable, const char* value);
 
 }  // namespace penstock

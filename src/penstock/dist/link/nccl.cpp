@@ -24,29 +24,28 @@ Nccl::Nccl() : library("nccl", "libnccl.so.2", "PENSTOCK_NCCL_LIB", "pip install
   library.find(broadcast, "ncclBroadcast");
 }
 
-void Nccl::check(int status, std::string_view what) const {
+void Nccl::check(int status, std::string_view task) const {
   if (status != kSuccess)
-    throw Error(Errc::cuda, "NCCL: " + std::string(what) + " gives " + error_string(status));
+    throw Error(Errc::cuda, "NCCL: " + std::string(task) + " gives " + error_string(status));
 }
 
 const Nccl& nccl() {
   static const Nccl* const library = [] {
     set_unless_set("NCCL_NVLS_ENABLE", "0");  // multicast needs rights that containers often lack
-    return new Nccl;                          // never closed: its threads may still run at exit
+    return new Nccl;  // never freed: NCCL's threads may still run when the process ends
   }();
   return *library;
 }
 
-void require_nccl(Comm& comm, std::string_view what) {
+void require_nccl(Comm& comm, std::string_view task) {
   std::string why;
   try {
-    if constexpr (!have_cuda)
-      throw Error(Errc::not_compiled, "this build has no CUDA: build it with a toolkit, or choose sync");
+    if constexpr (!have_cuda) throw Error(Errc::not_compiled, std::string(kNoCuda) + ", or choose sync");
     nccl();
   } catch (const Error& e) {
     why = e.what();
   }
-  require_everywhere(comm, why, what);
+  require_everywhere(comm, why, task);
 }
 
 void NcclTeam::require_well() const {
@@ -56,7 +55,7 @@ void NcclTeam::require_well() const {
 }
 
 std::shared_ptr<NcclTeam> nccl_team(Comm& comm, Where where, const std::string& members,
-                                    std::string_view what) {
+                                    std::string_view task) {
   static std::mutex lock;
   static auto* const teams = new std::map<std::pair<int, std::string>, std::shared_ptr<NcclTeam>>;
   const std::pair key(comm.rank(), members);
@@ -74,14 +73,14 @@ std::shared_ptr<NcclTeam> nccl_team(Comm& comm, Where where, const std::string& 
   if (comm.rank() == 0)
     if (const int status = nccl().unique_id(&id); status != Nccl::kSuccess)
       why = std::string("ncclGetUniqueId gives ") + nccl().error_string(status);
-  require_everywhere(comm, why, what);
+  require_everywhere(comm, why, task);
   comm.broadcast(&id, sizeof id, 0);
   const UseDevice use(where);
   const int status = nccl().init_rank(&team->handle, comm.size(), id, comm.rank());
   require_everywhere(
       comm,
       status == Nccl::kSuccess ? "" : std::string("ncclCommInitRank gives ") + nccl().error_string(status),
-      what);
+      task);
   const std::lock_guard guard(lock);
   (*teams)[key] = team;
   return team;
@@ -92,11 +91,12 @@ void end_or_abort(NcclTeam& team, Stream stream) noexcept {
   try {
     const OwnedEvent last(stream.where);
     record(last, stream);
-    for (int i = 0; i < 1000 && !ended; ++i) {
+    constexpr int kLastWait = 1000;  // milliseconds
+    for (int i = 0; i < kLastWait && !ended; ++i) {
       ended = is_done(last);
       if (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-  } catch (const Error&) {  // the GPU itself has failed
+  } catch (const Error&) {  // here the GPU itself has failed
   }
   if (ended || !team.handle) return;
   try {

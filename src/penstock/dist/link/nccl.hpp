@@ -8,7 +8,7 @@
 #include "penstock/core/device.hpp"
 #include "penstock/dist/link/library.hpp"
 
-// NCCL, opened when first asked for. What of nccl.h is used here, as version 2 has it.
+// NCCL, which is opened when it is first needed, and the part of nccl.h that is used here, as version 2 has it.
 namespace penstock {
 
 struct Nccl {
@@ -19,7 +19,7 @@ struct Nccl {
 
   Nccl();
   /// Throws Error{cuda} that says what failed and why.
-  void check(int status, std::string_view what) const;
+  void check(int status, std::string_view task) const;
 
   Library library;
   int (*unique_id)(UniqueId*) = nullptr;
@@ -35,25 +35,25 @@ struct Nccl {
 };
 
 /// Throws Error{not_compiled} or Error{not_accessible} with the remedy on all ranks where one cannot have NCCL. Collective.
-void require_nccl(Comm& comm, std::string_view what);
-/// After require_nccl().
+void require_nccl(Comm& comm, std::string_view task);
+/// NCCL's functions; call require_nccl() before.
 const Nccl& nccl();
 
-/// NCCL's communicator beside ours.
+/// NCCL's communicator for the ranks of a Comm.
 struct NcclTeam {
-  void* handle = nullptr;  // null: given up
-  /// Throws Error{cuda} where something that was queued has failed.
+  void* handle = nullptr;  // null: it has been given up
+  /// Throws Error{cuda} where work that was queued has failed.
   void require_well() const;
 };
 
-/// For these processes and GPUs in this order (peer.hpp's gpu_owners), whatever Comm they speak through. Making one takes
-/// a second, and ending one needs all ranks at once, which users that end when they like cannot promise: it is kept. Throws
+/// The communicator of these processes and GPUs in this order (gpu_owners in peer.hpp), whichever Comm they use. It is kept to
+/// the end: making one takes a second, and all ranks must end one together, while its users end at different times. Throws
 /// Error{not_accessible} on all ranks alike. Collective.
 std::shared_ptr<NcclTeam> nccl_team(Comm& comm, Where where, const std::string& members,
-                                    std::string_view what);
+                                    std::string_view task);
 
-/// Kernels that wait for a rank that has failed end only with the communicator. Waits a second for what was queued on
-/// `stream`, then gives the communicator up.
+/// Waits a second for the work that was queued on `stream`, then gives the communicator up: kernels that wait for a rank that
+/// has failed end only with it.
 void end_or_abort(NcclTeam& team, Stream stream) noexcept;
 
 }  // namespace penstock

@@ -1,3 +1,6 @@
+// NVSHMEM without its headers: the library is opened when it is first needed, and started once for the ranks of one Comm. All
+// symmetric memory is taken and freed by all ranks together, so blocks are kept, and later users take over blocks that all
+// ranks have done with.
 #include "penstock/dist/link/nvshmem.hpp"
 
 #include <memory>
@@ -13,7 +16,7 @@
 namespace penstock {
 namespace {
 
-// What of the headers of NVSHMEM 3 is used here; the sizes are part of its interface.
+// The part of the headers of NVSHMEM 3 that is used here; the sizes are part of its interface.
 struct UniqueId {
   int version = (1 << 16) + 128;
   char internal[124] = {};
@@ -37,14 +40,14 @@ static_assert(sizeof(UniqueId) == 128 && sizeof(UniqueIdArgs) == 24 && sizeof(In
               sizeof(InitAttr) == 144);
 constexpr unsigned kWithUniqueId = 1 << 3;
 
-/// What NVSHMEM is to this process: started once, for the ranks of one Comm and one GPU.
+/// NVSHMEM in this process: it is started once, for the ranks of one Comm and one GPU.
 struct World {
   int rank = -1, ranks = 0, gpu = -1;
   std::vector<std::unique_ptr<SymmetricBlock>> blocks;  // in the same order on all ranks: made collectively
 };
 World& world() {
-  static auto* const it = new World;
-  return *it;
+  static auto* const one = new World;
+  return *one;
 }
 
 }  // namespace
@@ -80,11 +83,10 @@ const Nvshmem& nvshmem() {
   return *library;
 }
 
-void start_nvshmem(Comm& comm, Where where, std::string_view what) {
+void start_nvshmem(Comm& comm, Where where, std::string_view task) {
   std::string why;
   try {
-    if constexpr (!have_cuda)
-      throw Error(Errc::not_compiled, "this build has no CUDA: build it with a toolkit");
+    if constexpr (!have_cuda) throw Error(Errc::not_compiled, kNoCuda);
     if (comm.one_process() && comm.size() > 1)
       throw Error(Errc::not_accessible,
                   "NVSHMEM has one process a GPU, and these ranks are threads of one: choose peer");
@@ -92,35 +94,36 @@ void start_nvshmem(Comm& comm, Where where, std::string_view what) {
   } catch (const Error& e) {
     why = e.what();
   }
-  require_everywhere(comm, why, what);
-  require_own_gpus(comm, where, what);
+  require_everywhere(comm, why, task);
+  require_own_gpus(comm, where, task);
   auto& w = world();
   if (w.ranks != 0 && (w.rank != comm.rank() || w.ranks != comm.size() || w.gpu != where.gpu))
     why = "NVSHMEM was started for other ranks or another GPU: one process uses it for one group of ranks";
-  require_everywhere(comm, why, what);
+  require_everywhere(comm, why, task);
   std::int64_t started[] = {w.ranks != 0};
   comm.all_reduce(started, Reduce::min);
   if (started[0]) return;
   if (on_one_machine(comm)) {
-    set_unless_set("NVSHMEM_REMOTE_TRANSPORT", "none");  // without a network it would fail to find one
+    // Else it would look for a network and fail where there is none.
+    set_unless_set("NVSHMEM_REMOTE_TRANSPORT", "none");
     set_unless_set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
   }
   const UseDevice use(where);
   UniqueId id;
   int status = comm.rank() == 0 ? nvshmem().unique_id(&id) : 0;
-  require_everywhere(comm, status ? "nvshmemx_get_uniqueid gives " + std::to_string(status) : "", what);
+  require_everywhere(comm, status ? "nvshmemx_get_uniqueid gives " + std::to_string(status) : "", task);
   comm.broadcast(&id, sizeof id, 0);
   static InitAttr attr;  // NVSHMEM keeps a pointer to the id in it
   static UniqueId kept;
   kept = id;
   status = nvshmem().set_args(comm.rank(), comm.size(), &kept, &attr);
   if (status == 0) status = nvshmem().init(kWithUniqueId, &attr);
-  require_everywhere(comm, status ? "nvshmemx_hostlib_init_attr gives " + std::to_string(status) : "", what);
+  require_everywhere(comm, status ? "nvshmemx_hostlib_init_attr gives " + std::to_string(status) : "", task);
   w.rank = comm.rank(), w.ranks = comm.size(), w.gpu = where.gpu;
 }
 
 SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use, Stream stream,
-                               std::string_view what) {
+                               std::string_view task) {
   auto& blocks = world().blocks;
   std::vector<std::int64_t> free;
   for (const auto& b : blocks) free.push_back(!b->taken && b->use == use);
@@ -143,11 +146,11 @@ SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use,
                      b->memory ? ""
                                : "nvshmem_malloc of " + std::to_string(bytes) +
                                      " bytes failed: raise NVSHMEM_SYMMETRIC_SIZE",
-                     what, Errc::out_of_memory);
+                     task, Errc::out_of_memory);
   b->bytes = bytes, b->use = use, b->taken = true;
   fill_async(b->memory, 0, bytes, stream);
   synchronize(stream);
-  comm.barrier();  // no signal before they are all zero
+  comm.barrier();  // no rank signals before all signals are zero
   return *blocks.emplace_back(std::move(b));
 }
 

@@ -7,10 +7,10 @@
 #include "penstock/comm/comm.hpp"
 #include "penstock/dist/link/library.hpp"
 
-// NVSHMEM's host library, opened when it is first asked for, and its symmetric memory: one process a GPU.
+// NVSHMEM's host library, which is opened when it is first needed, and its symmetric memory. Each GPU has one process.
 namespace penstock {
 
-/// What of its version 3 is used here.
+/// The functions of version 3 that are used here.
 struct Nvshmem {
   Nvshmem();
   Library library;
@@ -31,27 +31,27 @@ struct Nvshmem {
 };
 const Nvshmem& nvshmem();
 
-/// Opens and starts it for these ranks, each with the GPU `where`; nothing where that has been done. `what` begins the
-/// messages of Error{not_accessible}. Collective.
-void start_nvshmem(Comm& comm, Where where, std::string_view what);
+/// Opens NVSHMEM and starts it for these ranks, each with its GPU `where`, unless that has been done. The messages of
+/// Error{not_accessible} begin with `task`. Collective.
+void start_nvshmem(Comm& comm, Where where, std::string_view task);
 
-/// Who uses symmetric memory: signals of a halo's block lie at its end for good, arenas have none.
+/// What a block of symmetric memory is used for. Blocks of halos have signals at their end, for ever; arenas have none.
 enum class SymmetricUse { halo, arena };
 
-/// Symmetric memory that someone has, or had. Numbers of exchanges go on where a halo's last user stopped: signals are
-/// late, not lost, when a halo ends.
+/// A block of symmetric memory that is used, or was. A halo numbers its exchanges from where the halo before it on this block
+/// stopped, because signals of that one may still arrive after it has ended.
 struct SymmetricBlock {
   std::byte* memory = nullptr;
   std::int64_t bytes = 0;
   std::uint64_t number = 0;
   SymmetricUse use = SymmetricUse::halo;
-  std::atomic<bool> taken = false;  // its user clears it
+  std::atomic<bool> taken = false;  // whether it is used now; its user clears this
 };
 
-/// A block of at least this size on all ranks, after start_nvshmem(): one that all have done with, or a new one, which is
-/// zero. Of arenas that nobody uses those that do not fit are freed here, which is collective, as freeing must be. `bytes`
-/// is the same everywhere. Throws Error{out_of_memory}. Collective.
+/// A block of at least this size on all ranks: one that no rank uses any more, or a new one, which is zero. Unused arenas that
+/// do not fit are freed here, because freeing must be collective. Call start_nvshmem() before. `bytes` is the same on all
+/// ranks. Throws Error{out_of_memory}. Collective.
 SymmetricBlock& take_symmetric(Comm& comm, std::int64_t bytes, SymmetricUse use, Stream stream,
-                               std::string_view what);
+                               std::string_view task);
 
 }  // namespace penstock

@@ -78,31 +78,32 @@ std::string members(Comm& comm, const std::string& mine) {
   return all;
 }
 
-GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what) {
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view task) {
   std::string why, mine;
   if (!where.is_gpu()) {
     why = "its memory is the host's: give a device=";
   } else {
     try {
-      mine = bus_of(where.gpu) + " " + machine_name();  // what is cut off is the machine's
+      // Where this is too long, the end of the machine's name is cut off.
+      mine = bus_of(where.gpu) + " " + machine_name();
     } catch (const Error& e) {
       why = e.what();
     }
   }
   auto names = gather_names(comm, mine);
-  require_everywhere(comm, why, what);
+  require_everywhere(comm, why, task);
   std::sort(names.begin(), names.end());
   const bool shared = std::adjacent_find(names.begin(), names.end()) != names.end();
   return {members(comm, mine), shared};
 }
 
-std::string require_own_gpus(Comm& comm, Where where, std::string_view what) {
-  auto owners = gpu_owners(comm, where, what);
+std::string require_own_gpus(Comm& comm, Where where, std::string_view task) {
+  auto owners = gpu_owners(comm, where, task);
   require_everywhere(comm,
                      owners.shared ? "two ranks share a GPU, and this strategy needs one for each: choose "
                                      "peer or index_pinned"
                                    : "",
-                     what);
+                     task);
   return std::move(owners.members);
 }
 

@@ -12,26 +12,26 @@
 
 namespace penstock {
 
-/// Why this rank's GPU does not reach the memory of these ranks' GPUs, with what to choose instead; empty where it does.
+/// Says why this rank's GPU does not reach the memory of these ranks' GPUs, and what to choose instead; empty where it does.
 /// All ranks are in this process. Collective.
 std::string why_unreachable(Comm& comm, Where where, std::span<const int> ranks, std::string_view instead);
 
 /// Whether all ranks run on one machine. Collective.
 bool on_one_machine(Comm& comm);
 
-/// Who has which GPU: a line of process and GPU for each rank, in their order; whether two ranks have the same one. Throws
+/// Which rank has which GPU: a line of process and GPU for each rank, in their order, and whether two ranks share one. Throws
 /// Error{not_accessible} on all ranks where one computes on no GPU, or has one that cannot be used. Collective.
 struct GpuOwners {
   std::string members;
   bool shared = false;
 };
-GpuOwners gpu_owners(Comm& comm, Where where, std::string_view what);
+GpuOwners gpu_owners(Comm& comm, Where where, std::string_view task);
 
-/// Throws Error{not_accessible} on all ranks unless each has a GPU for itself. Who has which: processes and GPUs, in the
-/// order of the ranks. Collective.
-std::string require_own_gpus(Comm& comm, Where where, std::string_view what);
+/// Throws Error{not_accessible} on all ranks unless each has a GPU for itself. Returns processes and GPUs in the order of the
+/// ranks. Collective.
+std::string require_own_gpus(Comm& comm, Where where, std::string_view task);
 
-/// Who they are: processes and what each of them says of itself, in the order of the ranks. Collective.
+/// The processes, and what each of them says of itself, in the order of the ranks. Collective.
 std::string members(Comm& comm, const std::string& mine);
 
 /// For each rank that this one sends to, where the receiver has what comes from here: the first of its ghosts. With

@@ -33,7 +33,7 @@ std::shared_ptr<Transport> make_device_transport(std::string_view kind, std::sha
   std::string why;
   try {
     return make_peer_transport(comm, bytes, zeroed, where);
-  } catch (const Error& e) {  // the same on all ranks
+  } catch (const Error& e) {  // all ranks throw the same
     if (e.code() != Errc::not_accessible || comm->one_process() || !where.is_gpu()) throw;
     why = e.what();
   }

@@ -8,7 +8,7 @@
 // Arenas in the memory of GPUs. Gets and puts are copies on streams of their own, so that kernels run meanwhile; wait()
 // makes the calling thread wait for its copy alone. They follow no other stream: what a kernel writes must be complete
 // before it is got or put. Words are not in the memory of GPUs: they are in a shadow of the arena in host memory, under
-// the same offsets, and whoever uses an address for words uses it for nothing else.
+// the same offsets, and an address that is used for words is used for nothing else.
 namespace penstock {
 
 /// Words of a GPU's transport lie in the first so many bytes of an arena.

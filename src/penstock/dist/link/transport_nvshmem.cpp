@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kThrough = 4 << 20;  // a buffer
+constexpr std::int64_t kThrough = 4 << 20;  // bytes of each of the two buffers
 constexpr std::int64_t kArenaAlign = 256;
 
 class NvshmemTransport final : public DeviceTransport {
@@ -24,13 +24,13 @@ class NvshmemTransport final : public DeviceTransport {
 
  private:
   bool is_mine(RemotePtr p) const { return p.rank == rank(); }
-  /// Whether NVSHMEM takes this address for its side here.
+  /// Whether NVSHMEM accepts this address for the end of a copy here.
   bool takes(const void* here, RemotePtr there, std::int64_t bytes) {
     const auto* at = static_cast<const std::byte*>(here);
     if (at >= arena() && at + bytes <= arena() + arena_bytes()) return true;
     return address(there) && place_of(here) == device_place(where());
   }
-  /// The same place in this rank's arena: what NVSHMEM calls a symmetric address.
+  /// The same place in this rank's arena, which is what NVSHMEM calls a symmetric address.
   std::byte* symmetric(RemotePtr p) { return arena() + p.offset; }
   std::byte* buffer(Stream stream) const { return buffers_ + (is_small(stream) ? kThrough : 0); }
 
@@ -52,7 +52,8 @@ class NvshmemTransport final : public DeviceTransport {
     const UseDevice use(where());
     const auto send = [&](const void* data, std::int64_t first, std::int64_t n) {
       nvshmem().put(symmetric(to) + first, data, static_cast<std::size_t>(n), to.rank, stream.handle);
-      if (!address(to)) nvshmem().quiet(stream.handle);  // over a network: there, and not only under way
+      // Over a network this waits until the bytes have arrived.
+      if (!address(to)) nvshmem().quiet(stream.handle);
     };
     if (takes(from, to, bytes)) return send(from, 0, bytes);
     for (std::int64_t i = 0; i < bytes; i += kThrough) {
@@ -69,15 +70,15 @@ class NvshmemTransport final : public DeviceTransport {
 
 std::shared_ptr<Transport> make_nvshmem_transport(std::shared_ptr<Comm> comm, std::int64_t bytes,
                                                   std::int64_t zeroed, Where where) {
-  const auto what = transport_text("nvshmem");
-  start_nvshmem(*comm, where, what);
+  const auto task = transport_text("nvshmem");
+  start_nvshmem(*comm, where, task);
   const auto arena = (bytes + kArenaAlign - 1) / kArenaAlign * kArenaAlign;
   const OwnedStream stream(where);
-  auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, what);
+  auto& block = take_symmetric(*comm, arena + 2 * kThrough, SymmetricUse::arena, stream, task);
   DeviceArenas arenas{{}, std::shared_ptr<void>(&block, [b = &block](void*) { b->taken = false; })};
   fill_async(block.memory, 0, zeroed, stream);
   synchronize(Stream(stream));
-  comm->barrier();  // all are as they begin
+  comm->barrier();  // after this all arenas have their first contents
   for (int r = 0; r < comm->size(); ++r)
     arenas.at.push_back(r == comm->rank() ? block.memory
                                           : static_cast<std::byte*>(nvshmem().pointer(block.memory, r)));

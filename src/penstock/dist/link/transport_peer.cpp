@@ -1,6 +1,7 @@
-// GPUs that reach one another's memory. Ranks that are threads pass addresses on; processes of one machine open one
-// another's memory (CUDA's inter-process communication), and since nobody may free what another has open, the memory of
-// a transport that is gone waits for the next one: then all ranks agree on what nobody uses any more.
+// A transport between GPUs that reach one another's memory. Ranks that are threads tell one another their addresses.
+// Processes of one machine open one another's memory (CUDA's inter-process communication). No rank may free memory that
+// another one has open, so the memory of a transport that has ended is kept until the next one is made: then all ranks agree
+// on which of it no rank uses any more.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -18,7 +19,7 @@
 namespace penstock {
 namespace {
 
-/// What went wrong on this rank, for all.
+/// What has gone wrong on this rank, to be told to all.
 struct Trouble {
   template <class F>
   void attempt(F&& f) {
@@ -43,7 +44,8 @@ void clear(std::byte* memory, std::int64_t bytes, Where where) {
 
 // Threads
 
-using Arenas = std::vector<std::shared_ptr<void>>;  // of all ranks: they stay while one of them may ask
+/// Those of all ranks; they are kept as long as a rank may use them.
+using Arenas = std::vector<std::shared_ptr<void>>;
 
 /// Memory comes from a cache: an arena is made for every product, and given up once no copy goes to it any more.
 DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, Where where) {
@@ -51,7 +53,7 @@ DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, 
   std::iota(all.begin(), all.end(), 0);
   Trouble trouble;
   trouble.attempt([&] { const UseDevice exists(where); });
-  trouble.agree(comm);  // before anybody asks for another's GPU
+  trouble.agree(comm);  // before any rank uses another one's GPU
   const auto out_of_reach = why_unreachable(comm, where, all, "transport=\"local\" on the CPU");
   if (trouble.why.empty()) trouble.why = out_of_reach;
   std::shared_ptr<void> mine;
@@ -74,17 +76,18 @@ struct ArenaBlock {
   std::vector<std::byte*> at;
   std::atomic<bool> taken = true;
 };
-/// Of the same ranks on the same GPUs: in the same order on all of them, since they are made collectively.
+/// The blocks of the same ranks on the same GPUs; in the same order on all ranks, because they are made collectively.
 using ArenaBlocks = std::vector<std::shared_ptr<ArenaBlock>>;
 
 ArenaBlocks& blocks_of(const std::string& members) {
   static std::mutex lock;
-  static auto* const all = new std::map<std::string, ArenaBlocks>;  // others may have it open to the end
+  // Never freed: other processes may have these open to the end.
+  static auto* const all = new std::map<std::string, ArenaBlocks>;
   const std::lock_guard guard(lock);
   return (*all)[members];
 }
 
-/// A block that all have done with and that is no more than twice too large; the others that nobody uses are freed.
+/// A block that no rank uses and that is at most twice as large as needed; other blocks that no rank uses are freed.
 std::shared_ptr<ArenaBlock> take_old(Comm& comm, ArenaBlocks& blocks, std::int64_t bytes) {
   if (blocks.empty()) return nullptr;
   std::vector<std::int64_t> free;
@@ -99,7 +102,7 @@ std::shared_ptr<ArenaBlock> take_old(Comm& comm, ArenaBlocks& blocks, std::int64
     (free[i] && b != found ? gone : kept).push_back(b);
   }
   for (const auto& b : gone) b->opened.clear();
-  comm.barrier();  // closed by all: its owner may free it
+  comm.barrier();  // all have closed it: its owner may free it
   blocks = std::move(kept);
   if (found) found->taken = true;
   return found;

@@ -1,3 +1,14 @@
+// y = A x where each rank has some rows of A and some entries of x. A rank's rows are two matrices: `local` has the columns
+// whose entries of x the rank owns, `halo` the columns whose entries other ranks own. The product is
+//
+//   begin to exchange x            entries of x that others need set out
+//   y = scale(local x, y)          while they travel
+//   end the exchange               `ghosts` are the entries that have come
+//   y += alpha halo ghosts         only in rows that have such columns; the halo block holds no others
+//
+// In layouts that share rows a rank also has foreign rows, which other ranks own. It computes their sums like its own ones,
+// sends them to the owners while it multiplies its own halo block, and adds what it gets for its own rows. The product with
+// A^T takes the same exchanges backwards: sums of ghosts go to their owners.
 #include "penstock/dist/product/dist_product.hpp"
 
 #include <algorithm>
@@ -10,15 +21,17 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 12;  // rows of a task that moves an entry a row
-constexpr std::int64_t kFew =
-    4;  // where less than one row in so many has no ghosts, the halo block stays as it is
-constexpr Offset kShortRow =
-    8;  // entries up to which a halo row is summed in place: no buffer, no second pass
+/// Rows of one task of a pass that moves an entry of each row.
+constexpr std::int64_t kGrain = 1 << 12;
+/// The halo block leaves out rows without ghosts, unless less than one row in so many is such a row: a list of the other rows
+/// would then cost more than it saves.
+constexpr std::int64_t kFew = 4;
+/// Up to so many entries a row of the halo block is summed in place, without a buffer and a second pass.
+constexpr Offset kShortRow = 8;
 
-bool on_cpu(const Schedule& how) {
-  const auto* s = std::get_if<InCore>(&how);
-  return s && !s->where.is_gpu();
+bool on_cpu(const Schedule& schedule) {
+  const auto* in_core = std::get_if<InCore>(&schedule);
+  return in_core && !in_core->where.is_gpu();
 }
 
 template <class T>
@@ -27,9 +40,9 @@ DenseView<T> dense(T* data, std::int64_t rows, std::int64_t columns) {
 }
 
 template <class T>
-void require_dense(const DenseView<T>& v, const char* name, std::int64_t rows, const char* what) {
+void require_dense(const DenseView<T>& v, const char* name, std::int64_t rows, const char* counted) {
   require(v.rows == rows, std::string("distributed product: ") + name + " has " + std::to_string(v.rows) +
-                              " rows here, the matrix has " + std::to_string(rows) + " " + what +
+                              " rows here, the matrix has " + std::to_string(rows) + " " + counted +
                               " on this rank");
   require(v.cols == 1 ? v.row_step == 1 : v.col_step == 1 && v.row_step == v.cols,
           std::string("distributed product: ") + name + " is not row-major without gaps: copy it");
@@ -49,7 +62,7 @@ struct DistProduct<V>::Steps {
   DistProduct& p;
   std::int64_t columns;
 
-  /// By the schedule; `planned` for the block that has the plans.
+  /// y = scale(a x, y) by the schedule; with `planned` by the plans, which are those of the owned rows.
   void local(const Csr<V>& a, In x, Out y, Scale<S> scale, bool planned) {
     const ScopedTimer timer(&p.times_.local);
     auto& o = p.options_;
@@ -107,7 +120,7 @@ struct DistProduct<V>::Steps {
     if (columns == 1) spmv_transposed<S, V>(a.view(), x.data, y.data, scale);
     else spmm_transposed<S, V>(a.view(), x, y, scale);
   }
-  /// The ghosts' sums out of the rows that have ghosts.
+  /// The sums for ghosts of A^T x, from the rows that have ghosts.
   void transposed_halo(const Rows& rows, In x, void* ghosts, Scale<S> scale) {
     const auto ghost_sums = [&](const T* from) {
       transposed(rows.halo, dense(from, rows.halo.rows, columns),
@@ -222,12 +235,12 @@ Halo& DistProduct<V>::forward(const Links& links, std::unique_ptr<Halo>& link, c
 
 template <class V>
 HaloBack& DistProduct<V>::back(const Links& links, std::unique_ptr<HaloBack>& link, const Plan& plan,
-                               std::int64_t entry_bytes, std::string_view how) {
+                               std::int64_t entry_bytes, std::string_view strategy) {
   const ScopedTimer timer(&times_.setup);
   if (!link) {
     const About about(*a_.comm, links.topic);
     const auto c = context(plan, entry_bytes, nullptr);
-    link = std::make_unique<HaloBack>(how == "owners" ? std::string_view(strategy_) : how, c);
+    link = std::make_unique<HaloBack>(strategy == "owners" ? std::string_view(strategy_) : strategy, c);
   }
   return *link;
 }

@@ -13,8 +13,8 @@
 
 namespace penstock {
 
-/// How sums of rows that others own reach them, in layouts that share rows: straight to each owner; by a reduction among the
-/// ranks of a grid row (plus_times in float64); gathered by the one rank that owns all rows.
+/// The ways of sums of foreign rows to their owners, in layouts that share rows: straight to each owner; by a reduction among
+/// the ranks of a grid row (plus_times in float64); gathered by the one rank that owns all rows.
 std::vector<std::string_view> sum_names();  // "owners", "reduce", "gather"
 
 struct DistProductOptions {
@@ -24,15 +24,16 @@ struct DistProductOptions {
   SpmvAlgorithm algorithm = SpmvAlgorithm::automatic;
 };
 
-/// Where a rank's time went, summed up over all products since the last look; seconds by its own clock.
+/// The time that a rank has spent in all products since clear_times(); seconds by its own clock.
 struct DistTimes {
-  double local = 0;           // products with owned entries of x, during which messages travel
-  double halo = 0;            // products with ghosts
-  double exchange = 0;        // packing, posting and waiting: what the exchanges cost besides
-  double wait = 0;            // of which waiting for other ranks
-  double seconds = 0;         // of all products
-  double setup = 0;           // choosing and making exchanges, once
-  double pack = 0, copy = 0;  // of the exchange, on a GPU: gathering entries; over the host link
+  double local = 0;     // products with owned entries of x, during which messages travel
+  double halo = 0;      // products with ghosts
+  double exchange = 0;  // packing, posting and waiting: what exchanges cost besides these
+  double wait = 0;      // the part of it that is waiting for other ranks
+  double seconds = 0;   // of all products
+  double setup = 0;     // choosing and making exchanges, once
+  /// Parts of the exchange on a GPU: gathering entries, and copies over the host link.
+  double pack = 0, copy = 0;
   std::int64_t products = 0, sent_bytes = 0, received_bytes = 0, messages = 0;
 };
 
@@ -48,7 +49,7 @@ class DistProduct {
   template <Semiring S>
   void multiply(std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
                 Scale<S> scale = {});
-  /// y = alpha A^T x + beta y: x has rows() entries, y cols(). Halos go the other way.
+  /// y = alpha A^T x + beta y: x has rows() entries, y cols(). The exchanges go the other way.
   template <Semiring S>
   void multiply_transposed(std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
                            Scale<S> scale = {});
@@ -67,43 +68,46 @@ class DistProduct {
   /// The owned rows of the local block: its first rows() rows.
   const Csr<V>& local() const { return own_.local; }
   const DistProductOptions& options() const { return options_; }
-  const std::string& halo_name() const {
-    return strategy_;
-  }  // what "auto" chose; empty before the first product
+  /// The strategy, which "auto" chooses when a product first needs one; empty before.
+  const std::string& halo_name() const { return strategy_; }
   const DistTimes& times() const { return times_; }
   void clear_times() { times_ = {}; }
   /// Exchanges x once and returns the ghosts, plan->ghosts() entries; for preconditioners and graph searches.
   const void* exchange(const void* x, std::int64_t entry_bytes);
 
  private:
-  /// Some rows: all of them in the local block, only those that have ghosts in the halo block, unless nearly all have.
+  /// Some rows of the two blocks: all of them in the local block; in the halo block only those that have ghosts, unless nearly
+  /// all of them have.
   struct Rows {
     Csr<V> local, halo;
     Array<const Index> halo_rows;  // row i of `halo` is row halo_rows[i] of `local`; empty: row i
-    bool short_halo = true;        // all rows of `halo` are
+    bool short_halo = true;        // whether all rows of `halo` are short
     std::int64_t halo_row(std::int64_t i) const { return halo_rows.data ? halo_rows.data[i] : i; }
     bool has_ghosts(std::int64_t i) const { return halo.indptr.data[i] < halo.indptr.data[i + 1]; }
   };
-  /// The exchanges of one kind of product, made when first used: a rank that calls another kind never receives what was
-  /// sent for this one.
+  /// The exchanges of one kind of product, made when they are first used. Each kind has its own, so that a rank that calls
+  /// another kind never receives what was sent for this one.
   struct Links {
     TopicPtr topic;  // the product, in words
-    int tag = -1;    // where nothing travels: of the step that it is, so that later calls tell of another one
+    /// Where nothing travels, the tag of the step that the product then is: ranks that make another call are noticed by it.
+    /// -1: there are exchanges.
+    int tag = -1;
     std::unique_ptr<Halo> x, rows;           // x to ghosts; x of the transposed product to foreign rows
     std::unique_ptr<HaloBack> sums, ghosts;  // sums of foreign rows; sums of ghosts (transposed)
   };
   using Plan = std::shared_ptr<const CommPlan>;
   static Rows rows_of(const DistCsr<V>& a, std::int64_t first, std::int64_t last);
-  /// Those of products with so many columns by S, and of exchange(). The first time all ranks say what they call for.
+  /// The exchanges of products with so many columns over S, and those of exchange(). When they are first asked for, all ranks
+  /// tell one another which product they call.
   template <Semiring S>
   Links& links_of(std::int64_t columns, bool transposed);
   Links& links_of(std::int64_t columns, int kind, const std::string& text);
   HaloContext context(const Plan& plan, std::int64_t entry_bytes, const void* x);
-  /// x: what is about to be sent.
+  /// `x` is the vector that is about to be sent.
   Halo& forward(const Links& links, std::unique_ptr<Halo>& link, const Plan& plan, std::int64_t entry_bytes,
                 const void* x);
   HaloBack& back(const Links& links, std::unique_ptr<HaloBack>& link, const Plan& plan,
-                 std::int64_t entry_bytes, std::string_view how = "owners");
+                 std::int64_t entry_bytes, std::string_view strategy = "owners");
   void count(Links& links);
 
   /// The steps, each timed where it belongs. Views are row-major and dense; no row of y is read twice.

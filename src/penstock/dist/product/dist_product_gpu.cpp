@@ -1,3 +1,5 @@
+// The product of a rank's part on its GPU. All steps are queued on one stream; marks on it tell later what each step took.
+// The halo block is without its empty rows, so it is multiplied into memory of its own and added to the rows that it has.
 #include "penstock/dist/product/dist_product_gpu.hpp"
 
 #include <algorithm>
@@ -8,11 +10,12 @@
 namespace penstock {
 namespace {
 
-constexpr std::size_t kTimed = 4;  // products that may be queued before the first one's times are read
+/// Products that may be queued before the times of the first one are read.
+constexpr std::size_t kTimed = 4;
 
 }  // namespace
 
-/// The owned rows of the local block as a plan that copies them up, block by block.
+/// The owned rows of the local block as a plan that copies them to the GPU block by block.
 template <class V>
 struct DistProductGpu<V>::Streaming {
   Streaming(const Csr<V>& rows, const DistGpuOptions& o) {
@@ -35,8 +38,9 @@ template <class V>
 DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
     : a_(std::move(a)), options_(std::move(options)), setup_(options_.where) {
   const auto& names = gpu_halo_names();
+  // Of an unknown name this throws, and says which names there are.
   if (options_.halo != "auto" && std::ranges::find(names, options_.halo) == names.end())
-    make_gpu_halo(options_.halo, {a_.comm, a_.plan, 8, options_.where});  // throws, with the names
+    make_gpu_halo(options_.halo, {a_.comm, a_.plan, 8, options_.where});
   if (options_.halo != "auto") strategy_ = options_.halo;
   std::array<std::int64_t, 2> any{a_.plan->ghosts(), a_.sums->ghosts()};
   a_.comm->all_reduce(any, Reduce::max);
@@ -56,7 +60,7 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
   if constexpr (!is_pattern<V>) local_.values = copied(part.values);
   own_view_ = rows_of(local_, 0, a_.rows(), 0, own_nnz);
   foreign_view_ = rows_of(local_, a_.rows(), l.rows, own_nnz, l.nnz());
-  if (streaming_) {  // its entries are not there, and those of the foreign rows come first
+  if (streaming_) {  // entries of owned rows are not there, so those of the foreign rows come first
     foreign_view_.indices = local_.indices.data;
     foreign_view_.values = local_.values.data;
   }
@@ -65,7 +69,8 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
   for (std::size_t i = 0; i < kTimed; ++i) marks_.push_back(std::make_unique<Marks>(options_.where));
 }
 
-/// Rows [first, last), whose entries are [first_nnz, last_nnz): the host cannot ask the device's offsets.
+/// Rows [first, last). Their entries are [first_nnz, last_nnz), which the caller says because the host cannot read offsets in
+/// the device's memory.
 template <class V>
 CsrView<V> DistProductGpu<V>::rows_of(const Csr<V>& a, std::int64_t first, std::int64_t last,
                                       Offset first_nnz, Offset last_nnz) const {
@@ -80,7 +85,7 @@ CsrView<V> DistProductGpu<V>::rows_of(const Csr<V>& a, std::int64_t first, std::
   return v;
 }
 
-/// The halo block without its empty rows, which are most.
+/// Copies the halo block without its empty rows, which are most of its rows.
 template <class V>
 void DistProductGpu<V>::compress_halo() {
   const auto& h = a_.halo;
@@ -211,7 +216,7 @@ void DistProductGpu<V>::settle(Marks& m) {
   if (!m.open) return;
   synchronize(Event(m.done));
   times_.local += m.local.since(m.begun);
-  times_.exchange += m.arrived.since(m.local);  // what is not hidden behind the local product
+  times_.exchange += m.arrived.since(m.local);  // the part of it that the local product does not hide
   times_.halo += m.done.since(m.arrived);
   times_.seconds += m.done.since(m.begun);
   m.open = false;

@@ -16,6 +16,8 @@
 #include "penstock/kernel/vectors/sweep.hpp"
 #include "penstock/schedule/stream_plan.hpp"
 
+// The products of dist_product.hpp with each rank's part on a GPU. The steps are those of dist_product.cpp, queued on a
+// stream; the host waits only where an exchange needs it.
 namespace penstock {
 
 struct DistGpuOptions {
@@ -32,8 +34,8 @@ struct DistGpuOptions {
 template <class V>
 class DistProductGpu {
  public:
-  /// Copies this rank's part to its GPU. Exchanges are made when a product first needs them; throws what make_gpu_halo
-  /// throws, Error{out_of_memory} where the part does not fit. Collective.
+  /// Copies this rank's part to its GPU. Exchanges are made when a product first needs them. Throws what make_gpu_halo
+  /// throws, and Error{out_of_memory} where the part does not fit. Collective.
   DistProductGpu(DistCsr<V> a, DistGpuOptions options);
 
   /// y = alpha A x + beta y over S, ordered on the stream; x has cols() entries, y rows(), on this rank's device, and they
@@ -48,43 +50,42 @@ class DistProductGpu {
   template <Semiring S>
   void multiply_columns(const typename S::value_type* x, typename S::value_type* y, std::int64_t columns,
                         Scale<S> scale, Stream stream);
-  /// y = alpha A^T x + beta y, alike: x has rows() entries, y cols(). The first one puts a transpose of this rank's part on
+  /// y = alpha A^T x + beta y in the same way: x has rows() entries, y cols(). The first one puts a transpose of this rank's part on
   /// the GPU, beside the part itself.
   template <Semiring S>
   void multiply_columns_transposed(const typename S::value_type* x, typename S::value_type* y,
                                    std::int64_t columns, Scale<S> scale, Stream stream);
 
-  /// The entries of x that this rank needs of others', by owner, on the device until the next exchange or product; null where
-  /// no rank needs any. x has the owned entries, on the device. Ordered on the stream. Collective.
+  /// The entries of x that this rank needs from other ranks, by owner; on the device until the next exchange or product. Null
+  /// where no rank needs any. x has the owned entries, on the device. Ordered on the stream. Collective.
   const void* exchange(const void* x, std::int64_t entry_bytes, Stream stream);
-  /// The way back: owned[i] += what other ranks have for it. `ghosts` has as many entries as exchange() brings, in their
+  /// The way back: adds what other ranks have for each owned entry to owned[i]. `ghosts` has as many entries as exchange() brings, in their
   /// order, and is not overwritten before the stream has come here. From GPU to GPU by the strategy of the products; one
   /// rank's after the other in ascending order: the same bits in every run. Collective.
   template <class T>
   void add_ghosts(const T* ghosts, T* owned, Stream stream);
 
-  /// After an error: returns when no other rank reads this one's vectors, and ends what waits on the GPU for a rank that
-  /// will not come, where that can be ended. No product is possible afterwards.
+  /// For use after an error: returns when no other rank reads this one's vectors. Work on the GPU that waits for a rank that will
+  /// not come is ended, where that is possible. No product is possible afterwards.
   void abandon() noexcept;
 
   const DistCsr<V>& matrix() const { return a_; }
   Where where() const { return options_.where; }
   std::int64_t device_bytes() const { return device_bytes_; }  // of the matrix
-  const std::string& halo_name() const {
-    return strategy_;
-  }  // what "auto" chose; empty before the first product
+  /// The strategy, which "auto" chooses when a product first needs one; empty before.
+  const std::string& halo_name() const { return strategy_; }
   /// By the GPU's clock; waits for the products that have been queued.
   const DistTimes& times();
   void clear_times();
 
  private:
-  /// What a block's products need once.
+  /// What the products of a block need, made once.
   struct Plan {
     SpmvGpuPlan one = {};
     SpmmGpuPlan many = {};
   };
-  /// For vectors of one entry size and number of columns. Transposed, `x` brings those of foreign rows, and `sums` takes
-  /// those of ghosts back.
+  /// The exchanges for vectors of one entry size and number of columns. In products with the transpose, `x` brings entries of
+  /// foreign rows, and `sums` takes sums of ghosts back.
   struct Links {
     std::int64_t columns = 1;
     Plan own, foreign, halo_own, halo_foreign;
@@ -92,7 +93,7 @@ class DistProductGpu {
     std::unique_ptr<SumsGpu> sums;
     Array<std::byte> part = {};  // products of halo rows, before they are added
   };
-  /// Transposes of the four blocks on the device: of the owned rows, of foreign ones, and of what each have of the halo block.
+  /// Transposes of the four blocks on the device: owned rows and foreign rows, each of the local and of the halo block.
   struct Transposed {
     Csr<V> own, foreign, halo_own, halo_foreign;
   };
@@ -102,7 +103,7 @@ class DistProductGpu {
     bool open = false;  // not yet counted
   };
   struct Streaming;
-  /// Of ghosts to their owners: the exchange of the plan that is this one's reverse.
+  /// The exchange that takes ghosts back to their owners: that of the reverse plan.
   struct Back {
     std::unique_ptr<GpuHalo> halo;
     Array<const Index> to;  // where its entries belong
@@ -135,17 +136,18 @@ class DistProductGpu {
   DistGpuOptions options_;
   Csr<V> local_, halo_;  // on the device; local_ has no owned rows where they are streamed
   CsrView<V> own_view_, foreign_view_, halo_own_view_, halo_foreign_view_;
-  Array<const Index> halo_rows_;                   // of y, then of the foreign rows from 0 on
-  std::int64_t halo_own_ = 0;                      // how many of y
+  /// The row of y of each owned row of the halo block, then the number of each foreign row, counted from 0.
+  Array<const Index> halo_rows_;
+  std::int64_t halo_own_ = 0;                      // owned rows of the halo block
   bool any_ghosts_ = false, any_foreign_ = false;  // on any rank
   std::int64_t device_bytes_ = 0;
   std::string strategy_;
   std::shared_ptr<Streaming> streaming_;
   OwnedStream setup_;
   std::optional<Transposed> transposed_;
-  std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links>
-      links_;                          // bytes of a number, columns, transposed
-  std::map<std::int64_t, Back> back_;  // by bytes of an entry
+  /// By the bytes of a number, the number of columns, and whether the product is that of the transpose.
+  std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links> links_;
+  std::map<std::int64_t, Back> back_;  // by the bytes of an entry
   std::vector<std::unique_ptr<Marks>> marks_;
   std::size_t next_ = 0;
   DistTimes times_;

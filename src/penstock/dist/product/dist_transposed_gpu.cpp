@@ -1,5 +1,5 @@
-// Products with the transpose on GPUs: the exchanges of a product, the other way round. Sums of ghosts travel while the owned
-// rows are multiplied, where no row is shared.
+// Products with the transpose on GPUs: the exchanges of a product go the other way. Where no row is shared, sums for ghosts
+// travel while the owned rows are multiplied.
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-/// Of rows [first, last), on the device.
+/// The transpose of rows [first, last), on the device.
 template <class V>
 Csr<V> DistProductGpu<V>::transposed_of(const Csr<V>& a, std::int64_t first, std::int64_t last) {
   const auto begin = a.indptr.data[first], end = a.indptr.data[last];
@@ -64,8 +64,9 @@ void DistProductGpu<V>::multiply_columns_transposed(const typename S::value_type
   const auto& t = *transposed_;
   auto& m = next_marks();
   auto* ghosts = l.sums ? static_cast<T*>(l.sums->values()) : nullptr;
-  const auto multiply_block = [&](const Csr<V>& a, const T* from, T* to, Scale<S> how, const Plan& plan) {
-    if (a.rows > 0) block<S>(rows_of(a, 0, a.rows, 0, a.nnz()), from, to, columns, how, stream, plan);
+  const auto multiply_block = [&](const Csr<V>& a, const T* from, T* to, Scale<S> block_scale,
+                                  const Plan& plan) {
+    if (a.rows > 0) block<S>(rows_of(a, 0, a.rows, 0, a.nnz()), from, to, columns, block_scale, stream, plan);
   };
   const Scale<S> more{scale.alpha, S::one()};
   try {

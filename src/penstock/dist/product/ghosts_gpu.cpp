@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// Owners need what others have for them: the ghosts are the vector, and each entry of it is sent.
+/// The exchange backwards: the vector is the ghosts, and every entry of it is sent to its owner.
 std::shared_ptr<const CommPlan> reversed(const CommPlan& p) {
   auto back = std::make_shared<CommPlan>();
   back->owned = p.ghosts();

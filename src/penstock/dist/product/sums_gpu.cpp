@@ -43,7 +43,7 @@ void SumsGpu::receive(Stream stream) {
   exchange_->start();
   exchange_->finish();
   times_.wait += waiting.seconds();
-  // After the kernels that read what came last time; the host memory was copied before `down_`.
+  // This is ordered after the kernels that read what came last time; the host memory was copied before `down_`.
   wait(mine_, added_);
   copy_async(received_.data, received_here_.data, received_.size, mine_);
   record(up_, mine_);

@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// The way back for vectors on a GPU: what was worked out for ghosts travels to their owners through pinned host memory,
-/// and is added there, one rank's after the other in ascending order: the bits of HaloBack.
+/// The way back for vectors on a GPU: sums that were computed for ghosts travel to their owners through pinned host memory, and
+/// are added there, those of one rank after the other in ascending order: the same bits as HaloBack.
 class SumsGpu {
  public:
   explicit SumsGpu(const HaloContext& context);
@@ -19,9 +19,9 @@ class SumsGpu {
   void* values() {
     return ghosts_.data;
   }  // plan.ghosts() entries on the GPU, by owner: written before begin()
-  /// Takes the values as the stream has them by then.
+  /// Sends the values that are there when the stream has done what is queued now.
   void begin(Stream stream);
-  /// owned[i] = S::add(owned[i], value) for all that comes, ordered on the stream; entries are `columns` numbers.
+  /// owned[i] = S::add(owned[i], value) for each value that comes, ordered on the stream; entries are `columns` numbers.
   template <Semiring S>
   void end(typename S::value_type* owned, std::int64_t columns, Stream stream) {
     using T = typename S::value_type;

@@ -16,7 +16,7 @@ struct Part {
   std::int64_t first, rows, entries;
 };
 
-/// Of all ranks; the same answer, or error, on each.
+/// The counts of all ranks; the same answer, or error, on each.
 std::vector<Part> parts_of(Comm& comm, std::int64_t first_row, const Array<const Offset>& offsets,
                            std::int64_t rows) {
   const bool well = offsets.size > 0 && offsets.data[0] == 0;
@@ -41,7 +41,7 @@ Partition bins_by(Comm& comm, std::int64_t first_row, Array<const Offset> offset
                   std::int64_t cols) {
   const auto parts = parts_of(comm, first_row, offsets, rows);
   const bool root = comm.rank() == 0;
-  std::vector<std::int64_t> places;  // in bytes
+  std::vector<std::int64_t> places;  // of each rank's offsets, in bytes
   for (const auto& part : parts) places.push_back(part.first * std::int64_t{sizeof(Offset)});
   places.push_back(rows * std::int64_t{sizeof(Offset)});
   auto all = allocate_apart<Offset>(root ? rows + 1 : 1);
@@ -84,7 +84,7 @@ Partition balanced_by(Comm& comm, std::int64_t first_row, const Array<const Offs
   comm.all_reduce(cuts, Reduce::max);
   for (std::size_t i = 1; i < ranks; ++i) cuts[i] = std::max(cuts[i], cuts[i - 1]);
   cuts.back() = rows;
-  // Its owners follow from the cuts; the lengths are not looked at again.
+  // The owners follow from the cuts; the lengths are not needed again.
   Csr<One> shape{rows, cols, {}, {nullptr, nnz, {}, {}}, {}};
   auto p = partition::begin(shape, parts, PartitionKind::balanced);
   p.row_cuts = std::move(cuts);

@@ -9,14 +9,14 @@
 namespace penstock {
 namespace {
 
-/// Offsets in bytes of one item a rank.
+/// Offsets in bytes of one item for each rank.
 std::vector<std::int64_t> one_each(int ranks, std::int64_t bytes) {
   std::vector<std::int64_t> offsets(at(ranks) + 1);
   for (std::size_t r = 0; r < offsets.size(); ++r) offsets[r] = static_cast<std::int64_t>(r) * bytes;
   return offsets;
 }
 
-/// The ranks with a count, and their counts summed up.
+/// The ranks whose count is not 0, and the sums of their counts.
 void keep_counted(const std::vector<std::int64_t>& counts, std::vector<int>& ranks,
                   std::vector<std::int64_t>& offsets) {
   for (std::size_t r = 0; r < counts.size(); ++r)
@@ -34,7 +34,7 @@ CommPlan plan_exchange(Comm& comm, const Ownership& of, std::span<const GlobalIn
                                    " ranks, but there are " + std::to_string(ranks));
   CommPlan plan;
   plan.owned = of.count(me);
-  // Local numbers fit what packing reads: an owner with more entries would be asked for numbers that it cannot hold.
+  // Packing reads local numbers of 32 bits: an owner with more entries could be asked for numbers that do not fit.
   for (int r = 0; r < ranks; ++r)
     require(of.count(r) <= std::numeric_limits<Index>::max(),
             "exchange: rank " + std::to_string(r) + " has " + std::to_string(of.count(r)) +

@@ -1,3 +1,7 @@
+// Renumbers a rank's share of a matrix. Each column of the share is owned here, or it is a ghost, whose entry of x another rank
+// owns; ghosts are found in one pass and numbered by owner. A second and a third pass over the share count and write the two
+// blocks, `local` and `halo`. While a share is read that nobody else needs, its memory is given back piece by piece, so that
+// the matrix is not there twice.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -11,10 +15,12 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kDistributedAtOnce = 1 << 12;  // rows of a task
-constexpr Offset kForget = 1 << 20;  // entries from which a share's memory is given back while it is read
+/// Rows of one task.
+constexpr std::int64_t kDistributedAtOnce = 1 << 12;
+/// A share with at least so many entries gives its memory back while it is read; for fewer the calls would cost more.
+constexpr Offset kForget = 1 << 20;
 
-/// The columns that are owned here and those that occur here and belong to others.
+/// Which columns are owned here, and which columns of the share belong to other ranks: the ghosts.
 class Ghosts {
  public:
   Ghosts(const Ownership& owners, int me) : owners_(owners), ranges_(owners.is_ranges()) {
@@ -42,7 +48,7 @@ class Ghosts {
     });
     bits_.seal();
     if (ranges_) return;
-    // By owner, then number; a column's place in this order is looked up.
+    // Ghosts are ordered by owner, then by number; a table has the place of each of them in this order.
     place_ = allocate_apart<Index>(bits_.count());
     std::vector<std::int64_t> next(static_cast<std::size_t>(owners_.ranks()) + 1);
     const auto of = [&](GlobalIndex j) { return static_cast<std::size_t>(owners_.owner(j)); };
@@ -56,7 +62,7 @@ class Ghosts {
     return ranges_ ? i : place_.data[i];
   }
   std::int64_t count() const { return bits_.count(); }
-  /// By place.
+  /// The numbers of the ghosts, in the order of their places.
   Array<GlobalIndex> numbers() const {
     const auto out = allocate_apart<GlobalIndex>(count());
     bits_.each(
@@ -67,14 +73,14 @@ class Ghosts {
  private:
   const Ownership& owners_;
   bool ranges_;
-  GlobalIndex first_ = 0, last_ = 0;  // of ranges
-  RankedBits mine_;                   // of any other sharing
+  GlobalIndex first_ = 0, last_ = 0;  // the columns that are owned here, where owners have ranges
+  RankedBits mine_;                   // the same for any other sharing
   RankedBits bits_;                   // the ghosts
-  Array<Index> place_;                // of each ghost, by number; ranges: ghosts are in that order
+  Array<Index> place_;  // of each ghost, by its number; not needed for ranges, which have them in that order
 };
 
-/// Where each row of the share goes: an owned row to its place, a foreign one behind them, in the order of `foreign`, which
-/// is made here. -1: a foreign row without entries.
+/// The new number of each row of the share: an owned row has its place at the owner, foreign rows follow in the order of
+/// `foreign`, which is made here. -1: a foreign row without entries, which is left out.
 template <class V>
 Array<Index> places(const Share<V>& share, const Ownership& rows, int me, std::vector<GlobalIndex>& foreign) {
   const auto owned = rows.count(me);
@@ -110,8 +116,8 @@ Array<Index> places(const Share<V>& share, const Ownership& rows, int me, std::v
   return to;
 }
 
-/// The two blocks, of `rows` rows: entries in owned columns and entries in ghosts. Walks the share in its own order, so
-/// that what was read can go.
+/// Makes the two blocks, of `rows` rows: entries in owned columns, and entries in ghosts. It reads the share in its own order,
+/// so that what has been read can be given back.
 template <class V>
 void split(const Share<V>& share, std::int64_t rows, const Array<Index>& to, const Ghosts& ghosts,
            Csr<V>& local, Csr<V>& halo) {
@@ -119,7 +125,7 @@ void split(const Share<V>& share, std::int64_t rows, const Array<Index>& to, con
   auto local_ptr = allocate<Offset>(rows + 1), halo_ptr = allocate<Offset>(rows + 1);
   std::fill_n(local_ptr.data, rows + 1, 0), std::fill_n(halo_ptr.data, rows + 1, 0);
   const bool forget = share.consumed && a.nnz() >= kForget;
-  // A task then reads a megabyte or two: what all threads have read is there twice, beside its copy.
+  // Then a task reads one or two megabytes: of what the tasks under way have read there are two copies for a moment.
   const auto grain =
       forget ? std::max<std::int64_t>(1, a.rows * (kForget / 8) / a.nnz()) : kDistributedAtOnce;
   const auto each_row = [&](auto&& f, auto&& done) {

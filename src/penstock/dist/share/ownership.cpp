@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kLeastShift = 6;  // 64 owners of a byte are one cache line
+constexpr int kLeastShift = 6;  // a block has at least 2^6 owners: of one byte each they are a cache line
 
 }  // namespace
 
@@ -51,7 +51,7 @@ Ownership Ownership::narrowed(const Array<const Index>& owners, std::vector<Glob
   o.starts_ = std::move(starts);
   o.width_ = sizeof(Owner);
   const auto ranks = std::int64_t{o.ranks()};
-  // Blocks are as long as makes their counts take a byte an entry at most.
+  // Blocks are so long that their counts take at most one byte an entry.
   o.shift_ =
       std::max(kLeastShift, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(4 * ranks - 1))));
   const auto narrow = allocate_apart<Owner>(owners.size);
@@ -68,7 +68,7 @@ Ownership Ownership::narrowed(const Array<const Index>& owners, std::vector<Glob
   return o;
 }
 
-/// f(owners) by their width; not for ranges.
+/// f(owners) with the type that their width asks for; not for ranges.
 template <class F>
 decltype(auto) Ownership::with_owners(F&& f) const {
   if (width_ == 1) return f(reinterpret_cast<const std::uint8_t*>(owners_.data));

@@ -7,34 +7,36 @@
 
 namespace penstock {
 
-/// Which rank has which entries of a vector, and at what place: each rank holds its entries in ascending order of
-/// their numbers. Known to all ranks. Ranges cost nothing; any other sharing takes one to two bytes an entry on every rank
+/// Which rank owns which entries of a vector, and at what place: each rank holds its entries in ascending order of
+/// their numbers. All ranks know it. Ranges cost nothing; any other sharing takes one to two bytes an entry on every rank
 /// (among more than 256 ranks one more, from 65537 on three).
 class Ownership {
  public:
   Ownership() = default;
   /// Rank r has [starts[r], starts[r+1]); ascending, from 0. Throws where they are not.
   static Ownership ranges(std::vector<GlobalIndex> starts);
-  /// owners[i] in [0, ranks) has entry i; at most 2^31 - 1 entries. Becomes ranges where the owners ascend. Throws
-  /// where one is out of range.
+  /// Rank owners[i] has entry i; at most 2^31 - 1 entries. Where the owners ascend, it becomes ranges. Throws where an owner
+  /// is not in [0, ranks).
   static Ownership of(Array<const Index> owners, int ranks);
 
   int ranks() const { return static_cast<int>(starts_.size()) - 1; }
   std::int64_t size() const { return starts_.back(); }
   std::int64_t count(int rank) const;
   int owner(GlobalIndex i) const;  // of 0 <= i < size()
-  /// Where its owner has it: an index into the owner's part. Looks at a block of owners: some ten nanoseconds among few ranks.
+  /// The place of entry i in its owner's part. It looks at a block of owners: some ten nanoseconds among few ranks.
   std::int64_t local(GlobalIndex i) const;
-  /// The number of a rank's k-th entry. Searches: for many, take numbers().
+  /// The number of a rank's k-th entry. It searches for it; for many entries use numbers().
   GlobalIndex global(int rank, std::int64_t k) const;
   /// The numbers of a rank's entries, ascending.
   Array<GlobalIndex> numbers(int rank) const;
-  /// Those of all ranks, one after the other.
+  /// The numbers of all ranks' entries, one rank after the other.
   Array<GlobalIndex> all_numbers() const;
   /// Whether both give this rank the same entries.
   bool same_on(int rank, const Ownership& other) const;
   bool is_ranges() const { return width_ == 0; }
-  const std::vector<GlobalIndex>& starts() const { return starts_; }  // counts summed up; ranks() + 1
+  const std::vector<GlobalIndex>& starts() const {
+    return starts_;
+  }  // sums of the counts; ranks() + 1 numbers
 
  private:
   template <class F>

@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-/// Rows cut into runs of entries that go to one part.
+/// Cuts rows into runs of entries that go to one part.
 class RowRuns {
  public:
   explicit RowRuns(const Partition& p) : p_(p) {}
@@ -18,7 +18,7 @@ class RowRuns {
     const auto& a = rows.entries;
     runs(a.indices.data, rows.first_row + r, a.indptr.data[r], a.indptr.data[r + 1], rows.first_entry, f);
   }
-  /// The same of a row that a share has whole: its pieces count from the first.
+  /// The same of a row of which a share has all entries; positions count from the row's first entry.
   template <class V, class F>
   void row(const Share<V>& rows, std::int64_t r, F&& f) const {
     const auto id = rows.row_id(r);
@@ -57,7 +57,7 @@ class RowRuns {
   const Partition& p_;
 };
 
-/// Entries of rows that come one after the other, grown as they come.
+/// A share to which rows are added one after the other.
 template <class V>
 class ShareBuilder {
  public:
@@ -66,7 +66,7 @@ class ShareBuilder {
     indices_ = allocate_apart<Index>(entries), values_ = allocate_apart<V>(is_pattern<V> ? 0 : entries);
     offsets_.data[0] = 0, cols_ = cols;
   }
-  /// Runs of one row that follow one another become one row.
+  /// Adds a run of entries; runs of the same row that follow one another become one row.
   void add(GlobalIndex row, const Index* indices, [[maybe_unused]] const V* values, Offset count) {
     const auto at = offsets_.data[rows_];
     std::copy_n(indices, count, indices_.data + at);

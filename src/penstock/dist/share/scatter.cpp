@@ -32,7 +32,7 @@ struct Block {
     if constexpr (!is_pattern<V>)
       std::copy_n(a.values.data, a.nnz(), reinterpret_cast<V*>(rest + padded(a.nnz() * 4)));
   }
-  /// Shares the bytes, except for the offsets.
+  /// The share that the bytes hold. It shares them, except for the offsets.
   static Share<V> read(const Array<std::byte>& from) {
     std::int64_t head[3];
     std::memcpy(head, from.data, kHead);
@@ -69,15 +69,15 @@ std::vector<std::int64_t> summed(const std::vector<std::int64_t>& sizes) {
 }  // namespace
 
 template <class V>
-Share<V> scatter_from(Comm& comm, const Csr<V>* whole, const Partition* p, int root, Scatter how) {
+Share<V> scatter_from(Comm& comm, const Csr<V>* whole, const Partition* p, int root, Scatter scatter) {
   const bool here = comm.rank() == root;
   const int ranks = comm.size();
   require(!here || (whole && p), "the root's matrix and partition are missing");
   if (here)
     require(p->parts == ranks, "a partition into " + std::to_string(p->parts) + " parts, but there are " +
                                    std::to_string(ranks) + " ranks: make one with as many parts");
-  const int columns = how == Scatter::masters ? grid_columns(ranks) : 1;
-  // Blocks stand by process column, so that what a master passes on lies together.
+  const int columns = scatter == Scatter::masters ? grid_columns(ranks) : 1;
+  // Blocks are in the order of the process columns, so that what a master passes on lies together.
   std::vector<int> order;
   for (int c = 0; c < columns; ++c)
     for (int r = c; r < ranks; r += columns) order.push_back(r);
@@ -85,7 +85,7 @@ Share<V> scatter_from(Comm& comm, const Csr<V>* whole, const Partition* p, int r
   Array<std::byte> all;
   if (here) {
     const RowRange<V> range{*whole};
-    // Made twice, to know the sizes first: shares of ranges cost nothing, and others would be a third copy.
+    // Shares are made twice, the first time for their sizes: ranges cost nothing, and to keep others would be a third copy.
     for (const int r : order) {
       const auto share = share_of(range, *p, r);
       sizes[at(r)] = Block<V>::bytes(share.entries.rows, share.entries.nnz());
@@ -99,11 +99,11 @@ Share<V> scatter_from(Comm& comm, const Csr<V>* whole, const Partition* p, int r
   }
   comm.broadcast(sizes.data(), ranks * std::int64_t{sizeof(std::int64_t)}, root);
   const auto mine = allocate<std::byte>(sizes[at(comm.rank())]);
-  if (how == Scatter::direct) {
+  if (scatter == Scatter::direct) {
     comm.scatter_v(all.data, summed(sizes), mine.data, root);
     return Block<V>::read(mine);
   }
-  // (a) the root to the masters, who are in its grid row; (b) each master to its column.
+  // First the root sends to the masters, who are in its row of the grid; then each master sends to its column.
   const int my_column = comm.rank() % columns, root_row = root / columns;
   const bool master = comm.rank() / columns == root_row;
   const auto masters = comm.split(master ? 0 : 1, comm.rank());

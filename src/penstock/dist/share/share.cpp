@@ -1,3 +1,5 @@
+// Cuts shares out of a matrix. A part that is a range of whole rows shares the arrays of the matrix. Any other part is copied
+// row by row, as the partition's runs say.
 #include "penstock/dist/share/share.hpp"
 
 #include <string>
@@ -11,9 +13,10 @@ namespace penstock {
 namespace {
 
 constexpr int kPollRows = 1 << 16;
-constexpr Offset kForgetBytes = 1 << 20;  // entries that are read before their memory is given back
+/// Entries that are read before their memory is given back: fewer would make more system calls.
+constexpr Offset kForgetBytes = 1 << 20;
 
-/// The rows [first, last) that `part` owns, where they are a range and nothing but that is its share.
+/// Whether the share of `part` is a range of whole rows; if so, [first, last) are these rows.
 bool whole_range(const Partition& p, Index part, std::int64_t& first, std::int64_t& last) {
   if (p.grid_cols > 1 || !p.pieces.empty() || p.row_cuts.empty()) return false;
   first = p.row_cuts[static_cast<std::size_t>(part)], last = p.row_cuts[static_cast<std::size_t>(part) + 1];
@@ -72,7 +75,7 @@ Share<V> share_of(const RowRange<V>& rows, const Partition& p, Index part) {
     Share<V> s;
     s.first_row = rows.first_row + first;
     s.entries = rows_of(a, first, last).entries;
-    s.consumed = mapped(s.entries);  // the file has them still
+    s.consumed = mapped(s.entries);  // the file still has them
     return s;
   }
   const RowRuns runs(p);

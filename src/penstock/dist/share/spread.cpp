@@ -1,3 +1,5 @@
+// Spreads rows that ranks have read over the ranks that they belong to. The matrix travels in rounds of limited size: in each one
+// every rank sends the next of its rows, gives their memory back, and appends what comes to its own share.
 #include <numeric>
 
 #include "penstock/core/error.hpp"
@@ -12,7 +14,11 @@ struct Run {
   Offset count = 0;
 };
 
-/// A list for each rank, one after the other, and how an all_to_all_v carries it; its memory serves round after round.
+/// A round sends about 1 / kRounds of what a rank reads, within these bounds. Smaller rounds need less memory beside the matrix;
+/// larger ones have fewer, longer messages.
+constexpr std::int64_t kRounds = 32, kLeastRoundBytes = 1 << 20, kMostRoundBytes = 64 << 20;
+
+/// Lists, one for each rank, with the offsets for an all_to_all_v; the memory is used again in each round.
 template <class T>
 struct Lists {
   std::vector<std::int64_t> offsets;  // in bytes
@@ -28,7 +34,7 @@ struct Lists {
   T* of(std::size_t rank) const { return data.data + offsets[rank] / static_cast<std::int64_t>(sizeof(T)); }
 };
 
-/// What goes and what comes in a round.
+/// What this rank sends and receives in a round.
 template <class V>
 struct Buffers {
   Lists<Run> lengths, lengths_in;
@@ -68,7 +74,7 @@ Counts exchanged(Comm& comm, const Counts& mine) {
   return theirs;
 }
 
-/// One round: rows [first, last) of each rank go where they belong.
+/// One round: rows [first, last) of each rank are sent to the ranks that they belong to.
 template <class V>
 void round_of(Comm& comm, const RowRuns& runs, const RowRange<V>& rows, std::int64_t first, std::int64_t last,
               Buffers<V>& buffers, ShareBuilder<V>& out) {
@@ -110,12 +116,13 @@ Share<V> spread(Comm& comm, const RowRange<V>& rows, const Partition& p, std::in
   const RowRuns runs(p);
   const auto& a = rows.entries;
   const auto total = exchanged(comm, count(runs, rows, 0, a.rows, comm.size()));
-  forget_mapped(a, 0, a.nnz());  // a grid's counts look at columns
+  forget_mapped(a, 0, a.nnz());  // for a grid, counting has read the columns
   ShareBuilder<V> out(a.cols, std::reduce(total.runs.begin(), total.runs.end()),
                       std::reduce(total.entries.begin(), total.entries.end()));
-  // Rounds end where the bytes before are a multiple of round_bytes: a longer row is a round of its own.
+  // A round ends where the sum of bytes passes a multiple of round_bytes, so a row that is longer is a round of its own.
   constexpr auto entry_bytes = std::int64_t{sizeof(Index)} + value_bytes<V>;
-  if (round_bytes == 0) round_bytes = std::clamp<std::int64_t>(a.nnz() * entry_bytes / 32, 1 << 20, 64 << 20);
+  if (round_bytes == 0)
+    round_bytes = std::clamp(a.nnz() * entry_bytes / kRounds, kLeastRoundBytes, kMostRoundBytes);
   const auto per_round = std::max<Offset>(1, round_bytes / entry_bytes);
   std::int64_t rounds = (a.nnz() + per_round - 1) / per_round;
   comm.all_reduce(std::span(&rounds, 1), Reduce::max);

@@ -1,4 +1,5 @@
-// What a product of sparse tiles will take, before it is computed: where the tiles are, and read once, at the end.
+// Counts what a product of sparse tiles will take before it is computed. The counting is done where the tiles are, and the
+// host reads the results once, at the end.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Row offsets of other ranks' tiles that the GPU may still read, until it is waited for.
+/// Row offsets of other ranks' tiles that are kept because the GPU may still read them; after so many it is waited for.
 constexpr std::size_t kHeld = 4;
 
 }  // namespace
@@ -34,9 +35,9 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b) {
   const auto there = allocate_scratch(bytes, stream);
   std::vector<TileHere> held;
   for (std::size_t q = 0; q < jobs.size(); ++q) {
-    for (auto next = q; next < std::min(q + 2, jobs.size());
-         ++next)  // one is fetched while another is counted
-      if (auto& job = jobs[next]; next > q || q == 0) job.offsets = b.async_get_offsets(job.k, job.j);
+    // The row offsets for the next job are fetched while this one is counted.
+    if (q == 0) jobs[q].offsets = b.async_get_offsets(jobs[q].k, jobs[q].j);
+    if (q + 1 < jobs.size()) jobs[q + 1].offsets = b.async_get_offsets(jobs[q + 1].k, jobs[q + 1].j);
     auto& [i, k, j, offsets] = jobs[q];
     const auto tile = a.async_get_tile(i, k);  // own
     spgemm_expected(csr_of<One>(tile.data(), tile.tile()), csr_of<One>(offsets.data(), offsets.tile()),

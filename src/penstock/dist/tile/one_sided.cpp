@@ -1,3 +1,11 @@
+// C = A B by gets and by mail (Brock, Buluc and Yelick, ICS 2024). A rank repeats four steps until no product is left:
+//
+//   claim      the next product of tiles in the plan's order, or one that is worth taking from another rank (tile_work)
+//   fetch      the product's tiles that are elsewhere; some products ahead, so that gets travel while a product is computed
+//   multiply   into its own tile of C, or into a partial sum for the rank that owns the tile
+//   mail       a partial sum that is complete, and take in what other ranks have sent for own tiles (tile_mail)
+//
+// At the end it waits until its tiles of C have all their products, from whichever ranks; `missing_` counts those to come.
 #include "penstock/dist/tile/one_sided.hpp"
 
 #include <algorithm>
@@ -12,16 +20,24 @@ namespace penstock {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSteals{"none", "random", "locality"};
-// Of a piece. Between GPUs a get of 1 MB took 6.2 us (170 GB/s) and one of 16 MB 50 us (337 GB/s), to which come a copy, a
-// kernel and three waits of some 10 us each.
+
+/// Products that may be under way where the products of one tile of C are computed together: more of them hold more memory.
 constexpr std::int64_t kMostAhead = 16;
+
+/// Bytes of a piece of a sum. Between GPUs a get of 1 MB took 6.2 us (170 GB/s) and one of 16 MB 50 us (337 GB/s), to which
+/// come a copy, a kernel and three waits of some 10 us each.
 constexpr std::int64_t kHostPiece = 4 << 20, kDevicePiece = 32 << 20;
 
+/// The least size of a piece that TileMail takes, and the bytes that a piece of a dense tile may need for its head.
+constexpr std::int64_t kLeastPiece = 1024, kPieceHead = 64;
+
+/// A product whose tiles are under way.
 struct Fetched {
   std::int64_t product = TileWork::kNone;
   TileHere a, b, mask;
 };
 
+/// What keeps the bytes of a tile: the memory that it has landed in, or the arena of this rank.
 std::shared_ptr<const void> kept(const TileHere& here, const TileMatrix& from) {
   if (auto landing = here.landing()) return landing;
   return from.transport();
@@ -40,10 +56,184 @@ int products_ahead(const LocalProduct& local, const MultiplyPlan& plan, const Ti
       std::max<std::int64_t>(options.prefetch, std::min({plan.k, kJoinedBytes / largest, kMostAhead})));
 }
 
+/// Room for the largest piece that this product sends, so that small products make small arenas.
+TileMail::Options mail_options(const MultiplyPlan& plan, const TileMap& c, const TileMultiplyOptions& options,
+                               bool on_device, bool steals) {
+  const auto asked = options.piece_bytes > 0 ? options.piece_bytes : on_device ? kDevicePiece : kHostPiece;
+  bool sends = steals;
+  std::int64_t largest = kLeastPiece;
+  for (const auto& p : plan.products) {
+    sends |= p.sent > 0;
+    largest = std::max(largest, c.sparse ? asked : c.bytes(p.i, p.j) + kPieceHead);
+  }
+  return {.piece_bytes = std::min(asked, largest),
+          .pieces = options.pieces,
+          .sends = sends,
+          .counters = steals ? TileWork::counters(plan) : 0};
+}
+
 /// A sum for another rank, while products of one tile follow one another.
 struct Partial {
   std::int64_t i = 0, j = 0, products = 0;
   std::unique_ptr<TileSum> sum;
+};
+
+/// One product, seen from this rank.
+class OneSidedProduct {
+ public:
+  OneSidedProduct(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options)
+      : a_(a),
+        b_(b),
+        options_(options),
+        comm_(a.comm()),
+        steals_(options.steal != Steal::none && comm_->size() > 1),
+        prepared_(prepare(a, b, options)),
+        sums_(prepared_, a),
+        missing_(std::ranges::count_if(products(), [&](const auto& p) { return mine(p); })),
+        mail_(
+            comm_, a.make_transport(),
+            mail_options(prepared_.plan, prepared_.c, options, a.on_device(), steals_),
+            [this](auto number, auto products, auto* piece, auto bytes) {
+              take_in(number, products, piece, bytes);
+            },
+            a.mailbox()),
+        work_(prepared_.plan, a, b, prepared_.c, mail_, options.steal, options.seed),
+        ahead_(products_ahead(*prepared_.local, prepared_.plan, a, b, options, steals_)) {
+    times_.prepare = clock_.lap();
+  }
+
+  /// Computes what this rank claims, and returns when its tiles of C are complete.
+  TileResult run() {
+    while (fetch_ahead()) compute_next();
+    settle_own();
+    mail_partial();
+    times_.accumulation += clock_.lap();
+    wait_for_others();
+    auto c = sums_.finish(times_.accumulation, times_.imbalance);
+    mail_.leave();
+    times_.sent = mail_.sent(), times_.received = mail_.received();
+    times_.seconds = whole_.lap();
+    return {std::move(c), std::move(prepared_.plan), times_};
+  }
+
+ private:
+  const std::vector<TileProduct>& products() const { return prepared_.plan.products; }
+  bool mine(const TileProduct& p) const { return prepared_.c.owner(p.i, p.j) == comm_->rank(); }
+
+  /// Adds a piece that another rank has sent to an own tile of C.
+  void take_in(std::int64_t number, std::int64_t products, const std::byte* piece, std::int64_t bytes) {
+    const auto across = prepared_.c.across();
+    sums_.sum(number / across, number % across).add_piece(piece, bytes);
+    missing_ -= products;
+    if (missing_ < 0)
+      throw Error(Errc::comm, "rank " + std::to_string(comm_->rank()) +
+                                  " was sent more products of its tiles than there are");
+  }
+
+  /// Claims products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
+  bool fetch_ahead() {
+    while (more_ && std::ssize(under_way_) <= ahead_) {
+      const auto n = work_.next(times_);
+      more_ = n != TileWork::kNone;
+      if (!more_) break;
+      const auto& p = products()[static_cast<std::size_t>(n)];
+      under_way_.push_back({n, a_.async_get_tile(p.i, p.k), b_.async_get_for(a_.map().at(p.i, p.k), p.k, p.j),
+                            options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{}});
+      const auto& tiles = under_way_.back();
+      times_.fetched += tiles.a.fetched() + tiles.b.fetched() + tiles.mask.fetched();
+    }
+    return !under_way_.empty();
+  }
+
+  /// Multiplies the tiles that were asked for first, and looks for mail.
+  void compute_next() {
+    current_ = std::move(under_way_.front());
+    under_way_.pop_front();
+    const auto& p = products()[static_cast<std::size_t>(current_.product)];
+    const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, a_)};
+    const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, b_)};
+    const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
+    times_.communication += clock_.lap();
+    auto& sum = sum_for(p);
+    times_.accumulation += clock_.lap();
+    settle_before(sum, p);
+    if (options_.mask) sum.multiply_add_on(mask, left, right);
+    else sum.multiply_add(left, right);
+    times_.compute += clock_.lap();
+    ++(p.owner == comm_->rank() ? times_.own : times_.stolen);
+    times_.flops += p.flops;
+    mail_.look();
+    times_.accumulation += clock_.lap();
+  }
+
+  /// The sum that a product is added to: that of an own tile of C, or a partial one for its owner.
+  TileSum& sum_for(const TileProduct& p) {
+    if (mine(p)) {
+      --missing_;
+      return sums_.sum(p.i, p.j);
+    }
+    if (partial_.sum && (partial_.i != p.i || partial_.j != p.j)) mail_partial();
+    if (!partial_.sum) partial_ = {p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
+    ++partial_.products;
+    return *partial_.sum;
+  }
+
+  /// Where a tile of C is completed before the next one is begun, computes what was put off of the tile before: thieves
+  /// see what has been begun, and fewer copies of tiles wait. A partial sum may be gone by now, and mail_partial() has
+  /// computed what it put off.
+  void settle_before(TileSum& sum, const TileProduct& p) {
+    const bool tile_by_tile = steals_ || options_.kept == Stationary::c;
+    if (tile_by_tile && last_own_ && last_own_ != &sum) last_own_->settle();
+    last_own_ = mine(p) ? &sum : nullptr;
+  }
+
+  void settle_own() {
+    sums_.settle();
+    times_.compute += clock_.lap();
+  }
+
+  /// Sends the partial sum to the owner of its tile, if there is one.
+  void mail_partial() {
+    if (!partial_.sum) return;
+    const auto& c = prepared_.c;
+    times_.accumulation += clock_.lap();
+    partial_.sum->settle();
+    times_.compute += clock_.lap();
+    mail_.send(c.owner(partial_.i, partial_.j), c.number(partial_.i, partial_.j), partial_.products,
+               *partial_.sum);
+    partial_ = {};
+  }
+
+  /// Takes in mail until no own tile of C lacks a product. Waiting counts as imbalance, adding what comes does not.
+  void wait_for_others() {
+    const auto before = mail_.looking();
+    const auto complete = [&] {
+      mail_.look();
+      return missing_ == 0;
+    };
+    wait_until(*comm_, complete, "other ranks' parts of its tiles");
+    const auto adding = mail_.looking() - before;
+    times_.accumulation += adding;
+    times_.imbalance = clock_.lap() - adding;
+  }
+
+  LapClock clock_, whole_;
+  TileTimes times_;
+  TileMatrix &a_, &b_;
+  const TileMultiplyOptions& options_;
+  std::shared_ptr<Comm> comm_;
+  bool steals_;
+  TilePlan prepared_;
+  TileSums sums_;
+  std::int64_t missing_;  // products that this rank's tiles of C still wait for
+  TileMail mail_;
+  TileWork work_;
+  int ahead_;
+  Partial partial_;
+  TileSum* last_own_ = nullptr;  // the own tile of C that the product before went to
+  std::deque<Fetched> under_way_;
+  Fetched current_;  // kept until the next are asked for: they may share a tile with it
+  bool more_ = true;
 };
 
 }  // namespace
@@ -57,122 +247,7 @@ Steal steal(std::string_view name) {
 
 TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
   require(options.prefetch >= 0, "prefetch=" + std::to_string(options.prefetch) + " is negative");
-  LapClock clock, whole;
-  TileTimes times;
-  auto prepared = prepare(a, b, options);
-  const auto& plan = prepared.plan;
-  const auto& c = prepared.c;
-  const auto comm = a.comm();
-  const auto me = comm->rank();
-  TileSums sums(prepared, a);
-
-  std::int64_t missing = 0;  // products that this rank's tiles of C still wait for
-  for (const auto& p : plan.products) missing += c.owner(p.i, p.j) == me;
-  const auto take = [&](std::int64_t number, std::int64_t products, const std::byte* piece,
-                        std::int64_t bytes) {
-    sums.sum(number / c.across(), number % c.across()).add_piece(piece, bytes);
-    missing -= products;
-    if (missing < 0)
-      throw Error(Errc::comm,
-                  "rank " + std::to_string(me) + " was sent more products of its tiles than there are");
-  };
-  const auto piece_bytes = options.piece_bytes > 0 ? options.piece_bytes
-                           : a.on_device()         ? kDevicePiece
-                                                   : kHostPiece;
-  const bool steals = options.steal != Steal::none && comm->size() > 1;
-  bool sends = steals;
-  std::int64_t largest = 0;
-  for (const auto& p : plan.products) {
-    sends |= p.sent > 0;
-    largest = std::max(largest, c.sparse ? piece_bytes : c.bytes(p.i, p.j) + 64);
-  }
-  TileMail mail(comm, a.make_transport(),
-                {.piece_bytes = std::min(piece_bytes, std::max<std::int64_t>(largest, 1024)),
-                 .pieces = options.pieces,
-                 .sends = sends,
-                 .counters = steals ? TileWork::counters(plan) : 0},
-                take, a.mailbox());
-  TileWork work(plan, a, b, c, mail, options.steal, options.seed);
-  times.prepare = clock.lap();
-
-  Partial partial;
-  const auto flush = [&] {
-    if (!partial.sum) return;
-    times.accumulation += clock.lap();
-    partial.sum->settle();
-    times.compute += clock.lap();
-    mail.send(c.owner(partial.i, partial.j), c.number(partial.i, partial.j), partial.products, *partial.sum);
-    partial = {};
-  };
-  const auto sum_of = [&](const TileProduct& p) -> TileSum& {
-    if (c.owner(p.i, p.j) == me) {
-      --missing;
-      return sums.sum(p.i, p.j);
-    }
-    if (partial.sum && (partial.i != p.i || partial.j != p.j)) flush();
-    if (!partial.sum) partial = {p.i, p.j, 0, prepared.local->start(c.at(p.i, p.j), nullptr)};
-    ++partial.products;
-    return *partial.sum;
-  };
-
-  const bool at_once = steals || options.kept == Stationary::c;
-  TileSum* last = nullptr;
-  bool mine_last = false;  // else it may be gone
-  const auto ahead = products_ahead(*prepared.local, plan, a, b, options, steals);
-  std::deque<Fetched> under_way;
-  Fetched done;  // kept until the next are asked for: they may share a tile
-  bool more = true;
-  while (true) {
-    while (more && std::ssize(under_way) <= ahead) {
-      const auto n = work.next(times);
-      more = n != TileWork::kNone;
-      if (!more) break;
-      const auto& p = plan.products[static_cast<std::size_t>(n)];
-      under_way.push_back({n, a.async_get_tile(p.i, p.k), b.async_get_for(a.map().at(p.i, p.k), p.k, p.j),
-                           options.mask ? options.mask->async_get_tile(p.i, p.j) : TileHere{}});
-      times.fetched +=
-          under_way.back().a.fetched() + under_way.back().b.fetched() + under_way.back().mask.fetched();
-    }
-    if (under_way.empty()) break;
-    done = std::move(under_way.front());
-    under_way.pop_front();
-    const auto& p = plan.products[static_cast<std::size_t>(done.product)];
-    const TileView av{done.a.data(), done.a.tile(), kept(done.a, a)},
-        bv{done.b.data(), done.b.tile(), kept(done.b, b)},
-        mask{options.mask ? done.mask.data() : nullptr, done.mask.tile()};
-    times.communication += clock.lap();
-    auto& sum = sum_of(p);
-    times.accumulation += clock.lap();
-    // What is begun is done before the next tile of C: thieves go by it, and copies are few.
-    if (at_once && last && last != &sum && mine_last) last->settle();
-    last = &sum, mine_last = c.owner(p.i, p.j) == me;
-    if (options.mask) sum.multiply_add_on(mask, av, bv);
-    else sum.multiply_add(av, bv);
-    times.compute += clock.lap();
-    ++(p.owner == me ? times.own : times.stolen);
-    times.flops += p.flops;
-    mail.look();
-    times.accumulation += clock.lap();
-  }
-  sums.settle();
-  times.compute += clock.lap();
-  flush();
-  times.accumulation += clock.lap();
-  const auto looked = mail.looking();
-  wait_until(
-      *comm,
-      [&] {
-        mail.look();
-        return missing == 0;
-      },
-      "other ranks' parts of its tiles");
-  times.accumulation += mail.looking() - looked;
-  times.imbalance = clock.lap() - (mail.looking() - looked);
-  auto result = sums.finish(times.accumulation, times.imbalance);
-  mail.leave();
-  times.sent = mail.sent(), times.received = mail.received();
-  times.seconds = whole.lap();
-  return {std::move(result), std::move(prepared.plan), times};
+  return OneSidedProduct(a, b, options).run();
 }
 
 }  // namespace penstock

@@ -7,11 +7,11 @@
 #include "penstock/dist/tile/tile_sum.hpp"
 
 // C = A B on tiles, where each rank fetches what it needs at its own pace: Brock, Buluc and Yelick, "RDMA-based algorithms
-// for sparse matrix multiplication on GPUs", ICS 2024. One executor carries out every plan; SUMMA (dist/summa.cpp) is the
+// for sparse matrix multiplication on GPUs", ICS 2024. One executor carries out every plan; SUMMA (dist/tile/summa.cpp) is the
 // rival in lockstep.
 namespace penstock {
 
-/// Who works on what others have not begun. random: a counter for each stationary tile (the paper's 2-D grid), tiles in
+/// Which ranks work on products that their owners have not begun. random: a counter for each stationary tile (the paper's 2-D grid), tiles in
 /// random order. locality: a counter for each product (the 3-D grid), only products one of whose three tiles is here.
 enum class Steal { none, random, locality };
 Steal steal(std::string_view name);  // throws Error{invalid_argument} listing the names
@@ -31,13 +31,13 @@ struct TileMultiplyOptions {
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
-/// This rank's part of a product: seconds of wall clock that add up to `seconds`, up to bookkeeping.
+/// The times and counts of this rank's part of a product. The seconds add up to `seconds`, apart from bookkeeping.
 struct TileTimes {
   double seconds = 0;
   double prepare = 0;  // plan, counts, arenas
   double compute = 0;  // products of tiles, with the sums that they go to
-  double communication =
-      0;  // claims, gets started and waited for; SUMMA: broadcasts, and so also the wait for others
+  /// Claims, gets started and waited for. In SUMMA the broadcasts, which include waiting for other ranks.
+  double communication = 0;
   double accumulation = 0;                           // results sent to their owners, taken in, put in place
   double imbalance = 0;                              // waiting for others at the end
   std::int64_t own = 0, stolen = 0;                  // products
@@ -56,11 +56,11 @@ struct TileResult {
 /// nothing stolen the same bits each time. Throws Error{invalid_argument} where the tiles do not fit, Error{out_of_memory}
 /// on all ranks before anything is computed where C will not, Error{comm} where a rank fails or does not come.
 TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
-/// In lockstep: for each k, A(:, k) is broadcast along the rows of the grid, B(k, :) along its columns. A, B and C are on
+/// The product in lockstep: for each k, A(:, k) is broadcast along the rows of the grid, B(k, :) along its columns. A, B and C are on
 /// one grid. `kept`, `steal`, `prefetch` and the pieces are not looked at. Collective.
 TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
-/// What a product begins with. Collective.
+/// What a product begins with; prepare() is collective.
 struct TilePlan {
   std::unique_ptr<LocalProduct> local;
   TileMap c;
@@ -75,9 +75,9 @@ std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
 class TileSums {
  public:
   TileSums(const TilePlan& plan, const TileMatrix& a);
-  /// Of an own tile.
+  /// The sum of an own tile.
   TileSum& sum(std::int64_t i, std::int64_t j);
-  void settle();  // of all tiles
+  void settle();  // settles the sums of all tiles
   /// Collective: all tiles in place, seen by all. Adds the seconds of work and those of waiting for other ranks.
   TileMatrix finish(double& accumulation, double& waiting);
 

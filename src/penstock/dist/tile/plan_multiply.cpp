@@ -1,3 +1,6 @@
+// The plan of a product of tiles: which rank computes A(i, k) B(k, j), and in which order. The owner of the stationary tile
+// does (Brock, Buluc and Yelick, ICS 2024), so of the three tiles only two travel; the order is shifted from tile to tile, so
+// that not all ranks ask the same one for tiles. It is made from the directories alone: every rank makes the same plan.
 #include "penstock/dist/tile/plan_multiply.hpp"
 
 #include <algorithm>
@@ -12,9 +15,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kNames{"a", "b", "c"};
 
+/// Products in a plan, which takes up to 13 GB then, and every rank has it.
+constexpr std::int64_t kMostProducts = 1 << 28;
+
 std::string times(std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); }
 
-/// Entries spread evenly: what an entry of A meets, and how many columns of a row are hit.
+/// The products of two tiles and the entries of their result, as if entries were spread evenly: an entry of A meets nnz(B) /
+/// rows(B) entries of B, and the products fall on the places of the result at random.
 ProductCount expected(const TileAt& a, const TileAt& b) {
   ProductCount c;
   if (a.rows == 0 || b.rows == 0 || b.cols == 0) return c;
@@ -80,8 +87,7 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
            " and " + std::to_string(c.grid.ranks()) +
            " ranks: all matrices of a product are on the same ranks";
   });
-  constexpr std::int64_t kMost = 1 << 28;  // of the plan, which every rank has: 13 GB
-  require(a.down() == 0 || b.across() == 0 || a.across() <= kMost / a.down() / b.across(), [&] {
+  require(a.down() == 0 || b.across() == 0 || a.across() <= kMostProducts / a.down() / b.across(), [&] {
     return times(a.down(), a.across()) + " tiles by " + times(b.down(), b.across()) +
            " are more than 2^28 products of tiles: give larger tiles";
   });

@@ -34,8 +34,8 @@ struct ProductCount {
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
 /// is l mod count, and does the products whose k is l mod count, whose tiles of A (of B) are its own. Each sums up its own
 /// copy of a tile; one of these is the tile's owner's, to whom the others go. Fewer ranks share a layer, so that each
-/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only C's
-/// copies are made, as tiles of A and B are fetched by whoever needs them wherever they are.
+/// fetches sqrt(count) times fewer bytes: the 2.5-D products of Solomonik and Demmel (Euro-Par 2011), of which only the
+/// copies of C are made here: tiles of A and B need no copies, because any rank can fetch them.
 struct GridLayers {
   /// Throws Error{invalid_argument} where `count` divides neither side of the grid.
   GridLayers(ProcessGrid grid, int count);
@@ -51,11 +51,11 @@ struct MultiplyPlan {
   Stationary kept = Stationary::c;
   int replicas = 1;
   std::int64_t m = 0, k = 0, n = 0;  // tiles
-  std::vector<TileProduct>
-      products;  // by stationary tile (and layer); within one, in the order in which its owner works
-  std::vector<std::int64_t> groups{
-      0};                    // where each stationary tile's products begin, and the end; none is empty
-  std::int64_t skipped = 0;  // products left out: a factor has no entries
+  /// By stationary tile (and layer); within one tile in the order in which its owner works.
+  std::vector<TileProduct> products;
+  /// Where the products of each stationary tile begin, and the end; each of these tiles has at least one product.
+  std::vector<std::int64_t> groups{0};
+  std::int64_t skipped = 0;  // products that are left out because a factor has no entries
   int ranks = 1;
 
   std::int64_t turns() const;  // the most products that a rank has
@@ -63,8 +63,8 @@ struct MultiplyPlan {
 
 /// The load of a rank under a plan, before anything is stolen.
 struct PlanLoad {
-  std::int64_t products = 0, fetched = 0, sent = 0,
-               received = 0;  // received: results of others, to be added up
+  /// `received` counts results of other ranks, which are added up here.
+  std::int64_t products = 0, fetched = 0, sent = 0, received = 0;
   double flops = 0;
 };
 

@@ -1,3 +1,6 @@
+// SUMMA (van de Geijn and Watts 1997), the rival in lockstep: at stage k the ranks that own A(:, k) broadcast it along the
+// rows of the grid and those that own B(k, :) along its columns; then each rank multiplies what it has got into its own tiles
+// of C, which never travel.
 #include <algorithm>
 
 #include "penstock/core/reuse.hpp"
@@ -8,13 +11,14 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kAligned = 256;
+constexpr std::int64_t kAligned = 256;  // where tiles begin in the memory of a stage
 std::int64_t padded(std::int64_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
 
 /// The tiles of A in this rank's row of the grid, or of B in its column, at one stage after the other.
 class Stages {
  public:
-  /// `down`: this is B. `ranks` in the row or column.
+  /// A's rows of tiles, or with `down` B's columns of tiles: first, first + step, ... `ranks` is the number of ranks that
+  /// share them.
   Stages(TileMatrix& from, bool down, int first, int step, int ranks)
       : from_(from), down_(down), ranks_(ranks) {
     const auto end = down ? from.map().across() : from.map().down();
@@ -29,15 +33,15 @@ class Stages {
       }
       most_ = std::max(most_, bytes);
     }
-    const auto where = from.transport()->where();
-    place_ = device_place(where);
+    place_ = device_place(from.transport()->where());
   }
 
-  /// Where stage k's tiles are, and will be.
+  /// The tiles of stage k: own ones where they are, others where they will be after the broadcast.
   std::span<const BroadcastTile> next(std::int64_t k, std::int64_t& fetched) {
     tiles_.clear();
     std::fill(views_.begin(), views_.end(), TileView{});
-    if (most_ > 0 && memory_.use_count() != 1) memory_ = reuse_bytes(most_, place_);  // else sums have it yet
+    // Sums that have put off products still read the memory of an earlier stage: then this one takes other memory.
+    if (most_ > 0 && memory_.use_count() != 1) memory_ = reuse_bytes(most_, place_);
     auto* place = static_cast<std::byte*>(memory_.get());
     for (std::size_t s = 0; s < lines_.size(); ++s) {
       const auto [i, j] = at(lines_[s], k);
@@ -71,11 +75,11 @@ class Stages {
   bool down_;
   int ranks_;
   std::vector<std::int64_t> lines_;  // rows of A's tiles, columns of B's
-  std::vector<TileView> views_;      // without data: nothing is in it
+  std::vector<TileView> views_;      // of a tile without entries: no data
   std::vector<BroadcastTile> tiles_;
-  std::int64_t most_ = 0;
+  std::int64_t most_ = 0;  // bytes of a stage's tiles that are other ranks', at most
   Place place_;
-  std::shared_ptr<void> memory_;  // of a stage's tiles that are not here
+  std::shared_ptr<void> memory_;  // for a stage's tiles that are other ranks'
 };
 
 }  // namespace
@@ -84,9 +88,9 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   LapClock clock, whole;
   TileTimes times;
   require(options.replicas == 1, "SUMMA has no copies of C: replicas=1");
-  auto how = options;
-  how.kept = Stationary::c;
-  auto plan = prepare(a, b, how);
+  auto stationary_c = options;
+  stationary_c.kept = Stationary::c;
+  auto plan = prepare(a, b, stationary_c);
   const auto &am = a.map(), &bm = b.map();
   require(am.grid == bm.grid && am.grid == plan.c.grid, "SUMMA needs A, B and C on one grid of ranks");
   const auto grid = am.grid;

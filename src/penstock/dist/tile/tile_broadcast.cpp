@@ -44,9 +44,9 @@ TileBroadcasts::~TileBroadcasts() {
   drain(*stream_);
 }
 
-/// Where ranks are threads, one of them that allocates or frees memory of its GPU makes the driver wait for others' kernels
-/// too, while these wait for the broadcast that it has not yet queued. So nobody queues one before all have come, and
-/// nobody goes on before all of them are done.
+/// Where ranks are threads and one of them allocates or frees memory of its GPU, the driver also waits for the kernels of the
+/// others, and these may wait for a broadcast that this rank has not queued yet. So no rank queues a broadcast before all have
+/// come, and no rank goes on before all broadcasts are done.
 void TileBroadcasts::meet() {
   if (by_ == "nccl" && all_->one_process()) all_->barrier();
 }

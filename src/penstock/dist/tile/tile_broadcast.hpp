@@ -10,12 +10,12 @@
 #include "penstock/core/device.hpp"
 #include "penstock/dist/link/nccl.hpp"
 
-// What SUMMA sends: tiles, along the rows and columns of the grid at once.
+// The broadcasts of SUMMA: tiles, along the rows and the columns of the grid at the same time.
 namespace penstock {
 
 /// A tile that all ranks of a row or column get from one of them.
 struct BroadcastTile {
-  std::byte* data = nullptr;  // on `where`: the tile at the root, where it goes to at the others
+  std::byte* data = nullptr;  // on the device: at the root the tile, at the other ranks where it goes
   std::int64_t bytes = 0;
   int root = 0;
 };
@@ -32,8 +32,8 @@ class TileBroadcasts {
   TileBroadcasts& operator=(const TileBroadcasts&) = delete;
 
   const std::string& by() const { return by_; }  // "threads", "MPI (...)", "nccl", "pinned"
-  /// The same tiles, but for `data`, on all ranks of the row, and of the column. All have come on return. Collective over
-  /// the grid. Throws Error{comm} where a rank fails or does not come.
+  /// Broadcasts tiles. All ranks of a row give the same tiles, apart from `data`, and so do those of a column. All tiles have
+  /// come on return. Collective over the grid. Throws Error{comm} where a rank fails or does not come.
   void run(std::span<const BroadcastTile> along_row, std::span<const BroadcastTile> along_col);
 
  private:

@@ -1,4 +1,4 @@
-// What products of tiles on devices need beside their arithmetic.
+// What products of tiles on devices need besides their arithmetic.
 #include "penstock/dist/tile/tile_gpu.hpp"
 
 #include "penstock/dist/link/bounded_wait.hpp"
@@ -25,12 +25,10 @@ std::unique_ptr<LocalProduct> local_product_on(Where where, std::string_view sem
                                                TileValue b, bool b_sparse) {
   if (auto found = b_sparse ? local_spgemm_gpu(semiring, a, b, where) : local_spmm_gpu(semiring, a, b, where))
     return found;
-  static constexpr const char* kValues[] = {"bool (a pattern)", "uint8", "float32", "float64"};
   throw Error(
       Errc::not_compiled,
-      "no product of tiles on a GPU over " + std::string(semiring) + " of A in " +
-          kValues[static_cast<int>(a)] + " and " + (b_sparse ? "sparse" : "dense") + " B in " +
-          kValues[static_cast<int>(b)] +
+      "no product of tiles on a GPU over " + std::string(semiring) + " of A in " + std::string(text_of(a)) +
+          " and " + (b_sparse ? "sparse" : "dense") + " B in " + std::string(text_of(b)) +
           ": there is plus_times with one of float32 and float64 (A, or sparse B, may be a "
           "pattern), and or_and of sparse patterns; cut the tiles without device= for products on the CPU");
 }

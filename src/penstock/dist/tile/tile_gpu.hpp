@@ -8,13 +8,14 @@
 // GPU is done, so that clocks of the host are true; copies of other tiles go on meanwhile on the transport's stream.
 namespace penstock {
 
-/// Tiles of sparse factors that a rank holds on its GPU to multiply them together with those that follow, at most.
+/// The most bytes of sparse factors' tiles that a rank holds on its GPU to multiply them together with those that follow.
 inline constexpr std::int64_t kJoinedBytes = std::int64_t{2} << 30;
 
-/// Dense B: plus_times of float32 or float64, A of the same type or a pattern; null: there is none. The CPU is a device, too.
+/// The product with a dense B: plus_times of float32 or float64, A of the same type or a pattern. Null: there is none. The CPU
+/// is a device, too.
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                              Where where);
-/// Sparse B: the same where B, too, may be a pattern, and or_and of two patterns; null: there is none.
+/// The product with a sparse B: the same, where B may be a pattern as well, and or_and of two patterns. Null: there is none.
 std::unique_ptr<LocalProduct> local_spgemm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                                Where where);
 

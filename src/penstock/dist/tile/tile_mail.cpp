@@ -12,10 +12,14 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSlot = 24;  // of a queue: where a piece lies, its tile, its products
+/// Bytes of a slot of a queue. Its three words are where a piece lies, the number of its tile, and its number of products.
+constexpr std::int64_t kSlot = 24;
+/// The states of a place for a piece.
 constexpr std::int64_t kFree = 0, kTaken = 1;
-constexpr int kBytesBits = 34, kPlaceBits = 8;  // of a queue's word; the rest is the rank, plus one
-constexpr std::int64_t kLeastWords = 16 << 10;  // bytes: products of other plans may be larger
+/// The bits of a slot's first word that hold the bytes of the piece and its place; the rest is the sender's rank plus one.
+constexpr int kBytesBits = 34, kPlaceBits = 8;
+/// An arena has at least so many bytes of words: a later product may need more of them than this one, and finds them there.
+constexpr std::int64_t kLeastWords = 16 << 10;
 std::int64_t whole_lines(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
@@ -39,11 +43,11 @@ TileMail::TileMail(std::shared_ptr<Comm> comm, const MakeTransport& make, Option
   const int wanted = places ? options.pieces : 0;
   if (!box_->transport || box_->words < places_ || box_->places < wanted ||
       (places && box_->place_bytes < place_bytes_)) {
-    *box_ = {};  // its memory first
+    *box_ = {};  // frees its memory before more is taken
     const auto words = std::max(places_, kLeastWords);
     *box_ = {make(comm_, words + wanted * place_bytes_, words), words, place_bytes_, wanted};
   }
-  transport_ = std::exchange(box_->transport, nullptr);  // what fails leaves nothing
+  transport_ = std::exchange(box_->transport, nullptr);  // a product that fails leaves no transport
   require(!on_device(*transport_) || places_ <= kWordBytes, [&] {
     return "claims of " + std::to_string(options.counters) + " products a rank, and a queue of " +
            std::to_string(words_) + " pieces, take " + std::to_string(places_) +

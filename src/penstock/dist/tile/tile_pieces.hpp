@@ -6,7 +6,7 @@
 // How a sum of sparse tiles is cut into the pieces that travel, wherever it lies.
 namespace penstock {
 
-/// Of the blob of so many rows and entries.
+/// The bytes of a blob of so many rows and entries.
 template <class P>
 std::int64_t rows_bytes(std::int64_t rows, Offset n) {
   return blob_bytes(true, tile_value<P>(), rows, 0, n);

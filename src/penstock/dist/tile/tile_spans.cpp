@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLooked = 256 << 10;  // entries that a thread looks at at a time
+constexpr std::int64_t kLooked = 256 << 10;  // entries of one task
 constexpr Span kNoSpan{std::numeric_limits<std::int64_t>::max(), 0};
 
 void widen(Span& span, std::int64_t first, std::int64_t last) {

@@ -1,6 +1,7 @@
-// C(i, j) += A(i, k) B(k, j), all sparse. Products of small tiles are put together (dist/tile_batch.hpp); what comes of them
-// is a matrix of its own, as is each product of large tiles and each piece that comes from another rank. They are merged as in a tree: a sum is merged with one of about its own size only, so that an entry takes part in
-// log(products) merges instead of all later ones, and what waits is at most as large as what is merged.
+// C(i, j) += A(i, k) B(k, j), all sparse, on the CPU. Products of small tiles are put together (tile_batch.hpp) and become
+// one matrix; each product of large tiles and each piece from another rank is a matrix of its own. These matrices are
+// merged as in a tree: a matrix is merged only with one of about its own size. So an entry takes part in log(products)
+// merges instead of all later ones, and the matrices that wait are together at most as large as the one that is merged.
 #include <algorithm>
 #include <cstring>
 
@@ -13,12 +14,16 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSparseHead = 24;  // of a piece: first row, rows, entries
-// Rows and entries of tiles that are multiplied together: copies cost less than merging results. R-MAT 13 squared in 4 x 4
-// tiles took 258 ms of CPU time alone, 102 with 2^15 and 41 with 2^17; in 32 x 32 tiles 820, 240 and 250. The same of a
-// mesh, where few products meet in a tile: 5.8, 6.0 and 6.2.
+/// Bytes at the beginning of a piece: its first row, and its numbers of rows and of entries.
+constexpr std::int64_t kSparseHead = 24;
+
+/// Rows and entries of tiles that are multiplied together: copies cost less than merging results. R-MAT 13 squared in 4 x 4
+/// tiles took 258 ms of CPU time where each product was computed alone, 102 ms with 2^15 and 41 ms with 2^17; in 32 x 32
+/// tiles 820, 240 and 250 ms. The same of a mesh, where few products meet in a tile: 5.8, 6.0 and 6.2 ms.
 constexpr std::int64_t kBatch = 1 << 17;
-constexpr std::int64_t kMergedRows = 1024;  // rows of a task of a merge
+
+constexpr std::int64_t kMergedRows = 1024;  // rows of one task of a merge
+
 std::int64_t whole_words(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 /// Rows [first, first + entries.rows) of a tile; columns ascend in each.
@@ -34,6 +39,7 @@ struct Rows {
   }
 };
 
+/// x + y over S: a pass counts the entries of each row of the sum, and another one writes them.
 template <class S, class P>
 Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto first = std::min(x.first, y.first), rows = std::max(x.last(), y.last()) - first;
@@ -242,11 +248,10 @@ void TileSum::multiply_add_on(const TileView&, const TileView&, const TileView&)
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
                                             bool b_sparse) {
   if (auto found = b_sparse ? local_spgemm(semiring, a, b) : local_spmm(semiring, a, b)) return found;
-  static constexpr const char* kValues[] = {"bool (a pattern)", "uint8", "float32", "float64"};
   throw Error(
       Errc::not_compiled,
-      "no product of tiles over " + std::string(semiring) + " of A in " + kValues[static_cast<int>(a)] +
-          " and " + (b_sparse ? "sparse" : "dense") + " B in " + kValues[static_cast<int>(b)] +
+      "no product of tiles over " + std::string(semiring) + " of A in " + std::string(text_of(a)) + " and " +
+          (b_sparse ? "sparse" : "dense") + " B in " + std::string(text_of(b)) +
           ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), "
           "min_plus with one of them, and or_and of patterns with patterns or uint8");
 }

@@ -14,7 +14,8 @@
 namespace penstock {
 namespace {
 
-/// Of a piece: first row, rows, entries; from here on a blob, which so begins as the arena's do.
+/// Bytes at the beginning of a piece: its first row, and its numbers of rows and of entries. A blob follows, aligned as the
+/// blobs of an arena are.
 constexpr std::int64_t kSparseHeadGpu = 64;
 
 /// What the sums of one product share.

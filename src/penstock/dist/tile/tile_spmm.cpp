@@ -1,4 +1,5 @@
-// C(i, j) += A(i, k) B(k, j), A sparse, B and C dense.
+// C(i, j) += A(i, k) B(k, j), A sparse, B and C dense, on the CPU. Products are added in place. A sum knows the rows in
+// which it has products, and only these travel to another rank.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -10,7 +11,7 @@
 namespace penstock {
 namespace {
 
-/// A piece: the first entry, counted row by row, and then entries.
+/// Bytes at the beginning of a piece: the number of its first entry, counted row by row. Entries follow.
 constexpr std::int64_t kDenseHead = 8;
 
 template <Semiring S, class V>
@@ -74,7 +75,7 @@ class DenseSum final : public TileSum {
   }
 
   TileAt tile_;
-  Span rows_{0, 0};  // that have products
+  Span rows_{0, 0};  // the rows that have products
   bool fresh_ = true;
   Array<T> own_;
   T* data_ = nullptr;

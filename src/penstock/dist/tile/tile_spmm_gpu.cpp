@@ -1,4 +1,4 @@
-// C(i, j) += A(i, k) B(k, j) on a device, A sparse, B and C dense.
+// C(i, j) += A(i, k) B(k, j) on a device, A sparse, B and C dense; the device's form of tile_spmm.cpp.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,8 @@
 namespace penstock {
 namespace {
 
-/// A piece: the first entry, counted row by row; from kDenseHeadGpu on, entries. So they begin as the arena's blocks do.
+/// Bytes at the beginning of a piece, of which the first 8 are the number of its first entry, counted row by row. Entries
+/// follow, aligned as the blocks of an arena are.
 constexpr std::int64_t kDenseHeadGpu = 64;
 
 /// What the sums of one product share. Memory of sums that are gone serves the next ones: freeing it would wait for all
@@ -107,7 +108,7 @@ class DenseSumGpu final : public TileSum {
 
   TileAt tile_;
   std::shared_ptr<DenseWorkshop> shop_;
-  Span rows_{0, 0};  // that have products
+  Span rows_{0, 0};  // the rows that have products
   bool fresh_ = true;
   Array<std::byte> own_;
   T* data_ = nullptr;

@@ -23,15 +23,15 @@ CsrView<V> rows_of(const TileView& tile, Span rows) {
   return a;
 }
 
-/// What adds up to a tile of C, or to the part of it that this rank computes for another.
+/// A sum of products: a tile of C, or the part of one that this rank computes for another rank.
 class TileSum {
  public:
   virtual ~TileSum() = default;
   virtual void multiply_add(const TileView& a, const TileView& b) = 0;
-  /// Only what lies on the entries of a sparse tile of C's shape.
+  /// The same, but only where a sparse tile of C's shape has entries.
   virtual void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b);
 
-  /// Computes what was put off to be computed together with products that follow.
+  /// Computes products that were put off to be computed together with later ones.
   virtual void settle() {}
 
   /// Cuts the sum into pieces of at most `most` bytes (at least 1024), one or more, and lets each be written.
@@ -41,8 +41,8 @@ class TileSum {
   /// Adds a piece of another rank's sum of the same tile.
   virtual void add_piece(const std::byte* piece, std::int64_t bytes) = 0;
 
-  /// Adds up what has come, and says how many entries there are; once, when all has come. take(): writes a sparse blob
-  /// and gives the sum up. Dense sums are where they belong.
+  /// Called once, when all products and pieces have come: completes the sum, and returns its number of entries. take() writes a
+  /// sparse sum as a blob and gives the sum up; a dense sum already is in its place.
   virtual Offset finish() = 0;
   virtual void take(std::byte* blob) = 0;
 };
@@ -63,9 +63,8 @@ class LocalProduct {
 /// Values of A and B, as ps.dist.tiles holds them. Throws Error{not_compiled} for what there is not.
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
                                             bool b_sparse);
-std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a,
-                                         TileValue b);  // null: there is none
-std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a,
-                                           TileValue b);  // null: there is none
+/// The product with a dense B, and the one with a sparse B. Null: there is none.
+std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a, TileValue b);
+std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a, TileValue b);
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// What one-sided products and SUMMA share: the beginning, C while it is added up, and the end.
+// What one-sided products and SUMMA share. prepare() counts what will come of the product and refuses it on all ranks where
+// a rank has no memory for its part; TileSums adds up C's tiles and makes them a TileMatrix.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -12,8 +13,12 @@
 namespace penstock {
 namespace {
 
-constexpr double kUnasked =
-    64 << 20;  // bytes that are taken without asking what is available: asking takes 40 us
+/// Bytes that are taken without asking how much memory is available: asking takes 40 us.
+constexpr double kUnasked = 64 << 20;
+
+/// Fetched tiles of a factor that are in memory besides `prefetch` ones: of the product that is computed, and of the one that
+/// is computed next.
+constexpr double kHeldBesides = 2;
 
 std::string megabytes(double bytes) {
   char out[32];
@@ -21,7 +26,7 @@ std::string megabytes(double bytes) {
   return out;
 }
 
-/// What tiles on their way here take of a GPU's memory, and those that wait to be multiplied with others.
+/// Bytes of a GPU's memory that fetched tiles take: those on their way, and those that wait to be multiplied with others.
 double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
   if (a.comm()->size() == 1) return 0;
   double bytes = 0, all = 0;
@@ -32,7 +37,7 @@ double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
         largest = std::max(largest, t->bytes(i, j));
         all += static_cast<double>(t->bytes(i, j));
       }
-    bytes += (prefetch + 2.0) * static_cast<double>(largest);
+    bytes += (prefetch + kHeldBesides) * static_cast<double>(largest);
   }
   return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
 }
@@ -41,11 +46,15 @@ double free_on_host(Comm& comm) {
   return comm.one_process() ? free / comm.size() : free;
 }
 
+/// What a rank tells the others of the memory for its part of C.
 struct Need {
-  double bytes = 0, have = 0, entries = 0, products = 0, copy = 0;
-  double on_gpu = 0;         // `have` is what is free there, for all ranks of it, and for
-  double landings = 0;       // tiles on their way, too
-  std::int64_t gpu = -1;     // of tiles
+  double bytes = 0, have = 0;        // needed for its tiles of C, and available
+  double entries = 0, products = 0;  // of these tiles
+  double copy = 0;                   // bytes of `bytes` that are for its copy of another rank's tile
+  /// 1: `have` is what its GPU has free, for all ranks on this GPU, and for tiles on their way too; `landings` says how many
+  /// bytes these take.
+  double on_gpu = 0, landings = 0;
+  std::int64_t gpu = -1;     // whose memory its tiles are in
   std::int64_t mailbox = 0;  // bytes of the transport that an earlier product left
 };
 
@@ -68,7 +77,7 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
     if (mask) sum.nnz = std::min(sum.nnz, static_cast<double>(mask->at(i, j).nnz));
     return sum;
   };
-  // Twice: what is merged, and what comes of it.
+  // Both the sums that are merged and their result are in memory at once, so all bytes count twice.
   const auto sparse_bytes = [&](const TileAt& t, double n) {
     return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
   };
@@ -126,16 +135,16 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
   const auto worst =
       std::max_element(all.begin(), all.end(), [&](auto& x, auto& y) { return lacks(x) < lacks(y); });
   if (lacks(*worst) <= 0) return;
-  std::string what = "rank " + std::to_string(worst - all.begin()) + " needs about " +
+  std::string text = "rank " + std::to_string(worst - all.begin()) + " needs about " +
                      megabytes(worst->bytes) + " for its tiles of C";
   if (c.sparse)
-    what += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
+    text += " (at most about " + std::to_string(std::llround(worst->entries)) + " entries, from " +
             std::to_string(std::llround(worst->products)) + " products, while they are merged)";
   if (worst->copy > 0)
-    what += ", " + megabytes(worst->copy) +
+    text += ", " + megabytes(worst->copy) +
             " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
   throw Error(Errc::out_of_memory,
-              what + ", and has " + megabytes(worst->have) + ": use more ranks, " +
+              text + ", and has " + megabytes(worst->have) + ": use more ranks, " +
                   (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
                   ", or raise memory=");
 }

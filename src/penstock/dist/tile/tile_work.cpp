@@ -1,3 +1,6 @@
+// Who works on what next, without a master: ranks claim products by fetch-and-add on counters of the products' owners, and a
+// rank that has run out of own products takes others' where that pays (Brock, Buluc and Yelick, ICS 2024). tile_work.hpp
+// says how the strategies differ.
 #include "penstock/dist/tile/tile_work.hpp"
 
 #include <algorithm>
@@ -8,29 +11,31 @@
 namespace penstock {
 namespace {
 
-// Of a rank that has not computed or fetched anything yet. What it has measured replaces them.
-constexpr double kFlops = 1e9, kBytes = 4e9;  // a second
-constexpr double kGpuFlops = 1e11,
-                 kGpuBytes = 170e9;  // SpMV of R-MAT 26 ran at 129 GFLOP/s, a get of 1 MB at 170 GB/s
-constexpr double kPasses = 3;  // over a sum that is sent: written to its place, fetched by its owner, added
+/// Operations and bytes that a rank is taken to do and to fetch a second as long as it has measured none: a coarse guess,
+/// which the first products replace.
+constexpr double kFlops = 1e9, kBytes = 4e9;
+/// The same of a GPU: SpMV of R-MAT 26 ran at 129 GFLOP/s, a get of 1 MB at 170 GB/s.
+constexpr double kGpuFlops = 1e11, kGpuBytes = 170e9;
+/// Passes over a sum that is sent: it is written to its place, fetched by its owner, and added.
+constexpr double kPasses = 3;
 
 }  // namespace
 
 TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
-                   TileMail& mail, Steal how, std::uint64_t seed)
+                   TileMail& mail, Steal steal, std::uint64_t seed)
     : plan_(plan),
       a_(a),
       b_(b),
       c_(c),
       mail_(mail),
-      how_(a.comm()->size() > 1 ? how : Steal::none),
+      steal_(a.comm()->size() > 1 ? steal : Steal::none),
       me_(a.comm()->rank()),
       loads_(static_cast<std::size_t>(plan.ranks)),
       begin_(static_cast<std::size_t>(plan.ranks), -1) {
   for (const auto& p : plan.products) ++loads_[static_cast<std::size_t>(p.owner)];
   for (std::int64_t g = std::ssize(plan.groups) - 2; g >= 0; --g)
     begin_[static_cast<std::size_t>(product(group(g)).owner)] = g;
-  if (how_ == Steal::random) {
+  if (steal_ == Steal::random) {
     for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g)
       (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
     std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
@@ -44,12 +49,13 @@ TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatr
       const auto n = in_turn(g, first, turn);
       const auto& p = product(n);
       if (p.owner == me_) own_.push_back(n);
-      else if (how_ == Steal::locality && (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+      else if (steal_ == Steal::locality &&
+               (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
         near[static_cast<std::size_t>(p.owner)].push_back(n);
     }
   }
-  for (int step = 1; step < plan.ranks;
-       ++step) {  // of victims with equally much left, ranks try different ones
+  // Every rank begins with the rank after it: of victims with equally much left, ranks try different ones.
+  for (int step = 1; step < plan.ranks; ++step) {
     const auto r = (me_ + step) % plan.ranks;
     if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
       victims_.push_back({r, std::move(found)});
@@ -87,7 +93,7 @@ std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t 
   return n < group(g + 1) ? n : n - group(g + 1) + group(g);
 }
 
-/// Of a tile that is claimed product by product; kNone where all are taken.
+/// Claims the next product of a stationary tile that is claimed product by product; kNone where all are taken.
 std::int64_t TileWork::claim_next(std::int64_t g) {
   const auto turn = claim(product(group(g)));
   return turn < group(g + 1) - group(g) ? begun(in_turn(g, soonest(g), turn)) : kNone;
@@ -95,8 +101,8 @@ std::int64_t TileWork::claim_next(std::int64_t g) {
 
 std::int64_t TileWork::next(const TileTimes& so_far) {
   if (const auto n = next_own(); n != kNone) return n;
-  if (how_ == Steal::none || cpus_are_busy()) return kNone;
-  return how_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
+  if (steal_ == Steal::none || cpus_are_busy()) return kNone;
+  return steal_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
 }
 
 std::int64_t TileWork::begun(std::int64_t n) {
@@ -109,13 +115,13 @@ std::int64_t TileWork::left(int rank) { return loads_[static_cast<std::size_t>(r
 std::int64_t TileWork::next_own() {
   for (; at_ < own_.size(); ++at_) {
     const auto n = own_[at_];
-    if (how_ == Steal::random) {
+    if (steal_ == Steal::random) {
       if (const auto found = claim_next(n); found != kNone) return found;
       continue;
     }
-    if (how_ == Steal::locality && claim(product(n)) != 0) continue;
+    if (steal_ == Steal::locality && claim(product(n)) != 0) continue;
     ++at_;
-    return how_ == Steal::none ? n : begun(n);
+    return steal_ == Steal::none ? n : begun(n);
   }
   return kNone;
 }
@@ -129,7 +135,8 @@ bool TileWork::cpus_are_busy() {
   return busy >= cpus;
 }
 
-/// Its owner comes to it after `left - 1` others of about its size: by then it must be here.
+/// Whether taking p pays: its owner, who has `left` products of about this size, comes to it after all others of them, and
+/// by then its tiles must be here and its result back.
 bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t) const {
   if (left < 2) return false;
   const bool gpu = a_.where().is_gpu();

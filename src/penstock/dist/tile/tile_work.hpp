@@ -6,8 +6,8 @@
 
 namespace penstock {
 
-/// Which product a rank works on next: its own in the plan's order, but first what it need not wait for, then what is
-/// worth taking from others.
+/// Which product a rank works on next: its own products in the plan's order, except that it begins with one that it need not
+/// wait for; then products that are worth taking from other ranks.
 ///
 /// Each rank has a word that says how many of its products have been begun, and counters: one a product (locality), or
 /// one a stationary tile (random). Owners claim by the counters in their own memory. A thief takes products from the end of
@@ -19,7 +19,7 @@ class TileWork {
  public:
   static constexpr std::int64_t kNone = -1;
   TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
-           TileMail& mail, Steal how, std::uint64_t seed);
+           TileMail& mail, Steal steal, std::uint64_t seed);
   /// Words of the arena that claims need.
   static std::int64_t counters(const MultiplyPlan& plan) { return plan.turns() + 1; }
 
@@ -50,7 +50,7 @@ class TileWork {
   const TileMatrix &a_, &b_;
   const TileMap& c_;
   TileMail& mail_;
-  Steal how_;
+  Steal steal_;
   int me_;
   std::vector<std::int64_t> own_;    // products, or groups (random)
   std::vector<std::int64_t> any_;    // groups of others (random), the next at the back

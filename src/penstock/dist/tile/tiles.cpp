@@ -1,3 +1,10 @@
+// TileMatrix: a directory that all ranks have, and bytes that one rank has. The idea is that every rank computes by itself
+// where any tile lies: tile (i, j) belongs to rank (i % rows, j % cols) of the grid, and in that rank's arena its own tiles
+// follow one another in the order of their numbers. So the ranks exchange only how many entries each sparse tile has
+// (`lay_out`), and from then on a tile is fetched by one get to a known address, and its owner takes no part.
+//
+// What is fetched is shared for as long as someone holds it (`held_`). With tiles on a device, gets land in a pool of pieces
+// of equal size, because taking and freeing device memory waits for all that the device does.
 #include "penstock/dist/tile/tiles.hpp"
 
 #include <algorithm>
@@ -21,10 +28,19 @@ namespace {
 constexpr std::int64_t kTileAlign = 64;
 std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 
-/// Of a sparse tile, what must be 0 before anybody writes it: all row offsets where there are no entries.
+/// The bytes at the beginning of a sparse tile that must be 0 before it is written: the first row offset, and all row
+/// offsets of a tile without entries, which nobody writes.
 std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.rows + 1) * 8 : 8; }
 
-constexpr std::int64_t kCopied = 256 << 10;  // bytes that a thread copies at a time
+/// Bytes that a thread copies at a time: fewer cost more tasks, more leave threads without work at the end.
+constexpr std::int64_t kCopied = 256 << 10;
+
+/// Tiles in a directory, which takes up to 2 GB on every rank then.
+constexpr std::int64_t kMostTiles = 1 << 26;
+
+/// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
+constexpr std::size_t kKeptPieces = 4;
+
 void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
   parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
     std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
@@ -54,6 +70,11 @@ std::int64_t bytes_of(TileValue value) {
     case TileValue::float64: return 8;
   }
   return 8;
+}
+
+std::string_view text_of(TileValue value) {
+  static constexpr std::string_view kTexts[] = {"bool (a pattern)", "uint8", "float32", "float64"};
+  return kTexts[static_cast<std::size_t>(value)];
 }
 
 std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz) {
@@ -111,8 +132,7 @@ TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, s
     return "tiles: " + std::to_string(map.tile_cols) +
            " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
   });
-  constexpr std::int64_t kMost = 1 << 26;  // of the directory: 2 GB on every rank
-  require(map.down() == 0 || map.across() <= kMost / map.down(), [&] {
+  require(map.down() == 0 || map.across() <= kMostTiles / map.down(), [&] {
     return "tiles: " + std::to_string(map.down()) + " x " + std::to_string(map.across()) +
            " tiles are more than 2^26: give larger ones";
   });
@@ -161,11 +181,11 @@ bool on_device(const Transport& transport) {
 }
 
 TileHere::Landing::~Landing() {
-  constexpr std::size_t kKept = 4;
   try {
     transport->wait(ticket);
-    if (pool && pool->free.size() < kKept) pool->free.push_back(std::move(memory));
-  } catch (...) {  // what failed has been told to whoever waited for the tile
+    if (pool && pool->free.size() < kKeptPieces) pool->free.push_back(std::move(memory));
+  } catch (...) {
+    // Whoever waited for the tile has been told of the failure.
   }
 }
 
@@ -285,7 +305,7 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
   return transport_->arena() + map_.at(i, j).offset;
 }
 
-/// They land where they are in the tile.
+/// Starts to fetch some bytes of a tile. They land in memory for the whole tile, at the place that they have in it.
 std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
                                                      bool to_host) {
   auto landing = std::make_shared<TileHere::Landing>();
@@ -307,7 +327,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
   return landing;
 }
 
-/// Of a sparse tile all rows.
+/// An own tile where it is, or a tile that is being fetched. Of a dense tile `rows` are fetched, of a sparse one all rows.
 TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host) {
   require_tile(i, j);
   TileHere here;

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "penstock/comm/transport.hpp"
@@ -12,7 +13,7 @@
 #include "penstock/format/csr.hpp"
 
 // Matrices cut into tiles that every rank can fetch by itself: the data structures of Brock, Buluc and Yelick (ICS 2024,
-// section 3.1). The directory is on every rank, the bytes are not.
+// section 3.1). Every rank has the directory; the bytes of a tile are on the rank that owns it.
 namespace penstock {
 
 /// Tile (i, j) belongs to rank (i % rows) * cols + j % cols.
@@ -30,6 +31,8 @@ ProcessGrid square_grid(int ranks);
 
 enum class TileValue { pattern, byte, float32, float64 };
 std::int64_t bytes_of(TileValue value);
+/// The name of a type of values in messages.
+std::string_view text_of(TileValue value);
 template <class V>
 constexpr TileValue tile_value() {
   if constexpr (is_pattern<V>) return TileValue::pattern;
@@ -38,12 +41,12 @@ constexpr TileValue tile_value() {
   else return TileValue::float64;
 }
 
-/// [first, end); without an end all there are.
+/// Rows or columns [first, end). Without an end: all from `first` on.
 struct Span {
   std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
   std::int64_t size() const { return std::max<std::int64_t>(end - first, 0); }
   bool covers(Span other) const { return first <= other.first && other.end <= end; }
-  /// The smallest that has both.
+  /// The smallest span that covers both.
   Span with(Span other) const {
     if (size() == 0) return other;
     return {std::min(first, other.first), std::max(end, other.end)};
@@ -55,8 +58,9 @@ struct Span {
 struct TileAt {
   std::int64_t offset = 0;
   std::int64_t rows = 0, cols = 0;
-  Offset nnz = 0;                   // dense: rows * cols
-  Span in_rows = {}, in_cols = {};  // all entries are in these, as far as is known
+  Offset nnz = 0;  // dense: rows * cols
+  /// Rows and columns outside of which the tile has no entries. Where they are not known: all rows and columns.
+  Span in_rows = {}, in_cols = {};
   Span row_span() const { return {in_rows.first, std::min(in_rows.end, rows)}; }
   Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
 };
@@ -79,8 +83,10 @@ struct TileMap {
     return tiles[static_cast<std::size_t>(number(i, j))];
   }
   int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
-  std::int64_t bytes(std::int64_t i, std::int64_t j) const;  // of the blob
-  /// What is fetched of tile (i, j) as the right factor of `left`: of a dense one, rows where `left` has columns.
+  /// The bytes of the tile's blob.
+  std::int64_t bytes(std::int64_t i, std::int64_t j) const;
+  /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
+  /// meet columns of `left` with entries.
   std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
   Offset nnz() const;
   std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
@@ -88,14 +94,13 @@ struct TileMap {
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
 /// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
-/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes
-/// and tiles that cannot be.
+/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes and tiles that cannot be.
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                  ProcessGrid grid, TileValue value, bool sparse);
 
 std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz);
 
-/// A sparse blob, read in place. `rows` of it: also a prefix, where only offsets are wanted.
+/// A sparse blob, read in place. `tile` may have fewer rows than the blob where only the row offsets are read.
 template <class V>
 CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
 /// Writes the blob of a tile.
@@ -107,28 +112,29 @@ class TileHere {
  public:
   TileHere() = default;
   const TileAt& tile() const { return tile_; }
-  /// Waits for it. 64-byte aligned; null for a tile of no bytes.
+  /// Waits for the bytes of the tile, and returns them. They are 64-byte aligned; null for a tile of no bytes.
   const std::byte* data() const;
   std::int64_t fetched() const { return fetched_; }  // bytes that travel for it
-  /// What its bytes live with; null for an own tile, which lives with the matrix.
+  /// The memory that a fetched tile has landed in, which keeps its bytes; null for an own tile, which lives as long as the
+  /// matrix does.
   std::shared_ptr<const void> landing() const { return landing_; }
 
  private:
   friend class TileMatrix;
-  /// Where gets of a device's tiles land, again and again: its memory is dear to ask for, and freeing it waits for all that
-  /// the device does. Every piece has room for the largest tile.
+  /// Memory where gets of a device's tiles land, again and again: it takes long to ask for, and freeing it waits for all
+  /// that the device does. Every piece has room for the largest tile.
   struct Pool {
     Place place;
     std::int64_t each = 0;
     std::vector<std::shared_ptr<void>> free;
   };
-  /// Where a get lands; outlives it.
+  /// Where a get lands. It lives until the get has ended.
   struct Landing {
     std::shared_ptr<Transport> transport;
     std::shared_ptr<void> memory;
-    std::shared_ptr<Pool> pool;  // where the memory goes back; null: it is freed
+    std::shared_ptr<Pool> pool;  // takes the memory back; null: the memory is freed
     Transport::Ticket ticket = 0;
-    Span rows;  // that come; the memory has place for all
+    Span rows;  // the rows that are fetched; the memory has room for all rows
     ~Landing();
   };
   TileAt tile_;
@@ -137,18 +143,18 @@ class TileHere {
   std::shared_ptr<Landing> landing_;
 };
 
-/// `zeroed`: as make_transport().
+/// Makes a transport with arenas of so many bytes; `zeroed` is that of make_transport().
 using MakeTransport =
     std::function<std::shared_ptr<Transport>(std::shared_ptr<Comm>, std::int64_t bytes, std::int64_t zeroed)>;
 MakeTransport transport_of_kind(std::string kind);
-/// Arenas on a device (dist/transport_gpu.hpp): this rank's GPU, or the CPU as one.
+/// Arenas on a device (dist/link/transport_gpu.hpp): this rank's GPU, or the CPU as one.
 MakeTransport transport_of_kind(std::string kind, Where where);
 /// Whether a transport's arenas are a device's: a GPU's, or those of the CPU in its place, which is how the code for devices
 /// is tested without one.
 bool on_device(const Transport& transport);
 
 /// What a product of tiles leaves with its left factor for the next one: the transport of claims and of partial tiles
-/// (dist/tile_mail.hpp), whose words are zeros.
+/// (dist/tile/tile_mail.hpp), whose words are zeros.
 struct TileMailbox {
   std::shared_ptr<Transport> transport;
   std::int64_t words = 0;  // bytes for words; behind them, places for pieces
@@ -156,17 +162,17 @@ struct TileMailbox {
   int places = 0;
 };
 
-/// A matrix of tiles: its directory, and an arena for those of this rank. Reading tiles is nobody else's business; making
-/// and renewing them is collective.
+/// A matrix of tiles: its directory, and an arena for the tiles of this rank. A rank reads tiles without any other rank
+/// taking part; making and renewing tiles is collective.
 class TileMatrix {
  public:
-  /// Writes the blob of an own tile; the directory has its size. `blob` is host memory, which is brought up where tiles are
-  /// a device's; with Filled::arena the tile's place in the arena itself.
+  /// Writes the blob of an own tile; the directory has its size. `blob` is host memory, and is copied to the device where
+  /// tiles are on one. With Filled::arena it is the tile's place in the arena itself.
   using Fill = std::function<void(std::int64_t i, std::int64_t j, std::byte* blob)>;
-  /// `map` is without offsets, and knows the entries of this rank's sparse tiles only; the others' are asked for. A sparse
-  /// tile without entries is written already. Throws Error{out_of_memory} with the sizes, on all ranks, where one cannot
-  /// have its arena.
   enum class Filled { host, arena };
+  /// `map` is without offsets, and knows the number of entries of this rank's sparse tiles only; the other ranks say theirs.
+  /// `fill` need not write a sparse tile without entries. Throws Error{out_of_memory} with the sizes, on all ranks, where
+  /// one rank cannot have its arena.
   TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
              Filled filled = Filled::host);
 
@@ -179,18 +185,19 @@ class TileMatrix {
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
 
-  /// Starts to fetch; TileHere::data() waits. A tile that is still held here since an earlier call is not fetched again.
-  /// It is where the tiles are: on the device, if they are on one.
+  /// Starts to fetch a tile; TileHere::data() waits for it. A tile that someone on this rank still holds is not fetched
+  /// again. It lands on the device where the tiles are on one.
   TileHere async_get_tile(std::int64_t i, std::int64_t j);
-  /// The same for a product with `left` on its left: of a dense tile only rows where `left` has columns need come, and the
-  /// others' places are not to be read.
+  /// The same for a product with `left` on its left: of a dense tile only the rows that meet columns of `left` with entries
+  /// are fetched. The places of the other rows must not be read.
   TileHere async_get_for(const TileAt& left, std::int64_t i, std::int64_t j);
-  /// The same in host memory.
+  /// The tile in host memory, wherever the tiles are; the second call also waits for it.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
-  /// Some rows of a dense tile, in host memory, where they are in the tile; the others' places are not to be read.
+  /// Some rows of a dense tile in host memory, at the places that they have in the tile. The places of the other rows must
+  /// not be read.
   TileHere get_rows_on_host(std::int64_t i, std::int64_t j, Span rows);
-  /// Row offsets alone, of a sparse tile, where the tiles are.
+  /// Starts to fetch the row offsets of a sparse tile, without its entries, to where the tiles are.
   TileHere async_get_offsets(std::int64_t i, std::int64_t j);
   /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
@@ -207,10 +214,10 @@ class TileMatrix {
   /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
   /// that owners stay. Not collective.
   TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
-  /// Overwrites a dense tile, whosever it is; done on return. Who reads it meanwhile may see a part of it.
+  /// Overwrites a dense tile of any rank; done on return. A rank that reads the tile meanwhile may see a part of the new one.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
-  /// Other entries for own tiles of a sparse matrix: entries[number] is how many, `fill` writes them; the others are
-  /// kept. Collective.
+  /// Gives own tiles of a sparse matrix other entries: entries[number] says how many, and `fill` writes them. Tiles that
+  /// `entries` does not name are kept. Collective.
   void renew_tiles(const std::map<std::int64_t, Offset>& entries, const Fill& fill);
 
  private:
@@ -227,8 +234,8 @@ class TileMatrix {
   template <class T, class Get>
   std::vector<T> shared_by_owners(const Get& get) const;
 
-  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_,
-      held_on_host_;  // fetched tiles that someone may still hold
+  /// Fetched tiles that someone may still hold, by their number.
+  std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::shared_ptr<TileHere::Pool> pool_;
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };

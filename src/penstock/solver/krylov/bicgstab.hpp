@@ -6,7 +6,7 @@
 
 // BiCGStab (van der Vorst 1992), preconditioned from the right, wherever the vectors are: W is HostWork or DeviceWork with
 // the method's passes. An iteration is two products, whose inner products are taken on the way or after, and three passes;
-// r plays the part of s, too.
+// the vector r also serves as s.
 namespace penstock {
 
 /// Vectors that the method keeps.
@@ -48,7 +48,7 @@ SolveResult bicgstab_on(W& work) {
     const double alpha = rho / rv;
     work.half(static_cast<T>(alpha), v, r);
     const double ss = work.total(1)[0];
-    if (work.small(std::sqrt(ss))) {  // half an iteration was enough
+    if (work.small(std::sqrt(ss))) {  // the first half of the iteration was enough
       work.add(static_cast<T>(alpha), p_hat, work.x());
       work.step(std::sqrt(ss));
       if (work.verified(r)) break;

@@ -84,7 +84,7 @@ class Column {
     space_.sum(local);
     return local;
   }
-  /// p = z: a first direction, or a new beginning from r.
+  /// Sets p = z, for the first direction and for a new beginning from r.
   void begin() {
     auto& sweep = progress.sweep;
     std::array<double, 2> sums;
@@ -133,7 +133,7 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
              q = allocate<T>(static_cast<std::int64_t>(n * k) + 1);
   const auto slot = [n](const Array<T>& all, std::size_t i) { return std::span<T>(all.data + i * n, n); };
   std::vector<std::unique_ptr<Column<T>>> columns;
-  std::vector<Column<T>*> running;  // the one in slot i multiplies there
+  std::vector<Column<T>*> running;  // the one at i uses columns i of the product's memory
   for (std::size_t i = 0; i < k; ++i) {
     columns.push_back(std::make_unique<Column<T>>(a, m, b.subspan(i * n, n), x.subspan(i * n, n),
                                                   slot(p, running.size()), slot(q, running.size()), each,
@@ -157,7 +157,7 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
       }
       worst = std::max(worst, c->progress.norm());
     }
-    for (std::size_t i = 0; i < running.size();) {  // the last takes the slot of one that is done
+    for (std::size_t i = 0; i < running.size();) {  // the last one takes the place of one that is done
       if (running[i]->running()) {
         ++i;
         continue;

@@ -16,10 +16,15 @@
 namespace penstock {
 namespace {
 
-// Queued ahead: enough to hide a wait of some 50 us, since what was queued behind the last iteration still multiplies.
+/// Iterations that are queued ahead: enough to hide a wait of some 50 us, and not more, because those behind the last iteration
+/// still multiply.
 constexpr std::int64_t kMostAhead = 8;
-constexpr double kHidden = 100e-6, kLong = 1e-3;  // seconds; above kLong nothing is queued ahead
-constexpr std::int64_t kSlots = kMostAhead + 1;   // of news, for the iterations under way; one more has norms
+/// Seconds of iterations that are queued ahead, and the time of an iteration from which on none is.
+constexpr double kHidden = 100e-6, kLong = 1e-3;
+/// Least time that an iteration is taken to need, in seconds: it divides kHidden.
+constexpr double kShortest = 1e-7;
+/// Places for the news of iterations under way; one more has norms.
+constexpr std::int64_t kSlots = kMostAhead + 1;
 
 Place news_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
 
@@ -69,7 +74,7 @@ class DeviceCg {
   }
 
  private:
-  /// Iterations to be under way beside the one that is waited for.
+  /// Iterations that should be under way beside the one that is waited for.
   std::int64_t ahead() const {
     if (outcome_.calls_back() || a_.waits || pace_ > kLong) return 0;
     return std::min(kMostAhead, 1 + static_cast<std::int64_t>(kHidden / pace_));
@@ -133,12 +138,12 @@ class DeviceCg {
     ++queued_;
     moved_by_one_ = moved_ - before, moved_ = before;
   }
-  /// Waits for the oldest iteration under way, and takes its news.
+  /// Waits for the oldest iteration under way, and reads its news.
   void look() {
     const auto slot = static_cast<std::size_t>(seen_ % kSlots);
     synchronize(done_[slot]);
     const auto now = Clock::now();
-    pace_ = std::max(1e-7, std::chrono::duration<double>(now - last_look_).count());
+    pace_ = std::max(kShortest, std::chrono::duration<double>(now - last_look_).count());
     last_look_ = now;
     ++seen_;
     const auto news = news_.data[slot];
@@ -149,7 +154,7 @@ class DeviceCg {
     moved_ += moved_by_one_;
     outcome_.step(std::sqrt(news.rr));
     if (news.code != CgNews::small) return;
-    seen_ = queued_;  // what follows does nothing
+    seen_ = queued_;  // the iterations that are queued behind it do nothing
     if (!outcome_.settles(residual()) && outcome_.more()) begin();
   }
   void take_x() {
@@ -174,10 +179,11 @@ class DeviceCg {
   Array<CgScalars> own_;
   Array<CgNews> news_;
   double* norm2_;
-  std::deque<OwnedEvent> done_;  // of the iteration that uses a slot
+  std::deque<OwnedEvent> done_;  // for each slot: the iteration that uses it is done
   std::int64_t queued_ = 0, seen_ = 0;
-  std::int64_t moved_ = 0, moved_by_one_ = 0;  // vectors, those that iterations done in vain moved left out
-  double pace_ = kLong;                        // seconds from one iteration's end to the next
+  /// Vectors that were moved, without those of iterations behind the last one; and those of one iteration.
+  std::int64_t moved_ = 0, moved_by_one_ = 0;
+  double pace_ = kLong;  // seconds from one iteration's end to the next
   Clock::time_point last_look_;
 };
 
@@ -196,7 +202,7 @@ std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, st
   require(!m || m->rows == a.rows,
           "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
   require(keeps_vectors_on_device(m), "cg_gpu: M must be a diagonal");
-  if (o.checkpoints.every > 0) return std::nullopt;  // a state lies in host memory
+  if (o.checkpoints.every > 0) return std::nullopt;  // states are kept in host memory
   std::optional<DeviceCg<T>> solve;
   try {
     solve.emplace(a, m, b, x, o);

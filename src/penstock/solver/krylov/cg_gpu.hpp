@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-/// Whether cg_gpu takes this M: none, or a diagonal one.
+/// Whether cg_gpu can use this M: null, or a diagonal one.
 template <class T>
 bool keeps_vectors_on_device(const LinearOp<T>* m) {
   return !m || m->diagonal.size == m->rows;
@@ -16,8 +16,9 @@ bool keeps_vectors_on_device(const LinearOp<T>* m) {
 std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diagonal);
 
 /// Conjugate gradients as `cg`, with all vectors where A computes: b goes there once, x comes back once (and after each
-/// iteration where there is a callback). M is none or a diagonal one: keeps_vectors_on_device(m). b and x are in host
-/// memory. The same bits in every run. Nothing, and x as it was, where the device's memory does not hold the vectors, or states are to be kept.
+/// iteration where there is a callback). M is null or diagonal: keeps_vectors_on_device(m). b and x are in host memory. The same
+/// bits in every run. Where the device's memory does not hold the vectors, or states should be kept, it returns nothing and
+/// leaves x as it was.
 template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                                   std::span<T> x, const SolveOptions& options);

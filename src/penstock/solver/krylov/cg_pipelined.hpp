@@ -8,14 +8,14 @@
 // Pipelined conjugate gradients (Ghysels & Vanroose 2014, algorithm 4), wherever the vectors are: W is HostWork or
 // DeviceWork with the method's passes. Recurrences for w = A u and its images let the one reduction of an iteration travel
 // while M and A are applied. All of an iteration's updates and inner products are one pass. The recurrences drift more
-// than CG's: where the true residual turns out larger, they start anew from it.
+// than CG's: where the true residual turns out larger, they start again from it.
 namespace penstock {
 
 /// The vectors of an iteration. Without M, u is r, m is w and q is s.
 template <class T>
 struct PipeVectors {
   T *x, *r, *u, *w, *m, *n, *z, *q, *s, *p;
-  bool preconditioned;  // pointers do not tell it: all are one where no row is owned
+  bool preconditioned;  // a flag, because all pointers are equal where no row is owned
 };
 
 /// Vectors that the method keeps.
@@ -41,21 +41,22 @@ SolveResult pipelined_cg_on(W& work) {
     work.begin(v);
   };
 
-  double norm = 0, gamma = 0, alpha = 0;  // of the iteration before; gamma = 0: the recurrences begin here
+  /// Those of the iteration before; gamma = 0: the recurrences begin here.
+  double norm = 0, gamma = 0, alpha = 0;
   const auto with_state = [&](auto&& use) {
     return pre ? use({v.r, v.w, v.z, v.s, v.p, v.u, v.q}) : use({v.r, v.w, v.z, v.s, v.p});
   };
   using List = std::initializer_list<T*>;
   const auto save = [&](List vectors) { work.save({gamma, alpha}, vectors); };
   if (with_state([&](List vectors) { return work.load({&gamma, &alpha}, vectors); })) {
-    images();  // what operators make at their first use may not be made while a sum travels
+    images();  // operators make what they need at their first use, which must not happen while a sum travels
     work.dots(v);
   } else {
     norm = work.residual(v.r, work.starts_at_zero());
     work.start(norm);
     if (!work.ended()) begin();
   }
-  bool updated = false;  // an update's norm is still to come
+  bool updated = false;  // whether the norm after an update is still to come
   while (!work.ended()) {
     work.start_total(dots);
     images();
@@ -67,7 +68,7 @@ SolveResult pipelined_cg_on(W& work) {
     const double curvature = uw - (gamma != 0 ? beta * ur / alpha : 0);
     const bool broken = !(ur > 0) || !(curvature > 0) || !std::isfinite(ur + curvature);
     if (work.small(norm) || (broken && gamma != 0)) {
-      // Done, or so it seems, or rounding has the better of the recurrences: b - A x decides.
+      // The recurrences say that the solve is done, or they have lost their accuracy to rounding: b - A x decides.
       if (work.verified(v.r)) break;
       begin();
       gamma = 0;

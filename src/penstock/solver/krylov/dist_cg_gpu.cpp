@@ -1,6 +1,6 @@
-// An iteration is a product and three passes, as in cg_gpu.cpp. The step lengths are sums over all ranks: the host waits for
-// its GPU's part twice an iteration, adds up with the others, and hands the result to the next pass. A diagonal M is part
-// of the passes; another one is applied between them.
+// Conjugate gradients over ranks with vectors on devices. An iteration is a product and three passes, as in cg_gpu.cpp. The step
+// lengths are sums over all ranks: twice in an iteration the host waits for its device's part, adds it up with those of the
+// other ranks, and gives the sum to the next pass. A diagonal M is part of the passes; any other M is applied between them.
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
 
 namespace penstock {

@@ -22,8 +22,8 @@ struct DeviceSolve {
   std::function<void()> give_up = {};
 };
 
-/// The methods of solve.hpp. b and x are on the device; x is the guess and the result. What reaches the host of a vector are
-/// sums (one transfer for each reduction), which the ranks add up there: the same result on all ranks, and the same bits
+/// The methods of solve.hpp. b and x are on the device; x is the guess and the result. Only sums
+/// reach the host, in one transfer for each reduction, and the ranks add them up there: the same result on all ranks, and the same bits
 /// in every run. A callback finds the x of its iteration on the device; checkpoints copy the state to host memory, where it
 /// is that of the methods of solve.hpp. Collective.
 template <class T>
@@ -53,7 +53,7 @@ SolveResult run_on_device(const DeviceSolve<T>& s, const T* b, T* x, const Solve
     work.aim_at_b();
     return run(work);
   } catch (...) {
-    if (s.give_up) s.give_up();  // before `work` waits for its stream
+    if (s.give_up) s.give_up();  // comes before the end of `work`, which waits for its stream
     throw;
   }
 }

@@ -4,17 +4,18 @@
 #include <span>
 #include <vector>
 
+#include "penstock/solver/outcome.hpp"
 #include "penstock/solver/solve.hpp"
 #include "penstock/solver/triangle.hpp"
 
 // Restarted GMRES (Saad & Schultz 1986), preconditioned from the right, wherever the vectors are: W is HostWork or
 // DeviceWork with the method's passes. Vectors are made orthogonal by classical Gram-Schmidt in two passes over the basis:
 // the first takes the inner products, the second subtracts and takes them again. Where these say that rounding left too
-// much, a third pass subtracts once more (the criterion is measured, not estimated). One reduction a pass, whatever the
-// number of vectors.
+// much, a third pass subtracts once more (the criterion is measured, not estimated). A pass needs one reduction, whatever
+// the number of vectors.
 namespace penstock {
 
-/// Vectors that the method keeps: the basis, and two.
+/// Vectors that the method keeps: the basis and two more.
 constexpr int gmres_vectors(int kept) { return kept + 3; }
 
 /// v[j + 1], which holds A M v[j], made orthogonal to v[0 .. j] and of length 1; h receives j + 2 numbers.
@@ -32,13 +33,13 @@ void orthogonalise(W& work, int j, std::span<double> h) {
   sums = work.total(k + 1);
   double after = std::sqrt(sums[k]), lost = 0;
   for (std::size_t i = 0; i < k; ++i) lost = std::max(lost, std::abs(sums[i]));
-  if (lost > std::sqrt(eps) * after) {  // half the digits of orthogonality are enough
+  if (lost > std::sqrt(eps) * after) {  // so half of the digits stay orthogonal, which is enough
     std::copy_n(sums.begin(), k, found.begin());
     for (std::size_t i = 0; i < k; ++i) h[i] += found[i];
     work.subtract(j, found);
     after = std::sqrt(work.total(k + 1)[k]);
   }
-  if (!(after > eps * before)) after = 0;  // A M v[j] lies in the space already
+  if (!(after > eps * before)) after = 0;  // A M v[j] lies in the space of the other vectors
   h[k] = after;
   if (after > 0) work.scale(static_cast<T>(1 / after), work[j + 1]);
 }
@@ -88,7 +89,7 @@ SolveResult gmres_on(W& work, int kept) {
       if (work.small(norm)) work.end(Stop::converged, "converged");
       work.correct(norm);
     }
-    if (exhausted && !work.small(norm) && !(norm < 0.5 * before))
+    if (exhausted && !work.small(norm) && !(norm < Outcome::kProgress * before))
       work.end(Stop::singular,
                "breakdown: A M maps the Krylov space into itself and b is not reached: the matrix is "
                "singular, or b is not in its range");

@@ -1,11 +1,14 @@
-// Chebyshev iteration from zero as a preconditioner (Saad 2003, section 12.3): a polynomial in D^-1 A, positive on the interval, so that
-// M is symmetric positive definite where A is and the interval holds A's eigenvalues. No inner products at all. A step
-// is a product and one pass.
+// Chebyshev iteration from zero as a preconditioner (Saad 2003, section 12.3): a polynomial in D^-1 A that is positive on the
+// interval. So M is symmetric positive definite where A is and the interval holds the eigenvalues of D^-1 A. It needs no
+// inner products. A step is a product and one pass.
 #include "penstock/core/error.hpp"
 #include "penstock/solver/precondition/preconditioners.hpp"
 #include "penstock/solver/vectors.hpp"
 
 namespace penstock {
+
+/// Vectors that a step reads or writes: its pass 8, and its product 2.
+static constexpr std::int64_t kStepVectors = 10;
 
 void check_chebyshev(const ChebyshevOptions& o) {
   require(o.degree >= 1, "Chebyshev: degree=" + std::to_string(o.degree) + ": give at least 1");
@@ -61,7 +64,7 @@ LinearOp<T> chebyshev(const LinearOp<T>& a, Array<const T> inverse_diagonal, con
   };
   op.matrix_bytes = [s] {
     const auto matrix = s->a.matrix_bytes ? s->a.matrix_bytes() : 0;
-    return s->o.degree * (matrix + 10 * s->a.rows * static_cast<std::int64_t>(sizeof(T)));
+    return s->o.degree * (matrix + kStepVectors * s->a.rows * static_cast<std::int64_t>(sizeof(T)));
   };
   return op;
 }

@@ -10,7 +10,7 @@ struct Kept {
   LevelTriangle<T> lower, upper;
 };
 
-/// What the solves have in the order of their levels, and a ticket for each wide run. Of one solver, on one stream.
+/// The vectors of the solves, in the order of their levels, and a ticket for each wide run. For one solver on one stream.
 template <class T>
 struct Between {
   DeviceVectors<T> z;

@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-/// What an operator keeps on a device: made when it is first asked for, and again for another device.
+/// What an operator keeps on a device. It is made when it is first asked for, and made again for another device.
 template <class Kept>
 class KeptOnDevice {
  public:
@@ -18,7 +18,7 @@ class KeptOnDevice {
   std::shared_ptr<const Kept> get(Where where, Make&& make) {
     const std::lock_guard lock(mutex_);
     if (!kept_ || where_ != where) {
-      kept_ = nullptr;  // before the next takes its memory
+      kept_ = nullptr;  // is freed before the next one takes memory
       kept_ = std::make_shared<const Kept>(make()), where_ = where;
     }
     return kept_;

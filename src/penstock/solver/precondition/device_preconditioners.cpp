@@ -10,7 +10,7 @@ DeviceM<T> device_chebyshev(const DeviceOp<T>& a, const T* inverse, const Chebys
   check_chebyshev(o);
   struct State {
     DeviceVectors<T> vectors;
-    SumParts sums;  // of which its passes take none
+    SumParts sums;  // its passes take no sums
   };
   auto s = std::make_shared<const State>(State{DeviceVectors<T>(a.rows, 3, a.where), SumParts(stream)});
   DeviceM<T> m;

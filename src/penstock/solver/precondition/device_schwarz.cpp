@@ -1,5 +1,5 @@
-// Additive Schwarz with vectors on a device: the entries of a subdomain are gathered there, and nothing but what ranks
-// exchange leaves it.
+// Additive Schwarz with vectors on a device: the entries of a subdomain are gathered there, and only what ranks exchange
+// leaves the device.
 #include "penstock/solver/precondition/device_schwarz.hpp"
 
 #include "penstock/kernel/vectors/gather.hpp"
@@ -19,7 +19,7 @@ struct KeptSchwarz {
 template <class T>
 struct Work {
   DeviceVectors<T> vectors;
-  SumParts sums;  // of which its passes take none
+  SumParts sums;  // its passes take no sums
 };
 
 }  // namespace

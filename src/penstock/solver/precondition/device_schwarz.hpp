@@ -11,8 +11,8 @@ template <class T>
 struct SubdomainParts {
   std::int64_t rows = 0;
   std::span<const Index> owned, ghosts;  // where each owned entry of a vector, and each ghost, lies in it
-  std::span<const T> weights;            // of its rows; may be empty
-  bool adds = false;                     // what it has for ghosts goes back to their owners
+  std::span<const T> weights;            // of the subdomain's rows; may be empty
+  bool adds = false;                     // whether entries of z for ghosts go back to their owners
 };
 
 /// additive_schwarz() for vectors on a device, around the form of its inner solver. `owner` keeps the parts.

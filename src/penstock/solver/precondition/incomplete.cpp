@@ -1,5 +1,5 @@
-// Incomplete factors with A's own pattern: ILU(0) and IC(0) (Meijerink & van der Vorst 1977; Saad 2003, section 10.3), kept as unit
-// triangles and a diagonal, A ~ L D U, so that no division is left for the solves. Rows are factored and solved in the
+// Incomplete factors with A's own pattern: ILU(0) and IC(0) (Meijerink & van der Vorst 1977; Saad 2003, section 10.3). They are
+// kept as unit triangles and a diagonal, A ~ L D U, so that the solves need no division. Rows are factored and solved in the
 // order of RowOrder: in chunks, or by blocks where entries between blocks were left out.
 #include <cmath>
 #include <string>
@@ -13,15 +13,16 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLook = 1024;  // rows between two looks at Ctrl-C, where one thread works alone
+constexpr std::int64_t kLook = 1024;  // rows between two looks for Ctrl-C, where one thread works alone
+constexpr std::int64_t kRows = 4096;  // rows of a task
 
-/// Square, rows sorted without duplicates, every diagonal entry there.
+/// A copy of A that has been checked: square, rows sorted without duplicates, with every diagonal entry.
 struct Sorted {
   std::int64_t rows = 0;
   std::vector<Offset> indptr, diagonal;
   std::vector<Index> indices;
   std::vector<double> values;
-  std::vector<double> largest;  // absolute value of each row, before the shift
+  std::vector<double> largest;  // largest absolute value of each row, before the shift
 };
 
 std::vector<std::int64_t> cut(std::int64_t rows, std::int64_t blocks) {
@@ -33,7 +34,6 @@ std::vector<std::int64_t> cut(std::int64_t rows, std::int64_t blocks) {
 template <class V>
 Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, bool lower_only, double shift) {
   const auto view = a.view();
-  constexpr std::int64_t kRows = 4096;
   struct Part {
     std::vector<Index> indices;
     std::vector<double> values;
@@ -88,7 +88,7 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
 template <class T>
 struct Triangle {
   RowOrder order;
-  std::vector<Offset> starts;  // of the row at each position
+  std::vector<Offset> starts;  // where the row at each position begins
   std::vector<Index> indices;
   std::vector<T> values;
 
@@ -121,7 +121,7 @@ void solve_rows(const Triangle<T>& t, const T* scale, const T* in, T* z, std::in
   }
 }
 
-/// Rows [begin(i), end(i)) of `s` with values(k, i), in the order given.
+/// A triangle of entries [begin(i), end(i)) of each row i of `s`, with values value(k, i), in the order given.
 template <class T, class Begin, class End, class Value>
 Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value value) {
   Triangle<T> t;
@@ -134,7 +134,7 @@ Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value va
   }
   t.indices.resize(static_cast<std::size_t>(t.starts.back()));
   t.values.resize(t.indices.size());
-  parallel_ranges(s.rows, 4096, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(s.rows, kRows, [&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
       const auto i = t.order.row(p);
       auto to = static_cast<std::size_t>(t.starts[static_cast<std::size_t>(p)]);
@@ -150,7 +150,7 @@ Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value va
 template <class T>
 struct Factors {
   Triangle<T> lower, upper;
-  std::vector<T> inverse;  // of D
+  std::vector<T> inverse;  // the inverse of D
 
   static LinearOp<T> as_op(std::int64_t rows, Factors factors) {
     auto f = std::make_shared<Factors>(std::move(factors));
@@ -194,7 +194,7 @@ void check(const Csr<V>& a, const FactorOptions& o, const std::string& name) {
           name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(a.rows));
 }
 
-constexpr double kZero = 1e-14;  // of the row's largest entry: a pivot below it is rounding
+constexpr double kZero = 1e-14;  // a pivot below this part of its row's largest entry is rounding
 
 }  // namespace
 
@@ -266,7 +266,7 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
-  // While row i is worked on its entries are l_ij d_j; they become l_ij at its end.
+  // While row i is computed its entries are l_ij d_j; at the end they become l_ij.
   forward.run([&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
       if (p % kLook == 0) poll_interrupt();
@@ -306,7 +306,7 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
   f.inverse.resize(static_cast<std::size_t>(a.rows));
   for (std::int64_t i = 0; i < a.rows; ++i)
     f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
-  // L^T by rows.
+  // The rows of L^T.
   Sorted turned;
   turned.rows = a.rows;
   turned.indptr.assign(static_cast<std::size_t>(a.rows) + 1, 0);

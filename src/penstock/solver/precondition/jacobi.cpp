@@ -15,7 +15,11 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRows = 4096;  // a thread's share at a time
+constexpr std::int64_t kRows = 4096;  // rows of a task
+/// A pivot below this part of the largest entry of its block is taken for rounding: the block is singular.
+constexpr double kZero = 1e-14;
+/// Rows of a block: it is inverted as a dense matrix, in time that grows as the cube of its rows.
+constexpr std::int64_t kMostBlock = 1024;
 
 template <class V>
 double value_at(const CsrView<V>& a, Offset k) {
@@ -23,7 +27,7 @@ double value_at(const CsrView<V>& a, Offset k) {
   else return static_cast<double>(a.values[k]);
 }
 
-/// The first fault of all threads, whatever their order.
+/// The first fault by its row, in whatever order threads find faults.
 class First {
  public:
   void report(std::int64_t row) {
@@ -49,7 +53,7 @@ bool invert(double* m, std::int64_t n, double* work) {
     auto p = c;
     for (auto r = c + 1; r < n; ++r)
       if (std::abs(m[r * n + c]) > std::abs(m[p * n + c])) p = r;
-    if (!(std::abs(m[p * n + c]) > 1e-14 * largest) || !std::isfinite(m[p * n + c])) return false;
+    if (!(std::abs(m[p * n + c]) > kZero * largest) || !std::isfinite(m[p * n + c])) return false;
     for (std::int64_t j = 0; j < n && p != c; ++j)
       std::swap(m[p * n + j], m[c * n + j]), std::swap(out[p * n + j], out[c * n + j]);
     const double inverse = 1 / m[c * n + c];
@@ -103,7 +107,7 @@ LinearOp<T> jacobi(const Csr<V>& a) {
 template <class T, class V>
 LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   require(a.rows == a.cols, "BlockJacobi: the matrix is not square");
-  require(block >= 1 && block <= 1024,
+  require(block >= 1 && block <= kMostBlock,
           "BlockJacobi: block_size=" + std::to_string(block) +
               " is not in 1 .. 1024: blocks are kept dense; inner='ilu' takes larger ones");
   const auto n = a.rows, blocks = (n + block - 1) / block;

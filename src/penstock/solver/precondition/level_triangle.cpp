@@ -1,3 +1,6 @@
+// A triangular solve in levels: a row belongs to the level after the latest of the rows that it needs, so all rows of a level
+// can be solved at once. Rows are put in the order of their levels and cut into tasks of a warp. Neighbouring levels of few
+// tasks become one run, which one block of threads walks, because starting a kernel for each of them costs more.
 #include "penstock/solver/precondition/level_triangle.hpp"
 
 #include <algorithm>
@@ -9,6 +12,8 @@
 
 namespace penstock {
 namespace {
+
+constexpr std::int64_t kRows = 4096;  // rows of a task
 
 template <class T>
 Array<T> some(std::int64_t count) {
@@ -22,7 +27,7 @@ Array<T> array_of(const std::vector<T>& v) {
   return a;
 }
 
-/// Runs of narrow levels, and of all others.
+/// Cuts the levels into runs: of narrow levels, and of all others.
 std::vector<LevelRun> runs_of(const std::vector<Index>& first_tasks) {
   std::vector<LevelRun> runs;
   const auto levels = std::ssize(first_tasks) - 1;
@@ -73,12 +78,13 @@ LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
   std::vector<Index> ends(static_cast<std::size_t>(levels) + 1);
   for (const auto l : level) ++ends[static_cast<std::size_t>(l) + 1];
   for (std::size_t l = 1; l < ends.size(); ++l) ends[l] += ends[l - 1];
-  std::vector<Index> source(level.size());  // the host's position of each of ours
+  std::vector<Index> source(level.size());  // the position on the host of each position here
   for (std::int64_t p = 0; p < t.rows; ++p)
     source[static_cast<std::size_t>(ends[static_cast<std::size_t>(level[static_cast<std::size_t>(p)])]++)] =
         static_cast<Index>(p);
 
-  // Rows of as many lanes lie beside each other in a level, and otherwise as they were. `ends` now has the levels' own.
+  // In each level, rows for tasks of equally many lanes are side by side, and keep their order otherwise. `ends` now has the
+  // ends of the levels.
   std::vector<RowTask> tasks;
   std::vector<Index> first_tasks;
   const auto shift = [&](Index p) { return lanes_shift(length(p)); };
@@ -102,7 +108,7 @@ LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
   LevelTriangle<T> out;
   out.tasks = array_of(tasks), out.levels = array_of(first_tasks);
   out.runs = runs_of(first_tasks);
-  std::vector<Index> position(source.size());  // of each row
+  std::vector<Index> position(source.size());  // the position of each row
   const auto row = [&](std::int64_t p) { return t.backward ? t.rows - 1 - p : p; };
   for (std::int64_t to = 0; to < t.rows; ++to)
     position[static_cast<std::size_t>(row(source[static_cast<std::size_t>(to)]))] = static_cast<Index>(to);
@@ -116,7 +122,7 @@ LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
   out.starts.data[0] = 0;
   for (std::int64_t to = 0; to < t.rows; ++to)
     out.starts.data[to + 1] = out.starts.data[to] + length(from(to));
-  parallel_ranges(t.rows, 4096, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(t.rows, kRows, [&](std::int64_t first, std::int64_t last) {
     for (auto to = first; to < last; ++to) {
       const auto p = from(to);
       const auto i = row(p);

@@ -14,7 +14,7 @@ template <class T>
 struct HostTriangle {
   std::int64_t rows = 0;
   bool backward = false;
-  const Offset* starts = nullptr;  // of the row at each position; one more
+  const Offset* starts = nullptr;  // where the row at each position begins, and the end
   const Index* indices = nullptr;
   const T* values = nullptr;
 };
@@ -23,8 +23,8 @@ struct HostTriangle {
 template <class T>
 struct LevelTriangle {
   Array<Index> order;  // the row at each position
-  Array<Index>
-      from;  // where the entry of each position is in the vector that a solve is given; empty: as `order`
+  /// Where the entry of each position is in the vector that a solve is given; empty: as `order`.
+  Array<Index> from;
   Array<Offset> starts;
   Array<Index> indices;    // positions
   Array<T> values, scale;  // scale: by position, or empty
@@ -48,15 +48,15 @@ struct LevelTriangle {
   }
 };
 
-/// Levels of the rows, by position: 0 for a row that needs none, else one more than the last that it needs.
+/// Levels of the rows, by position: 0 for a row that needs no other, else one more than the highest level that it needs.
 template <class T>
 std::vector<Index> levels_of(const HostTriangle<T>& t);
 
-/// How many there are.
+/// The number of levels.
 std::int64_t level_count(const std::vector<Index>& levels);
 
-/// `scale` is by row, or empty. `first`, which may be null, is the triangle that is solved before: what is given is in its
-/// order. Throws Error{invalid_argument} where a row needs itself or a later one.
+/// `scale` is by row, or empty. `first`, which may be null, is the triangle that is solved before this one: then the vector
+/// that a solve is given has the order of that triangle. Throws Error{invalid_argument} where a row needs itself or a later one.
 template <class T>
 LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale = {},
                            const LevelTriangle<T>* first = nullptr);

@@ -17,8 +17,8 @@ namespace penstock {
 class RowOrder {
  public:
   RowOrder() = default;
-  /// needs(i, f) calls f(k) for every row k that row i needs. `block_starts`: blocks + 1 rows; blocks, where there are
-  /// several, need nothing of each other.
+  /// needs(i, f) calls f(k) for every row k that row i needs. `block_starts`: blocks + 1 rows; where there are several
+  /// blocks, rows of one need no rows of another.
   template <class Needs>
   RowOrder(std::int64_t rows, const std::vector<std::int64_t>& block_starts, bool backward, Needs&& needs)
       : rows_(rows), backward_(backward) {
@@ -32,12 +32,12 @@ class RowOrder {
   std::int64_t row(std::int64_t position) const { return backward_ ? rows_ - 1 - position : position; }
   bool parallel() const { return order_.size() > 1; }
 
-  /// work(first, last) on ranges of positions, each once and not before what it needs.
+  /// Calls work(first, last) for ranges of positions: for each position once, and after those that it needs.
   template <class Work>
   void run(Work&& work) const {
     if (!parallel() || num_threads() == 1) return work(std::int64_t(0), rows_);
     std::vector<std::atomic<bool>> done(chunks_.size());
-    // Chunks are claimed level by level and need earlier levels only, so whoever waits waits for a running thread.
+    // Chunks are claimed level by level and need earlier levels only, so a thread that waits waits for a thread that works.
     parallel_for(std::ssize(order_), [&](std::int64_t i) {
       const auto c = order_[static_cast<std::size_t>(i)];
       const auto& chunk = chunks_[c];
@@ -45,7 +45,7 @@ class RowOrder {
         for (int spin = 0; !done[needed_[d]].load(std::memory_order_acquire); ++spin) {
           if (spin < kSpins) continue;
           std::this_thread::yield();
-          poll_interrupt();  // the thread waited for may have failed
+          poll_interrupt();  // the thread that is waited for may have failed
         }
       work(chunk.first, chunk.last);
       done[c].store(true, std::memory_order_release);

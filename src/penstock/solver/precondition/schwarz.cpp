@@ -1,5 +1,5 @@
-// Additive Schwarz with overlap one. The subdomain of a rank is what its rows touch; entries of the fetched rows that lead
-// further away are dropped, which is the subdomain's matrix with zero values around it.
+// Additive Schwarz with overlap one. The subdomain of a rank is its own rows and the rows that these have entries for. Entries
+// of fetched rows that lead out of the subdomain are dropped: its matrix is as if values around it were zero.
 #include "penstock/solver/precondition/schwarz.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<U> travel(Comm& comm, const std::vector<U>& send, const std::vector<
   return received;
 }
 
-/// Entries for each rank: how many of `lengths` (one an entry of the plan) go to or come from it.
+/// For each rank the sum of `lengths` (one for each entry of the plan) that go to it or come from it.
 std::vector<std::int64_t> by_rank(int ranks, const std::vector<int>& with,
                                   const std::vector<std::int64_t>& offsets,
                                   const std::vector<std::int64_t>& lengths) {
@@ -41,7 +41,7 @@ std::vector<std::int64_t> by_rank(int ranks, const std::vector<int>& with,
   return counts;
 }
 
-/// f(column in the whole matrix, entry of the block) for all of a row.
+/// f(column in the whole matrix, entry of the block) for all entries of a row.
 template <class V, class F>
 void each_entry(const DistCsr<V>& a, const std::vector<GlobalIndex>& mine,
                 const std::vector<GlobalIndex>& ghosts, std::int64_t row, F&& f) {
@@ -62,7 +62,7 @@ template <class V>
 class Assembly {
  public:
   explicit Assembly(const std::vector<GlobalIndex>& ids) : ids_(ids) {}
-  /// Drops what leads out of the subdomain.
+  /// Drops entries that lead out of the subdomain.
   void add(GlobalIndex column, const V* values, std::int64_t k) {
     const auto at = std::lower_bound(ids_.begin(), ids_.end(), column);
     if (at == ids_.end() || *at != column) return;
@@ -102,7 +102,7 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   const auto* brought = static_cast<const GlobalIndex*>(product.exchange(mine.data(), sizeof(GlobalIndex)));
   const std::vector<GlobalIndex> ghosts(brought, brought + plan.ghosts());
 
-  // Owners send the rows of what they send of x: their lengths, then their columns and values.
+  // For each entry of x that owners send in a product, they send the row: lengths first, then columns and values.
   std::vector<std::int64_t> lengths;
   std::vector<GlobalIndex> columns;
   std::vector<V> values;
@@ -164,7 +164,7 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
 
 namespace {
 
-/// 1 / sqrt(the number of subdomains that have it), for each row of this rank's.
+/// For each row of this rank's subdomain 1 / sqrt(the number of subdomains that have it).
 template <class T, class V>
 std::vector<T> weights_of(DistProduct<V>& a, const Overlap<V>& overlap) {
   std::vector<T> owned(overlap.owned.size(), T(1)), all(overlap.row_ids.size());
@@ -181,7 +181,7 @@ std::vector<T> weights_of(DistProduct<V>& a, const Overlap<V>& overlap) {
 
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             Combine how) {
+                             Combine combine) {
   struct State {
     std::shared_ptr<DistProduct<V>> a;
     std::vector<Index> owned, ghosts;
@@ -198,8 +198,8 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
   auto s = std::make_shared<State>();
   s->a = a, s->owned = overlap.owned, s->ghosts = overlap.ghosts, s->inner = std::move(inner);
   s->r.resize(static_cast<std::size_t>(n)), s->z.resize(static_cast<std::size_t>(n));
-  if (how == Combine::weighted) s->weights = weights_of<T>(*a, overlap);
-  if (how != Combine::restricted)
+  if (combine == Combine::weighted) s->weights = weights_of<T>(*a, overlap);
+  if (combine != Combine::restricted)
     s->back = std::make_unique<HaloBack>(
         "isend", HaloContext{.comm = a->matrix().comm, .plan = a->matrix().plan, .entry_bytes = sizeof(T)});
   LinearOp<T> op;
@@ -226,7 +226,7 @@ LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>
                                       .owned = s->owned,
                                       .ghosts = s->ghosts,
                                       .weights = s->weights,
-                                      .adds = how != Combine::restricted},
+                                      .adds = combine != Combine::restricted},
                                      s->inner.on_device);
   op.matrix_bytes = [s] { return s->inner.matrix_bytes ? s->inner.matrix_bytes() : std::int64_t(0); };
   return op;

@@ -15,11 +15,11 @@ struct Overlap {
   std::vector<GlobalIndex> row_ids;  // the number of each of its rows
 };
 
-/// Brings those rows here, once. Throws as require_square and require_whole_rows. Collective.
+/// Brings the rows of the subdomain to this rank. Throws as require_square and require_whole_rows. Collective.
 template <class V>
 Overlap<V> overlap_of(DistProduct<V>& a);
 
-/// What becomes of solutions where subdomains overlap.
+/// What is done with solutions where subdomains overlap.
 enum class Combine {
   restricted,  // each rank keeps what it owns (Cai & Sarkis 1999): one exchange less, but M is not symmetric
   weighted,    // r and z are scaled by 1 / sqrt(subdomains that have the row), z added up: symmetric
@@ -30,6 +30,6 @@ enum class Combine {
 /// functions are collective, and so is this one.
 template <class T, class V>
 LinearOp<T> additive_schwarz(std::shared_ptr<DistProduct<V>> a, const Overlap<V>& overlap, LinearOp<T> inner,
-                             Combine how);
+                             Combine combine);
 
 }  // namespace penstock
