@@ -49,7 +49,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 std::shared_ptr<void> allocate_pinned(std::int64_t bytes);
 std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);
 std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream);
-int enter(
-    Where);  // makes the GPU current; returns the one that was current before, or -1 if it is the same one
+// Makes the GPU current; returns the one that was current before, or -1 if it is the same one.
+int enter(Where);
 void leave(int before) noexcept;
 }  // namespace penstock::cuda

@@ -1,3 +1,5 @@
+// What the machine has (CPUs, memory, caches, as Linux gives them) and how fast its memory is, measured by all threads: sums
+// of a block that is larger than every cache, copies of it, and sums of a block that the caches hold.
 #include "penstock/core/machine.hpp"
 
 #include <sched.h>

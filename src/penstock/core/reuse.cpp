@@ -19,8 +19,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSmallest =
-    4 << 20;                             // bytes of a block that is kept; below, malloc keeps pages itself
+// Bytes of a block that is kept; below, malloc keeps pages itself.
+constexpr std::int64_t kSmallest = 4 << 20;
 constexpr std::size_t kMostBlocks = 32;  // blocks that are kept: several for each rank that is a thread
 constexpr std::size_t kMostGpus = 64;
 constexpr int kAttempts = 200;          // to lock a cache, before a caller does without it

@@ -88,8 +88,8 @@ class Bisection {
   }
 
   const Csr<One>&a_, &back_;
-  std::vector<Index> labels_,
-      next_;  // the first part of each row's domain: before, and after the current cuts
+  // The first part of each row's domain: before, and after the current cuts.
+  std::vector<Index> labels_, next_;
   std::vector<Index> order_, found_;
   std::vector<int> seen_;  // for each row: the number of the search that saw it last
   int stamp_ = 1;

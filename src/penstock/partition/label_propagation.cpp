@@ -15,12 +15,12 @@
 namespace penstock::partition {
 namespace {
 
-constexpr double kSlack =
-    0.03;  // a part takes rows up to 3 % above the mean, and gives rows down to 3 % below it
+// A part takes rows up to 3 % above the mean, and gives rows down to 3 % below it.
+constexpr double kSlack = 0.03;
 constexpr int kGroups = 8, kRounds = 12;  // more groups and rounds give better cuts and take longer
 constexpr double kLeastGain = 0.001;  // a round that saves a smaller share of the cut entries is the last one
-constexpr std::int64_t kGrain =
-    2048;  // rows of a task, or as many as parts, for each of which a task has a count
+// Rows of a task, or as many as parts, for each of which a task has a count.
+constexpr std::int64_t kGrain = 2048;
 
 using Labels = std::vector<Index>;
 

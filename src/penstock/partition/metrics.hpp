@@ -16,11 +16,11 @@ struct PartitionMetrics {
   // parts own. ghosts_most: the most such entries of a row. uneven: how many rows differ in length from the row before,
   // counted for the part's own columns, and, of the rows with entries in other parts' columns, for those.
   std::vector<std::int64_t> held, ghost_rows, ghosts_most, uneven;
-  std::vector<Exchange>
-      exchanges;                 // sorted by receiver, then sender; pairs that exchange nothing are left out
-  double mad = 0;                // (1/P) sum |nnz_p - nnz/P|, over nnz (Page and Kogge 2018, V-C)
-  double imbalance = 1;          // the most entries of a part over the mean
-  std::int64_t halo_volume = 0;  // distinct columns that a part needs and another owns, over all parts
+  // Sorted by receiver, then sender; pairs that exchange nothing are left out.
+  std::vector<Exchange> exchanges;
+  double mad = 0;                   // (1/P) sum |nnz_p - nnz/P|, over nnz (Page and Kogge 2018, V-C)
+  double imbalance = 1;             // the most entries of a part over the mean
+  std::int64_t halo_volume = 0;     // distinct columns that a part needs and another owns, over all parts
   std::int64_t partial_volume = 0;  // sums of rows that a part has and another owns, over all parts
   std::int64_t messages = 0;        // ordered pairs of parts: one that sends x, plus one that sends sums
 };

@@ -33,8 +33,8 @@ struct SsspStep {
   double nearest = 0;         // where the window begins
   std::int64_t pending = 0;   // vertices whose neighbours do not know their distance yet
   std::int64_t vertices = 0;  // those of them in the window
-  std::int64_t edges =
-      0;  // of the lists that were read (not known for `scan` and for windows inside `small`)
+  // Of the lists that were read (not known for `scan` and for windows inside `small`).
+  std::int64_t edges = 0;
   std::int64_t link_edges = 0;  // those of them that are not in device memory
 };
 

@@ -35,8 +35,8 @@ constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kP
 struct PathCounts {
   // The complement of the least key of a pending vertex; 0 if no vertex is pending.
   unsigned long long nearest = 0;
-  unsigned long long near_edges = 0,
-                     near_link = 0;  // edges of the window, and those of them not in device memory
+  // Edges of the window, and those of them not in device memory.
+  unsigned long long near_edges = 0, near_link = 0;
   unsigned long long open_edges = 0, open_link = 0;  // the same for the vertices that could pull
   Index pending = 0, near = 0;
   Index segments = 0;

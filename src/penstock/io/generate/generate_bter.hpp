@@ -19,8 +19,8 @@ std::vector<double> ideal_clustering(std::span<const std::int64_t> degrees, doub
                                      double global);
 
 struct BterOptions {
-  bool scramble =
-      true;  // vertex numbers are shuffled; otherwise they ascend by degree, with 1 and 0 at the end
+  // Vertex numbers are shuffled; otherwise they ascend by degree, with 1 and 0 at the end.
+  bool scramble = true;
   std::uint64_t seed = 0;
 };
 

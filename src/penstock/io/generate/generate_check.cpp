@@ -27,8 +27,8 @@ void require_extent(std::string_view name, std::int64_t n) {
 void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
                     std::int64_t value_bytes) {
   constexpr double kRowBytes = 8.0;  // an offset
-  constexpr double kEntryBytes =
-      6.0;  // a column of 4 bytes, and 2 for the row within its bucket (format/assemble.hpp)
+  // A column of 4 bytes, and 2 for the row within its bucket (format/assemble.hpp).
+  constexpr double kEntryBytes = 6.0;
   const auto needed = kRowBytes * static_cast<double>(rows) +
                       (kEntryBytes + static_cast<double>(value_bytes)) * static_cast<double>(entries);
   const auto free = probe_topology().available_bytes;

@@ -27,8 +27,8 @@ constexpr std::int64_t kSpare = 128 << 20;  // bytes left free for the kernels' 
 constexpr std::int64_t kChunk = 1ll << 31;  // edges of one launch: after about 50 ms Ctrl-C is looked for
 constexpr int kMostEach = 4;  // blocks of a multiprocessor at most, with that much shared memory
 constexpr std::int64_t kSharedEach = 44 << 10;
-constexpr std::int64_t kWorthACopy =
-    16;  // a result of which more than 1/16 is unused is copied to an array of its size
+// A result of which more than 1/16 is unused is copied to an array of its size.
+constexpr std::int64_t kWorthACopy = 16;
 
 /// Waits for the stream, also after an error, before memory is freed that was declared above it.
 struct Drained {

@@ -1,3 +1,5 @@
+// Loads cuSPARSE with dlopen, finds its functions by name, and multiplies by them. For each way of calling (algorithm, number
+// of columns, steps between rows) descriptors and a workspace are made once and kept.
 #include "penstock/kernel/cusparse/cusparse.hpp"
 
 #include <dlfcn.h>

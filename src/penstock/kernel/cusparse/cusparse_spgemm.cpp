@@ -1,3 +1,5 @@
+// SpGEMM by the steps of cuSPARSE: estimate the work, reserve the workspaces, compute, and copy C. Each step is called twice,
+// first to learn how large its workspace must be.
 #include "penstock/kernel/cusparse/cusparse_spgemm.hpp"
 
 #include <limits>
@@ -122,8 +124,8 @@ auto Spgemm<T>::multiply(int algorithm, Stream stream) -> Product {
   step("cusparseSpGEMM_workEstimation", l.estimate_work, &bytes, buffer(bytes));
   if (algorithm == spgemm_algorithm("alg2") || algorithm == spgemm_algorithm("alg3")) {
     require(l.estimate_memory, "this cuSPARSE has no alg2 and alg3: use default");
-    constexpr float kChunk =
-        0.2f;  // the share of the products that alg3 computes at a time, as in NVIDIA's example
+    // The share of the products that alg3 computes at a time, as in NVIDIA's example.
+    constexpr float kChunk = 0.2f;
     step("cusparseSpGEMM_estimateMemory", l.estimate_memory, kChunk, &bytes, static_cast<void*>(nullptr),
          static_cast<std::size_t*>(nullptr));
     step("cusparseSpGEMM_estimateMemory", l.estimate_memory, kChunk, &bytes, buffer(bytes), &compute_bytes);

@@ -121,8 +121,8 @@ class OrderedAppend {
   }
 
   static constexpr std::int64_t kMostParked = 32 << 20;
-  static constexpr std::int64_t kKept =
-      4 << 20;  // bytes of a buffer that is kept; a larger one was for one long row
+  // Bytes of a buffer that is kept; a larger one was for one long row.
+  static constexpr std::int64_t kKept = 4 << 20;
 
   void write(const RowBuffer<T>& b, Offset at) {
     const auto n = static_cast<std::size_t>(b.count);

@@ -25,8 +25,8 @@ struct RowClass {
   int threads = 32;         // threads that take a row
   int log_slots = 0;        // for a hash table: log2 of its slots
   std::int64_t window = 0;  // for a bitmap: the columns that it holds
-  std::int64_t begin = 0,
-               count = 0;  // its part of the list, in which the bin of the largest rows comes first
+  // Its part of the list, in which the bin of the largest rows comes first.
+  std::int64_t begin = 0, count = 0;
   bool operator==(const RowClass&) const = default;
 };
 

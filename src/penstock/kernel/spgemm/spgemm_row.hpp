@@ -36,8 +36,8 @@ struct RowScratch {
   Array<std::uint8_t> flags, groups;
   Array<Index> hash_columns;
   Array<std::uint64_t> keys, spare;
-  Array<std::uint16_t>
-      places;  // for each product of a row its place among the entries, for rows that repeat it
+  // For each product of a row its place among the entries, for rows that repeat it.
+  Array<std::uint16_t> places;
   Array<std::uint32_t> slots;  // for each column: 1 + its place in the mask's row
 
   template <class U>

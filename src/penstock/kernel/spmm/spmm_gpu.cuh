@@ -141,6 +141,28 @@ inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
 template <class T, class Sh>
 inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
 
+/// What one group takes: the rows that end in it, and its nonzeros.
+struct GroupItems {
+  std::int64_t row;    // the first row
+  int rows, count;     // rows that end in the group, and its nonzeros
+  Offset k;            // the first nonzero, as indptr counts
+  bool began_earlier;  // whether the first row did
+};
+
+template <class V>
+__device__ __forceinline__ GroupItems items_of_group(const CsrView<V>& a, const Cut& cut,
+                                                     std::int64_t group) {
+  GroupItems g;
+  g.row = cut.first_row(group);
+  g.rows = int(cut.first_row(group + 1) - g.row);
+  const auto total = a.rows + a.count;
+  const auto item = std::min(group * cut.items, total), item_end = std::min(item + cut.items, total);
+  g.count = int(item_end - item) - g.rows;
+  g.k = a.indptr[0] + item - g.row;
+  g.began_earlier = g.row < a.rows && a.indptr[g.row] < g.k;
+  return g;
+}
+
 /// Joins the rows that several groups of the block share, when all groups have written their cells `heads` and `tails`. The
 /// group in which a row ends adds up its parts. `row` is the first row of the calling group, of which `rows` end in the group;
 /// `sum` is scratch memory.
@@ -203,17 +225,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
 
   const auto first_group = std::int64_t(blockIdx.x) * Sh::kGroups;
   const auto group = first_group + local;
-  const auto row = cut.first_row(group);
-  const int rows = int(cut.first_row(group + 1) - row);  // rows that end in this group
-  int count;                                             // nonzeros of the group
-  Offset k;                                              // the first of them, as indptr counts
-  {
-    const auto total = a.rows + a.count;
-    const auto item = std::min(group * cut.items, total), item_end = std::min(item + cut.items, total);
-    count = int(item_end - item) - rows;
-    k = a.indptr[0] + item - row;
-  }
-  const bool began_earlier = row < a.rows && a.indptr[row] < k;  // whether the first row did
+  const auto [row, rows, count, k, began_earlier] = items_of_group(a, cut, group);
   const auto* const ends_of_rows = a.indptr + row + 1;
   const auto end_of = [&](int r) { return r < rows ? int(ends_of_rows[r] - k) : 0x7fffffff; };
   int ends = end_of(lane), later_ends = end_of(kLanes + lane);  // ends of the rows with r % kLanes == lane

@@ -19,8 +19,8 @@ struct SpmmArgs {
   std::int64_t out_step;
   std::int64_t first, last, columns;
   T alpha = T(1), beta = T(0);
-  bool streams =
-      false;  // writes around the cache: then beta is 0, out_step a multiple of a line, and `peels` true
+  // Writes around the cache: then beta is 0, out_step a multiple of a line, and `peels` true.
+  bool streams = false;
   bool peels = false;  // tiles begin where a line of `out` begins
   int sums = 1;        // 1, 2 or 4: the order in which a row's entries are added up
   Offset ahead = 0;    // rows of X are prefetched so many entries before they are needed; 0: no prefetch

@@ -5,8 +5,8 @@
 namespace penstock::avx2 {
 namespace {
 
-constexpr std::size_t kAhead =
-    2048;  // how many bytes ahead a block's entries, which are read once, are prefetched
+// How many bytes ahead a block's entries, which are read once, are prefetched.
+constexpr std::size_t kAhead = 2048;
 
 }  // namespace
 

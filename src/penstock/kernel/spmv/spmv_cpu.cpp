@@ -11,8 +11,8 @@ namespace penstock::cpu {
 namespace {
 
 constexpr std::int64_t kBlockCost = 32 << 10;
-constexpr std::int64_t kSmallestBlock =
-    4 << 10;                          // a few microseconds; with smaller blocks, claiming them costs time
+// A few microseconds; with smaller blocks, claiming them costs time.
+constexpr std::int64_t kSmallestBlock = 4 << 10;
 constexpr std::int64_t kBlocks = 32;  // blocks at least, for balance, as long as they stay large enough
 constexpr std::int64_t kBufferRows = 512;
 // How many bytes ahead the entries of the matrix are prefetched if no cache holds them. Without it the same products ran at

@@ -10,8 +10,8 @@ namespace penstock {
 struct SpmvGpuPlan {
   std::int64_t entry_bytes = 0;  // of x and y
   std::int64_t tiles = 0;        // how many there are; each is a thread block
-  std::int64_t rows_per_tile =
-      0;  // if no row is long: the whole rows of a tile, none of which is cut; else 0
+  // If no row is long: the whole rows of a tile, none of which is cut; else 0.
+  std::int64_t rows_per_tile = 0;
   Array<const std::int64_t> first_rows;  // the first row of each tile of the merge path
   Array<std::byte> cells;                // the parts of cut rows
   Offset longest = 0;                    // entries of the longest row

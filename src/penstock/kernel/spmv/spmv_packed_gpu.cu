@@ -268,8 +268,8 @@ __device__ typename S::value_type sum_cut_row(const PackedTile* tiles, std::uint
     const auto other = first + std::uint32_t(lane);
     const bool last = other >= count || !tiles[other].passed();
     const auto ends = __ballot_sync(kAll, last);
-    const int stop =
-        ends != 0 ? __ffs(int(ends)) - 1 : 32;  // the row's last tile; 32: it is none of these tiles
+    // The row's last tile; 32: it is none of these tiles.
+    const int stop = ends != 0 ? __ffs(int(ends)) - 1 : 32;
     if (lane <= stop && other < count) sum = S::add(sum, heads[other]);
     if (ends != 0) break;
   }

@@ -1,3 +1,5 @@
+// Chooses the CPU's algorithm for a matrix, builds the plans that it needs, once each, and multiplies by them. The rule looks
+// at the matrix alone: stencil if most entries lie in runs, otherwise blocked if gathers from x miss the caches.
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 
 #include <algorithm>
@@ -16,9 +18,9 @@ constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", 
 constexpr double kStencilShare = 0.8;  // the share of the entries that must lie in runs
 // With fewer entries, a product takes microseconds, most of which is the call.
 constexpr std::int64_t kBlockedEntries = 1 << 16;
-constexpr std::int64_t kStretch = 64,
-                       kStretches = 256;  // rows of a stretch, and how many stretches are looked at
-constexpr std::int64_t kShortest = 3;     // entries of a row on average
+// Rows of a stretch, and how many stretches are looked at.
+constexpr std::int64_t kStretch = 64, kStretches = 256;
+constexpr std::int64_t kShortest = 3;  // entries of a row on average
 
 /// Whether the rows of most stretches are short and alike, but not so short that rows cost more than entries. Blocks then took
 /// 1.1 to 1.4 times as long as rows (circuits, meshes), and otherwise 0.3 to 0.9 of the time (FEM, webs, roads, random and
