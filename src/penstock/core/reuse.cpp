@@ -25,6 +25,7 @@ constexpr std::size_t kMostBlocks = 32;  // blocks that are kept: several for ea
 constexpr std::size_t kMostGpus = 64;
 constexpr int kAttempts = 200;          // to lock a cache, before a caller does without it
 constexpr std::int64_t kShareKept = 8;  // an eighth of a place's memory at most is kept
+constexpr std::int64_t kUsedFifths = 4, kFifths = 5;
 
 // Blocks have whole pages of these sizes, so that madvise takes none of a neighbour's: huge pages for large blocks.
 constexpr std::int64_t kSmallPage = 64 << 10, kLargePage = 2 << 20;
@@ -90,7 +91,8 @@ void keep(Block block) noexcept {
   } catch (...) {}  // there is no memory for the list: the block is freed instead of kept
 }
 
-/// The newest kept block that holds `bytes` and wastes less than a quarter.
+/// The newest kept block that holds `bytes` and is not much larger: four fifths of it are used at least. A lower share would
+/// reuse more blocks and waste more memory.
 Block take(std::int64_t bytes, Place place) {
   auto* const cache = cache_of(place);
   if (!cache) return {};
@@ -98,7 +100,8 @@ Block take(std::int64_t bytes, Place place) {
   if (!guard) return {};
   auto& c = *cache;
   for (auto i = c.blocks.size(); i-- > 0;)
-    if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes && c.blocks[i].bytes / 5 * 4 <= bytes) {
+    if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes &&
+        c.blocks[i].bytes / kFifths * kUsedFifths <= bytes) {
       auto found = std::move(c.blocks[i]);
       c.blocks.erase(c.blocks.begin() + static_cast<std::ptrdiff_t>(i));
       c.bytes -= found.bytes;

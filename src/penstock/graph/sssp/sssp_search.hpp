@@ -25,9 +25,10 @@ inline constexpr std::int64_t kPiece = 1 << 10;       // edges filtered at once
 inline constexpr std::int64_t kLongVisit = 16 << 10;  // more edges than this are shared out among the threads
 inline constexpr std::int64_t kFused = 2 << 10;  // visits of the current bucket that a thread relaxes alone
 inline constexpr std::int64_t kAloneEdges = 4 << 10;  // a bucket with fewer is not worth waking the pool
-inline constexpr std::int64_t kShortRow = 8;          // for shorter rows a scalar loop is faster than a call
-inline constexpr std::int64_t kVisitsAhead = 8;       // visits between a prefetch and its use
-inline constexpr std::int64_t kPoll = 1 << 10;        // visits between two calls of poll_interrupt()
+inline constexpr std::int64_t kAloneVisits = kAloneEdges / 4;  // with more visits, edges are not even counted
+inline constexpr std::int64_t kShortRow = 8;     // for shorter rows a scalar loop is faster than a call
+inline constexpr std::int64_t kVisitsAhead = 8;  // visits between a prefetch and its use
+inline constexpr std::int64_t kPoll = 1 << 10;   // visits between two calls of poll_interrupt()
 inline constexpr std::int64_t kDistancesAtOnce = 32 << 10;
 
 template <class D, class W>
@@ -118,7 +119,7 @@ class PathSearch {
   bool few_edges() const {
     std::int64_t visits = 0, edges = 0;
     for (const auto& lane : lanes_) visits += std::ssize(lane->work);
-    if (visits > detail::kAloneEdges / 4) return false;
+    if (visits > detail::kAloneVisits) return false;
     for (const auto& lane : lanes_)
       for (const auto& visit : lane->work) edges += a_.indptr[visit.v + 1] - a_.indptr[visit.v];
     return edges < detail::kAloneEdges;

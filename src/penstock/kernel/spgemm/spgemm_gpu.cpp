@@ -173,8 +173,12 @@ int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes) {
 // the bounds follow from those counts.
 std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, bool writing,
                                   std::int64_t cols, std::int64_t window, int most_log_slots) {
-  constexpr int kTinyBin = 6, kSmallBitmap = 9;
-  const int last_hash = std::min(writing ? 12 : 13, most_log_slots - 1);  // half of a table's slots are taken
+  // Bins up to kTinyBin, of at most 64 products, are compared all with all. From kSmallBitmap on, a bitmap that one look
+  // covers is cheaper than sorting a table. The last bin of hash tables is bounded by the shared memory, as half of the slots
+  // are taken; a table that only counts has no sums, and may be twice as large. More threads take larger rows: few of them are
+  // left idle.
+  constexpr int kTinyBin = 6, kSmallBitmap = 9, kLastWritten = 12, kLastCounted = 13;
+  const int last_hash = std::min(writing ? kLastWritten : kLastCounted, most_log_slots - 1);
   const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
   const auto class_of = [&](int b) -> RowClass {
     const bool one_look = cols <= window && window / 64 <= std::int64_t(1) << b;

@@ -24,19 +24,24 @@ std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::in
 
 namespace gpu {
 
-/// How many items (rows plus nonzeros) a unit has. The first row of each unit is known; units are as small as groups of eight
-/// lanes need them.
+/// Items of a group at most, and items of a unit at least. A larger group shares more reads of X among its rows; smaller ones
+/// keep more of the GPU busy. spmm_gpu_scratch_bytes() counts on both.
+inline constexpr int kMostItems = 128, kLeastItems = 32;
+inline constexpr int kWaves = 4;      // of groups on the GPU, so that they balance
+inline constexpr int kUnitLanes = 8;  // units are as small as groups of so many lanes need them
+
+/// How many items (rows plus nonzeros) a unit has. The first row of each unit is known.
 constexpr int unit_items(std::int64_t total, const GpuFacts& gpu) {
-  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / 8) * 4);
-  return wanted >= 128 ? 128 : wanted >= 64 ? 64 : 32;
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / kUnitLanes) * kWaves);
+  return wanted >= kMostItems ? kMostItems : wanted >= kMostItems / 2 ? kMostItems / 2 : kLeastItems;
 }
 
 /// How many items a group has: few enough that the groups make four waves on the GPU, and no more than let neighbouring groups
 /// find their rows of X in the cache.
 constexpr int group_items(std::int64_t total, int lanes, int unit, const GpuFacts& gpu) {
-  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / lanes) * 4);
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / lanes) * kWaves);
   int items = unit;
-  while (items < 128 && 2 * items <= wanted) items *= 2;
+  while (items < kMostItems && 2 * items <= wanted) items *= 2;
   return items;
 }
 

@@ -33,10 +33,12 @@ inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, O
 }
 
 /// Whether rows have fewer than 8 entries on average, and most of them as many as the row before, so that the processor can
-/// predict where they end. It looks at the first 64 rows.
+/// predict where they end. It looks at the first 64 rows, of which three quarters must be like the row before.
 inline __attribute__((always_inline)) bool short_and_alike(const Offset* indptr, std::int64_t rows) {
-  if (indptr[rows] - indptr[0] >= 8 * rows) return false;
-  const auto looked = rows < 64 ? rows : 64;
+  constexpr Offset kShort = 8;
+  constexpr std::int64_t kLooked = 64;
+  if (indptr[rows] - indptr[0] >= kShort * rows) return false;
+  const auto looked = rows < kLooked ? rows : kLooked;
   std::int64_t alike = 0;
   for (std::int64_t r = 1; r < looked; ++r) alike += indptr[r + 1] - indptr[r] == indptr[r] - indptr[r - 1];
   return 4 * alike >= 3 * (looked - 1);
