@@ -6,15 +6,17 @@
 // Decides how wide the windows of shortest paths on a GPU are, and which way each is relaxed, by functions of numbers alone.
 namespace penstock {
 
+// Graphs with a lower degree are sparse; the factors, halved, widen a window of a sparse and of any other graph.
+inline constexpr double kSparseDegree = 8, kSparseFactor = 32, kWidthFactor = 2;
+
 /// The width of a window. If it is the smallest weight, a window is final when it comes up, and every list is relaxed once:
 /// R-MAT 25 with weights 8 to 72 and edges over the link takes 278 ms with a width of 8, and 1.00 relaxations an edge; in core
 /// it takes 1.15 relaxations with 24. Narrower windows gain nothing. If weights begin near zero, the width falls with the
 /// degree, as on the CPU (sssp_cpu.cpp). Sparse graphs such as roads take windows 16 times as wide, to have enough vertices at
 /// once (Davidson et al. 2014 take 32 over the degree).
-inline constexpr double kSparseDegree = 8, kSparseWidth = 32, kWidth = 2;
 inline double choose_gpu_delta(double smallest, double largest, double mean, double degree) {
   if (!(largest > 0)) return 1;
-  const double wide = degree < kSparseDegree ? kSparseWidth : kWidth;
+  const double wide = degree < kSparseDegree ? kSparseFactor : kWidthFactor;
   const double delta = std::min(largest, 2 * mean) * wide / 2 / std::max(1.0, degree);
   const double width = std::max(smallest, delta);
   return std::isfinite(width) && width > 0 ? width : largest;
