@@ -43,8 +43,8 @@ std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);
 /// Gives the whole pages within host memory that nobody will read again back to the system; the block stays allocated.
 void forget_bytes(void* first, std::int64_t bytes) noexcept;
 
-/// While it lives, reading a byte of a mapped file brings one page and not the megabytes around it; nothing for other
-/// memory. For a few samples out of much that is on disk.
+/// While it lives, reading a byte of a mapped file brings one page from the disk, and not the megabytes around it. It is
+/// for a few samples out of a large file, and has no effect on other memory.
 class ReadsAlone {
  public:
   template <class T>

@@ -5,8 +5,8 @@
 
 namespace penstock {
 
-/// A check that must have succeeded before something is used: made by the first who asks, while others wait, and free from
-/// then on. One that throws is made again by the next who asks. Safe from any thread.
+/// A check that must have succeeded before something is used. The first caller of require() makes it, while others wait;
+/// after that require() costs nothing. If the check throws, the next caller makes it again. Safe from any thread.
 class CheckOnce {
  public:
   explicit CheckOnce(std::function<void()> check) : check_(std::move(check)) {}
@@ -14,7 +14,7 @@ class CheckOnce {
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// Listens to Ctrl-C while it checks and while it waits.
   void require();
-  /// It has been found good in another way.
+  /// Marks the check as made: the thing was found good in another way.
   void settle() noexcept { done_.store(true, std::memory_order_release); }
 
  private:

@@ -35,7 +35,7 @@ Simd lowered(Simd found) {
           "PENSTOCK_SIMD=" + std::string(wish) + " is unknown: choose scalar, avx2, avx512 or neon");
   if (wish == kNames[0]) return Simd::scalar;
   if (wish == kNames[1] && found == Simd::avx512) return Simd::avx2;
-  return found;  // more than this CPU has is no more than it has
+  return found;  // PENSTOCK_SIMD asks for more than this CPU has: it gets what there is
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct Event {
   Where where;
 };
 
-int device_count();  // GPUs that can be used: those before the first that has no kernels (core/gpu_code.hpp)
+/// The number of GPUs that can be used: those before the first that has no kernels (core/gpu_code.hpp).
+int device_count();
 
 /// What a GPU and its driver say of themselves. Throws Error{not_accessible} where it does not exist.
 struct GpuInfo {
@@ -31,33 +32,34 @@ struct GpuInfo {
 };
 GpuInfo gpu_info(int gpu);
 
-/// Memory of a GPU, much cheaper to ask for than gpu_info: `free` is what can be had, with what this library keeps there for
-/// later and gives up on demand.
+/// Memory of a GPU, much cheaper to ask for than gpu_info. `free` counts what can be allocated, and also what this library
+/// keeps there for later, which it gives up on demand.
 struct DeviceMemory {
   std::int64_t free = 0, total = 0;
 };
 DeviceMemory device_memory(Where gpu);
 
-/// Name and bus of a GPU, "NVIDIA H200 0000:19:00.0", without starting a context on it as gpu_info does:
-/// milliseconds, and none of its memory.
+/// Name and bus of a GPU, such as "NVIDIA H200 0000:19:00.0". It takes milliseconds and no memory of the GPU, because it
+/// starts no context there, as gpu_info does.
 std::string gpu_identity(int gpu);
 
 /// Lets copies and kernels of one GPU reach the memory of another directly; false where the machine cannot. Cheap
 /// after the first call for a pair.
 bool enable_peer(Where who, Where whose);
 
-/// Whether GPUs that reach the memory of p's GPU (enable_peer) reach p: memory from pools has rules of its own.
+/// Whether GPUs that reach the memory of p's GPU (enable_peer) also reach p. They do not reach all memory of a pool.
 bool peers_reach(const void* p);
 
 /// Whether atomic operations by kernels of `who` on memory at p, its own or another GPU's, are atomic among all GPUs.
 bool adds_atomically(Where who, const void* p);
 
-// What processes of one machine share of a GPU: device memory that allocate_bytes gave, and events. A handle is plain
-// bytes; it is opened in another process than the one that made it.
+// Processes of one machine can share device memory that allocate_bytes gave, and events. A handle is plain bytes; it is
+// opened in another process than the one that made it.
 struct GpuHandle {
   std::array<std::byte, 64> bytes;
 };
-/// Memory is shared in pieces of 2 MiB: round a shared allocation up to them, so that nothing else lies in its last one.
+/// Memory is shared in pieces of 2 MiB. Round a shared allocation up to whole pieces, so that nothing else lies in its last
+/// one.
 inline constexpr std::int64_t kSharedPiece = 2 << 20;
 GpuHandle share_memory(const void* allocation);
 /// The other process's memory, for kernels and copies of `who`. Its owner must not free it before the last copy goes.
@@ -66,8 +68,10 @@ Event make_shared_event(Where);
 GpuHandle share_event(Event);
 Event open_event(const GpuHandle&, Where who);
 
-/// Where an address lives: pinned, managed and device memory is recognised whoever allocated it; all else is host.
+/// Where an address lives. Pinned, managed and device memory is recognised whoever allocated it; all other memory is host
+/// memory.
 Place place_of(const void* p);
+
 Stream make_stream(Where, bool urgent = false);  // urgent: its kernels go first where both wait
 void destroy(Stream) noexcept;
 Event make_event(Where, bool timed = false);
@@ -77,13 +81,14 @@ void wait(Stream, Event);
 void synchronize(Stream);
 void synchronize(Event);  // the calling thread waits for the work recorded
 bool is_done(Event);      // whether that work has ended, without waiting
-void drain(
-    Stream) noexcept;  // waits and forgets errors: before memory that the stream may still use is freed
+/// Waits for the stream and forgets its errors: for use before memory is freed that the stream may still use.
+void drain(Stream) noexcept;
 double seconds(Event from, Event to);  // both timed and done, on one GPU
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 void fill_async(void* first, int byte, std::int64_t bytes, Stream);  // every byte of a range
 
-/// How a GPU will use managed memory: by copies of pages that it keeps while nobody writes, or over the link where they are.
+/// How a GPU will use managed memory: `read_mostly` keeps copies of the pages on the GPU while nobody writes them,
+/// `accessed_by` reads the pages over the link, where they are.
 enum class ManagedUse { read_mostly, accessed_by };
 void advise(const void* first, std::int64_t bytes, ManagedUse use, Where gpu);
 
@@ -118,7 +123,7 @@ class OwnedStream {
 class OwnedEvent {
  public:
   explicit OwnedEvent(Where where, bool timed = false) : event_(make_event(where, timed)) {}
-  explicit OwnedEvent(Event event) : event_(event) {}  // takes it over
+  explicit OwnedEvent(Event event) : event_(event) {}  // owns `event` from now on
   ~OwnedEvent() { destroy(event_); }
   OwnedEvent(const OwnedEvent&) = delete;
   OwnedEvent& operator=(const OwnedEvent&) = delete;

@@ -17,9 +17,11 @@
 namespace penstock::cuda {
 namespace {
 
-// Scratch memory that a GPU keeps for the next call: a sixteenth of its memory, and this at least; what a burst took above
-// it goes back at the next synchronisation, to be mapped again by the next burst. All goes where an allocation fails.
+// The least scratch memory that a GPU keeps for the next call; it keeps a sixteenth of its memory where that is more. What
+// a burst took above that goes back to the driver at the next synchronisation, and the next burst has it mapped again. All
+// of it goes back where an allocation fails.
 constexpr std::uint64_t kScratchKept = 256 << 20;
+constexpr std::uint64_t kScratchShare = 16;
 
 cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 cudaEvent_t native(Event e) { return static_cast<cudaEvent_t>(e.handle); }
@@ -32,7 +34,7 @@ std::string describe(Place place) {
          std::to_string(total) + " free)";
 }
 
-/// Throws Error{out_of_memory} that says what was asked of whom; other errors as check() does.
+/// Throws Error{out_of_memory}, with the bytes and the GPU that they were asked of; other errors as check() does.
 void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string_view remedy) {
   if (e != cudaErrorMemoryAllocation) return check(e);
   cudaGetLastError();
@@ -40,7 +42,7 @@ void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string
                                        describe(place) + ": " + std::string(remedy));
 }
 
-/// This library's own pool on a GPU, which is current: the process's default one may be tuned by another library.
+/// This library's own pool on `gpu`, which must be current. The process's default pool may be tuned by another library.
 cudaMemPool_t scratch_pool(int gpu) {
   static std::mutex lock;
   static std::array<cudaMemPool_t, kMaxGpus> pools{};  // never destroyed: they end with the process's context
@@ -49,19 +51,19 @@ cudaMemPool_t scratch_pool(int gpu) {
   auto& pool = pools.at(static_cast<std::size_t>(gpu));
   if (!pool) {
     cudaMemPoolProps props{};
-    props.allocType =
-        cudaMemAllocationTypePinned;  // the only kind there is: device memory that does not move
+    // The only kind that CUDA has: device memory that does not move.
+    props.allocType = cudaMemAllocationTypePinned;
     props.location = {cudaMemLocationTypeDevice, gpu};
     check(cudaMemPoolCreate(&pool, &props));
     std::size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total));
-    std::uint64_t kept = std::max<std::uint64_t>(kScratchKept, total / 16);
+    std::uint64_t kept = std::max<std::uint64_t>(kScratchKept, total / kScratchShare);
     check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept));
   }
   return pool;
 }
 
-/// Gives up what is kept of a GPU's memory. Whether there may be more now.
+/// Gives back what is kept of a GPU's memory. Returns whether there may be more free memory now.
 bool give_up_kept(int gpu) {
   free_kept({Memory::device, static_cast<std::int16_t>(gpu)});
   if (gpu_facts(gpu).pools && cudaMemPoolTrimTo(scratch_pool(gpu), 0) != cudaSuccess)
@@ -69,7 +71,7 @@ bool give_up_kept(int gpu) {
   return true;
 }
 
-/// attempt() again where it lacks memory that is kept for later.
+/// Calls attempt(). Where that fails for lack of memory, and memory was kept for later, gives it up and calls again.
 template <class F>
 cudaError_t with_kept(int gpu, F&& attempt) {
   const auto state = attempt();
@@ -153,7 +155,8 @@ bool enable_peer(int who, int whose) {
     if (can) {
       const UseDevice use(Where{who});
       const auto state = cudaDeviceEnablePeerAccess(whose, 0);
-      if (state == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();  // another library was first
+      // Another library has enabled it before: no error.
+      if (state == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
       else check(state);
     }
     answer = can ? 1 : -1;
@@ -276,7 +279,8 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
                    {Memory::device, static_cast<std::int16_t>(s.where.gpu)},
                    "stream the matrix in smaller blocks");
   if (pools) return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
-  return {p, [stream = native(s)](void* q) {  // slower, but in the same order
+  // Without pools: freeing waits for the stream, which is slower and keeps the order.
+  return {p, [stream = native(s)](void* q) {
             cudaStreamSynchronize(stream);
             cudaFree(q);
           }};

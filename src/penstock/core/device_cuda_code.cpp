@@ -1,5 +1,5 @@
-// Whether the GPUs of this machine run the kernels that were built: asked by number, before anything starts on a GPU, and of
-// the driver itself when a GPU is first used.
+// Whether the GPUs of this machine run the kernels that were built. Before anything starts on a GPU, its compute capability
+// is compared; when a GPU is first used, the driver is asked to load a kernel.
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -21,7 +21,8 @@ std::string with_number(int gpu, const std::string& name) {
   return "GPU " + std::to_string(gpu) + " (" + name + ")";
 }
 
-/// PTX is for drivers as new as the compiler that wrote it. Empty where that is so.
+/// A driver compiles PTX only if it is as new as the compiler that wrote it. Returns the sentence that says that it is too
+/// old, or nothing.
 std::string driver_too_old_for_ptx() {
   int driver = 0, built = 0;
   check(cudaDriverGetVersion(&driver));

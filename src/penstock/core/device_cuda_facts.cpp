@@ -1,4 +1,4 @@
-// What launches ask of a GPU and of a kernel's code on it: the driver is asked once.
+// What launches need to know of a GPU and of a kernel's code on it. The driver is asked once.
 #include <cuda_runtime_api.h>
 
 #include <array>
@@ -29,7 +29,7 @@ GpuFacts ask(int gpu) {
   f.shared_block = of(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   f.shared = of(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   f.cache = of(cudaDevAttrL2CacheSize);
-  // Two transfers a clock of so many kHz, of so many bits each.
+  // The clock is given in kHz and the width in bits, and memory makes two transfers a clock.
   f.memory_rate = 2e3 * of(cudaDevAttrMemoryClockRate) * of(cudaDevAttrGlobalMemoryBusWidth) / 8;
   f.pools = of(cudaDevAttrMemoryPoolsSupported) != 0;
   f.shares_managed = of(cudaDevAttrConcurrentManagedAccess) != 0;
@@ -37,14 +37,16 @@ GpuFacts ask(int gpu) {
   return wanted ? emulated(f, wanted) : f;
 }
 
-/// Answers about kernels that were asked for lately by this thread. A kernel's address stands for it.
+/// The answers about kernels that this thread asked for lately. A kernel is known by its address; `threads` is the size of
+/// the blocks that the answer is for, 0 where it does not matter.
 class Lately {
  public:
   template <class F>
-  std::int64_t operator()(const void* kernel, int gpu, int how, F&& find) {
+  std::int64_t operator()(const void* kernel, int gpu, int threads, F&& find) {
     auto& one =
         kept_[((reinterpret_cast<std::uintptr_t>(kernel) >> 4) + static_cast<unsigned>(gpu)) % kept_.size()];
-    if (one.kernel != kernel || one.gpu != gpu || one.how != how) one = {nullptr, gpu, how, find()};
+    if (one.kernel != kernel || one.gpu != gpu || one.threads != threads)
+      one = {nullptr, gpu, threads, find()};
     one.kernel = kernel;  // after find(), which may throw
     return one.answer;
   }
@@ -52,7 +54,7 @@ class Lately {
  private:
   struct One {
     const void* kernel = nullptr;
-    int gpu = 0, how = 0;
+    int gpu = 0, threads = 0;
     std::int64_t answer = 0;
   };
   std::array<One, 32> kept_{};
@@ -87,7 +89,8 @@ bool waits_by_itself(const void* kernel, int gpu) {
   return lately(kernel, gpu, 0, [&]() -> std::int64_t {
            cudaFuncAttributes code{};
            check(cudaFuncGetAttributes(&code, kernel));
-           return code.ptxVersion >= 90;  // what it was compiled for, also where the driver compiled it again
+           // ptxVersion is the architecture that the code was compiled for, also where the driver compiled it again.
+           return code.ptxVersion >= 90;
          }) != 0;
 }
 

@@ -1,4 +1,5 @@
-// What processes of one machine share of a GPU, and what GPUs of one process do (CUDA's inter-process communication).
+// Memory and events that processes of one machine share (CUDA's inter-process communication), and memory that the GPUs of
+// one process share.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -15,7 +16,7 @@ static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(GpuHandle) &&
               sizeof(cudaIpcEventHandle_t) == sizeof(GpuHandle));
 
 using PointerAttribute = CUresult(void*, CUpointer_attribute, CUdeviceptr);
-/// The driver's, which the runtime has loaded; the extension does not link it.
+/// The driver's function of that name. The runtime has loaded the driver; the extension does not link it.
 PointerAttribute* pointer_attribute() {
   static auto* const found = [] {
     void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -28,7 +29,7 @@ PointerAttribute* pointer_attribute() {
 
 bool peers_reach(const void* p) {
   auto* const ask = pointer_attribute();
-  // Legacy IPC is for exactly what cudaMalloc gave: peer access enabled later holds for this memory and for no other.
+  // Legacy IPC works for memory of cudaMalloc alone, and peer access that is enabled later holds for the same memory alone.
   int yes = 0;
   return ask &&
          ask(&yes, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, reinterpret_cast<CUdeviceptr>(p)) ==
@@ -39,7 +40,7 @@ bool peers_reach(const void* p) {
 bool adds_atomically(Where who, const void* p) {
   cudaPointerAttributes at{};
   check(cudaPointerGetAttributes(&at, p));
-  // Memory of a GPU that this process does not see by itself counts as the one's that opened it.
+  // Memory of a GPU that this process does not see counts as memory of the GPU that opened it.
   if (at.type != cudaMemoryTypeDevice || at.device == who.gpu) return at.type == cudaMemoryTypeDevice;
   int yes = 0;
   check(cudaDeviceGetP2PAttribute(&yes, cudaDevP2PAttrNativeAtomicSupported, who.gpu, at.device));

@@ -15,8 +15,8 @@ namespace penstock::host {
 namespace {
 
 constexpr std::int64_t kHugePage = 2 << 20;
-constexpr std::int64_t kCopyPiece =
-    128 << 10;  // one thread's share of a copy; below it threads cost more than they bring
+// One thread's share of a copy. Below it, threads cost more than they bring.
+constexpr std::int64_t kCopyPiece = 128 << 10;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes) {
   if (!p)
     throw Error(Errc::out_of_memory, "cannot allocate " + std::to_string(bytes) +
                                          " bytes of host memory: use a memory-mapped store (penstock.open)");
-  if (align == kHugePage) madvise(p, size, MADV_HUGEPAGE);  // gathers from x then miss the TLB far less
+  if (align == kHugePage) madvise(p, size, MADV_HUGEPAGE);  // gathers from x then have far fewer TLB misses
   return {p, std::free};
 }
 

@@ -14,10 +14,10 @@ namespace penstock::cuda {
 inline constexpr int kMaxGpus = 64;
 /// Throws Error{not_accessible} unless this process can use the GPU.
 void require_gpu(int gpu);
-int visible_gpus();                // that the runtime sees, with or without kernels
-const GpuSeen& gpu_seen(int gpu);  // one of them
-int device_count();                // the first ones of them that have kernels
-/// Throws Error{not_compiled}, once and for all, unless the current GPU, which is `gpu`, can load this build's kernels.
+int visible_gpus();                // GPUs that the runtime sees, with or without kernels
+const GpuSeen& gpu_seen(int gpu);  // one of those GPUs
+int device_count();                // those of them before the first that has no kernels
+/// Throws Error{not_compiled} unless the current GPU, which is `gpu`, can load this build's kernels. The answer is kept.
 void require_kernels(int gpu);
 GpuInfo gpu_info(int gpu);
 DeviceMemory device_memory(int gpu);
@@ -49,6 +49,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 std::shared_ptr<void> allocate_pinned(std::int64_t bytes);
 std::shared_ptr<void> lock_pages(const void* first, std::int64_t bytes);
 std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream);
-int enter(Where);  // makes the GPU current; returns the one that was, or -1 where it was current already
+// Makes the GPU current; returns the one that was current before, or -1 if it is the same one.
+int enter(Where);
 void leave(int before) noexcept;
 }  // namespace penstock::cuda

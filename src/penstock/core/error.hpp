@@ -28,7 +28,7 @@ inline void require(bool ok, std::string_view what,
   if (!ok) throw Error(Errc::invalid_argument, what, at);
 }
 
-/// `text()` is made only where it is needed: for checks in loops.
+/// For checks in loops: `text()` is called only if the check fails.
 template <std::invocable F>
 void require(bool ok, F&& text, std::source_location at = std::source_location::current()) {
   if (!ok) [[unlikely]]

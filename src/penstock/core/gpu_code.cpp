@@ -9,11 +9,11 @@
 namespace penstock {
 namespace {
 
-constexpr Capability kOldest{7, 5};  // that nvcc 13 compiles for
+constexpr Capability kOldest{7, 5};  // the oldest capability that nvcc 13 compiles for
 
 struct Built {
   Capability made_for;
-  char only = 0;  // 'a': that GPU alone; 'f': its family
+  char only = 0;  // the suffix: 'a' runs on that capability alone, 'f' on its family
   bool machine = true, ptx = true;
 };
 

@@ -18,7 +18,7 @@ constexpr const char* kKeys = "sms, threads, shared, cache, capability, pools, m
                   "has the rest");
 }
 
-/// A number of bytes or of things: 65536, 64KiB, 4MiB.
+/// Reads a number, with or without a unit of bytes: 65536, 64KiB, 4MiB.
 std::int64_t number_of(std::string_view key, std::string_view text) {
   const auto shown = std::string(key) + "=" + std::string(text);
   auto digits = text;

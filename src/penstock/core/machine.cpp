@@ -1,3 +1,5 @@
+// What the machine has (CPUs, memory, caches, as Linux gives them) and how fast its memory is, measured by all threads: sums
+// of a block that is larger than every cache, copies of it, and sums of a block that the caches hold.
 #include "penstock/core/machine.hpp"
 
 #include <sched.h>
@@ -21,6 +23,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::int64_t kCacheUnknown = 8 << 20;  // in a container without /sys: assume little
+
+// What machine() measures with. More bytes and more passes give steadier figures and take longer; everything together takes
+// about half a second. The block read from memory is a quarter of what is free, within limits; it must be larger than every
+// cache.
+constexpr std::int64_t kShareMeasured = 4, kLeastMeasured = 32 << 20, kMostMeasured = 1 << 30;
+constexpr std::int64_t kPiece = 1 << 20;  // a thread's share of a pass
+constexpr int kReads = 3, kCopies = 2;    // passes, of which the best counts
+// The cache is read in the same way, a quarter of it, so that other data do not push it out.
+constexpr std::int64_t kShareOfCache = 4, kPieceOfCache = kPiece / 4;
+constexpr int kCacheReads = 8;
+
 /// The first line of `path` that begins with `key`, after its colon; "" where there is none.
 std::string field(const char* path, std::string_view key) {
   std::ifstream in(path);
@@ -41,11 +55,11 @@ std::int64_t number_in(const char* path) {
 
 struct CpuCache {
   std::int64_t level = 0, bytes = 0;
-  std::string shared;  // the CPUs that share it
+  std::string shared;  // the list of the CPUs that share this cache
 };
 
-/// The last level that a CPU has; level 0 where the kernel does not say. sysconf asks the processor, which under some
-/// hypervisors speaks of the whole host: 384 MB where two cores had 32.
+/// The last-level cache that a CPU has; level 0 where Linux does not say. sysconf is not used: it asks the processor,
+/// which under some hypervisors answers for the whole host (384 MB where two cores had 32).
 CpuCache last_level_cache(int cpu) {
   CpuCache found;
   for (int k = 0; k < 16; ++k) {
@@ -104,7 +118,7 @@ Machine probe_topology() {
   m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0)).bytes;
   if (m.cache_bytes <= 0)
     m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-  if (m.cache_bytes <= 0) m.cache_bytes = 8 << 20;  // a container without /sys: assume little
+  if (m.cache_bytes <= 0) m.cache_bytes = kCacheUnknown;
   return m;
 }
 
@@ -122,8 +136,8 @@ CacheBytes last_level_caches(std::span<const int> cpus) {
 const Machine& machine() {
   static const Machine measured = [] {
     Machine m = probe_topology();
-    const auto bytes = std::clamp<std::int64_t>(m.available_bytes / 4, 32 << 20, 1 << 30);
-    constexpr std::int64_t kPiece = 1 << 20;
+    const auto bytes =
+        std::clamp<std::int64_t>(m.available_bytes / kShareMeasured, kLeastMeasured, kMostMeasured);
     const auto a = allocate<std::uint64_t>(bytes / 8);
     std::atomic<std::uint64_t> sink = 0;
     auto* base = reinterpret_cast<std::byte*>(a.data);
@@ -133,13 +147,13 @@ const Machine& machine() {
     const auto read = [&](std::int64_t first, std::int64_t last) {
       sink += sum_lines(a.data + first / 8, (last - first) / 8);
     };
-    m.host_read = best_rate(bytes, kPiece, 3, read);
+    m.host_read = best_rate(bytes, kPiece, kReads, read);
     m.host_copy =
-        2 * best_rate(bytes / 2, kPiece, 2, [&](std::int64_t first, std::int64_t last) {
+        2 * best_rate(bytes / 2, kPiece, kCopies, [&](std::int64_t first, std::int64_t last) {
           std::memcpy(base + bytes / 2 + first, base + first, static_cast<std::size_t>(last - first));
         });
-    const auto small = std::min<std::int64_t>(m.cache_bytes / 4, bytes);
-    m.cache_read = best_rate(small, std::min(small, kPiece / 4), 8, read);
+    const auto small = std::min<std::int64_t>(m.cache_bytes / kShareOfCache, bytes);
+    m.cache_read = best_rate(small, std::min(small, kPieceOfCache), kCacheReads, read);
     return m;
   }();
   return measured;

@@ -8,26 +8,27 @@
 
 namespace penstock {
 
-/// A file in memory, read-only. Its descriptor stays open: touching a page that the file has no more kills the process,
-/// so its size is asked before arrays in it are read.
+/// A file that is mapped into memory, read-only. Touching a page behind the file's end kills the process, so the file's size
+/// is asked before arrays in it are read; for that its descriptor stays open.
 class MappedFile {
  public:
-  /// The bytes [first, first + bytes) of the file open as `fd`, which may then be closed. The array owns the map; `name` is
-  /// for messages, `crc32` what the bytes are said to have. Throws Error{invalid_argument} where the file is shorter.
+  /// Maps the bytes [first, first + bytes) of the file that is open as `fd`, which may be closed afterwards. The array owns
+  /// the map. `name` is for messages; `crc32` is the checksum that the bytes are said to have. Throws
+  /// Error{invalid_argument} where the file is shorter.
   static Array<const std::byte> map(int fd, std::int64_t first, std::int64_t bytes, std::string name,
                                     std::optional<std::uint32_t> crc32 = {});
-  /// The file that an address is in, whoever asks; null for other memory.
+  /// The mapped file that an address lies in; null for other memory.
   static std::shared_ptr<const MappedFile> behind(const void* address) noexcept;
 
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
-  /// Throws Error{invalid_argument}, with both sizes, where the file has been cut since. A microsecond or less. Nothing
-  /// helps against a file that is cut while it is read.
+  /// Throws Error{invalid_argument}, with both sizes, where the file has become shorter since. Takes a microsecond or less.
+  /// It does not help against a file that is cut while it is read.
   void require_whole() const;
   const std::string& name() const noexcept { return name_; }
-  /// That of the bytes that were mapped, where they are exactly these.
+  /// The checksum that was given to map(), if [first, first + bytes) is exactly what was mapped.
   std::optional<std::uint32_t> crc32_of(const void* first, std::int64_t bytes) const noexcept;
 
  private:

@@ -1,3 +1,6 @@
+// The pool of threads behind parallel_for: helpers that sleep between jobs. A job is a function and a counter, from which the
+// caller and the helpers claim numbers until none is left. A helper that has nothing to do first looks for the next job for
+// some microseconds, then sleeps. Each thread may have a pool of its own (ThreadsHere); all others share one.
 #include "penstock/core/parallel.hpp"
 
 #include <pthread.h>
@@ -25,7 +28,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kPollInterval = std::chrono::milliseconds(50);
 constexpr int kMaxThreads = 4096;
-constexpr int kSpins = 20'000;  // about 50 us: longer than the gap between two products of an iteration
+// How often an idle helper looks for the next job before it sleeps. About 50 us: longer than the gap between two products of
+// an iteration.
+constexpr int kSpins = 20'000;
 
 std::atomic<InterruptPoll> installed_poll = nullptr;
 thread_local Clock::time_point next_poll{};
@@ -124,7 +129,7 @@ class Pool {
     }
   }
 
-  /// Ctrl-C while helpers finish what this thread no longer has a share in.
+  /// Looks for Ctrl-C while helpers finish a job of which nothing is left for this thread.
   static void poll_interrupt(const Job& job) {
     if (!job.stop.load(std::memory_order_relaxed)) penstock::poll_interrupt();
   }
@@ -169,7 +174,7 @@ namespace {
 
 thread_local ThreadsHere::Own* own = nullptr;
 
-/// A forked child has no helpers: forget the pools (their memory stays, their threads never existed there).
+/// A forked child has no helpers, so it forgets the pools. Their memory stays allocated.
 void prepare_fork() {
   static const bool once [[maybe_unused]] = [] {
     pthread_atfork([] { pool_lock.lock(); }, [] { pool_lock.unlock(); },

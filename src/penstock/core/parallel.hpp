@@ -13,8 +13,9 @@ namespace penstock {
 int num_threads();
 void set_num_threads(int n);  // n >= 1; throws Error{invalid_argument}
 
-/// While it lives, parallel_for on the thread that made it has n threads to itself, that one included, and num_threads()
-/// and set_num_threads() speak of these: for several callers that work side by side. Ends on the thread that made it.
+/// While it lives, parallel_for on the thread that made it has a pool of n threads of its own, that thread included, and
+/// num_threads() and set_num_threads() are about this pool. It is for several callers that work side by side. It must end on
+/// the thread that made it.
 class ThreadsHere {
  public:
   explicit ThreadsHere(int n);

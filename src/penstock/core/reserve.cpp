@@ -12,8 +12,8 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kHugePage = 2 << 20;
-constexpr std::int64_t kSmall =
-    1 << 20;  // below, malloc keeps memory between calls and no page faults are paid
+// Below this size, malloc keeps memory between calls, so that no page faults are paid.
+constexpr std::int64_t kSmall = 1 << 20;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ struct Reservation::Pages {
 
 Reservation::Pages::Pages(std::int64_t wanted) {
   bytes = (static_cast<std::size_t>(wanted) + kHugePage - 1) / kHugePage * kHugePage;
-  // NORESERVE: the bound is not promised to anybody, so that it may exceed the memory of the machine.
+  // NORESERVE: the system does not set memory aside for the bound, so that it may exceed the memory of the machine.
   void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)

@@ -6,11 +6,11 @@
 
 namespace penstock {
 
-/// Host memory for a result whose size only a bound is known of: addresses for the bound, memory for what is written.
-/// `keep` gives the rest back, and the part that stays is an Array like any other.
+/// Host memory for a result of which only an upper bound of the size is known. It reserves addresses for the bound, and
+/// memory is taken only for what is written. `keep` gives the rest back; what stays is an Array like any other.
 class Reservation {
  public:
-  /// Throws Error{out_of_memory} naming the size where not even the addresses are to be had.
+  /// Throws Error{out_of_memory}, with the size, where the system does not even give the addresses.
   explicit Reservation(std::int64_t bytes);
   std::byte* data() const { return data_; }
 
@@ -30,11 +30,11 @@ class Reservation {
   std::int64_t bytes_ = 0;
 };
 
-/// Host bytes that are 0; many of them take memory, in huge pages, as they are first touched.
+/// Host bytes that are 0. A large block takes memory, in huge pages, only when it is first touched.
 std::shared_ptr<void> zeroed_bytes(std::int64_t bytes);
 
 /// Host memory whose pages, if it is large, go back to the system as soon as it is freed. The C library keeps freed blocks of
-/// up to 32 MB between others for later: what lives through one step of a setup would stay a part of the process.
+/// up to 32 MB that lie between others, so memory that one step of a setup needs would stay with the process.
 std::shared_ptr<void> apart_bytes(std::int64_t bytes);
 
 template <class T>

@@ -1,6 +1,7 @@
-// Why: a fresh page costs a fault and its zeroing. A result of 256 MB took 0.55 s to fault in where its product took 0.98 s
-// (R-MAT 18 times 128 columns of float64, one thread of a virtual machine with 4 KiB pages). Device memory is mapped while it
-// is asked for and waits for all of the GPU's work while it is freed: milliseconds for the gigabytes of a product.
+// A cache of freed blocks, because fresh memory is slow. A fresh page costs a fault and its zeroing: the pages of a result of
+// 256 MB took 0.55 s where its product took 0.98 s (R-MAT 18 times 128 columns of float64, one thread of a virtual machine
+// with 4 KiB pages). Device memory is mapped when it is allocated, and freeing it waits for all of the GPU's work:
+// milliseconds for the gigabytes of a product.
 #include "penstock/core/reuse.hpp"
 
 #include <sys/mman.h>
@@ -18,9 +19,16 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSmallest = 4 << 20;  // below, malloc keeps pages itself
-constexpr std::size_t kMostBlocks = 32;      // several for each rank that is a thread
+// Bytes of a block that is kept; below, malloc keeps pages itself.
+constexpr std::int64_t kSmallest = 4 << 20;
+constexpr std::size_t kMostBlocks = 32;  // blocks that are kept: several for each rank that is a thread
 constexpr std::size_t kMostGpus = 64;
+constexpr int kAttempts = 200;          // to lock a cache, before a caller does without it
+constexpr std::int64_t kShareKept = 8;  // an eighth of a place's memory at most is kept
+constexpr std::int64_t kUsedFifths = 4, kFifths = 5;
+
+// Blocks have whole pages of these sizes, so that madvise takes none of a neighbour's: huge pages for large blocks.
+constexpr std::int64_t kSmallPage = 64 << 10, kLargePage = 2 << 20;
 
 struct Block {
   std::shared_ptr<void> memory;
@@ -28,8 +36,9 @@ struct Block {
   Place place = {};
 };
 
-/// Of the host, or of a GPU. Lives until the process ends: blocks may come back while other objects are destroyed. Whoever
-/// finds it locked for long goes without, so that a child forked at a bad moment never waits.
+/// The kept blocks of the host, or of one GPU. It lives until the process ends, because blocks may come back while other
+/// objects are destroyed. A caller that finds it locked for long does without it, so that a child that was forked while it
+/// was locked never waits.
 struct Cache {
   std::mutex lock;
   std::vector<Block> blocks;  // oldest first
@@ -37,7 +46,7 @@ struct Cache {
   std::atomic<std::int64_t> most = 0;  // 0: not asked yet
 };
 
-/// Null: what is there is not kept.
+/// The cache of a place; null where blocks are not kept.
 Cache* cache_of(Place place) {
   static auto* host = new Cache;
   static auto* gpus = new std::array<Cache, kMostGpus>;
@@ -46,17 +55,18 @@ Cache* cache_of(Place place) {
   return gpu < kMostGpus ? &(*gpus)[gpu] : nullptr;
 }
 
-/// Ranks that are threads free their blocks at one time: each holds the lock for less than a microsecond.
+/// Locks the cache, or gives up soon. Ranks that are threads free their blocks at the same time, and each holds the lock for
+/// less than a microsecond, so some attempts are made.
 std::unique_lock<std::mutex> lock_soon(Cache& cache) {
   std::unique_lock guard(cache.lock, std::defer_lock);
-  for (int i = 0; i < 200 && !guard.try_lock(); ++i) std::this_thread::yield();
+  for (int i = 0; i < kAttempts && !guard.try_lock(); ++i) std::this_thread::yield();
   return guard;
 }
 
-/// An eighth of the memory there.
+/// How many bytes of a place are kept at most.
 std::int64_t most_bytes(Place place) {
-  static const auto host = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / 8;
-  return place.memory == Memory::device ? device_memory(Where{place.ordinal}).total / 8 : host;
+  static const auto host = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / kShareKept;
+  return place.memory == Memory::device ? device_memory(Where{place.ordinal}).total / kShareKept : host;
 }
 
 void keep(Block block) noexcept {
@@ -64,7 +74,7 @@ void keep(Block block) noexcept {
   if (!cache) return;
   if (block.place.memory == Memory::host)
     madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
-  std::vector<Block> gone;  // freed after the lock is
+  std::vector<Block> gone;  // blocks that are freed after the lock has been released
   try {
     auto& c = *cache;
     if (c.most == 0) c.most = most_bytes(block.place);  // without the lock, which it may take
@@ -78,10 +88,11 @@ void keep(Block block) noexcept {
     }
     c.blocks.push_back(block);
     c.bytes += block.bytes;
-  } catch (...) {}  // no memory for the list: the block is freed
+  } catch (...) {}  // there is no memory for the list: the block is freed instead of kept
 }
 
-/// The newest kept block that holds `bytes` and wastes less than a quarter.
+/// The newest kept block that holds `bytes` and is not much larger: four fifths of it are used at least. A lower share would
+/// reuse more blocks and waste more memory.
 Block take(std::int64_t bytes, Place place) {
   auto* const cache = cache_of(place);
   if (!cache) return {};
@@ -89,7 +100,8 @@ Block take(std::int64_t bytes, Place place) {
   if (!guard) return {};
   auto& c = *cache;
   for (auto i = c.blocks.size(); i-- > 0;)
-    if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes && c.blocks[i].bytes / 5 * 4 <= bytes) {
+    if (c.blocks[i].place == place && c.blocks[i].bytes >= bytes &&
+        c.blocks[i].bytes / kFifths * kUsedFifths <= bytes) {
       auto found = std::move(c.blocks[i]);
       c.blocks.erase(c.blocks.begin() + static_cast<std::ptrdiff_t>(i));
       c.bytes -= found.bytes;
@@ -102,8 +114,8 @@ Block take(std::int64_t bytes, Place place) {
 
 std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place) {
   if (bytes < kSmallest && place.memory == Memory::host) return allocate_bytes(bytes, place);
-  const std::int64_t page = bytes < kSmallest ? 64 << 10 : 2 << 20;
-  const auto size = (bytes + page - 1) / page * page;  // whole pages, so that madvise takes no neighbour's
+  const std::int64_t page = bytes < kSmallest ? kSmallPage : kLargePage;
+  const auto size = (bytes + page - 1) / page * page;
   auto block = take(size, place);
   if (!block.memory) block = {allocate_bytes(size, place), size, place};
   void* p = block.memory.get();

@@ -6,11 +6,11 @@
 
 namespace penstock {
 
-/// As allocate_bytes for host, pinned or device memory, for large blocks that come and go, such as the results of products:
-/// a freed block is kept, and the next one of about its size takes it over with its pages in place. The system may take a
-/// kept block's pages back when it needs memory, but not pinned ones; those of a GPU go when an allocation there would
-/// fail without them. At most an eighth of the machine's memory is kept, and of each GPU's. Nothing may use a block on a
-/// GPU any more when it is freed: freeing does not wait.
+/// The same as allocate_bytes, for large blocks of host, pinned or device memory that come and go, such as the results of
+/// products. A freed block is kept, and the next one of about its size takes it over with its pages in place. When the
+/// system needs memory, it may take back the pages of kept host blocks, but not pinned ones; kept blocks of a GPU are freed
+/// when an allocation there would fail without them. At most an eighth of the machine's memory is kept, and an eighth of
+/// each GPU's. Freeing does not wait: when a block on a GPU is freed, nothing may use it any more.
 std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place = {});
 
 template <class T>
@@ -19,7 +19,8 @@ Array<T> reuse(std::int64_t count) {
   return {static_cast<T*>(owner.get()), count, {}, owner};
 }
 
-/// What is kept where `place` is (all of the host's memory counts as one), and its end; whether there was any.
+/// The bytes that are kept in the memory of `place` (all memory of the host counts as one). The second function frees them
+/// and returns whether there were any.
 std::int64_t kept_bytes(Place place);
 bool free_kept(Place place) noexcept;
 

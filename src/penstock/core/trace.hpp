@@ -14,7 +14,7 @@ struct DeviceTrace {
   std::int64_t copied_bytes = 0;  // of the matrix, over the link
   double kernel_seconds = 0;      // in kernels of blocks that came over the link
   double wait_seconds = 0;        // the driving thread's, for copies
-  double seconds = 0;             // from first to last
+  double seconds = 0;             // from the first operation to the last
 };
 
 /// What one product did. Every schedule fills it; explain(), benchmarks and tests read it. Bytes count the matrix,

@@ -14,7 +14,7 @@
 #include "penstock/format/bucket_sort.hpp"
 #include "penstock/format/csr.hpp"
 
-// From a stream of entries in any order to a CSR matrix with sorted rows, in parallel.
+// Makes a CSR matrix with sorted rows from a stream of entries in any order, in parallel.
 //
 // The source is walked twice. The first walk counts entries per granule of rows; from the counts come buckets
 // of consecutive rows with about kBucketEntries each. The second walk drops every entry into its bucket, in
@@ -24,9 +24,8 @@
 // the number of threads.
 namespace penstock {
 
-/// Says its entries on demand, and says the same every time: visit(first, last, emit) calls emit(row, column,
-/// value) at most max_per_unit() times for each unit in [first, last). Rows and columns must lie in the
-/// matrix.
+/// A source gives its entries on demand, and gives the same ones every time: visit(first, last, emit) calls emit(row,
+/// column, value) at most max_per_unit() times for each unit in [first, last). Rows and columns must lie in the matrix.
 template <class S, class V>
 concept EntrySource = requires(const S source, void (*emit)(std::int64_t, std::int64_t, V)) {
   { source.units() } -> std::convertible_to<std::int64_t>;
@@ -41,7 +40,7 @@ inline constexpr std::int64_t kMaxBuckets = 4096;        // more write streams t
 inline constexpr std::int64_t kMaxGranules = 1 << 16;
 inline constexpr std::int64_t kChunk = 1 << 16;  // units walked at a time
 
-/// Scratch objects that tasks borrow: as many are made as there are tasks at one time.
+/// Scratch objects that tasks borrow. There are as many of them as tasks that ran at the same time.
 template <class T>
 class Lent {
  public:
@@ -77,7 +76,7 @@ struct BucketMap {
   Offset entries = 0;
 };
 
-/// `counts` is the number of entries in each granule of 2^shift rows.
+/// Cuts the rows into buckets. `counts` has the number of entries in each granule of 2^shift rows.
 BucketMap make_buckets(std::int64_t rows, int shift, const std::vector<Offset>& counts);
 int granule_shift(std::int64_t rows);
 
@@ -111,7 +110,7 @@ struct Stage {
   std::vector<Offset> next;  // per bucket: a count, then the place of its next entry
 };
 
-/// `cursors`: where the next entry of each bucket goes.
+/// Writes every entry of the source into its bucket. `cursors` says where the next entry of each bucket goes.
 template <class V, class Source>
 void fill_buckets(const Source& source, const BucketMap& map, std::vector<std::atomic<Offset>>& cursors,
                   std::uint16_t* local, Index* cols, V* values) {
@@ -140,8 +139,8 @@ void fill_buckets(const Source& source, const BucketMap& map, std::vector<std::a
   });
 }
 
-/// Moves every bucket's entries down to `to[b]`, in ascending order, so nothing is overwritten before it has
-/// moved.
+/// Moves the entries of every bucket b down to `to[b]`. Buckets move in ascending order, so that nothing is overwritten
+/// before it has moved.
 template <class T>
 void close_ranks(T* data, const BucketMap& map, const std::vector<Offset>& to) {
   for (std::size_t b = 0; b < map.buckets.size(); ++b) {
@@ -165,8 +164,8 @@ struct Sorting {
   std::vector<std::uint16_t> local;
 };
 
-/// Sorts and merges each bucket where it lies; then they close ranks. local_of(bucket, scratch) is where the rows within
-/// the bucket are; row offsets are written here.
+/// Sorts and merges each bucket where it lies, then moves the buckets together, and writes the row offsets.
+/// local_of(bucket, scratch) returns the rows within the bucket of its entries.
 template <class V, class Local>
 Csr<V> merged(std::int64_t rows, std::int64_t cols, const BucketMap& map, const Array<Offset>& indptr,
               const Array<Index>& indices, const Array<V>& values, bool merge, Local&& local_of) {
@@ -206,9 +205,9 @@ Csr<V> merged(std::int64_t rows, std::int64_t cols, const BucketMap& map, const 
 
 }  // namespace detail
 
-/// The matrix of the entries of all sources that walk(take) hands to take(source), one after the other, the same ones when
-/// it is called again: rows sorted by column, equal entries summed (all kept without `merge`, ordered by the bits of
-/// their values), explicit zeros kept. `cols` is at most 2^31 - 1.
+/// The matrix of the entries of several sources: walk(take) calls take(source) for one after the other, and for the same ones
+/// when it is called again. Rows are sorted by column, equal entries are summed (without `merge` all are kept, ordered by the
+/// bits of their values), and explicit zeros are kept. `cols` is at most 2^31 - 1.
 template <class V, class Walk>
 Csr<V> assemble_walked(std::int64_t rows, std::int64_t cols, Walk&& walk, bool merge = true) {
   const int shift = detail::granule_shift(rows);
@@ -229,7 +228,7 @@ Csr<V> assemble_walked(std::int64_t rows, std::int64_t cols, Walk&& walk, bool m
                            [&](const detail::RowBucket& bucket, auto&) { return local.data + bucket.begin; });
 }
 
-/// The same of one source.
+/// The matrix of the entries of one source.
 template <class V, EntrySource<V> Source>
 Csr<V> assemble(std::int64_t rows, std::int64_t cols, const Source& source, bool merge = true) {
   return assemble_walked<V>(

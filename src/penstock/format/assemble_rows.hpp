@@ -14,7 +14,8 @@ namespace penstock {
 
 namespace detail {
 
-/// Each entry to the next free place of its row, which are counted down in `left`. False where a row had none left.
+/// Writes each entry to the next free place of its row; `left` counts the free places of each row down. Returns false if a
+/// row had no place left.
 template <class V, class Source>
 bool fill_rows(const Source& source, const Offset* indptr, Offset* left, Index* cols, V* values) {
   constexpr std::int64_t kUnits = 1 << 13;
@@ -33,8 +34,9 @@ bool fill_rows(const Source& source, const Offset* indptr, Offset* left, Index* 
 
 }  // namespace detail
 
-/// As assemble_walked() (format/assemble.hpp), where it is known how many entries of each row come: one walk, and nothing
-/// an entry beside the result. `lengths` is used up. Nothing is returned where other entries came than were promised.
+/// The same as assemble_walked() (format/assemble.hpp), where the number of entries of each row is known beforehand: it walks
+/// once, and needs no memory for entries beside the result. `lengths` is overwritten. Returns nothing if other entries came
+/// than `lengths` says.
 template <class V, class Walk>
 std::optional<Csr<V>> assemble_rows(std::int64_t cols, const Array<Offset>& lengths, Walk&& walk,
                                     bool merge = true) {

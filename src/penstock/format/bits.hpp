@@ -8,14 +8,15 @@ namespace penstock {
 
 constexpr std::uint32_t low_bits(int width) { return (std::uint32_t(1) << width) - 1; }  // width <= 31
 
-/// Number of `width` bits (at most 31) at bit `at`. Reads the word that holds its first bit and the next one.
+/// The number of `width` bits (at most 31) that begins at bit `at`. Reads the word that holds its first bit, and the next
+/// word.
 constexpr std::uint32_t read_bits(const std::uint32_t* words, std::int64_t at, int width) {
   const auto* w = words + at / 32;
   const auto both = std::uint64_t(w[1]) << 32 | w[0];
   return static_cast<std::uint32_t>(both >> (at % 32)) & low_bits(width);
 }
 
-/// Appends numbers to words that need not be cleared before; `finish` writes what has not filled a word yet.
+/// Appends numbers to words, which need not be cleared before. `finish` writes the bits that do not fill a word.
 class BitWriter {
  public:
   explicit BitWriter(std::uint32_t* words) : next_(words) {}
@@ -27,7 +28,7 @@ class BitWriter {
     pending_ >>= 32;
     filled_ -= 32;
   }
-  /// The first word that nothing was written to.
+  /// Returns the first word to which nothing was written.
   std::uint32_t* finish() {
     if (filled_ > 0) *next_++ = static_cast<std::uint32_t>(pending_);
     pending_ = 0, filled_ = 0;

@@ -68,7 +68,7 @@ class BucketSorter {
  private:
   static constexpr int kLeafBits = 17;
   static constexpr int kMaxDigit = 11;
-  static constexpr std::int64_t kLook = 1 << 20;     // entries between looks at the clock
+  static constexpr std::int64_t kLook = 1 << 20;     // entries between two calls of poll_interrupt()
   static constexpr std::int64_t kSmall = 192;        // below it std::sort beats clearing the histograms
   static constexpr std::int64_t kWideDigits = 8192;  // from here on 11-bit digits beat 8-bit ones
 
@@ -81,7 +81,8 @@ class BucketSorter {
     if constexpr (!is_pattern<V>) std::swap(bucket_.values[i], bucket_.values[k]);
   }
 
-  /// [first, last) agrees in all key bits but the low `bits`.
+  /// Splits the entries [first, last) in place, until a part fits a leaf. They agree in all bits of the key but the low
+  /// `bits`.
   void split(std::int64_t first, std::int64_t last, int bits) {
     if (last - first <= limit_) return leaf(first, last - first);
     if (bits == 0) return all_equal(first, last);
@@ -112,7 +113,7 @@ class BucketSorter {
     }
   }
 
-  /// More copies of one entry than a leaf holds.
+  /// For entries [first, last) with one row and column, which are more than a leaf holds.
   void all_equal(std::int64_t first, std::int64_t last) {
     const auto row = bucket_.local[first];
     const auto column = bucket_.cols[first];

@@ -1,4 +1,4 @@
-// Rows are read twice, in parallel: once to count each panel's entries of each row, once to place them.
+// Rows are read twice, in parallel: once to count each panel's entries in each row, once to copy the entries to their place.
 #include "penstock/format/column_panels.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kGrain = 4096;  // rows of one thread's turn
+constexpr std::int64_t kGrain = 4096;  // rows that a thread takes at once
 
 }  // namespace
 

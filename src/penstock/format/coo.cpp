@@ -1,3 +1,5 @@
+// COO to CSR: checks the indices and the diagonal, then assembles rows (format/assemble.hpp), the mirror images of a
+// symmetric matrix included. Entries that are in order already are copied, and only the row offsets are computed.
 #include "penstock/format/coo.hpp"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kEntriesOfATask = 1 << 18;
 
-/// The smallest k in [0, n) for which bad(k), or n. Whole grains are looked at with any_bad(first, last).
+/// The smallest k in [0, n) for which bad(k) holds, or n. any_bad(first, last) says whether a range has one.
 template <class AnyBad, class Bad>
 std::int64_t first_bad(std::int64_t n, AnyBad&& any_bad, Bad&& bad) {
   std::atomic<std::int64_t> found = n;
@@ -51,7 +53,7 @@ void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t exten
           (indices[k] == extent ? "are the indices one-based?" : "the shape or the indices are wrong"));
 }
 
-/// A diagonal is its own mirror: zero in a skew-symmetric matrix, real in a hermitian one.
+/// Throws unless the diagonal is its own mirror image: zero in a skew-symmetric matrix, real in a hermitian one.
 template <class V>
 void check_diagonal(const CooView<V>& coo, Mirror mirror) {
   const bool skew = mirror == Mirror::skew;
@@ -60,7 +62,8 @@ void check_diagonal(const CooView<V>& coo, Mirror mirror) {
       throw Error(Errc::invalid_argument,
                   "mirror \"skew\" needs values: a pattern has no sign to turn; use \"symmetric\"");
   } else {
-    const auto differs = [&](V v) {  // a real NaN does not
+    // A NaN with a real value counts as its own mirror image.
+    const auto differs = [&](V v) {
       if (skew) return v != V{};
       if constexpr (std::same_as<V, Complex64> || std::same_as<V, Complex128>) return v.imag() != 0;
       return false;
@@ -126,7 +129,7 @@ struct CooSource {
   }
 };
 
-/// Whether the entries come row by row, columns ascending, none twice: as most files and libraries write them.
+/// Whether the entries come row by row, with ascending columns, and none twice. Most files and libraries write them so.
 template <class V>
 bool in_order(const CooView<V>& coo) {
   if (coo.row.wide || coo.col.wide) return false;
@@ -143,7 +146,7 @@ bool in_order(const CooView<V>& coo) {
   return ordered;
 }
 
-/// Entries in order are the matrix already, but for the row offsets.
+/// The matrix of entries that are in order: columns and values are copied, row offsets are computed.
 template <class V>
 Csr<V> from_ordered(const CooView<V>& coo) {
   const auto* row = static_cast<const std::int32_t*>(coo.row.data);

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-/// Row or column numbers of a COO matrix, as they came: 32 or 64 bits wide.
+/// Row or column numbers of a COO matrix as the user has them: 32 or 64 bits wide.
 struct CooIndices {
   const void* data = nullptr;
   bool wide = false;
@@ -28,7 +28,7 @@ struct CooView {
 /// conjugate.
 enum class Mirror { none, symmetric, skew, hermitian };
 
-/// What (j, i) has where (i, j) has `value`.
+/// The value of entry (j, i) where (i, j) has `value`.
 template <class V>
 V mirrored(Mirror mirror, V value) {
   if constexpr (is_pattern<V>) return value;

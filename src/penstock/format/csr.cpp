@@ -41,7 +41,8 @@ void validate_offsets(const Csr<V>& a, std::int64_t first, std::int64_t last) {
           std::to_string(at[first]) + " and " + std::to_string(at[last]) + ", outside the " +
           std::to_string(a.nnz()) + " entries");
   parallel_ranges(last - first, kCheckedAtOnce, [&](std::int64_t r, std::int64_t end) {
-    // A sum of sign bits, for vectors of them: up to the first fault offsets are 0 or more, and differences exact.
+    // All numbers that must not be negative are combined by OR, whose sign bit then says whether there is a fault: a loop that
+    // becomes vector code. Up to the first fault offsets are 0 or more, so that the differences are exact.
     std::uint64_t signs = static_cast<std::uint64_t>(at[first + r]);
     for (auto i = first + r; i < first + end; ++i) {
       const auto low = static_cast<std::uint64_t>(at[i]), high = static_cast<std::uint64_t>(at[i + 1]);

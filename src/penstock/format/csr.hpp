@@ -9,7 +9,7 @@
 namespace penstock {
 
 using Index = std::int32_t;        // a column inside one matrix, block or tile
-using Offset = std::int64_t;       // a nonzero: more than 2^31 of them is this library's business
+using Offset = std::int64_t;       // a nonzero: this library is for more than 2^31 of them
 using GlobalIndex = std::int64_t;  // a row or column of a distributed matrix
 
 /// The value type of a pattern: every stored entry is one, and there is no values array.
@@ -29,10 +29,10 @@ struct CsrView {
   const Offset* indptr = nullptr;  // rows + 1
   const Index* indices = nullptr;
   const V* values = nullptr;  // unused when V is One
-  const Index* ahead_indices =
-      nullptr;  // what the CPU will copy next, entry for entry: its kernels prefetch it
+  // The entries that the CPU will copy next, one for each entry of this view. Its kernels prefetch them.
+  const Index* ahead_indices = nullptr;
   const V* ahead_values = nullptr;
-  Offset count = -1;  // nnz(), for a GPU's host side: it must not read indptr. -1: not stated
+  Offset count = -1;  // nnz(), for host code that must not read a GPU's indptr. -1: not stated
 
   Offset nnz() const { return indptr[rows] - indptr[0]; }
 };
@@ -66,13 +66,14 @@ using Complex128 = std::complex<double>;
 using AnyCsr = std::variant<Csr<One>, Csr<float>, Csr<double>, Csr<Complex64>, Csr<Complex128>>;
 
 /// Throws Error{invalid_argument} that names the first fault: indptr not starting at 0, falling, or not ending at nnz,
-/// or an index outside [0, cols). Cheap checks read the ends and 1024 samples; `every_index` reads it all, in parallel.
+/// or an index outside [0, cols). It reads the ends and 1024 samples; with `every_index` it reads everything, in parallel.
 template <class V>
 void validate(const Csr<V>& a, bool every_index);
 
-/// The parts of it, for whoever looks at a matrix piece by piece: that the offsets of rows [first, last) do not fall and
-/// lie within the entries, and that the columns of entries [first, last) are inside the matrix. In parallel, at the speed
-/// of memory; each throws Error{invalid_argument} that names the first fault there.
+/// The parts of validate(), for callers that look at a matrix piece by piece. validate_offsets checks that the offsets of
+/// rows [first, last) do not fall and lie within the entries; the other one checks that the columns of entries [first, last)
+/// are inside the matrix. Both run in parallel at the speed of memory, and throw Error{invalid_argument} that names the
+/// first fault there.
 template <class V>
 void validate_offsets(const Csr<V>& a, std::int64_t first, std::int64_t last);
 template <class V>

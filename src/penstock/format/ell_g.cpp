@@ -1,3 +1,6 @@
+// CSR to ELL-G and back (format/ell_g.hpp). Blocks are planned first, with the size of the whole, and refused where padding
+// takes too much; then all threads convert strips of rows. A strip's rows are read one after the other, and its column-major
+// lines stay in the cache until they are full.
 #include "penstock/format/ell_g.hpp"
 
 #include <algorithm>
@@ -12,9 +15,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRowsAlign = 256;  // of blocks: whole thread blocks
-constexpr std::int64_t kStrip =
-    1024;  // rows that a thread converts: its column-major lines stay in its cache
+constexpr std::int64_t kRowsAlign = 256;  // rows of a block are a multiple of it: whole thread blocks
+constexpr std::int64_t kStrip = 1024;     // rows that a thread converts at once
 
 std::int64_t widest_row(std::span<const Offset> indptr, std::int64_t first, std::int64_t last) {
   Offset widest = 0;
@@ -54,7 +56,7 @@ void check_size(const EllG<V>& out, std::int64_t csr_bytes, double most) {
     bytes += static_cast<double>(b.width) * double(b.rows) * double(sizeof(Index) + value_bytes<V>);
     widest = std::max(widest, b.width);
   }
-  constexpr double kSmall = 1 << 20;  // what padding to warps and lines takes is no matter there
+  constexpr double kSmall = 1 << 20;  // bytes below which padding to whole warps and lines does not matter
   if (bytes <= std::max(most * double(csr_bytes), kSmall)) return;
   const auto mib = [](double n) {
     auto text = std::to_string(n / (1 << 20));
@@ -113,7 +115,7 @@ EllG<V> to_ell_g(const Csr<V>& a, const EllOptions& options) {
       out.blocks.empty()
           ? 0
           : out.blocks.back().offset + EllLayout<V>(out.blocks.back().rows, out.blocks.back().width).bytes;
-  // 64-byte alignment is what allocate() promises: the blocks begin at a multiple of 128 all the same.
+  // allocate() promises an alignment of 64 bytes only, and the blocks have to begin at a multiple of 128.
   auto room = allocate<std::byte>(total + 128);
   auto* first = room.data + (128 - reinterpret_cast<std::uintptr_t>(room.data) % 128) % 128;
   fill(a, out, first);

@@ -9,7 +9,7 @@ namespace penstock {
 struct EllBlock {
   std::int64_t first_row = 0, rows = 0;
   std::int64_t width = 0;   // entries of its longest row
-  std::int64_t offset = 0;  // of its bytes
+  std::int64_t offset = 0;  // where its bytes begin
   Offset first_nnz = 0, nnz = 0;
 };
 
@@ -27,8 +27,8 @@ struct EllLayout {
 };
 
 /// ELL-G (cardellini-2014, section III): ELLPACK, column-major, with an array of row lengths, so that a thread of a GPU walks
-/// a row and stops at its end, and a warp's reads lie side by side. Cut into blocks of equally many rows (but the last),
-/// each as wide as its own longest row, which travel by themselves.
+/// a row and stops at its end, and the reads of a warp lie side by side. The matrix is cut into blocks, which travel
+/// independently. All blocks but the last have the same number of rows, and each is as wide as its own longest row.
 template <class V>
 struct EllG {
   std::int64_t rows = 0, cols = 0, nnz = 0;
@@ -40,21 +40,21 @@ struct EllG {
     const auto& b = blocks[static_cast<std::size_t>(block)];
     return {b.rows, b.width};
   }
-  /// Entries that are stored for nothing, of all that are stored.
+  /// The share of the stored entries that are padding.
   double padding() const;
 };
 
 struct EllOptions {
-  std::int64_t block_bytes = 16 << 20;  // of a block at most, but for 256 rows, which it holds at least
-  double most_bytes = 3.0;              // of the CSR's: what is larger is refused
+  std::int64_t block_bytes = 16 << 20;  // a block has at most so many bytes, unless 256 rows take more
+  double most_bytes = 3.0;              // times the bytes of the CSR matrix: a larger result is refused
 };
 
-/// Converts on all threads; every row keeps its order. Throws Error{invalid_argument}, with the numbers and the remedy, where
-/// long rows would make the result larger than allowed.
+/// Converts on all threads; every row keeps the order of its entries. Throws Error{invalid_argument}, with the numbers and
+/// the remedy, where long rows would make the result larger than allowed.
 template <class V>
 EllG<V> to_ell_g(const Csr<V>& a, const EllOptions& options = {});
 
-/// Back again.
+/// Converts back to CSR.
 template <class V>
 Csr<V> to_csr(const EllG<V>& a);
 

@@ -1,5 +1,5 @@
-// CSR to packed blocks. One pass over the columns measures every block, one writes them; both take blocks in any order,
-// on all threads, and the bytes depend on the matrix alone.
+// CSR to packed blocks (the layout is in format/packed_view.hpp). A first pass over the columns measures every block, a second
+// one writes the blocks. In both, threads take blocks in any order; the bytes depend on the matrix alone.
 #include <algorithm>
 #include <string>
 
@@ -10,7 +10,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kMostRows = 1 << 22;  // of a block: empty rows take a bit each, and memory for sums
+// Rows of a block at most, because even empty rows take a bit each, and memory for sums.
+constexpr std::int64_t kMostRows = 1 << 22;
 
 constexpr std::int64_t up(std::int64_t n, std::int64_t align) { return (n + align - 1) / align * align; }
 
@@ -42,7 +43,7 @@ class Tiles {
       : indptr_(indptr + b.first_row), indices_(indices), b_(b), mask_(mask) {}
 
   int count = 0;   // nonzeros of the tile
-  int starts = 0;  // rows that begin in it
+  int starts = 0;  // rows that begin in the tile
   std::uint32_t carry = 0;
   bool open = false;
   std::uint16_t at[kTileNnz];
@@ -94,7 +95,7 @@ class Tiles {
   std::int64_t row_ = 0;
 };
 
-/// The words of a whole block.
+/// How many words a whole block takes.
 std::int64_t measure(Tiles& tiles) {
   std::int64_t words = 0;
   while (tiles.next()) {

@@ -38,7 +38,7 @@ void look_at(const V* values, std::int64_t count, Findings& found, Dictionary& d
 
 template <class V>
 void encode(const Dictionary& known, const V* from, std::int64_t count, std::byte* to, bool nibbles) {
-  auto dictionary = known;  // its own copy: `add` finds what is there
+  auto dictionary = known;  // a copy, because `add` is not const; it finds what is there
   for (std::int64_t k = 0; k < count; ++k) {
     const auto code = static_cast<std::uint8_t>(dictionary.add(bits_of(from[k])));
     if (nibbles) to[k / 2] |= static_cast<std::byte>(code << (k % 2 * 4));
@@ -55,7 +55,7 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
   std::mutex mutex;
   Findings all;
   if (!std::is_arithmetic_v<V>) all.int8 = all.int16 = all.float32 = false;
-  if (std::same_as<V, float>) all.float32 = false;  // that is how they are
+  if (std::same_as<V, float>) all.float32 = false;  // they are float32 already: `raw`
   Dictionary dictionary;
   parallel_up_to(threads, (values.size + kValuesOfATask - 1) / kValuesOfATask, [&](std::int64_t part) {
     Dictionary mine;
@@ -77,7 +77,7 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
   });
   ValueCode code;
   auto entries = dictionary.entries();
-  std::sort(entries.begin(), entries.end());  // the threads found them in any order
+  std::sort(entries.begin(), entries.end());  // the order in which threads found them is arbitrary
   if (all.few)
     for (const auto& v : entries) code.dictionary.add(v);
   if (all.few && entries.size() == 1) code.kind = ValueKind::constant;

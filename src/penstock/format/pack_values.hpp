@@ -11,11 +11,11 @@
 
 namespace penstock {
 
-/// The bits of a value, compared as they are: NaNs with another payload and -0.0 are values of their own.
+/// The bits of a value. Values are equal if all bits are: NaNs with another payload differ, and so do 0.0 and -0.0.
 struct ValueBits {
   std::uint64_t low = 0, high = 0;
   auto operator<=>(const ValueBits&) const = default;
-  /// 10 bits, from the top of the product: the low bits of small numbers as doubles are all 0.
+  /// 10 bits, taken from the top of a product, because the low bits of doubles that are small whole numbers are all 0.
   std::size_t hash() const {
     return static_cast<std::size_t>((low ^ high * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 54);
   }
@@ -27,13 +27,13 @@ ValueBits bits_of(const V& v) {
   return b;
 }
 
-/// Up to 256 different values and their numbers.
+/// Up to 256 different values, each with a number.
 class Dictionary {
  public:
   static constexpr std::size_t kMost = 256;
   Dictionary() { cells_.fill(-1); }
 
-  /// The number of a value, which is added where it is new; -1 where there is no room.
+  /// The number of a value, which is added if it is new; -1 if there is no room for it.
   int add(const ValueBits& v) {
     for (auto i = v.hash();; i = (i + 1) % kCells) {
       const int code = cells_[i];
@@ -52,7 +52,7 @@ class Dictionary {
   std::vector<ValueBits> entries_;
 };
 
-/// Whether U holds v with every bit.
+/// Whether v converted to U and back has the same bits.
 template <class U, class V>
 bool holds(V v) {
   if constexpr (std::same_as<U, float>) {
@@ -72,7 +72,7 @@ struct ValueCode {
   Dictionary dictionary;  // its entries in ascending order of their bits
 };
 
-/// Reads all values, in parallel; stops early where nothing short can hold them.
+/// Finds the shortest way to store all values. Reads them in parallel, and stops early if nothing short can hold them.
 template <class V>
 ValueCode choose_code(const Array<const V>& values, int threads);
 
@@ -80,7 +80,7 @@ ValueCode choose_code(const Array<const V>& values, int threads);
 template <class V>
 void write_values(const ValueCode& code, const V* from, std::int64_t count, std::byte* to, V* dictionary);
 
-/// Values [0, count) back.
+/// Reads `count` values of a block, from value `first` on, and writes them to `to`.
 template <class V>
 void read_values(const PackedView& block, std::int64_t first, std::int64_t count, V* to) {
   const auto& h = block.header();
@@ -114,7 +114,7 @@ void read_values(const PackedView& block, std::int64_t first, std::int64_t count
   }
 }
 
-/// f(i) once for every i in [0, n), on at most `threads` threads; 0: on all.
+/// Calls f(i) once for every i in [0, n), on at most `threads` threads; 0: on all.
 template <class F>
 void parallel_up_to(int threads, std::int64_t n, F&& f) {
   if (threads <= 0) return parallel_for(n, f);

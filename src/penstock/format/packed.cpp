@@ -1,3 +1,5 @@
+// Checks of packed matrices, so that decoders need none: the directory, every block's header, and, on request, everything that
+// a decoder follows in the bytes. Also the directory as numbers and back, for files.
 #include "penstock/format/packed.hpp"
 
 #include <algorithm>
@@ -44,7 +46,7 @@ bool kind_suits(ValueKind kind, int type) {
   return false;
 }
 
-/// The directory against itself: blocks in order, without holes, within the bytes.
+/// Checks that the blocks of the directory are in order, without gaps, and within the bytes.
 template <class V>
 void check_directory(const Packed<V>& a) {
   std::int64_t at = 0, row = 0;
@@ -106,7 +108,7 @@ void check_header(const Packed<V>& a, std::int64_t i) {
   section(h.values_at, values, values > 0);
 }
 
-/// Everything that a decoder follows.
+/// Checks everything in the bytes of block i that a decoder follows.
 template <class V>
 void check_tiles(const Packed<V>& a, std::int64_t i) {
   const PackedView view{a.bytes.data + (*a.blocks)[std::size_t(i)].at};

@@ -11,7 +11,7 @@ namespace penstock {
 
 /// Where one block of a packed matrix is, and what it holds: whole rows, or a piece of one row that is too long.
 struct PackedBlock {
-  std::int64_t at = 0, bytes = 0;  // multiples of 128; each block begins where the one before ends
+  std::int64_t at = 0, bytes = 0;  // multiples of 128; each block begins where the one before it ends
   std::int64_t first_row = 0, rows = 0;
   Offset first_nnz = 0, nnz = 0;
   bool piece = false;
@@ -29,7 +29,7 @@ struct Packed {
   std::shared_ptr<const std::vector<PackedBlock>> blocks;
   Array<const std::byte> bytes;
 
-  /// What travels: all of the blocks, with everything that decoding needs.
+  /// The bytes of all blocks. They have everything that decoding needs, and nothing else travels.
   std::int64_t nbytes() const { return bytes.size; }
 };
 
@@ -37,16 +37,17 @@ using AnyPacked =
     std::variant<Packed<One>, Packed<float>, Packed<double>, Packed<Complex64>, Packed<Complex128>>;
 
 struct PackOptions {
-  int threads = 0;  // at most so many; 0: all. The bytes are the same for any number
-  std::int64_t block_nnz =
-      1 << 19;  // of a block, 1024 to 2^20. About 1.2 MB of a pattern: several make a slot of a ring
+  int threads = 0;  // at most so many threads; 0: all. The bytes are the same for any number
+  // Nonzeros of a block, from 1024 to 2^20. By default a block of a pattern has about 1.2 MB, and several blocks make a slot
+  // of a ring.
+  std::int64_t block_nnz = 1 << 19;
 };
 
 /// Reads the matrix twice, on the CPU. Throws Error{not_accessible} where the CPU cannot read it.
 template <class V>
 Packed<V> pack(const Csr<V>& a, const PackOptions& options = {});
 
-/// The very arrays that were packed, with the order and the duplicates of every row and each bit of the values.
+/// The same arrays that were packed, with the order and the duplicates of every row, and every bit of the values.
 template <class V>
 Csr<V> unpack(const Packed<V>& a);
 
@@ -56,16 +57,16 @@ Csr<V> unpack(const Packed<V>& a);
 template <class V>
 void validate(const Packed<V>& a, bool every_entry);
 
-/// The directory as numbers, kDirectoryFields to a row: the matrix first, then each block.
+/// The directory as rows of kDirectoryFields numbers: the first row is about the matrix, each further one about a block.
 inline constexpr std::int64_t kDirectoryFields = 8;
 template <class V>
 std::vector<std::int64_t> directory_of(const Packed<V>& a);
-/// Back from the directory, the sizes checked; `validate` checks the bytes.
+/// The packed matrix of a directory and its bytes. Checks the sizes; `validate` checks the bytes.
 AnyPacked packed_from(std::span<const std::int64_t> directory, Array<const std::byte> bytes);
 
 std::string_view name(ValueKind kind);
 
-/// Bits of a stored value of one nonzero.
+/// How many bits the stored value of one nonzero has.
 constexpr int value_bits(ValueKind kind, std::int64_t value_size) {
   switch (kind) {
     case ValueKind::none:

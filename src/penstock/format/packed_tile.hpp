@@ -9,14 +9,14 @@ namespace penstock {
 /// One tile of a packed block as the CPU sees it: its columns, and where rows begin in it.
 struct DecodedTile {
   int count = 0;   // nonzeros
-  int starts = 0;  // rows that begin here
+  int starts = 0;  // rows that begin in the tile
   std::uint32_t rank = 0;
   bool open = false;
   std::uint16_t start[kTileNnz];
   Index columns[kTileNnz];
 };
 
-/// Words of the tile's gaps, counted in half words.
+/// The length of the tile's gaps in half words.
 inline int gap_half_words(const std::uint32_t* words) {
   int sum = 0;
   for (int g = 0; g < kTileGroups; ++g) sum += static_cast<int>(read_bits(words, g * kWidthBits, kWidthBits));
@@ -38,7 +38,7 @@ inline void decode_starts(const std::uint32_t* words, int starts, std::uint16_t*
       *out++ = static_cast<std::uint16_t>(w * 32 + std::countr_zero(left));
 }
 
-/// Decodes what `validate` has found sound.
+/// Decodes a tile of a block that `validate` has checked.
 inline void decode_tile(const PackedView& block, std::int64_t number, DecodedTile& out) {
   const auto& h = block.header();
   const auto& tile = block.tiles()[number];

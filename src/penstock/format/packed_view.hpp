@@ -22,7 +22,8 @@ inline constexpr int kTileGroups = kTileNnz / kGroupNnz;
 inline constexpr int kWidthBits = 5;
 inline constexpr int kWidthWords = kTileGroups * kWidthBits / 32;
 inline constexpr int kStartBits = 10;
-inline constexpr int kMostListed = kTileNnz / kStartBits;  // row starts, before one bit a nonzero is shorter
+// With more row starts than this in a tile, one bit a nonzero is shorter than a list.
+inline constexpr int kMostListed = kTileNnz / kStartBits;
 inline constexpr int kChunkRows = 1024;
 inline constexpr std::int64_t kPackedAlign = 128;
 
@@ -32,9 +33,9 @@ enum class ValueKind : std::uint8_t { none, constant, dictionary4, dictionary8, 
 struct alignas(16) PackedTile {
   std::uint32_t at;    // the tile's first word
   std::uint32_t rank;  // rows with entries that begin before the tile
-  std::uint32_t
-      carry;           // 1 + the column before the tile's first entry, used where a row goes on into the tile
-  std::uint32_t info;  // rows that begin here; kOpen where the last one goes on in the next tile
+  // 1 + the column of the entry before the tile's first one. It is used where a row goes on into the tile.
+  std::uint32_t carry;
+  std::uint32_t info;  // rows that begin here; kOpen is set where the last one goes on in the next tile
   static constexpr std::uint32_t kOpen = 1u << 31;
 
   constexpr int starts() const { return static_cast<int>(info & ~kOpen); }
@@ -43,13 +44,13 @@ struct alignas(16) PackedTile {
 };
 static_assert(sizeof(PackedTile) == 16);
 
-/// The words that tell where `starts` rows begin.
+/// How many words it takes to say where `starts` rows begin.
 constexpr int start_words(int starts) {
   return starts <= kMostListed ? (starts * kStartBits + 31) / 32 : kTileNnz / 32;
 }
 
-/// Of 1024 rows: how many rows with entries come before them, and the tile where the first of their own begins.
-/// One more follows the last, with all rows and all tiles.
+/// For each 1024 rows: how many rows with entries come before them, and the tile in which the first of their own entries
+/// lies. A last one behind them counts all rows and all tiles.
 struct PackedChunk {
   std::uint32_t rank, tile;
 };
@@ -60,7 +61,7 @@ struct PackedHeader {
   std::uint32_t rows, nnz, tiles, ranks;  // ranks: rows that have entries
   std::uint32_t column_mask;
   ValueKind kind;
-  std::uint8_t type, piece, unused_byte;  // type: of the values, as in AnyPacked
+  std::uint8_t type, piece, unused_byte;  // type: the type of the values, by its number in AnyPacked
   std::uint32_t tiles_at, chunks_at;
   std::uint32_t present_at;  // one bit a row; 0 where every row has entries
   std::uint32_t words_at, words;

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// Entry `row` of indptr for every row of a block: where the next row with entries begins.
+/// Writes indptr of every row of a block: an empty row has the begin of the next row with entries.
 void unpack_rows(const PackedView& view, const std::vector<std::uint32_t>& starts, Offset* indptr) {
   const auto& h = view.header();
   std::size_t rank = 0;

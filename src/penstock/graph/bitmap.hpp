@@ -14,14 +14,14 @@ inline std::size_t word_of(Index v) { return static_cast<std::uint32_t>(v) >> 6;
 
 inline bool test_bit(const Word* bits, Index v) { return (bits[word_of(v)] & bit_of(v)) != 0; }
 
-/// Sets v's bit; whether it was clear, which exactly one caller is told. `Shared`: several threads set bits at once.
+/// Sets v's bit, and returns whether it was clear. Only one caller gets true. `Shared`: several threads set bits at once.
 template <bool Shared>
 bool claim_bit(Word* bits, Index v) {
   Word& word = bits[word_of(v)];
   const Word bit = bit_of(v);
   if constexpr (Shared) {
     const std::atomic_ref<Word> cell(word);
-    if (cell.load(std::memory_order_relaxed) & bit) return false;  // most edges lead to old vertices
+    if (cell.load(std::memory_order_relaxed) & bit) return false;  // most edges lead to visited vertices
     return (cell.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   } else {
     const bool clear = (word & bit) == 0;

@@ -18,20 +18,21 @@
 // accepts. Traversals are a visitor and a loop; where the edges are and who walks them is decided here.
 namespace penstock::graph {
 
-/// The edges are read where they lie, by the CPU's threads. Other policies are other backends' business.
+/// The policy by which threads of the CPU read edges where they lie.
 struct Direct {};
 
-/// A set of vertices, each once, and the number of edges that leave them. Memory for every vertex of the graph.
+/// A set of vertices, each once, and the number of edges that leave them. It has memory for every vertex of the graph.
 class Frontier {
  public:
-  explicit Frontier(std::int64_t vertices) : data_(allocate<Index>(vertices + 1)) {}  // one for append_if
+  /// One place more than there are vertices: walk() writes every end, and keeps it only if it is accepted.
+  explicit Frontier(std::int64_t vertices) : data_(allocate<Index>(vertices + 1)) {}
 
   std::span<const Index> vertices() const { return {data_.data, static_cast<std::size_t>(size())}; }
   std::int64_t size() const { return size_.load(std::memory_order_relaxed); }
   std::int64_t edges() const { return edges_.load(std::memory_order_relaxed); }
   void clear() { size_ = 0, edges_ = 0; }
 
-  /// From any thread: room for `count` vertices with `edges` edges between them.
+  /// Returns room for `count` vertices, which have `edges` edges together. Any thread may call it.
   Index* append(std::int64_t count, std::int64_t edges) {
     edges_.fetch_add(edges, std::memory_order_relaxed);
     return data_.data + size_.fetch_add(count, std::memory_order_relaxed);
@@ -50,7 +51,7 @@ inline constexpr std::int64_t kChunk = 64;         // vertices that a thread cla
 inline constexpr std::int64_t kLongRow = 2 << 10;  // more edges than this are shared out among the threads
 inline constexpr std::int64_t kAhead = 16;         // vertices between a prefetch and its use
 
-/// Follows edges and writes down who is accepted, without a branch: whether a vertex is new is as good as random.
+/// Follows edges and writes the ends that are accepted, without a branch: whether a vertex is new cannot be predicted.
 template <class V, class Visit>
 Index* walk(const CsrView<V>& a, Index u, Offset first, Offset last, Index* out, Visit& visit) {
   const Index* to = a.indices - a.first_nnz;
@@ -67,8 +68,8 @@ Index* take(Index v, Index* out, Visit& visit) {
   return out + visit(v);
 }
 
-/// The same for a visitor that asks only who is reached. Short rows are laid end to end before their vertices are looked
-/// at: the end of a row of a road network, too, is as good as random, and costs more than the row.
+/// The same for a visitor that only needs the reached vertex. Short rows are copied one behind the other before their vertices
+/// are looked at: the end of a row of a road network cannot be predicted either, and costs more than the row.
 template <class V, class Visit>
 Index* walk_all(const CsrView<V>& a, std::span<const Index> from, Index* out, Visit& visit) {
   constexpr std::int64_t kShort = 4;
@@ -82,7 +83,8 @@ Index* walk_all(const CsrView<V>& a, std::span<const Index> from, Index* out, Vi
       for (auto k = first; k < last; ++k) out = take(to[k], out, visit);
       continue;
     }
-    std::copy_n(to + first, kShort, met.data() + count);  // what belongs to other rows is overwritten
+    // Entries of other rows are overwritten by the next copy.
+    std::copy_n(to + first, kShort, met.data() + count);
     count += last - first;
     if (count < std::ssize(met) - kShort) continue;
     for (std::int64_t i = 0; i < count; ++i) out = take(met[static_cast<std::size_t>(i)], out, visit);
@@ -92,7 +94,8 @@ Index* walk_all(const CsrView<V>& a, std::span<const Index> from, Index* out, Vi
   return out;
 }
 
-/// Tells `arrive` who has come, and asks memory for the rows that the next step reads. Their edges.
+/// Calls `arrive` for the vertices that have come, and prefetches their rows for the next step. Returns the number of their
+/// edges.
 template <class V, class Arrive>
 std::int64_t settle(const CsrView<V>& a, const Index* some, std::int64_t count, Arrive& arrive) {
   std::int64_t edges = 0;
@@ -106,7 +109,7 @@ std::int64_t settle(const CsrView<V>& a, const Index* some, std::int64_t count, 
   return edges;
 }
 
-/// What one thread collects before it asks for room in the next frontier.
+/// The vertices that one thread collects before it asks for room in the next frontier.
 template <class V, class Arrive>
 class Collector {
  public:
@@ -134,8 +137,9 @@ class Collector {
 
 }  // namespace detail
 
-/// row(lane, u, first, last) for the edges [first, last) out of every u in `from`, on all threads: long rows come in
-/// pieces. Two calls with the same lane, below num_threads(), never overlap: it names a place to write without atomics.
+/// Calls row(lane, u, first, last) for the edges [first, last) out of every u in `from`, on all threads. Long rows come in
+/// pieces. A lane is a number below num_threads(); two calls with the same lane never overlap, so a lane may have a place to
+/// write to without atomics.
 template <class V, class Row>
 void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&& row) {
   struct Piece {
@@ -182,31 +186,32 @@ void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&&
   });
 }
 
-/// f(u, v, k, lane) for every edge k from u to v with u in `from`, on all threads.
+/// Calls f(u, v, k, lane) for every edge k from u to v with u in `from`, on all threads.
 template <class V, class F>
-void expand(Direct how, const CsrView<V>& a, std::span<const Index> from, F&& f) {
+void expand(Direct policy, const CsrView<V>& a, std::span<const Index> from, F&& f) {
   const Index* to = a.indices - a.first_nnz;
-  expand_rows(how, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
+  expand_rows(policy, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
     for (auto k = first; k < last; ++k) f(u, to[k], k, lane);
   });
 }
 
-/// visit(u, v, k) -> bool for every edge k from u to v with u in `from`; the v for which it says true, once for each,
-/// make up `next`, and arrive(v) is called for each of them afterwards. The order is not determined.
+/// Calls visit(u, v, k) -> bool for every edge k from u to v with u in `from`. `next` gets v once for each call that returned
+/// true, and arrive(v) is called for each of them afterwards. Their order is not determined.
 template <class V, class Visit, class Arrive>
-void advance(Direct how, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
+void advance(Direct policy, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
              Arrive&& arrive) {
   std::vector<std::unique_ptr<detail::Collector<V, std::remove_reference_t<Arrive>>>> out(
       static_cast<std::size_t>(num_threads()));
   for (auto& o : out)
     o = std::make_unique<detail::Collector<V, std::remove_reference_t<Arrive>>>(a, next, arrive);
-  expand_rows(how, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
+  expand_rows(policy, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
     out[static_cast<std::size_t>(lane)]->walk(u, first, last, visit);
   });
   for (auto& o : out) o->flush();
 }
 
-/// The same on the calling thread alone, for frontiers so small that waking others costs more. visit(v) will do.
+/// The same on the calling thread alone, for frontiers that are so small that waking other threads costs more. The visitor may
+/// also be visit(v).
 template <class V, class Visit, class Arrive>
 void advance_alone(Direct, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
                    Arrive&& arrive) {

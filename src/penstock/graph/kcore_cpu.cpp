@@ -1,7 +1,8 @@
-// Core numbers by peeling (Batagelj, Zaversnik 2003): for k = 0, 1, ..., vertices with at most k neighbours left are
-// removed with core number k, which may leave others with k. The vertices of one step are a frontier, so that large ones
-// are shared by the threads (Kabir, Madduri 2017). Instead of sorting by degree, whoever has fewer than some number of
-// neighbours left is on a list, which is looked through for each k below it; the numbers are powers of two.
+// Core numbers by peeling (Batagelj, Zaversnik 2003): for k = 0, 1, ..., vertices with at most k neighbours left are removed,
+// and get core number k; this may leave other vertices with k neighbours. The vertices of one step are a frontier, so that
+// threads share large ones (Kabir, Madduri 2017). Vertices are not sorted by degree. Instead, all vertices with fewer
+// neighbours left than a limit, which is a power of two, are on a list, and for each k below the limit this list is looked
+// through.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kCoreRowsOfATask = 16 << 10;
 constexpr std::int64_t kAloneEdges = 32 << 10;  // a frontier with fewer stays on one thread
-constexpr Index kWidest = 64;                   // values of k that share a list
+constexpr Index kWidest = 64;                   // at most so many values of k share a list
 
 class Peeling {
  public:
@@ -34,14 +35,14 @@ class Peeling {
     for (Index k = 0; done_ < a_.rows;) {
       fill_list(k, limit);
       for (; k < limit && done_ < a_.rows; ++k) peel(k, limit);
-      // An empty list leaps to the next vertex.
+      // If the list is empty, k becomes that of the next vertex.
       if (done_ < a_.rows && listed_ == 0) k = std::max(k, least_left(k));
       limit = k + std::min<Index>(std::max<Index>(k, 1), kWidest);
     }
   }
 
  private:
-  // Removed vertices keep their core number, which is below k, in left_; so left >= k means still there.
+  // left_ of a removed vertex is its core number, which is below k. So a vertex with left >= k is still there.
   void fill_list(Index k, Index limit) {
     listed_ = 0;
     for (std::int64_t v = 0; v < a_.rows; ++v)
@@ -86,7 +87,8 @@ class Peeling {
     }
   }
 
-  /// v loses a neighbour; whether it is left with k now. Who has k or fewer is on the way out and keeps its number.
+  /// Takes a neighbour from v, and returns whether v has k left now. A vertex with k or fewer is being removed, and keeps its
+  /// number.
   template <bool Shared>
   bool take_one(Index v, Index k, Index limit) {
     Index before;
@@ -108,7 +110,7 @@ class Peeling {
   }
 
   const CsrView<One>& a_;
-  Index* left_;  // neighbours that are still there; the core number of a vertex that is not
+  Index* left_;  // for each vertex its neighbours that are still there; for a removed vertex its core number
   Array<Index> list_;
   std::int64_t listed_ = 0, done_ = 0;
   graph::Frontier current_, next_;

@@ -1,6 +1,6 @@
-// Checks core numbers from both sides. Every vertex has as many neighbours of at least its number as the number says, so
-// no number is too large. And when vertices are taken away in ascending order of their numbers, each at a moment when no
-// more neighbours are left than its number, all of them go; a number that is too small would keep its vertex.
+// Checks core numbers from both sides. A vertex of number k has at least k neighbours of number k or more, so no number is too
+// large. And if vertices are removed in ascending order of their numbers, each when it has at most as many neighbours left as
+// its number, all of them can be removed; a vertex whose number is too small would stay.
 #include <algorithm>
 #include <numeric>
 #include <string>

@@ -1,8 +1,9 @@
-// Orders of vertices. Reverse Cuthill-McKee (Cuthill and McKee 1969; reversed by George 1971) numbers each component by
-// a breadth-first search that takes the neighbours of a vertex by ascending degree, and turns the whole order round.
-// The search starts at a pseudo-peripheral vertex (George and Liu 1979): the first one begins at a vertex of least
-// degree, the next at a vertex of least degree in its last level, and so on, as long as a search is no less deep than
-// the one before and its widest level is narrower. One that becomes as wide is given up.
+// Orders of vertices. Reverse Cuthill-McKee (Cuthill and McKee 1969; reversed by George 1971) numbers each component by a
+// breadth-first search that takes the neighbours of a vertex by ascending degree, and then reverses the whole order. The
+// search starts at a pseudo-peripheral vertex (George and Liu 1979), which further searches find: the first one begins at a
+// vertex of least degree, the next one at a vertex of least degree in the last level of the search before, and so on, as long
+// as a search is not less deep than the one before and its widest level is narrower. A search that becomes as wide is given
+// up.
 #include "penstock/graph/reorder.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLook = 1 << 14;  // vertices between looks at the clock
+constexpr std::int64_t kLook = 1 << 14;  // vertices between two calls of poll_interrupt()
 
 void require_vertices(const Csr<One>& a) {
   require(a.rows == a.cols && a.rows <= std::numeric_limits<Index>::max(),
@@ -27,7 +28,7 @@ void require_vertices(const Csr<One>& a) {
               std::to_string(a.cols));
 }
 
-/// Every search is an order of its component already, so the one that is kept need not be repeated.
+/// Every search gives an order of its component, so the search that is kept need not be repeated.
 class CuthillMckee {
  public:
   explicit CuthillMckee(const Csr<One>& a)
@@ -48,7 +49,8 @@ class CuthillMckee {
     for (const auto v : starts.span()) {
       if (vertices_.data[v].seen == kDone) continue;
       if (vertices_.data[v].degree > 0) number(v, 0);
-      if (vertices_.data[v].seen != kDone) number(v, kMost);  // alone, or edges lead from it but none to it
+      // These are alone in their component, or have edges out but none in.
+      if (vertices_.data[v].seen != kDone) number(v, kMost);
     }
     std::reverse(order_.data, order_.data + a_.rows);
     return order_;
@@ -56,17 +58,17 @@ class CuthillMckee {
 
  private:
   struct Vertex {
-    std::uint32_t seen;  // by which search, or kDone
+    std::uint32_t seen;  // the number of the search that saw it last, or kDone
     Index degree;
   };
   struct Search {
     std::int64_t size = 0, levels = 0, widest = 0;
-    Index far = 0;  // of least degree in the last level
+    Index far = 0;  // the vertex of least degree in the last level
   };
   static constexpr std::int64_t kMost = std::numeric_limits<Index>::max();
   static constexpr std::uint32_t kDone = std::numeric_limits<std::uint32_t>::max();
 
-  /// The component of v, from the best start found in `most` attempts; 0 is as many as help.
+  /// Numbers the component of v, from the best start that `most` attempts find; 0: as many attempts as help.
   void number(Index v, std::int64_t most) {
     auto* const mine = order_.data + numbered_;
     auto best = search(v, mine, kMost);
@@ -83,11 +85,11 @@ class CuthillMckee {
     numbered_ += best.size;
   }
 
-  /// Numbers what `start` reaches into `queue`. Gives up, with size 0, where a level has `too_wide` vertices.
+  /// Writes the vertices that `start` reaches to `queue`. Gives up, and returns size 0, if a level has `too_wide` vertices.
   Search search(Index start, Index* queue, std::int64_t too_wide) {
     Search found;
     auto* const vertex = vertices_.data;
-    if (++stamp_ == kDone) {  // stamps of earlier searches would look new again
+    if (++stamp_ == kDone) {  // the numbers of searches begin again, and old ones would look new
       for (std::int64_t v = 0; v < a_.rows; ++v)
         if (vertex[v].seen != kDone) vertex[v].seen = 0;
       stamp_ = 1;
@@ -142,7 +144,8 @@ Array<Index> degree_order(const Csr<One>& a, bool descending) {
   Offset longest = 0;
   for (std::int64_t v = 0; v < a.rows; ++v) longest = std::max(longest, length(v));
   const auto place = [&](std::int64_t v) { return descending ? longest - length(v) : length(v); };
-  if (longest > 4 * a.rows + 1024) {  // a count for each length would be out of proportion
+  // With longer rows than this, a count for each length would take more memory than it is worth.
+  if (longest > 4 * a.rows + 1024) {
     for (std::int64_t v = 0; v < a.rows; ++v) order.data[v] = static_cast<Index>(v);
     std::stable_sort(order.data, order.data + a.rows, [&](Index v, Index w) { return place(v) < place(w); });
     return order;

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-/// The chunks of a rank, as a source of rounds.
+/// The chunks of a rank as a source for Rounds (io/rounds.hpp).
 template <class V>
 class Chunks {
  public:

@@ -6,11 +6,12 @@
 #include "penstock/format/coo.hpp"
 #include "penstock/io/rounds.hpp"
 
-// A matrix whose entries the ranks find in any order, each some of them, such as those of its part of a text file. They are
-// said twice, some at a time, and sent to whom they belong: for the lengths of rows, then for their entries.
+// Makes a matrix whose entries the ranks find in any order, each rank some of them, such as those of its part of a text file.
+// Every rank gives its entries twice, in chunks, and they are sent to the rank that keeps them: the first time to count
+// the entries of each row, the second time to write them.
 namespace penstock {
 
-/// Entries in hand; with `base` taken off, rows and columns lie in the matrix.
+/// Some entries. `base` is the number of the first row and column: it is subtracted from all of them.
 template <class V>
 struct EntryChunk {
   std::int64_t size = 0, base = 0;
@@ -18,18 +19,18 @@ struct EntryChunk {
   const V* values = nullptr;  // unused when V is One
 };
 
-/// A rank's next chunk, which stays as it is until the next call.
+/// Gives a rank's next chunk, which stays valid until the next call.
 template <class V>
 using NextChunk = std::function<Turn(EntryChunk<V>&)>;
 
-/// How many entries come in each of the rows that this rank keeps by `p`, before equal ones are summed. Throws RoundsFailed
-/// on all ranks where one's chunks end in failure. At most 2^31 - 1 rows. Collective.
+/// How many entries come in each of the rows that this rank keeps by `p`, before equal ones are summed. If the chunks of one
+/// rank end in failure, all ranks throw RoundsFailed. At most 2^31 - 1 rows. Collective.
 Array<Offset> count_among(Comm& comm, const Partition& p, const KeptRows& keep, Mirror mirror,
                           const NextChunk<One>& next);
 
-/// coo_to_csr() of the entries of all ranks, bit for bit, as far as this rank keeps them. `lengths`, from count_among(), is
-/// used up; beside it and the result a rank needs a few MB. Throws Error{invalid_argument} on all ranks where other entries
-/// come than were counted, else as count_among(). Collective.
+/// The rows that this rank keeps of what coo_to_csr() makes of the entries of all ranks, bit for bit. `lengths` comes from
+/// count_among() and is overwritten; beside it and the result a rank needs a few MB. All ranks throw Error{invalid_argument}
+/// if other entries come than were counted; other errors are those of count_among(). Collective.
 template <class V>
 Csr<V> assemble_among(Comm& comm, const Partition& p, const KeptRows& keep, Mirror mirror,
                       const Array<Offset>& lengths, const NextChunk<V>& next);

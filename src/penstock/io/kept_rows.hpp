@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-/// Some rows of a matrix that is never made as a whole, and a range of its columns; what is kept is numbered from 0 in
-/// ascending order of rows. Columns keep their numbers.
+/// Some rows, and a range of columns, of a matrix that is never made as a whole. The kept rows are numbered from 0 in
+/// ascending order; columns keep their numbers.
 struct KeptRows {
   GlobalIndex first = 0;
   std::int64_t count = 0;                 // rows first, first + 1, ... where `numbers` is empty
@@ -20,7 +20,7 @@ struct KeptRows {
 
   GlobalIndex row(std::int64_t place) const { return numbers.data ? numbers.data[place] : first + place; }
   bool has_column(GlobalIndex j) const { return j >= first_col && j < last_col; }
-  /// -1 where the entry is not kept.
+  /// The number of the entry's row among the kept ones; -1 if the entry is not kept.
   std::int64_t place(GlobalIndex row, GlobalIndex column) const {
     if (!has_column(column)) return -1;
     if (among.given()) return among.has(row) ? among.below(row) : -1;
@@ -31,7 +31,7 @@ struct KeptRows {
 /// The rows that `part` owns or has a piece of.
 KeptRows kept_rows(const Partition& p, Index part);
 
-/// An EntrySource (format/assemble.hpp) that says only the entries that are kept.
+/// An EntrySource (format/assemble.hpp) that gives only the entries that are kept.
 template <class Source>
 struct KeptSource {
   const Source& source;

@@ -1,4 +1,5 @@
-// A finite automaton, a table look-up a byte, over pieces that begin after a newline, on all threads.
+// Checks the form of lines by a finite automaton: one look into a table for each byte. All threads take part; each walks
+// pieces of the text that begin after a newline.
 #include "penstock/io/plain_text.hpp"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ enum State : std::uint8_t {
   kStates
 };
 constexpr std::int64_t kPiece = 1 << 20;
-constexpr int kWalks = 4;  // at once: a step waits for the one before, walks do not wait for each other
+// Pieces that a thread walks at once: a step has to wait for the step before, but not for those of other pieces.
+constexpr int kWalks = 4;
 using Row = std::array<std::uint8_t, 256>;
 
 class Automaton {
@@ -64,7 +66,7 @@ class Automaton {
     }
   }
 
-  using Lines = std::span<const unsigned char>;  // whole ones, from a line's begin to behind its newline
+  using Lines = std::span<const unsigned char>;  // whole lines, the newline of the last one included
 
   bool accepts(const std::array<Lines, kWalks>& walks) const {
     std::uint8_t state[kWalks] = {};
@@ -89,8 +91,8 @@ class Automaton {
 std::int64_t plain_lines(std::span<const unsigned char> text, std::string_view columns) {
   const Automaton automaton(columns);
   const auto size = std::ssize(text);
-  const auto line_from =
-      [&](std::int64_t at) -> std::int64_t {  // the first line that begins at `at` or later
+  // The begin of the first line that begins at `at` or later.
+  const auto line_from = [&](std::int64_t at) -> std::int64_t {
     if (at == 0 || at >= size) return std::min(at, size);
     const auto* found = std::memchr(text.data() + at - 1, '\n', static_cast<std::size_t>(size - at + 1));
     return found ? static_cast<const unsigned char*>(found) - text.data() + 1 : size;

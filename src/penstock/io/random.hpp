@@ -19,7 +19,7 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
 
 class Random {
  public:
-  /// Streams of one seed are independent: give each use its own number.
+  /// The streams of a seed are independent; give each use its own stream number.
   constexpr Random(std::uint64_t seed, std::uint64_t stream)
       : key_(mix64(mix64(seed + kStep) ^ stream * kStep)) {}
   constexpr std::uint64_t operator()(std::uint64_t i) const { return mix64(key_ + (i + 1) * kStep); }
@@ -29,26 +29,27 @@ class Random {
   std::uint64_t key_;
 };
 
-/// In [0, n), from 64 random bits; the bias is below n / 2^64.
+/// A number in [0, n) from 64 random bits; the bias is below n / 2^64.
 constexpr std::int64_t below(std::uint64_t bits, std::int64_t n) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::int64_t>(Wide{bits} * static_cast<std::uint64_t>(n) >> 64);
 }
 
-/// In (0, 1], with all the bits that V holds.
+/// A number in (0, 1] with all the bits that V holds.
 template <class V>
 constexpr V unit(std::uint64_t bits) {
   if constexpr (sizeof(V) == 4) return static_cast<V>((bits >> 40) + 1) * 0x1p-24f;
   else return static_cast<V>((bits >> 11) + 1) * 0x1p-53;
 }
 
-/// True with probability p for a test `bits < threshold(p)`; p = 1 misses once in 2^64.
+/// The test `bits < threshold(p)` is true with probability p; with p = 1 it fails once in 2^64.
 constexpr std::uint64_t threshold(double p) {
   if (p >= 1) return ~std::uint64_t{0};
   return p <= 0 ? 0 : static_cast<std::uint64_t>(p * 0x1p64);
 }
 
-/// A seeded bijection of [0, n): rounds of multiply and shift modulo a power of two, walked until inside.
+/// A seeded bijection of [0, n): rounds of multiplications and shifts modulo a power of two, repeated until the result is
+/// below n.
 class Scramble {
  public:
   constexpr Scramble(std::uint64_t seed, std::int64_t n, bool on)
@@ -95,7 +96,7 @@ struct AliasView {
   constexpr std::int64_t operator()(std::uint64_t bits) const {
     const auto i = below(bits, size);
     const auto cell = cells[i];
-    // A mask, not a branch: nobody can predict this one, and it would cost more than the rest.
+    // A mask instead of a branch, which could not be predicted and would cost more than everything else here.
     const auto keep = -static_cast<std::int64_t>(static_cast<std::uint32_t>(bits) < cell.threshold);
     return (i & keep) | (static_cast<std::int64_t>(cell.other) & ~keep);
   }
@@ -112,8 +113,8 @@ class AliasTable {
   std::vector<AliasCell> cells_;
 };
 
-/// The value of an entry: uniform in (0, 1], a hash of (seed, row, column), or of the unordered pair when
-/// `symmetric`, so both directions of an undirected edge weigh the same.
+/// The values of entries: uniform in (0, 1], by a hash of (seed, row, column). With `symmetric` it is a hash of the unordered
+/// pair, so that both directions of an undirected edge have the same weight.
 class EntryValues {
  public:
   constexpr EntryValues(std::uint64_t seed, bool symmetric) : random_(seed, 0x7a1), symmetric_(symmetric) {}

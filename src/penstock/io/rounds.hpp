@@ -11,18 +11,18 @@
 #include "penstock/io/kept_rows.hpp"
 #include "penstock/partition/partition.hpp"
 
-// Entries that any rank may come across, sent to whom they belong by a partition, some at a time: nobody ever holds a list
-// of them all. What arrives in a round is an EntrySource (format/assemble.hpp).
+// Sends entries, which any rank may find, to the ranks that hold them by a partition. They are sent in rounds, some at a time,
+// so that no rank ever has a list of all of them. What arrives in a round is an EntrySource (format/assemble.hpp).
 namespace penstock {
 
-/// On its way, with the numbers of the whole matrix.
+/// An entry that is sent, with row and column of the whole matrix.
 template <class V>
 struct SentEntry {
   Index row, column;
   [[no_unique_address]] V value;
 };
 
-/// To whom entries go.
+/// Says to which rank an entry goes.
 class Destinations {
  public:
   explicit Destinations(const Partition& p) : p_(p) {
@@ -51,10 +51,10 @@ class Destinations {
     std::vector<Index> parts;
   };
   const Partition& p_;
-  std::vector<Split> split_;  // by row
+  std::vector<Split> split_;  // sorted by row
 };
 
-/// What came in a round, as an EntrySource.
+/// The entries that arrived in a round, as an EntrySource.
 template <class V>
 struct Arrived {
   std::span<const SentEntry<V>> entries;
@@ -71,15 +71,15 @@ struct Arrived {
   }
 };
 
-/// What a rank has for a round: entries, and whether more follow; or nothing, because it cannot go on.
+/// What a rank has for a round: its last entries, entries after which more follow, or nothing, because it cannot go on.
 enum class Turn : std::int64_t { last, more, failed };
 
 /// Thrown on all ranks where the source of one has failed.
 struct RoundsFailed {};
 
-/// The buffers of rounds. A source says Turn next(), which makes the units of the coming round known (it is not asked
-/// again after the last, nor after it has failed), units(), and visit(first, last, f), which calls f(row, column, value)
-/// for the entries of some units, on any thread.
+/// The buffers of rounds. A source has three functions. Turn next() prepares the units of the coming round; it is not called
+/// again after it has returned `last` or `failed`. units() is the number of units. visit(first, last, f) calls f(row, column,
+/// value) for the entries of some units, on any thread.
 template <class V>
 class Rounds {
   using Entry = SentEntry<V>;
@@ -88,7 +88,8 @@ class Rounds {
  public:
   Rounds(Comm& comm, const Partition& p) : comm_(comm), to_(p), ranks_(comm.size()) {}
 
-  /// take(entries) of each round, until no rank has more. Throws RoundsFailed on all ranks. Collective.
+  /// Calls take(entries) with what arrived, for each round, until no rank has more. If the source of one rank fails, all
+  /// ranks throw RoundsFailed. Collective.
   template <class Source, class F>
   void each(Source& source, F&& take) {
     for (auto turn = Turn::more, all = Turn::more; all == Turn::more;) {
@@ -106,7 +107,7 @@ class Rounds {
   static constexpr std::int64_t kChunks = 32;  // tasks of a round
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-  /// The entries of `units` units into out_, by rank.
+  /// Writes the entries of `units` units to out_, sorted by the rank that they go to.
   template <class Source>
   void sort(const Source& source, std::int64_t units) {
     const auto chunk = (units + kChunks - 1) / kChunks;
@@ -138,7 +139,7 @@ class Rounds {
     });
   }
 
-  /// What came into in_, and how it stands with all ranks.
+  /// Sends out_ and receives in_. Returns the state of all ranks together.
   Turn exchange(Turn mine) {
     struct Note {
       std::int64_t bytes;
@@ -165,9 +166,9 @@ class Rounds {
   Comm& comm_;
   Destinations to_;
   std::int64_t ranks_;
-  std::vector<std::vector<Entry>> drawn_;  // by chunk
-  std::vector<std::int64_t> next_;         // by chunk and rank: a count, then the place of the next entry
-  std::vector<std::int64_t> out_offsets_;  // by rank, in bytes
+  std::vector<std::vector<Entry>> drawn_;  // the entries of each chunk
+  std::vector<std::int64_t> next_;  // for each chunk and rank: a count, then the place of the next entry
+  std::vector<std::int64_t> out_offsets_;  // for each rank, in bytes
   std::vector<Entry> out_, in_;
 };
 

@@ -18,18 +18,18 @@ class Lines {
   unsigned char byte(std::int64_t at) const { return text_[static_cast<std::size_t>(at)]; }
   std::int64_t size() const { return std::ssize(text_); }
 
-  /// The first byte at `at` or later that is no blank, or the size.
+  /// Where the first byte at `at` or later is that is no blank, or the size of the text.
   std::int64_t word(std::int64_t at) const {
     while (at < size() && is_blank(byte(at))) ++at;
     return at;
   }
-  /// Behind the newline that ends the line of byte `at`, or the size.
+  /// The place behind the newline that ends the line of byte `at`, or the size of the text.
   std::int64_t next(std::int64_t at) const {
     if (at >= size()) return size();
     const auto* found = std::memchr(text_.data() + at, '\n', static_cast<std::size_t>(size() - at));
     return found ? static_cast<const unsigned char*>(found) - text_.data() + 1 : size();
   }
-  /// Where the line that begins at `at` has its first word; -1 where it is blank or a comment.
+  /// Where the first word of the line that begins at `at` is; -1 if the line is blank or a comment.
   std::int64_t data(std::int64_t at) const {
     const auto first = word(at);
     return first == size() || byte(first) == '\n' || comment_[byte(first)] ? -1 : first;

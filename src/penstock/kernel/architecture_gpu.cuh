@@ -1,9 +1,9 @@
 #pragma once
 #include <nv/target>
 
-// What differs between the architectures that kernels are compiled for (7.5 and later): the one file that asks which it is.
-// Code of an older one also runs on later GPUs, where the driver compiles it again, so nothing outside it may ask the device
-// and assume that the code is the device's.
+// The differences between the architectures that kernels are compiled for (7.5 and later). No other file asks for which one
+// it is compiled. Code for an older architecture also runs on later GPUs, where the driver compiles it again; so other files
+// must not ask the device for its architecture and assume that the code was compiled for it.
 namespace penstock::gpu {
 
 inline constexpr unsigned kAll = 0xffffffffu;
@@ -21,7 +21,7 @@ constexpr int most_blocks(int wanted, int threads) {
   return wanted < fit ? wanted : fit;
 }
 
-// Of all lanes of a warp, to all of them, in one instruction from 8.0 on.
+// Sums over all lanes of a warp, which every lane gets. They are one instruction from 8.0 on.
 
 __device__ inline unsigned add_warp(unsigned mine) {
   NV_IF_ELSE_TARGET(NV_PROVIDES_SM_80, (return __reduce_add_sync(kAll, mine);),
@@ -46,8 +46,8 @@ __device__ inline unsigned min_warp(unsigned mine) {
   NV_IF_ELSE_TARGET(NV_PROVIDES_SM_80, (return __reduce_min_sync(kAll, mine);), (return ~max_warp(~mine);))
 }
 
-/// Waits until all that the stream had before this kernel is done and seen; before that it may touch no memory. Code for
-/// older GPUs does not wait, and is never launched early (waits_by_itself()).
+/// Waits until everything that was on the stream before this kernel is done and its writes are visible; until then the kernel
+/// may touch no memory. Code for older GPUs does not wait, and is never launched early (waits_by_itself()).
 __device__ inline void follow() { NV_IF_TARGET(NV_PROVIDES_SM_90, (cudaGridDependencySynchronize();)) }
 
 }  // namespace penstock::gpu

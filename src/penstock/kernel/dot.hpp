@@ -7,7 +7,8 @@
 
 namespace penstock {
 
-/// x . y in double, in eight lanes that compilers turn into vectors: the order of the sum is part of the result.
+/// x . y in double precision, in eight sums that compilers turn into vectors. Every build adds in this order, so that the
+/// result has the same bits.
 template <class T>
 double dot(const T* x, const T* y, std::int64_t n) {
   double s[8] = {};
@@ -19,8 +20,9 @@ double dot(const T* x, const T* y, std::int64_t n) {
   return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])) + rest;
 }
 
-/// w . y and y . y of a product y = A x, taken block by block of rows while they are in the cache of the thread that
-/// computed them. The blocks are the kernel's own, which depend on the matrix alone, and so do the sums.
+/// The sums w . y and y . y of a product y = A x. They are computed for each block of rows while its part of y is in the cache
+/// of the thread that computed it. The blocks are those of the kernel; they depend on the matrix alone, so the sums have the
+/// same bits for any number of threads.
 template <class T>
 class ProductDots {
  public:
@@ -33,7 +35,7 @@ class ProductDots {
       part[1] = dot(y + first, y + first, last - first);
     }
   }
-  /// All rows in a pass of their own, for kernels that finish no block of rows before the end.
+  /// Computes the sums of all rows in a pass over y, for kernels that finish no block of rows before the end.
   void pass(const T* y, std::int64_t rows) {
     constexpr std::int64_t kRows = 16 << 10;
     start((rows + kRows - 1) / kRows);

@@ -11,20 +11,20 @@
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/architecture_gpu.cuh"
 
-// What every GPU kernel file needs: launches, reads that pass by the caches, sums across a warp.
+// Helpers of all GPU kernel files: launches, reads that bypass the caches, sums across a warp.
 namespace penstock::gpu {
 
 inline constexpr int kThreads = 256;
 
-/// A read of the matrix: used once, so it must not push x out of the caches (0.84 of the time where
-/// rows of 21 scattered columns were multiplied).
+/// Reads an entry of the matrix. It is used once, so it must not push x out of the caches (rows of 21 scattered columns then
+/// took 0.84 of the time).
 template <class T>
 __device__ T read_once(const T* p) {
   if constexpr (std::is_arithmetic_v<T>) return __ldcs(p);
   else return *p;
 }
 
-/// Shuffles any trivially copyable type.
+/// __shfl_down_sync for any trivially copyable type.
 template <class T>
 __device__ T shuffle_down(T v, int distance, int width) {
   if constexpr (sizeof(T) < sizeof(unsigned)) {
@@ -40,14 +40,15 @@ __device__ T shuffle_down(T v, int distance, int width) {
   }
 }
 
-/// The sum over groups of `lanes` (a power of two) in each group's first lane; every lane of the warp must call.
+/// The sum over each group of `lanes` lanes (a power of two), which the group's first lane gets. All lanes of the warp must
+/// call it.
 template <class S, class T>
 __device__ T sum_lanes(T sum, int lanes) {
   for (int d = lanes / 2; d > 0; d /= 2) sum = S::add(sum, shuffle_down(sum, d, lanes));
   return sum;
 }
 
-/// Blocks of kThreads threads on a stream of the current GPU, `blocks` times `layers` (at most 65535) of them.
+/// Launches `blocks` times `layers` (at most 65535) blocks of kThreads threads on a stream of the current GPU.
 template <class... Params, class... Args>
 void launch_layers(void (*kernel)(Params...), std::int64_t blocks, unsigned layers, Stream stream,
                    Args... args) {
@@ -63,15 +64,15 @@ void launch(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args.
   launch_layers(kernel, blocks, 1, stream, args...);
 }
 
-/// As launch(), of a kernel whose blocks meet at barriers of the whole grid: at most as many as reside at once, on a stream of
-/// the current GPU.
+/// Launches a kernel whose blocks meet at barriers of the whole grid, on a stream of the current GPU, with at most as many
+/// blocks as reside at once.
 template <class... Params, class... Args>
 void launch_meeting(void (*kernel)(Params...), Stream stream, Args... args) {
   const auto& gpu = gpu_facts(stream.where);
   const auto most = cuda::resident_blocks(reinterpret_cast<const void*>(kernel), kThreads, stream.where.gpu);
   cudaLaunchAttribute together{};
   together.id = cudaLaunchAttributeCooperative;
-  together.val.cooperative = 1;  // refused, where a block would have to wait for one that cannot start
+  together.val.cooperative = 1;  // CUDA refuses the launch if a block would wait for one that cannot start
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(std::min(most, blocks_that_meet(gpu))));
   config.blockDim = dim3(kThreads);
@@ -80,8 +81,8 @@ void launch_meeting(void (*kernel)(Params...), Stream stream, Args... args) {
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
 }
 
-/// As launch(), of a kernel that begins with follow(): its blocks come while the last ones of the kernel before it leave,
-/// which saves 1 to 2 us of a product that takes 10, where GPU and code can (9.0 and later).
+/// Launches a kernel that begins with follow(). Where GPU and code can do it (9.0 and later), its blocks start while the last
+/// blocks of the kernel before it still run, which saves 1 to 2 us of a product that takes 10.
 template <class... Params, class... Args>
 void launch_following(void (*kernel)(Params...), std::int64_t blocks, Stream stream, Args... args) {
   cudaLaunchAttribute early{};
@@ -96,7 +97,8 @@ void launch_following(void (*kernel)(Params...), std::int64_t blocks, Stream str
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
 }
 
-/// Blocks of kThreads threads that the stream's GPU holds at once, registers permitting: a grid that walks its work.
+/// How many blocks of kThreads threads the stream's GPU holds at once, if registers allow it: for grids whose blocks take one
+/// piece of work after the other.
 inline std::int64_t full_grid(Stream stream) { return blocks_at_once(gpu_facts(stream.where), kThreads); }
 
 inline constexpr std::int64_t blocks_for(std::int64_t threads) { return (threads + kThreads - 1) / kThreads; }

@@ -2,11 +2,12 @@
 #include "penstock/format/csr.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
-// The merge path (Merrill and Garland, SC 2016): nonzeros and row ends merged into one list, row r's end being item
-// number indptr[r + 1] - indptr[0] + r. Equal pieces of that list are equal work, whatever the row lengths are.
+// The merge path (Merrill and Garland, SC 2016): nonzeros and ends of rows are merged into one list, in which the end of row r
+// is item number indptr[r + 1] - indptr[0] + r. Pieces of equal length of that list are equal work, whatever the row lengths
+// are.
 namespace penstock::gpu {
 
-/// How many rows end before an item of the list.
+/// How many rows end before item number `item` of the list.
 __device__ inline std::int64_t rows_before(const Offset* indptr, std::int64_t rows, Offset nnz,
                                            std::int64_t item) {
   auto low = item > nnz ? item - nnz : 0, high = item < rows ? item : rows;

@@ -9,8 +9,8 @@
 // never be compiled, and then shared by the linker, for more than the processor that runs them.
 namespace penstock::avx2 {
 
-// Scattered entries are loaded one by one: where x lies in a cache, the gather instruction takes 1.5 to 2.5 times as long
-// (rows of 5 to 45 entries, half of bcsstk32, G2_circuit, t2dah_e and bodyy5, on a Zen 5).
+// Scattered entries are loaded one by one. If x lies in a cache, the gather instruction takes 1.5 to 2.5 times as long (rows
+// of 5 to 45 entries: half of bcsstk32, G2_circuit, t2dah_e and bodyy5, on a Zen 5).
 struct Double {
   using Vec = __m256d;
   static Vec zero() { return _mm256_setzero_pd(); }
@@ -50,7 +50,7 @@ struct Float {
 template <class T>
 using Quad = std::conditional_t<sizeof(T) == 8, Double, Float>;
 
-/// The sum of v[k] x[j[k]] over k < n; v is not looked at for a pattern. Two sums of four are in flight.
+/// The sum of v[k] x[j[k]] over k < n. v is not read for a pattern. Two sums of four entries each are computed side by side.
 template <class T, class V, class Column>
 inline T dot(const Column* j, [[maybe_unused]] const V* v, const T* x, Offset n) {
   using Q = Quad<T>;

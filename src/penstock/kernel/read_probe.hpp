@@ -3,13 +3,12 @@
 
 #include "penstock/core/device.hpp"
 
-// Reads that measure a memory and nothing else. Each adds what it read to `*sum`, modulo 2^32, so no compiler
-// can leave a read out and a test can tell that none was.
+// Reads that measure a memory and do nothing else. Each adds what it read to `*sum`, modulo 2^32, so that no compiler can
+// leave a read out, and a test can check that none was left out.
 namespace penstock {
 
-/// How lists of 4-byte entries, one after another in host memory, are walked by a GPU: the copy of a large
-/// array in Min et al., "EMOGI: Efficient Memory-access for Out-of-memory Graph-traversal in GPUs" (VLDB
-/// 2020), section 3.3.
+/// How a GPU walks lists of 4-byte entries that lie one after the other in host memory: the copy of a large array in Min et
+/// al., "EMOGI: Efficient Memory-access for Out-of-memory Graph-traversal in GPUs" (VLDB 2020), section 3.3.
 enum class ReadPattern {
   strided,     // one thread walks one list, an entry at a time: 32-byte requests
   merged,      // a warp walks one list, from its first entry, wherever that lies
@@ -22,8 +21,8 @@ inline constexpr ReadPattern kReadPatterns[] = {ReadPattern::strided, ReadPatter
 /// List i holds the entries [skew + i * entries, skew + (i + 1) * entries) of the array.
 struct ListShape {
   std::int64_t entries = 0, skew = 0;
-  bool from_line =
-      false;  // the walk begins at a multiple of 32 entries, and leaves out what is before the list
+  // The walk begins at a multiple of 32 entries, and skips the entries before the list.
+  bool from_line = false;
   constexpr std::int64_t count(std::int64_t words) const {
     return words > skew ? (words - skew) / entries : 0;
   }
@@ -42,24 +41,24 @@ constexpr ListShape list_shape(ReadPattern pattern) {
   return {};
 }
 
-/// Bytes of all whole lists in an array of `words` entries: what read_lists reads.
+/// The bytes of all whole lists in an array of `words` entries, which are what read_lists reads.
 constexpr std::int64_t list_bytes(std::int64_t words, ReadPattern pattern) {
   return list_shape(pattern).count(words) * list_shape(pattern).entries * 4;
 }
 
-/// Every whole list of the array, which begins at a multiple of 128 bytes. `data` and `sum` are readable by
-/// the stream's owner.
+/// Reads every whole list of the array, which begins at a multiple of 128 bytes. The stream's device must be able to read
+/// `data` and `sum`.
 void read_lists(const std::uint32_t* data, std::int64_t words, ReadPattern pattern, std::uint32_t* sum,
                 Stream stream);
 
-/// The array from end to end, 16 bytes a thread, as fast as its memory allows: the GPU's own or a peer's.
-/// `data` is aligned to 16 bytes.
+/// Reads the array from begin to end, 16 bytes a thread, as fast as its memory allows, which is the GPU's own or another
+/// GPU's. `data` is aligned to 16 bytes.
 void read_stream(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum, Stream stream);
 
-/// The same with a store for each load; both are aligned to 16 bytes and do not overlap.
+/// Copies the array in the same way. Both arrays are aligned to 16 bytes, and they do not overlap.
 void copy_stream(std::uint32_t* to, const std::uint32_t* from, std::int64_t words, Stream stream);
 
-/// A kernel that does nothing: what a launch alone costs.
+/// Launches a kernel that does nothing, to measure what a launch alone costs.
 void launch_nothing(Stream stream);
 
 namespace gpu {

@@ -1,6 +1,5 @@
-// Kernels that only read, to measure what a memory and its link give. A thread keeps one sum, a block adds
-// its threads' sums in shared memory and then once to the result: a thousand atomic adds beside a gigabyte of
-// reads.
+// Kernels that only read, to measure the speed of a memory and its link. A thread keeps one sum; a block adds up the sums of
+// its threads in shared memory, and then adds once to the result: a thousand atomic additions for a gigabyte of reads.
 #include <algorithm>
 
 #include "penstock/kernel/launch_gpu.cuh"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int kBatch = 4;  // 16-byte loads in flight a thread: 128 KB a multiprocessor of 2048 threads
 
-/// Every thread of the block must call.
+/// Adds the block's sums to `*sum`. All threads of the block must call it.
 __device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
   __shared__ std::uint32_t total;
   if (threadIdx.x == 0) total = 0;
@@ -22,8 +21,8 @@ __device__ void add_up(std::uint32_t mine, std::uint32_t* sum) {
   if (threadIdx.x == 0) atomicAdd(sum, total);
 }
 
-/// One list a thread, one entry at a time: unrolling would ask for a whole sector's entries together, which a
-/// thread that works on each entry does not.
+/// A thread reads one list, one entry at a time. The loop is not unrolled: that would ask for the entries of a whole sector
+/// together, which a thread that works on each entry does not do.
 __global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     read_by_threads(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
   const auto list = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
@@ -36,7 +35,7 @@ __global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
   add_up(mine, sum);
 }
 
-/// One list a warp, the warps side by side through the array.
+/// A warp reads one list; neighbouring warps read neighbouring lists.
 __global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
     read_by_warps(const std::uint32_t* data, std::int64_t count, ListShape shape, std::uint32_t* sum) {
   const int lane = int(threadIdx.x) % 32;
@@ -94,7 +93,7 @@ __global__ void __launch_bounds__(kThreads, most_blocks(8, kThreads))
 
 __global__ void nothing() {}
 
-/// Enough blocks to fill the GPU, and none without work.
+/// The number of blocks: enough to fill the GPU, but none without work.
 std::int64_t grid(std::int64_t threads, Stream stream) {
   return std::clamp<std::int64_t>(blocks_for(threads), 1, full_grid(stream));
 }

@@ -23,7 +23,7 @@ std::vector<RowBlock> row_blocks(std::span<const Offset> indptr, const BlockShap
       ++r;
       continue;
     }
-    std::int64_t low = r + 1, step = 1;  // the largest end that fits lies in [low, low + step)
+    std::int64_t low = r + 1, step = 1;  // the largest end of rows that still fits lies in [low, low + step)
     while (low + step <= rows && fits(low + step)) low += step, step *= 2;
     for (; step > 0; step /= 2)
       if (low + step <= rows && fits(low + step)) low += step;

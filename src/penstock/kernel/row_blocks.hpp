@@ -15,8 +15,8 @@ struct RowBlock {
   bool piece = false;
 };
 
-/// What a cut aims at: a block costs nnz * nnz_cost + rows * row_cost, at most `budget` unless one row alone is more,
-/// and then the row is split. Blocks of whole rows begin at multiples of `row_align`, where the budget allows.
+/// The sizes that a cut aims at. A block costs nnz * nnz_cost + rows * row_cost, which is at most `budget`; a row that alone
+/// costs more is split. Blocks of whole rows begin at multiples of `row_align`, if the budget allows it.
 struct BlockShape {
   std::int64_t budget = 0, nnz_cost = 1, row_cost = 1;
   std::int64_t row_align = 1;

@@ -11,7 +11,7 @@
 namespace penstock::partition {
 namespace {
 
-/// The part with the least of something, the one with the lowest number of equals.
+/// Finds the part with the least load; of several with equal loads the one with the lowest number.
 class Least {
  public:
   explicit Least(const std::vector<std::int64_t>& loads) {
@@ -29,7 +29,8 @@ class Least {
   std::priority_queue<Item, std::vector<Item>, std::greater<>> heap_;
 };
 
-/// Pieces of at most omega entries of the rows that have more, by row. At most `parts` rows have.
+/// Cuts the rows that have more than omega entries into pieces of at most omega, sorted by row. At most `parts` rows are so
+/// long.
 std::vector<RowPiece> split(const Csr<One>& a, const Array<Index>& longest_first, Offset omega) {
   std::vector<RowPiece> pieces;
   for (const auto r : longest_first.span()) {

@@ -8,7 +8,7 @@
 namespace penstock::partition {
 namespace {
 
-/// Rows order[first, last) of label `part`, to be shared by parts [part, part + parts).
+/// The rows order[first, last), which have the label `part`, and are to be divided among parts [part, part + parts).
 struct Domain {
   std::int64_t first = 0, last = 0, part = 0, parts = 1;
 };
@@ -41,7 +41,7 @@ class Bisection {
  private:
   std::int64_t length(Index r) const { return a_.indptr.data[r + 1] - a_.indptr.data[r]; }
 
-  /// Both halves; the second has no parts where there is nothing to cut.
+  /// Cuts the domain into two halves. If there is nothing to cut, the second half has no parts.
   void cut(const Domain& d, Domain* halves) {
     halves[0] = d, halves[1].parts = 0;
     if (d.parts > 1 && d.last > d.first) {
@@ -69,7 +69,8 @@ class Bisection {
       next_[at(order_[at(i)])] = static_cast<Index>(d.part + (d.parts > 1 && i >= middle ? less : 0));
   }
 
-  /// Rows of the domain that lead to or from `start`, nearest first, into found_ from `to`; returns their end.
+  /// Writes the rows of the domain that are connected with `start`, the nearest first, to found_, from place `to` on.
+  /// Returns the end of what was written.
   std::int64_t search(Index start, const Domain& d, std::int64_t to, int stamp) {
     auto end = to;
     const auto meet = [&](Index r) {
@@ -87,10 +88,10 @@ class Bisection {
   }
 
   const Csr<One>&a_, &back_;
-  std::vector<Index> labels_,
-      next_;  // the first part of each row's domain: before and after the cuts under way
+  // The first part of each row's domain: before, and after the current cuts.
+  std::vector<Index> labels_, next_;
   std::vector<Index> order_, found_;
-  std::vector<int> seen_;  // by which search
+  std::vector<int> seen_;  // for each row: the number of the search that saw it last
   int stamp_ = 1;
 };
 

@@ -4,8 +4,8 @@ namespace penstock::partition {
 
 Partition grid(const Csr<One>& a, std::int64_t parts) {
   auto p = begin(a, parts, PartitionKind::grid);
-  // The paper's P are squares. Others: the most square grid with at least as many rows as columns, so that a prime
-  // number of parts is cut by rows alone and needs no reduction.
+  // In the paper the number of parts is a square. For other numbers the grid is as nearly square as possible, with at least
+  // as many rows as columns, so that a prime number of parts is cut by rows alone and needs no reduction.
   p.grid_cols = 1;
   for (std::int64_t d = 2; d * d <= parts; ++d)
     if (parts % d == 0) p.grid_cols = d;

@@ -1,6 +1,7 @@
-// After PuLP (Slota, Madduri, Rajamanickam 2014): label propagation with bounds on sizes. Rows are dealt into groups by a
-// hash. A group decides at once, from the labels before it, in parallel; then its moves are made in order while the
-// bounds allow. So neighbours rarely swap places for ever, and the result does not depend on threads.
+// Partitions by label propagation with bounds on the sizes of parts, after PuLP (Slota, Madduri, Rajamanickam 2014). A hash
+// puts each row into a group. All rows of a group decide in parallel, from the labels as they were before; then their moves
+// are made one after the other, as long as the bounds allow. So two neighbours rarely swap places again and again, and the
+// result does not depend on the number of threads.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -14,10 +15,12 @@
 namespace penstock::partition {
 namespace {
 
-constexpr double kSlack = 0.03;  // a part takes rows up to 3 % above the mean, gives down to 3 % below
-constexpr int kGroups = 8, kRounds = 12;
-constexpr double kLeastGain = 0.001;   // a round that saves less of the cut entries is the last
-constexpr std::int64_t kGrain = 2048;  // rows of a task; of more parts, as many: it has a count for each
+// A part takes rows up to 3 % above the mean, and gives rows down to 3 % below it.
+constexpr double kSlack = 0.03;
+constexpr int kGroups = 8, kRounds = 12;  // more groups and rounds give better cuts and take longer
+constexpr double kLeastGain = 0.001;  // a round that saves a smaller share of the cut entries is the last one
+// Rows of a task, or as many as parts, for each of which a task has a count.
+constexpr std::int64_t kGrain = 2048;
 
 using Labels = std::vector<Index>;
 
@@ -38,7 +41,7 @@ std::int64_t cut_entries(const Csr<One>& a, const Labels& labels) {
   return cut;
 }
 
-/// Equal shares of the entries, of rows in order.
+/// Labels of parts that are consecutive rows with about equal shares of the entries.
 Labels cut_in_order(const Csr<One>& a, std::int64_t parts) {
   const auto cuts = cut_by_entries(a.indptr.data, a.rows, parts);
   Labels labels(at(a.rows));
@@ -56,7 +59,7 @@ class Propagation {
     most_ = static_cast<std::int64_t>(std::ceil(mean * (1 + kSlack)));
     least_ = static_cast<std::int64_t>(mean * (1 - kSlack));
   }
-  /// Rows moved.
+  /// Lets every group decide and move once. Returns how many rows moved.
   std::int64_t round() {
     std::int64_t moved = 0;
     const auto grain = std::max(kGrain, std::ssize(load_));
@@ -76,8 +79,8 @@ class Propagation {
   bool may(Index from, Index to, std::int64_t weight) const {
     return load_[at(to)] + weight <= most_ && load_[at(from)] - weight >= least_;
   }
-  /// The part with the most neighbours of each row of the group among those with room; of equals the row's own, else
-  /// the lowest number.
+  /// For each row of the group: of the parts with room, the one that has most of the row's neighbours. Of several with
+  /// equally many it is the row's own part, or else the one with the lowest number.
   void decide(int group, std::int64_t first, std::int64_t last) {
     std::vector<std::int64_t> near(load_.size());
     std::vector<Index> found;

@@ -1,5 +1,6 @@
-// A task reads the rows of one row of the grid (of one part where there is a single column of parts). Every column of
-// the matrix belongs to one part of those, so one bitmap of columns finds the distinct ones of all of them.
+// Counts what a product over parts exchanges, by reading every entry once. A task reads the rows of one row of the grid of
+// parts (those of one part where the grid has a single column). Within a row of the grid every column of the matrix belongs
+// to one part, so one bitmap of columns finds the distinct columns of all parts of the task.
 #include "penstock/partition/metrics.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace penstock {
 namespace {
 
-/// The whole rows of each grid row: a range, or a list.
+/// The rows that each row of the grid has as a whole: a range, or a list.
 struct Groups {
   const Partition& p;
   std::vector<std::int64_t> begin, rows;
@@ -45,13 +46,14 @@ struct Groups {
   }
 };
 
-/// Numbers for the parts that own rows or columns. In a grid few do: those of its first column, or of its first row.
+/// How many numbers the parts that own rows or columns need. In a grid only the parts of its first column or of its first
+/// row own any.
 std::int64_t stride_of(const Partition& p) { return std::max(p.grid_rows, p.grid_cols); }
 
-/// How often rows that follow each other differ in length: what a processor cannot foretell of their loops.
+/// Counts how often consecutive rows differ in length: a processor cannot predict the ends of such loops.
 class Lengths {
  public:
-  /// An entry of the row with this number among the part's rows, in its own column or in another's.
+  /// Adds an entry of the part's row number `place`. `ghost`: its column belongs to another part.
   void add(std::int64_t place, bool ghost) {
     if (place != place_) {
       close();
@@ -60,7 +62,7 @@ class Lengths {
     }
     ++(ghost ? ghosts_ : own_);
   }
-  /// Of all rows so far, `rows` of them. Begins anew.
+  /// Returns the count for all rows so far, of which there are `rows`, and begins anew.
   std::int64_t finish(std::int64_t rows) {
     close();
     const auto found = uneven_ + (before_ && place_ + 1 < rows);
@@ -80,13 +82,13 @@ class Lengths {
   std::int64_t place_ = -1, own_ = 0, ghosts_ = 0, before_ = 0, ghosts_before_ = 0, uneven_ = 0;
 };
 
-/// What a task needs besides; handed from one to the next, clean.
+/// The memory of a task. A task leaves it cleared for the next one.
 struct Scratch {
-  std::vector<std::uint64_t> seen;                 // a bit a column
-  std::vector<std::size_t> words;                  // those of `seen` that are not 0
+  std::vector<std::uint64_t> seen;                 // a bit for each column
+  std::vector<std::size_t> words;                  // the words of `seen` that are not 0
   std::vector<std::int64_t> halo, partial, count;  // grid_cols x stride; the same; grid_cols
   std::vector<std::int64_t> pairs;                 // indices of halo and partial that are not 0
-  // Of each grid column: the last row with an entry in it, or with a ghost, and the ghosts of that row so far.
+  // For each grid column: the last row with an entry in it, the last row with a ghost, and the ghosts of that row so far.
   std::vector<std::int64_t> last_row, ghost_row, ghosts, ghost_rows, ghosts_most;
   std::vector<Lengths> lengths;  // of each grid column
 
@@ -117,7 +119,7 @@ class Measure {
     groups_.each_row(
         g, [&](std::int64_t r) { entries(g, r, rows++, a_.indptr.data[r], a_.indptr.data[r + 1], *s); });
     if (!pieces_.empty()) {
-      for (const auto* piece : pieces_[at(g)]) {  // by row: a part may hold several pieces of one
+      for (const auto* piece : pieces_[at(g)]) {  // sorted by row: a part may hold several pieces of one row
         rows += s->last_row[0] != piece->row;
         entries(g, piece->row, rows - 1, piece->first, piece->last, *s);
       }
@@ -136,7 +138,7 @@ class Measure {
   void collect() {
     for (auto& some : exchanges_) m_.exchanges.insert(m_.exchanges.end(), some.begin(), some.end());
     std::ranges::sort(m_.exchanges, {}, [](const PairTraffic& e) { return std::pair(e.to, e.from); });
-    std::vector<PairTraffic> joined;  // a part may both send x and sums to another
+    std::vector<PairTraffic> joined;  // a part may send another both entries of x and sums
     for (const auto& e : m_.exchanges) {
       if (joined.empty() || joined.back().to != e.to || joined.back().from != e.from) joined.push_back(e);
       else joined.back().halo += e.halo, joined.back().partial += e.partial;
@@ -160,7 +162,7 @@ class Measure {
     if (p_.grid_cols == 1) return 0;
     return std::upper_bound(p_.col_cuts.begin(), p_.col_cuts.end(), c) - p_.col_cuts.begin() - 1;
   }
-  /// `place`: of the row among the part's.
+  /// Counts entries [first, last) of a row. `place` is the row's number among the part's rows.
   void entries(std::int64_t g, std::int64_t row, std::int64_t place, Offset first, Offset last,
                Scratch& s) const {
     for (auto k = first; k < last; ++k) {

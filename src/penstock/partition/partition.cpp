@@ -17,8 +17,8 @@ std::string_view name(PartitionKind kind) {
 namespace partition {
 namespace {
 
-constexpr std::int64_t kOwnersOfATask =
-    1 << 14;  // rows of a task: a few tens of microseconds of writing owners
+// Rows of a task: writing their owners takes a few tens of microseconds.
+constexpr std::int64_t kOwnersOfATask = 1 << 14;
 
 std::string shape_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
   return std::to_string(rows) + " x " + std::to_string(cols) + " with " + std::to_string(nnz) + " entries";
@@ -28,7 +28,7 @@ std::int64_t range_of(const std::vector<std::int64_t>& cuts, std::int64_t i) {
   return std::upper_bound(cuts.begin(), cuts.end(), i) - cuts.begin() - 1;
 }
 
-/// owners[i] = f(range) for every i of range [cuts[range], cuts[range + 1]).
+/// An array with f(range) at every place i in [cuts[range], cuts[range + 1]).
 template <class F>
 Array<const Index> owners_of(const std::vector<std::int64_t>& cuts, F&& f) {
   auto owners = allocate_apart<Index>(cuts.back());

@@ -25,8 +25,8 @@ struct Partition {
   PartitionKind kind = PartitionKind::contiguous;
   std::int64_t parts = 1, grid_rows = 1, grid_cols = 1;
   std::int64_t rows = 0, cols = 0, nnz = 0;  // of the matrix that was cut
-  Array<const Index> row_owners;             // rows: who ends up with y[row]
-  Array<const Index> col_owners;       // cols: who brings x[col]; the same array where the matrix is square
+  Array<const Index> row_owners;             // for each row: the part that ends up with y[row]
+  Array<const Index> col_owners;  // for each column: the part that has x[col]; shared if the matrix is square
   std::vector<std::int64_t> row_cuts;  // grid_rows + 1 where each grid row has a range of rows, else empty
   std::vector<std::int64_t> col_cuts;  // grid_cols + 1 where grid_cols > 1, else empty
   std::vector<RowPiece> pieces;        // rows that several parts share, by row and first; else empty
@@ -38,7 +38,7 @@ inline constexpr std::int64_t kMostParts = 1 << 20;
 
 /// Equal numbers of rows, in order.
 Partition contiguous(const Csr<One>& a, std::int64_t parts);
-/// Rows in order, cut where the entries before are nearest to equal shares.
+/// Rows in order, cut where the number of entries before the cut is nearest to an equal share.
 Partition balanced(const Csr<One>& a, std::int64_t parts);
 /// The naive distribution of Page and Kogge (2018), after their [5]: the most square process grid, equal ranges of rows
 /// and of columns. Partial sums of a row meet at the row master, part (i, 0), who owns it; process (0, j) is the column
@@ -49,17 +49,17 @@ Partition grid(const Csr<One>& a, std::int64_t parts);
 /// piece. Rows without entries go where fewest rows are. (The paper prints omega as nnz / m, which would split half the
 /// rows of any matrix; its text, "the optimal amount of nnz per process", says nnz / P.)
 Partition bins(const Csr<One>& a, std::int64_t parts);
-/// Neighbours together, within a few per cent of equal entries: begins at the better of two cuts, of the rows in order
-/// and by bisection of breadth-first levels, then moves rows to the part that most of their neighbours are in, as long
-/// as neither part leaves its bounds. The same for any number of threads. Square matrices.
+/// Puts neighbours into one part, with entries equal within a few per cent. It begins with the better of two cuts: of the
+/// rows in order, or by bisection of breadth-first levels. Then it moves rows to the part that has most of their neighbours,
+/// as long as neither part leaves its bounds. The result is the same for any number of threads. For square matrices.
 Partition label_propagation(const Csr<One>& a, std::int64_t parts);
-/// The user's: owners[r] in [0, parts) holds row r; parts == 0 stands for the largest owner + 1.
+/// The user's partition: part owners[r] in [0, parts) holds row r; parts == 0 stands for the largest owner + 1.
 Partition labels(const Csr<One>& a, const Array<const Index>& owners, std::int64_t parts);
 
 /// The part of each entry, in the order of the arrays. Throws where p was made of another matrix.
 Array<const Index> entry_parts(const Csr<One>& a, const Partition& p);
 
-// What the functions above share.
+// Helpers of the partitioners above.
 
 /// Where share i of `total` begins: the first total % parts shares have one more. i == parts: total.
 inline std::int64_t share(std::int64_t total, std::int64_t parts, std::int64_t i) {
@@ -70,9 +70,9 @@ inline std::int64_t share(std::int64_t total, std::int64_t parts, std::int64_t i
 Partition begin(const Csr<One>& a, std::int64_t parts, PartitionKind kind);
 /// Row owners from row_cuts (grid row i is owned by part i * grid_cols), then column owners.
 void own_ranges(Partition& p);
-/// Column owners: the row owners where the matrix is square, else equal ranges (of a grid: at the column masters).
+/// Column owners: the row owners if the matrix is square, or else equal ranges (in a grid, of the column masters).
 void own_columns(Partition& p);
-/// Cuts of [0, rows] at equal shares of offsets[r] - offsets[0], offsets ascending; parts + 1 of them.
+/// The parts + 1 cuts of [0, rows] at equal shares of offsets[r] - offsets[0]. The offsets ascend.
 std::vector<std::int64_t> cut_by_entries(const Offset* offsets, std::int64_t rows, std::int64_t parts);
 /// Throws where p was made of a matrix of another shape or number of entries.
 void require_same(const Csr<One>& a, const Partition& p);

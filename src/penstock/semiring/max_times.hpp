@@ -4,7 +4,7 @@
 namespace penstock {
 
 /// Most probable paths over values >= 0: zero is 0, as in (max, x) on the non-negative reals. Negative entries are
-/// outside the semiring: a row of nothing else gives 0.
+/// outside the semiring: a row with negative entries alone gives 0.
 template <class T>
 struct MaxTimes {
   using value_type = T;

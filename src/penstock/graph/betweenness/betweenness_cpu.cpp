@@ -1,7 +1,8 @@
-// Betweenness (Brandes 2001): from each source a breadth-first search that counts shortest paths, then the vertices
-// backwards, each taking from its successors their dependency's share. Which edges lead to successors is kept as one bit an
-// edge, in the order of the walk (GAP's benchmark, Beamer, Asanovic, Patterson 2015, keeps such bits in the order of the
-// matrix), so that the way back looks at no other edge. Threads take whole sources: no atomics, and sums of one order.
+// Betweenness (Brandes 2001). From each source, a breadth-first search counts shortest paths; then the vertices are visited
+// backwards, and each takes its share of the dependencies of its successors. One bit for each edge, in the order of the walk,
+// says whether it leads to a successor, so that the way back looks at no other edge (GAP's benchmark, Beamer, Asanovic,
+// Patterson 2015, keeps such bits in the order of the matrix). A thread takes whole sources, so there are no atomics, and sums
+// have a fixed order.
 #include "penstock/graph/betweenness/betweenness.hpp"
 
 #include <algorithm>
@@ -24,11 +25,12 @@ using graph::Word;
 
 constexpr std::int64_t kBlock = 16 << 10;
 constexpr std::int64_t kPoll = 1 << 10;
-constexpr std::int64_t kRoundBytes = 256 << 20;  // of results that wait to be added up
+constexpr std::int64_t kRoundBytes = 256 << 20;  // of results that wait until they are added up
 constexpr std::int64_t kMostInRound = 256;
-constexpr std::int64_t kSparse = 8;  // fewer than an eighth of the vertices are handled one by one
+// If fewer than an eighth of the vertices are reached, they are handled one by one.
+constexpr std::int64_t kSparse = 8;
 
-/// What one source adds: zero but for the vertices it reaches.
+/// What one source adds to the sums. It is zero for vertices that the source does not reach.
 struct Gain {
   std::vector<Index> order;  // reached vertices as they were found; room for one more
   std::vector<double> of_vertex;
@@ -44,7 +46,8 @@ struct Gain {
   }
 };
 
-/// Number is what paths are counted in: ratios of counts matter, so it may not overflow, nor may its inverse underflow.
+/// The search from one source. `Number` is the type of counts of paths. Ratios of counts are needed, so counts must not
+/// overflow, and their inverses must not underflow.
 template <class Number>
 class OneSource {
  public:
@@ -55,7 +58,7 @@ class OneSource {
         share_(level_.size()),
         leads_down_(static_cast<std::size_t>(graph::words_of(a.nnz()) + 1)) {}
 
-  /// Fills `gain`, which is clear. False where Number is too small for the paths.
+  /// Fills `gain`, which must be clear. Returns false if there are too many paths for Number.
   bool run(Index source, bool endpoints, Gain& gain) {
     const bool fits = search(source, gain);
     if (fits) accumulate(source, endpoints, gain);
@@ -91,7 +94,8 @@ class OneSource {
     return fits;
   }
 
-  /// Up to the end of a word of bits. No branch asks who is new or further down: that is as good as random.
+  /// Walks edges up to the end of a word of bits. It has no branches on which vertices are new or one level down, because
+  /// these could not be predicted.
   std::int64_t walk(const Index* to, Offset count, std::int64_t edge, Index next, Number paths, Index* order,
                     std::int64_t tail) {
     std::array<Index, 64> down;
@@ -131,7 +135,7 @@ class OneSource {
     gain.of_vertex[at(source)] = endpoints ? static_cast<double>(gain.reached - 1) : 0;
   }
 
-  /// Over the successors of u, whose edges have the bits [begin, end).
+  /// The sum of the shares of the successors of u, whose edges have the bits [begin, end).
   Number shares(Index u, std::int64_t begin, std::int64_t end) const {
     const Index* const to = a_.indices + (a_.indptr[u] - a_.first_nnz) - begin;
     Number sum = 0;
@@ -164,7 +168,8 @@ class OneSource {
   std::int64_t edges_ = 0;
 };
 
-/// Sources with too many paths for double (a grid of 600 x 600 has some) are done again in the widest type there is.
+/// Handles sources one after the other. A source with too many paths for double (a grid of 600 x 600 has some) is done again
+/// in the widest type that there is.
 class Worker {
  public:
   explicit Worker(const CsrView<One>& a) : a_(a), plain_(a) {}
@@ -185,7 +190,7 @@ class Worker {
   std::unique_ptr<OneSource<long double>> wide_;
 };
 
-/// Workers that are idle: as many are made as threads run at once.
+/// The workers that are idle. As many are made as threads run at the same time.
 class Workers {
  public:
   explicit Workers(const CsrView<One>& a) : a_(a) {}
@@ -209,7 +214,7 @@ class Workers {
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 
-/// In the order of the sources, whatever is added by whom.
+/// Adds up in the order of the sources, whichever threads do it.
 void add_up(std::span<const Gain> gains, double* sums, std::int64_t vertices) {
   for (std::size_t i = 0; i < gains.size();) {
     if (!gains[i].dense()) {

@@ -1,4 +1,6 @@
-// Betweenness on a GPU: the levels of each source forward, the host waiting for the size of each, and backward without.
+// Betweenness on a GPU (Brandes 2001; betweenness_levels_gpu.cu has the kernels). Sources are handled one after the other. The
+// levels of a source are found forward, where the host waits for the size of each level; then they are visited backward,
+// without waiting, as all sizes are known.
 #include "penstock/graph/betweenness/betweenness_gpu.hpp"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ namespace {
 using gpu::CentralityCounts;
 using gpu::CentralityState;
 
-/// 32 bytes and a bit a vertex.
+/// The memory of a search: 32 bytes and a bit for each vertex.
 class CentralityWork {
  public:
   explicit CentralityWork(GpuGraph& g)
@@ -72,7 +74,7 @@ class Sources {
         options_(options),
         access_(options.access.value_or(g.best_access())) {}
 
-  /// False where there are too many paths: nothing was added.
+  /// Adds what a source contributes. Returns false if it has too many paths; then nothing was added.
   bool add(Index source) {
     if (!search(source)) return false;
     const double own = options_.endpoints ? 1 : 0;
@@ -85,7 +87,7 @@ class Sources {
   std::int64_t levels() const { return levels_; }
 
  private:
-  /// begin_: where each level starts in the order, and where the last ends.
+  /// Finds the levels. begin_ gets the place in the order where each level begins, and where the last one ends.
   bool search(Index source) {
     gpu::begin_source(s_, source, g_.stream());
     begin_ = {0, 1};
@@ -118,7 +120,7 @@ class Sources {
   std::int64_t levels_ = 0;
 };
 
-/// Leaves room for the sample and the vertices of later traversals.
+/// Caches long lists, and leaves room for the sample and for the vertices of later traversals.
 void make_cache(GpuGraph& g) {
   constexpr std::int64_t kSample = 16;
   const auto later = (kVertexBytes + (g.view().sample ? 0 : kSample)) * g.vertices();

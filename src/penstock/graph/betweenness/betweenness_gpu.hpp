@@ -9,23 +9,23 @@
 namespace penstock {
 
 struct BetweennessGpuOptions {
-  bool endpoints = false;             // a path counts for its ends, too
-  std::optional<Access> access = {};  // empty: the graph's best
-  bool cache = true;   // long lists into the device memory that is left: each is read twice a source
+  bool endpoints = false;             // whether a path counts for its two ends, too
+  std::optional<Access> access = {};  // empty: the best one for the graph
+  bool cache = true;   // copy long lists to the device memory that is left: a source reads each list twice
   bool count = false;  // count requests over the link, by instrumented kernels: slower
 };
 
 struct BetweennessGpuResult {
-  Array<double> sums;  // as betweenness(), which adds the same numbers in another order
-  std::vector<Index>
-      left;  // sources with too many paths for double, which are not in the sums: betweenness() has wider ones
-  std::int64_t levels = 0;               // of all sources
-  LinkCounts requests;                   // where counted
-  double seconds = 0, copy_seconds = 0;  // on the GPU; of bringing the sums to the host
+  Array<double> sums;  // those of betweenness(), which adds the same numbers in another order
+  // Sources with too many paths for double. They are not in the sums; betweenness() has a wider type.
+  std::vector<Index> left;
+  std::int64_t levels = 0;               // of all sources together
+  LinkCounts requests;                   // if they were counted
+  double seconds = 0, copy_seconds = 0;  // on the GPU; for the copy of the sums to the host
 };
 
-/// betweenness() of a graph whose edges may exceed the GPU, which has neither duplicates nor self loops. 32 bytes of
-/// device memory a vertex. Throws Error{out_of_memory} where these exceed the budget.
+/// betweenness() of a graph whose edges may exceed the GPU, without duplicates and self loops. Takes 32 bytes of device memory
+/// for each vertex. Throws Error{out_of_memory} if these exceed the budget.
 BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,
                                      const BetweennessGpuOptions& options = {});
 

@@ -3,41 +3,42 @@
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/gpu/list_pieces.hpp"
 
-// What the kernels of betweenness share, and the calls that launch them, all on the stream of a GPU.
+// The data that the kernels of betweenness share, and the functions that launch them on the stream of a GPU.
 namespace penstock::gpu {
 
-/// Paths are counted in double. Ratios of counts matter: none may overflow, nor its inverse underflow.
+/// Paths are counted in double. Ratios of counts are needed, so no count may overflow, and no inverse may underflow.
 inline constexpr double kMostPaths = 1.7976931348623157e308 / 1e9;
 
 struct CentralityCounts {
   Index found = 0;  // vertices of the next level
   Index pieces = 0;
-  Index too_many = 0;  // 1: a vertex has more than kMostPaths
+  Index too_many = 0;  // 1: a vertex has more than kMostPaths paths
 };
 
 struct CentralityState {
   std::int64_t vertices = 0;
   Index* level = nullptr;   // -1: not reached
   Index* order = nullptr;   // reached vertices by level, ascending in each
-  Bits* next = nullptr;     // those of the next level
-  Index* starts = nullptr;  // for compactions
-  double* paths = nullptr;  // shortest ones from the source
+  Bits* next = nullptr;     // the vertices of the next level
+  Index* starts = nullptr;  // scratch memory for compactions
+  double* paths = nullptr;  // the number of shortest paths from the source
   double* share = nullptr;  // sums of the successors' shares, then (1 + dependency) / paths
   double* sums = nullptr;   // over sources
   ListPiece* pieces = nullptr;
   CentralityCounts* counts = nullptr;
 };
 
-/// Makes `source` order[0], of level 0, and all else unreached.
+/// Makes `source` order[0] with level 0, and all other vertices unreached.
 void begin_source(const CentralityState& s, Index source, Stream stream);
-/// From the vertices list[0, size) of level `depth`: reaches those of the next, adds up their paths, and lists them
+/// From the vertices list[0, size) of level `depth`, finds the vertices of the next level, adds up their paths, and lists them
 /// from `to` on.
 void find_level(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
                 Index* to, Access access, bool count, Stream stream);
-/// The dependencies of these vertices from those of the next level, if there is one, added to the sums with `own` for each.
+/// Computes the dependencies of these vertices from those of the next level, if there is one, and adds them to the sums, with
+/// `own` for each vertex.
 void add_dependencies(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
                       bool last, double own, Access access, bool count, Stream stream);
-/// The source's own sum, which add_dependencies() must not have been called for.
+/// Adds to the sum of the source itself, for which add_dependencies() must not have been called.
 void add_source(const CentralityState& s, Index source, double more, Stream stream);
 
 }  // namespace penstock::gpu

@@ -1,6 +1,7 @@
-// Betweenness (Brandes 2001), one source after another, all warps on one level: forward each list of a level once, adding
-// up paths with atomics; backward each again, gathering the shares of what lies one level down, without atomics but for
-// lists that are cut. Levels are listed in the order of the vertices, which is the order of their lists' addresses.
+// The kernels of betweenness (Brandes 2001), for one source after the other; all warps work on one level. Forward, each list
+// of a level is read once, and paths are added up with atomics. Backward, each list is read again, and the shares of the
+// vertices one level down are gathered, with atomics only for lists that are cut. Levels are listed in the order of the
+// vertices, which is the order of the addresses of their lists.
 #include "penstock/graph/betweenness/betweenness_gpu_state.hpp"
 #include "penstock/graph/gpu/list_walk_gpu.cuh"
 
@@ -14,7 +15,7 @@ struct Forward {
 
   __device__ void begin(Index v) { paths = s.paths[v]; }
   __device__ void operator()(Index u) {
-    Index level = s.level[u];  // may be old, when it is -1: the swap knows
+    Index level = s.level[u];  // if it is -1, it may be old; the compare-and-swap has the right value
     if (level < 0) {
       level = atomicCAS(&s.level[u], -1, next);
       if (level < 0) {

@@ -1,6 +1,6 @@
-// Checks sums of betweenness by the definition instead of by dependencies. A shortest path from s to t leads through v where
-// d(s, v) + d(v, t) = d(s, t), and of all of them a share of paths(s, v) paths(v, t) / paths(s, t) does. And each path has
-// one vertex fewer inside than edges, so that all sums together are the sum of distances less one.
+// Checks sums of betweenness by the definition instead of by dependencies. Shortest paths from s to t lead through v if
+// d(s, v) + d(v, t) = d(s, t); then their share is paths(s, v) paths(v, t) / paths(s, t). And each path has one inner vertex
+// less than edges, so that all sums together are the sum of distances minus one.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,13 +16,14 @@ namespace {
 
 constexpr Index kFar = -1;
 
-/// Numbers of edges and logarithms of the number of paths from one vertex: as logarithms no count is too large.
+/// For every vertex, its distance from one vertex in edges, and the logarithm of the number of paths. No count is too large as
+/// a logarithm.
 struct Reach {
   std::vector<Index> distance;
   std::vector<double> paths;
 };
 
-/// A level at a time: who is new first, then for each of them the paths of all before it.
+/// Takes one level after the other: first finds the new vertices, then adds up the paths that lead to each of them.
 Reach reach_from(const CsrView<One>& a, Index source) {
   const auto n = static_cast<std::size_t>(a.rows);
   Reach r{std::vector<Index>(n, kFar), std::vector<double>(n, -std::numeric_limits<double>::infinity())};
@@ -54,7 +55,7 @@ Reach reach_from(const CsrView<One>& a, Index source) {
   return r;
 }
 
-/// Of the paths from one source, those through v.
+/// The share of the paths from one source that lead through v.
 double through(const Reach& from_source, const Reach& from_v, Index source, Index vertex, bool endpoints) {
   const auto v = static_cast<std::size_t>(vertex), s = static_cast<std::size_t>(source);
   if (from_source.distance[v] == kFar) return 0;

@@ -10,11 +10,11 @@
 
 namespace penstock {
 
-inline constexpr Index kNoPredecessor = -9999;  // SciPy's mark
+inline constexpr Index kNoPredecessor = -9999;  // the same number as in SciPy
 inline constexpr Index kUnreached = -1;
 
-/// A graph as a traversal sees it: edges out of each vertex and, where somebody has them, into each vertex (the same
-/// arrays for a symmetric pattern). Without `in` only top-down steps are possible.
+/// A graph for a traversal: the edges out of each vertex and, if they are known, the edges into each vertex (the same arrays
+/// for a symmetric pattern). Without `in` only top-down steps are possible.
 struct BfsGraph {
   CsrView<One> out;
   const CsrView<One>* in = nullptr;
@@ -25,15 +25,15 @@ struct BfsOptions {
 };
 
 struct BfsResult {
-  Array<Index> levels;        // kUnreached where there is no path
+  Array<Index> levels;        // kUnreached for vertices without a path
   Array<Index> predecessors;  // empty unless asked for
   std::int64_t reached = 0;
-  /// Edges that top-down steps walked where a step over `in` would have looked at fewer, had it been there.
+  /// Edges that top-down steps walked because there was no `in`, with which a step would have looked at fewer.
   std::int64_t missed = 0;
 };
 
-/// What repeated searches of one graph share: memory for frontiers, and which vertices have edges into them. Any
-/// number of threads may search with one plan at once.
+/// What repeated searches of one graph share: memory for frontiers, and which vertices have edges into them. Any number of
+/// threads may search with one plan at the same time.
 class BfsPlan {
  public:
   struct Scratch;
@@ -42,18 +42,18 @@ class BfsPlan {
 
   std::unique_ptr<Scratch> borrow(std::int64_t vertices);
   void give_back(std::unique_ptr<Scratch> scratch);
-  /// Memory for a result, from the last one that was dropped where there is one: fresh pages cost a road network's search
-  /// a sixth of its time.
+  /// Memory for a result. It is that of the last result that was dropped, if there is one: fresh pages cost a road network's
+  /// search a sixth of its time.
   Array<Index> result(std::int64_t vertices);
-  /// Bits of the vertices without edges into them where these are known, and how many others there are; made at the
-  /// first call.
+  /// A bit for each vertex without edges into it, if these edges are known, and the number of all other vertices. It is made
+  /// at the first call.
   struct Targets {
     std::vector<std::uint64_t> none;
     std::int64_t count = 0;
   };
   const Targets& targets(const BfsGraph& graph);
   static Targets find_targets(const BfsGraph& graph);
-  /// Whether the columns of every row ascend; looked up at the first call.
+  /// Whether the columns of every row ascend. It is checked at the first call.
   bool ascending(const CsrView<One>& in);
 
  private:
@@ -66,22 +66,23 @@ class BfsPlan {
   std::shared_ptr<Dropped> dropped_;
 };
 
-/// Levels from `source`, and on request predecessors: the smallest-numbered vertex one level up with an edge to each
-/// vertex. The result depends on the graph alone, not on the number of threads.
+/// Levels from `source`, and on request predecessors: for each vertex, the vertex with the smallest number that is one level
+/// up and has an edge to it. The result depends on the graph alone, not on the number of threads.
 BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
 
 struct BfsOrder {
-  Array<Index> vertices;      // as they are reached
-  Array<Index> predecessors;  // of every vertex: who reached it, kNoPredecessor for the source and elsewhere
-  std::int64_t reached = 0;   // of `vertices`
+  Array<Index> vertices;  // as they are reached
+  // For every vertex the one that reached it; kNoPredecessor for the source and unreached ones.
+  Array<Index> predecessors;
+  std::int64_t reached = 0;  // how many of `vertices` are valid
 };
 
-/// The order in which a queue visits vertices, rows in the order of their entries, `also` (edges to be walked too, after
-/// a vertex's own; may be null) behind. Defined by a sequence, so it runs on one thread.
+/// The order in which a queue visits vertices. A row is followed in the order of its entries. `also` has edges that are
+/// followed after a vertex's own; it may be null. This order is defined by a sequence, so it runs on one thread.
 BfsOrder bfs_order(const CsrView<One>& out, const CsrView<One>* also, Index source);
 
-/// Throws Error{invalid_argument} naming the first fault of `levels` and, where not empty, `predecessors`.
-/// Independent of bfs(): looks at every edge once and at every predecessor's row.
+/// Throws Error{invalid_argument} that names the first fault of `levels` and, if not empty, of `predecessors`. It is
+/// independent of bfs(): it looks at every edge once, and at the row of every predecessor.
 void bfs_verify(const CsrView<One>& out, Index source, std::span<const Index> levels,
                 std::span<const Index> predecessors);
 

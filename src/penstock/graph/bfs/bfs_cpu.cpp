@@ -1,5 +1,5 @@
-// Breadth-first search from one vertex, by Search, and its predecessors. These follow from the levels alone, so they do
-// not depend on who came first.
+// Breadth-first search from one vertex on the CPU: Search (search.hpp) finds the levels. The predecessors follow from the
+// levels alone, so they do not depend on which thread was first.
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-/// Blocks that nobody reads any more. Freed with the plan.
+/// Memory of results that nobody uses any more. It is freed with the plan.
 struct BfsPlan::Dropped {
   std::mutex lock;
   std::vector<Array<Index>> blocks;
@@ -71,7 +71,7 @@ void fill(Array<Index> a, Index value) {
   });
 }
 
-/// With edges into each vertex: the first neighbour one level up, in rows that ascend the smallest.
+/// If the edges into each vertex are known: takes the first neighbour one level up, which is the smallest one if rows ascend.
 void find_predecessors(const CsrView<One>& in, bool ascending, const Index* levels, Array<Index> out) {
   const Index* from = in.indices - in.first_nnz;
   parallel_ranges(in.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
@@ -89,7 +89,7 @@ void find_predecessors(const CsrView<One>& in, bool ascending, const Index* leve
   });
 }
 
-/// Without them: every reached vertex offers itself along its edges, and the smallest offer stays.
+/// If they are not: every reached vertex offers itself along its edges, and the smallest offer stays.
 void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index> out) {
   fill(out, kNone);
   const Index* to = a.indices - a.first_nnz;

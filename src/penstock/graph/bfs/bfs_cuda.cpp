@@ -1,4 +1,8 @@
-// The driver of searches on a GPU: one look at a few numbers a level, then the launches of the next.
+// The driver of breadth-first search on one GPU. After each level the host reads a few numbers (vertices and edges of the new
+// frontier), decides by expected cost how the next level is found (bfs_gpu_rule.hpp), and launches the kernels: top-down
+// (bfs_down_gpu.cu), bottom-up by samples and then lists (bfs_up_gpu.cu), many small levels in one kernel
+// (bfs_small_gpu.cu), or EMOGI's baseline (bfs_scan_gpu.cu). Direction-optimising search is that of Beamer, Asanovic and
+// Patterson (2012), and reading lists from host memory that of min-2020.
 #include "penstock/graph/bfs/bfs_gpu.hpp"
 #include "penstock/core/clock.hpp"
 
@@ -53,8 +57,8 @@ struct BfsWork {
   Array<gpu::Segment> segments;
   Array<gpu::BfsCounts> counts;
   Array<gpu::SmallCounts> small;
-  Array<gpu::BfsCounts> seen;         // where the host reads them
-  const GpuGraph* done_of = nullptr;  // whose vertices without edges `done` marks
+  Array<gpu::BfsCounts> seen;         // the copy that the host reads
+  const GpuGraph* done_of = nullptr;  // the graph whose vertices without edges `done` marks
   bool marked = false;
   std::int64_t candidates = 0;  // vertices that a search can reach
 };
@@ -122,7 +126,7 @@ class BfsRun {
     return {static_cast<Index*>(owner.get()), g_.vertices(), {Memory::pinned, 0}, owner};
   }
 
-  /// Vertices that no edge leads to need never be looked at: found once for a graph.
+  /// Marks the vertices that no edge leads to, which need never be looked at. Once for a graph.
   void mark_done() {
     if (work_.marked && work_.done_of == in_) return;
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
@@ -142,7 +146,7 @@ class BfsRun {
     work_.marked = true, work_.done_of = in_;
   }
 
-  /// The counters as the device left them: the one time in a level that the host waits.
+  /// Waits for the device and returns its counters. The host waits only here, once in a level.
   const gpu::BfsCounts& look() {
     copy_async(work_.seen.data, s_.counts, sizeof(gpu::BfsCounts), stream());
     synchronize(stream());

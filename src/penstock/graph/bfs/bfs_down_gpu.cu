@@ -1,6 +1,7 @@
-// A top-down step: the lists of the frontier, in the order of the vertices, which is the order of their addresses. Warps
-// claim the next vertices from one counter, so all of them read in the same stretch of the edges. Lists that the sample
-// holds whole are walked by a thread each without touching the link; lists above kSegment are cut among warps.
+// A top-down step: it walks the lists of the frontier in the order of the vertices, which is the order of their addresses.
+// Warps claim the next vertices from one counter, so that all of them read in the same part of the edges. A list that the
+// sample holds as a whole is walked by one thread without using the link; lists above kSegment are cut, and warps share the
+// pieces.
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 
 namespace penstock::gpu {
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     List list;
     if (read) list = list_of(g, v);
-    if (list.size() > kSegment) list.end = list.begin;  // walk_segments has it
+    if (list.size() > kSegment) list.end = list.begin;  // walk_segments walks it
     if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, v); });
     } else {

@@ -1,5 +1,6 @@
-// The passes of a search over all vertices: who has no edges, who is new. New vertices are found by comparing the bitmap
-// of the visited with what it was, so a step only sets bits; this pass writes levels and lists in order.
+// The passes of a search over all vertices: they find the vertices without edges, and the new vertices of a level. New
+// vertices are found by comparing the bitmap of visited vertices with what it was before. So a step only sets bits, and this
+// pass writes levels and lists in order.
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 #include "penstock/graph/gpu/compact_gpu.cuh"

@@ -1,3 +1,6 @@
+// The driver of many searches at once on a GPU. Sources go in batches of up to 64; every vertex has a word with a bit for each
+// search of the batch (bfs_many_state.hpp has the idea and the paper). Level by level the host reads a few numbers, and
+// launches a top-down step, or asks samples and then reads the lists of vertices that are still open.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMost = 64;  // searches at once
 
-/// Memory that the batches of one graph share; as many rows of levels as fit.
+/// The memory that the batches of one graph share. It has as many rows of levels as fit.
 struct ManyWork {
   explicit ManyWork(GpuGraph& g)
       : words(gpu::bit_words(g.vertices())),
@@ -25,7 +28,7 @@ struct ManyWork {
         sources(g.take<Index>(kMost, "the sources")),
         seen(allocate<gpu::ManyCounts>(1, {Memory::pinned, 0})) {}
 
-  /// Rows of levels for `wanted` searches, or for as many as the budget has room for.
+  /// Makes rows of levels for `wanted` searches, or for as many as the budget has room for. Returns how many.
   int make_rows(GpuGraph& g, std::int64_t wanted) {
     const auto n = g.vertices();
     if (levels.size < wanted * n) {

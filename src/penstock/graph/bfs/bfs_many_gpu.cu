@@ -1,5 +1,5 @@
-// Levels of up to 64 searches at once: a list that is read serves all searches whose frontiers its vertex is in. Steps are
-// those of a single search with words in the place of bits.
+// The kernels of up to 64 searches at once: a list that is read serves all searches whose frontiers its vertex is in. The
+// steps are those of a single search, with a word for each vertex instead of a bit.
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_many_state.hpp"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
   }
   for (Searches left = fresh, any;
        (any = Searches(or_warp(unsigned(left >> 32))) << 32 | or_warp(unsigned(left))) != 0;) {
-    const int search =
-        __ffsll(static_cast<long long>(any)) - 1;  // neighbouring lanes write neighbouring levels
+    // Neighbouring lanes write neighbouring levels.
+    const int search = __ffsll(static_cast<long long>(any)) - 1;
     const Searches bit = Searches(1) << search;
     if (left & bit) s.levels[search * s.vertices + v] = depth;
     left &= ~bit;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
 
 __device__ void reach(const ManyState& s, Index u, Searches from) {
   const Searches fresh = from & ~s.seen[u];
-  if (fresh & ~s.next[u]) atomicOr(&s.next[u], fresh);  // a stale read costs one atomic more
+  if (fresh & ~s.next[u]) atomicOr(&s.next[u], fresh);  // an old value costs one more atomic operation
 }
 
 template <Access A, bool Count>
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     List list;
     if (read) list = list_of(g, v);
-    if (list.size() > kSegment) list.end = list.begin;  // walk_segments has it
+    if (list.size() > kSegment) list.end = list.begin;  // walk_segments walks it
     if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, searches); });
     } else {
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, ManyState s) {
 }
 
 __global__ void decide(ManyCounts* counts, UpChoice c) {
-  // A list is read to its end unless it answers for all searches: mean_degree probes.
+  // A list is read to its end unless it answers for all searches, so mean_degree entries are expected.
   counts->down = down_cost(c.frontier, c.long_edges) < up_cost(counts->open, 1, c.all_edges, c.mean_degree);
 }
 
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
        i += groups) {
     const Index v = s.open_list[i];
     const Searches before = s.next[v], wanted = s.all & ~s.seen[v] & ~before;
-    __syncwarp(group);  // all lanes have read what one will write
+    __syncwarp(group);  // all lanes have read the word before one of them writes it
     Searches found = 0;
     const auto gather = [&](Index u) {
       found |= s.front[u];

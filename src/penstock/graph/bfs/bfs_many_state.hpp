@@ -1,16 +1,16 @@
 #pragma once
 #include "penstock/graph/bfs/bfs_gpu_state.hpp"
 
-// Up to 64 searches at once, a bit each (Then et al., "The more the merrier: efficient multi-source graph traversal", VLDB
-// 2014): a vertex has a word of the searches that have seen it, and a word of those whose frontier it is in.
+// Up to 64 searches at once, with a bit for each (Then et al., "The more the merrier: efficient multi-source graph traversal",
+// VLDB 2014): a vertex has a word with the searches that have seen it, and a word with those whose frontier it is in.
 namespace penstock::gpu {
 
 using Searches = unsigned long long;
 
-/// Numbers that one level leaves for the next.
+/// The numbers that a level writes for the next one.
 struct ManyCounts {
-  unsigned long long edges = 0, long_edges = 0;  // out of vertices that are in a frontier
-  Index frontier = 0;                            // those vertices
+  unsigned long long edges = 0, long_edges = 0;  // edges out of vertices that are in a frontier
+  Index frontier = 0;                            // how many vertices are in a frontier
   Index segments = 0;
   Index unfinished = 0;  // vertices that a search has not seen
   Index open = 0;        // vertices whose samples did not answer for all searches
@@ -23,12 +23,12 @@ struct ManyState {
   Searches all = 0;  // a bit for every search
   Searches* seen = nullptr;
   Searches* front = nullptr;
-  Searches* next = nullptr;  // of the level that is being found
-  Index* levels = nullptr;   // a row of `vertices` a search
+  Searches* next = nullptr;  // the frontiers of the level that is being found
+  Index* levels = nullptr;   // a row of `vertices` levels for each search
   Bits* active = nullptr;    // vertices in a frontier
   Bits* open = nullptr;
-  Index* list = nullptr;       // `active`, ascending
-  Index* open_list = nullptr;  // `open`, ascending
+  Index* list = nullptr;       // `active` as an ascending list
+  Index* open_list = nullptr;  // `open` as an ascending list
   Index* starts = nullptr;
   Segment* segments = nullptr;
   ManyCounts* counts = nullptr;
@@ -36,11 +36,13 @@ struct ManyState {
 
 /// Level 0: search i starts at sources[i] (device memory). `in` may be null.
 void many_begin(const ListView* in, const ManyState& s, const Index* sources, int count, Stream stream);
-/// Takes what `next` has and `seen` has not as the new frontiers: levels, bits, lists, edges in g.
+/// Makes the vertices that are in `next` and not in `seen` the new frontiers: writes their levels, bits and lists, and counts
+/// their edges in g.
 void many_advance(const ListView& g, const ManyState& s, Index depth, Stream stream);
 void many_down(const ListView& g, const ManyState& s, Index frontier, Index segments, bool guarded,
                Access access, bool count, Stream stream);
-/// Ors the frontiers of sampled neighbours into `next`; open_list and counts->down say what remains.
+/// Adds the frontiers of sampled neighbours to `next`. open_list has the vertices that remain, and counts->down says whether
+/// they are left to a top-down step.
 void many_ask(const ListView& in, const ManyState& s, const UpChoice& choice, Stream stream);
 void many_up(const ListView& in, const ManyState& s, bool count, Stream stream);
 

@@ -1,5 +1,5 @@
-// The order of a queue: the first search of every textbook. Other than levels it depends on who came first, so one thread
-// keeps it; what has been reached is a bitmap.
+// The order in which a queue visits vertices, as in the textbook's search. Unlike levels, it depends on which vertex came
+// first, so one thread computes it. A bitmap says which vertices have been reached.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
-// A search over several GPUs. Each holds bitmaps of all vertices (the frontier; the visited, as far as it knows) and all
-// else for its own range alone. Bottom-up, a vertex is settled by the GPU that has it. Top-down, a GPU sets bits of
-// whatever its edges lead to, and the one that has a vertex collects them. Either way the new frontier's words then
-// go to all. Threads of the host meet to be sure that an event has been recorded before another stream waits for it.
+// A search over several GPUs. Each GPU has bitmaps of all vertices (the frontier, and the visited vertices as far as it
+// knows), and everything else for its own range of vertices alone. In a bottom-up step, the GPU that has a vertex settles it.
+// In a top-down step, a GPU sets the bits of all vertices that its edges lead to, and the GPU that has a vertex collects its
+// bits. After either step all GPUs get the words of the new frontier. Host threads meet to be sure that an event has been
+// recorded before another stream waits for it.
 #include "penstock/core/clock.hpp"
 #include "penstock/graph/bfs/bfs_parts.hpp"
 
@@ -19,7 +20,7 @@ namespace penstock {
 namespace {
 
 using gpu::BfsCounts;
-/// What one part keeps between searches.
+/// The memory that one part keeps between searches.
 struct PartWork {
   explicit PartWork(GpuGraph& g)
       : words(gpu::bit_words(g.vertices())),
@@ -58,33 +59,35 @@ struct PartWork {
   gpu::Bits* arrived() const { return own_bits.data + 3 * words; }  // words that another GPU sent
 
   std::int64_t words, all_words;
-  Array<Index> levels, list, open_list, starts, parents;  // parents: of all vertices
+  Array<Index> levels, list, open_list, starts, parents;  // parents are those of all vertices of the graph
   Array<gpu::Bits> own_bits, all_bits;
   Array<gpu::Segment> segments;
   Array<BfsCounts> counts, seen;
-  OwnedEvent stepped, found;  // the edges followed; the new frontier in its words
+  OwnedEvent stepped, found;  // the edges have been followed; the words of the new frontier are there
   const GpuGraph* done_of = nullptr;
   bool marked = false;
   std::int64_t candidates = 0;
 };
 
-/// What the threads of one search share. A member writes its own entries before a meeting, others read them after.
+/// The data that the threads of one search share. A member writes its own entries before a meeting, and others read them after
+/// it.
 struct Together {
   explicit Together(int members) : team(members), entries(std::size_t(members)) {}
 
   struct Entry {
     gpu::BfsState state;
     Event stepped, found;
-    BfsCounts counts[2];  // of looks in turn: one may be read while the next is written
+    BfsCounts counts[2];  // used in turn: one may be read while the other is written
     std::int64_t candidates = 0;
     LinkCounts requests;
   };
   Team team;
   std::vector<Entry> entries;
-  BfsGpuResult result;  // the first member's to write, but for the arrays: all write their ranges
+  // Written by the first member, except the arrays, of which each member writes its range.
+  BfsGpuResult result;
 };
 
-/// Counters of all parts.
+/// The sums of the counters of all parts.
 struct Sums {
   std::int64_t frontier = 0, open = 0, edges = 0, long_edges = 0;
 };
@@ -108,7 +111,7 @@ class Member {
       search(source);
       if (lead()) all_.result.seconds = since(begin);
       bring_back();
-      all_.team.meet();  // from here on nobody reads what is another's
+      all_.team.meet();  // from here on no member reads the memory of another
     } catch (...) {
       drain(g_.stream());
       throw;
@@ -120,7 +123,8 @@ class Member {
   bool lead() const { return me_ == 0; }
   Together::Entry& mine() { return all_.entries[me_]; }
   template <class F>
-  void each_other(F&& f) const {  // beginning with the next, so that not all copy from the same GPU at once
+  // Begins with the next member, so that not all copy from the same GPU at once.
+  void each_other(F&& f) const {
     const auto members = all_.entries.size();
     for (std::size_t k = 1; k < members; ++k) f(all_.entries[(me_ + k) % members]);
   }
@@ -155,7 +159,7 @@ class Member {
     mine() = {s_, work_->stepped, work_->found, {}, work_->candidates, {}};
   }
 
-  /// Own vertices that no edge leads to need never be looked at.
+  /// Marks the part's vertices that no edge leads to, which need never be looked at.
   void mark_done() {
     if (work_->marked && work_->done_of == in_) return;
     fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
@@ -181,7 +185,7 @@ class Member {
     return *work_->seen.data;
   }
 
-  /// The counters of all parts: the time in a level when the host waits. Own ones are in `own_`.
+  /// Waits for the device, and returns the sums of the counters of all parts. The part's own counters are in `own_`.
   Sums look() {
     turn_ ^= 1;
     mine().counts[turn_] = own_ = read_counts();
@@ -217,7 +221,7 @@ class Member {
     if (lead()) all_.result.reached = reached_;
   }
 
-  /// All members come to the same decisions, as they have the same sums.
+  /// Finds a level. All members take the same decisions, because they have the same sums.
   Sums level(const Sums& from, Index depth) {
     const auto own = own_;
     const auto frontier = double(from.frontier), long_edges = double(from.long_edges);
@@ -256,7 +260,7 @@ class Member {
     return now;
   }
 
-  /// What the others have reached of the own vertices.
+  /// Collects the bits of this part's vertices that the other members have reached.
   void collect_visited() {
     record(work_->stepped, stream());
     all_.team.meet();
@@ -267,7 +271,8 @@ class Member {
     });
   }
 
-  /// The others' words of the frontier. They are visited from now on: bits of theirs that this GPU set are among them.
+  /// Gets the other members' words of the frontier. Their vertices count as visited from now on; these include all bits of
+  /// theirs that this GPU has set.
   void tell_frontier() {
     record(work_->found, stream());
     all_.team.meet();
@@ -283,7 +288,8 @@ class Member {
     const auto n = g_.vertices();
     auto& result = all_.result;
     copy_async(result.levels.data + s_.first, s_.levels, 4 * n, stream());
-    if (s_.parents) {  // a vertex has the same level wherever it was reached: any GPU's predecessor will do
+    // A vertex has the same level whichever GPU reached it, so the predecessor of any of them is right.
+    if (s_.parents) {
       each_other([&](const Together::Entry& other) {
         copy_async(s_.list, other.state.all_parents + s_.first, 4 * n, stream());
         gpu::fill_parents(s_.parents, s_.list, n, stream());

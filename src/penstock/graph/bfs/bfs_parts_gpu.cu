@@ -1,4 +1,4 @@
-// What a search over several GPUs does with what they tell each other.
+// The kernels that put together what several GPUs have found in a search.
 #include "penstock/graph/bfs/bfs_parts_state.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 

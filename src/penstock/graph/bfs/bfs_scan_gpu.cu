@@ -1,5 +1,5 @@
-// EMOGI's breadth-first search (min-2020, section 4), the baseline that others are measured against: in every level a warp
-// (a thread, if strided) looks at every vertex, and walks the lists of those of that level. No frontier, no direction.
+// EMOGI's breadth-first search (min-2020, section 4), the baseline of the measurements. In every level a warp (a thread, if
+// strided) looks at every vertex, and walks the lists of the vertices of that level. It has no frontier and no direction.
 #include "penstock/graph/bfs/bfs_gpu_state.hpp"
 #include "penstock/graph/gpu/lists_gpu.cuh"
 
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads)
   bool any = false;
   walk<A, Count>(list, g.counts, [&](Offset, Index u) {
     if (levels[u] != kUnreached) return;
-    levels[u] = depth + 1;  // all who write it write the same
+    levels[u] = depth + 1;  // all threads that write it write the same number
     any = true;
   });
   if (any) *changed = 1;

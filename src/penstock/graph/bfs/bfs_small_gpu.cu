@@ -1,6 +1,6 @@
-// Many small levels in one kernel: the blocks stay, and meet at a barrier after each level. A road network has thousands of
-// levels of some thousand vertices; a launch and a look from the host would cost more than such a level does. The frontier
-// is a queue in no order, which costs little while it is small.
+// Finds many small levels in one kernel, whose blocks meet at a barrier after each level. A road network has thousands of
+// levels of some thousand vertices; for each of them a launch and a look from the host would take longer than the level
+// itself. The frontier is a queue without an order, which costs little while it is small.
 #include <cooperative_groups.h>
 
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
@@ -13,11 +13,11 @@ struct Queue {
   const BfsState& s;
   Index* next;
   SmallCounts* count;
-  Index depth;  // of what is reached now
+  Index depth;  // of the vertices that are reached now
   int sample_size;
   const Offset* offsets;
 
-  /// Whether u was reached by this call.
+  /// Reaches u from v. Returns whether this call was the first to do so.
   __device__ bool claim(Index u, Index v) const {
     const Bits bit = Bits(1) << (u & 31);
     if (atomicOr(&s.visited[u >> 5], bit) & bit) return false;
@@ -51,7 +51,7 @@ __device__ void small_level(const ListView& g, const Queue& q, const Index* now,
           const uint4 four = sample_of(g, v, part);
           bool won[4];
 #pragma unroll
-          for (int i = 0; i < 4; ++i) {  // four atomics in flight
+          for (int i = 0; i < 4; ++i) {  // four atomic operations are under way at once
             const Index u = sampled(slot(four, i));
             won[i] = u >= 0 && q.claim(u, v);
           }
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
   Index reached = 0;
   for (int turn = 0;; turn = (turn + 1) % 3) {
     SmallCounts* count = &s.small[turn];
-    if (me == 0)
-      s.small[(turn + 1) % 3] = SmallCounts{};  // last read before the barrier that all have passed
+    // It was last read before the barrier that all blocks have passed.
+    if (me == 0) s.small[(turn + 1) % 3] = SmallCounts{};
     small_level<A, Count>(g, {s, next, count, depth + 1, g.sample_size, g.offsets}, now, size);
     grid.sync();
     size = __ldcg(&count->size);
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
   }
   if (me == 0) s.counts->depth = depth, s.counts->frontier = size, s.counts->reached = reached;
   if (size == 0) return;
-  // next_frontier() lists what `visited` has and `before` has not.
+  // next_frontier() lists the vertices that are in `visited` and not in `before`.
   for (auto w = me; w < s.words; w += threads) s.before[w] = __ldcg(&s.visited[w]);
   grid.sync();
   for (auto i = me; i < size; i += threads) {

@@ -1,7 +1,7 @@
-// A bottom-up step (Beamer, Asanovic, Patterson 2012) that asks the link last. First every unvisited vertex looks whether a
-// neighbour of its sample is in the frontier: 16 bytes of device memory and up to four bits of the second-level cache. Most
-// find one, or know that there is none as the sample is their whole list. The rest, in order, read their lists in host
-// memory 32 bytes at a time, by 8 lanes each, up to the first neighbour in the frontier.
+// A bottom-up step (Beamer, Asanovic, Patterson 2012) that uses the link last. First every unvisited vertex checks whether a
+// neighbour of its sample is in the frontier: this reads 16 bytes of device memory and up to four bits of the second-level
+// cache. Most vertices find one, or know that there is none because the sample is their whole list. For the other vertices, in
+// order, 8 lanes read the list in host memory, 32 bytes at a time, up to the first neighbour in the frontier.
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWarps = kThreads / 32;
 
-/// A warp takes 1024 vertices. Those to ask are packed first, so that every lane has one.
+/// Asks the samples. A warp takes 1024 vertices; those that have to be asked are packed first, so that every lane has one.
 __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   __shared__ std::uint16_t packed[kWarps][1024];
   __shared__ Bits found_words[kWarps][32], open_words[kWarps][32];
@@ -42,13 +42,13 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
       bool whole = false;
       for (int part = 0; part < parts && parent < 0; ++part) {
         const uint4 four = sample_of(in, v, part);
-        const Index best = sampled(four.x);  // of highest degree: the likeliest
+        const Index best = sampled(four.x);  // the neighbour of highest degree, which is the most likely one
         if (best >= 0 && has(s.front, best)) {
           parent = best;
         } else {
           bool hit[4] = {};
 #pragma unroll
-          for (int i = 1; i < 4; ++i) {  // three reads in flight
+          for (int i = 1; i < 4; ++i) {  // three reads are under way at once
             const Index u = sampled(slot(four, i));
             hit[i] = u >= 0 && has(s.front, u);
           }
@@ -80,8 +80,8 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
       down_cost(c.frontier, c.long_edges) < up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
 }
 
-/// Lists are probed in ascending order, and as many at once as lie within the `reach` (kReach) of the address translation:
-/// more probes under way would take longer.
+/// Probes lists in ascending order. At once it probes as many as lie within the `reach` (kReach) of the address translation;
+/// with more at once, all would take longer.
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s, float reach) {
   if (s.counts->down) return;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s,
   }
 }
 
-/// What is left of long lists: a warp a segment, which stops where this or another warp has found a neighbour.
+/// Probes the rest of long lists. A warp takes a segment, and stops when this or another warp has found a neighbour.
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState s) {
   if (s.counts->down) return;

@@ -1,6 +1,6 @@
-// Checks a breadth-first search without searching: levels that satisfy these rules are the distances. The source has
-// level 0 and nobody else; no edge leads from a reached vertex to an unreached one or more than one level down; and every
-// reached vertex but the source has an edge from one level up.
+// Checks a breadth-first search without searching: levels that satisfy these rules are the distances. The source, and no other
+// vertex, has level 0. No edge leads from a reached vertex to an unreached one, or more than one level down. And every reached
+// vertex except the source has an edge from a vertex one level up.
 #include <algorithm>
 #include <atomic>
 #include <span>
@@ -21,7 +21,7 @@ std::string level_of(std::span<const Index> levels, std::int64_t v) {
   return "vertex " + std::to_string(v) + " has level " + std::to_string(levels[static_cast<std::size_t>(v)]);
 }
 
-/// Marks in `below` who has an edge from one level up.
+/// Marks in `below` the vertices that have an edge from one level up.
 void check_edges(const CsrView<One>& a, std::span<const Index> levels, std::vector<graph::Word>& below) {
   const Index* to = a.indices - a.first_nnz;
   const Index* level = levels.data();

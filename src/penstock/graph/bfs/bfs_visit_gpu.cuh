@@ -7,8 +7,8 @@ namespace penstock::gpu {
 
 __device__ inline bool has(const Bits* bits, Index v) { return bits[v >> 5] >> (v & 31) & 1; }
 
-/// Reaches u from vertex v of this part. Most edges lead to old vertices, so a read comes before the atomic; it may be stale, which costs
-/// one atomic more.
+/// Reaches u from vertex v of this part. Most edges lead to visited vertices, so it reads before the atomic operation. The
+/// value may be old, which costs one more atomic operation.
 __device__ inline void reach(const BfsState& s, Index u, Index v) {
   const Bits bit = Bits(1) << (u & 31);
   if (s.all_visited[u >> 5] & bit) return;
@@ -23,7 +23,7 @@ __device__ inline std::uint32_t slot(const uint4& four, int i) {
   return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 
-/// The list that another lane holds; all lanes of a warp call.
+/// The list that another lane holds. All lanes of a warp call it.
 __device__ inline List from_lane(const List& mine, int owner) {
   const auto ids = __shfl_sync(kAll, reinterpret_cast<unsigned long long>(mine.ids), owner);
   return {reinterpret_cast<const Index*>(ids), __shfl_sync(kAll, mine.begin, owner),

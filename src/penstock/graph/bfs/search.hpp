@@ -1,9 +1,9 @@
 #pragma once
-// Breadth-first search that changes direction (Beamer, Asanovic, Patterson 2012). Top-down, the frontier is a list and
-// every edge out of it is followed; bottom-up, it is a bitmap and every vertex not yet reached looks for one neighbour
-// in it, then stops looking. The few levels that hold most of a small-world graph are cheap bottom-up; the thousands of
-// small ones of a road network are cheap top-down, on one thread. What has been reached is a bitmap in both cases, 32
-// times smaller than the levels, which are only written.
+// Breadth-first search that changes direction (Beamer, Asanovic, Patterson 2012). In a top-down step, the frontier is a list
+// and every edge out of it is followed. In a bottom-up step, the frontier is a bitmap, and every vertex that is not reached
+// yet looks for one neighbour in it, and then stops. The few levels that hold most of a small-world graph are cheap bottom-up;
+// the thousands of small levels of a road network are cheap top-down, on one thread. In both cases a bitmap says which
+// vertices have been reached: it is 32 times smaller than the levels, which are only written.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -30,21 +30,29 @@ struct BfsPlan::Scratch {
   graph::Frontier a, b;
   Array<graph::Word> visited, front, found;
   std::vector<Array<graph::Word>> lanes;
-  Array<Index> parents;  // of components: allocated at first use
+  Array<Index> parents;  // for components; allocated when it is first used
 };
 
 namespace graph {
 
-inline constexpr std::int64_t kWordsAtOnce = 128;  // 8192 vertices of a bottom-up step
-// A top-down step over fewer edges stays on one thread: waking the others costs as much as some thousand edges, and a
-// road network's frontiers never get there. From so many on, threads are woken though they contend for the bits.
+// A thread claims so many words, 8192 vertices, of a bottom-up step.
+inline constexpr std::int64_t kWordsAtOnce = 128;
+// A top-down step over fewer edges than kAloneEdges stays on one thread: waking the others costs as much as some thousand
+// edges, and the frontiers of a road network never have so many. From kManyEdges on, threads are woken although they then
+// compete for the bits.
 inline constexpr std::int64_t kAloneEdges = 8 << 10, kManyEdges = 128 << 10;
-// Nanoseconds of one thread, about, measured on R-MAT and uniform graphs of 2^18 and 2^20 vertices: looking at a vertex
-// and its row, a probe of one neighbour, a top-down edge, a vertex that joins the frontier.
+// Approximate nanoseconds of one thread, measured on R-MAT and uniform graphs of 2^18 and 2^20 vertices: for looking at a
+// vertex and its row, for a probe of one neighbour, for a top-down edge, and for a vertex that joins the frontier.
 inline constexpr double kLook = 10, kProbe = 1.2, kEdge = 1.5, kArrive = 2;
 
-// A frontier with this share of all edges is worth a pass over all vertices.
+// In flood(): a frontier with one edge in kFloodShare of all edges is worth a pass over all vertices, which looks at one word
+// in kFloodTrial first.
 inline constexpr std::int64_t kFloodShare = 32, kFloodTrial = 16;
+// flood() has succeeded if fewer than one vertex in kFloodLeft is left unmarked; or, if its search ended before there was a
+// large frontier, if it reached at least one vertex in kFloodLeft.
+inline constexpr std::int64_t kFloodLeft = 8;
+// A top-down step uses bitmaps if it has at least a quarter as many edges as the threads' bitmaps have words.
+inline constexpr std::int64_t kWordsOfEdge = 4;
 
 template <bool kLevels>
 class Search {
@@ -58,14 +66,14 @@ class Search {
         levels_(levels),
         unexplored_(graph.out.nnz()) {}
 
-  /// Bits of the vertices that no search enters, set before run(): here none but those beyond the last vertex.
+  /// Clears the bits of visited vertices before run(). Only those beyond the last vertex are set, which no search enters.
   void clear() {
     std::fill_n(s_.visited.data, words_, Word(0));
     if (const auto tail = g_.out.rows & 63; tail) s_.visited.data[words_ - 1] = ~Word(0) << tail;
   }
 
-  /// Everything that a path leads to from `source`, marked in the scratch's `visited` (along with, perhaps, vertices
-  /// that no edge leads to).
+  /// Marks every vertex that a path from `source` leads to in the scratch's `visited`, and perhaps also vertices that no edge
+  /// leads to.
   void run(Index source) {
     start(source);
     while (edges_ > 0) {
@@ -82,9 +90,9 @@ class Search {
     }
   }
 
-  /// Marks what is connected with `source`, or most of it, where edges go both ways: not by levels, but once a large
-  /// frontier is there, two passes let every vertex join that has a neighbour who did, if only just now. False where
-  /// that is not most of the graph, or if a large frontier does not show up in `patience` levels.
+  /// Marks all or most vertices that are connected with `source`, if edges go both ways. It does not go by levels: as soon as
+  /// there is a large frontier, two passes mark every vertex that has a marked neighbour, also one that was marked in the same
+  /// pass. Returns false if that is not most of the graph, or if there is no large frontier in the first `patience` levels.
   bool flood(Index source, Index patience) {
     start(source);
     while (edges_ > 0 && edges_ < g_.out.nnz() / kFloodShare) {
@@ -92,14 +100,14 @@ class Search {
       top_down();
       reached_ += size_;
     }
-    if (edges_ == 0) return reached_ * 8 >= targets_.count;
+    if (edges_ == 0) return reached_ * kFloodLeft >= targets_.count;
     mask();
     const auto unmarked = [&](std::int64_t step) {
       std::int64_t left = 0;
       for (std::int64_t w = 0; w < words_; w += step) left += std::popcount(~s_.visited.data[w]);
       return left * step;
     };
-    if (words_ > kFloodTrial) {  // some of the words tell whether the rest is worth a look
+    if (words_ > kFloodTrial) {  // some of the words tell whether the others are worth a look
       const auto before = unmarked(kFloodTrial);
       for (std::int64_t w = 0; w < words_; w += kFloodTrial) join(w);
       if (unmarked(kFloodTrial) > before / 2) return false;
@@ -108,7 +116,7 @@ class Search {
       parallel_ranges(words_, kWordsAtOnce, [&](std::int64_t first, std::int64_t last) {
         for (auto w = first; w < last; ++w) join(w);
       });
-    return unmarked(1) < targets_.count / 8;
+    return unmarked(1) < targets_.count / kFloodLeft;
   }
 
   std::int64_t reached() const { return reached_; }
@@ -125,8 +133,8 @@ class Search {
 
   Offset degree(Index v) const { return g_.out.indptr[v + 1] - g_.out.indptr[v]; }
 
-  /// Compares what the two steps are expected to cost. Of the edges into an unreached vertex, the share q comes from
-  /// the frontier: the vertex is found with probability 1 - (1 - q)^degree, after that / q probes.
+  /// Compares the expected costs of the two steps. A share q of the edges into an unreached vertex comes from the frontier. So
+  /// the vertex is found with probability p = 1 - (1 - q)^degree, after p / q probes on average.
   bool prefers_bottom_up() const {
     if (listed_ && edges_ < kAloneEdges) return false;
     const auto edges = static_cast<double>(edges_), left = static_cast<double>(unexplored_);
@@ -139,8 +147,8 @@ class Search {
 
   void top_down() {
     const auto lanes = num_threads();
-    // In bits, the work beyond the edges is some words for each lane.
-    if (edges_ >= kAloneEdges && edges_ >= words_ * (lanes + 1) / 4) return top_down_in_bits();
+    // With bitmaps, the work besides the edges is some words for each lane.
+    if (edges_ >= kAloneEdges && edges_ >= words_ * (lanes + 1) / kWordsOfEdge) return top_down_in_bits();
     if (!listed_) list();
     next_->clear();
     [[maybe_unused]] const auto depth = depth_;
@@ -162,8 +170,8 @@ class Search {
     size_ = current_->size(), edges_ = current_->edges();
   }
 
-  /// Every thread marks what its edges lead to in a bitmap of its own: no atomics, no lines of memory that travel
-  /// between the cores. What is new is then found in vertex order.
+  /// Every thread marks the vertices that its edges lead to in a bitmap of its own, so that there are no atomics, and no lines
+  /// of memory move between cores. Then the new vertices are found in the order of their numbers.
   void top_down_in_bits() {
     if (!listed_) list();
     const auto lanes = static_cast<std::size_t>(num_threads());
@@ -182,7 +190,7 @@ class Search {
     });
   }
 
-  /// The frontier as bits; from here on, vertices that nothing leads to count as visited.
+  /// Turns the frontier into bits. From then on, vertices that no edge leads to count as visited.
   void mark() {
     if (std::exchange(listed_, false)) {
       std::fill_n(s_.front.data, words_, Word(0));
@@ -196,7 +204,7 @@ class Search {
       s_.visited.data[w] |= targets_.none[static_cast<std::size_t>(w)];
   }
 
-  /// The frontier as a list, in ascending order.
+  /// Turns the frontier into a list in ascending order.
   void list() {
     listed_ = true;
     current_->clear();
@@ -219,7 +227,7 @@ class Search {
     settle([this](std::int64_t w) { return find_in_front(w); });
   }
 
-  /// The next frontier, in bits: found(w) says who of the 64 vertices of word w is in it.
+  /// Makes the next frontier as bits: found(w) has the bits of the 64 vertices of word w that are in it.
   template <class Found>
   void settle(Found found) {
     std::atomic<std::int64_t> size = 0, edges = 0;
@@ -245,7 +253,7 @@ class Search {
     size_ = size, edges_ = edges;
   }
 
-  /// Lets those of 64 vertices join what is marked that have a neighbour in it.
+  /// Marks those of 64 vertices that have a marked neighbour.
   void join(std::int64_t w) {
     const auto& in = *g_.in;
     const Index* from = in.indices - in.first_nnz;
@@ -262,7 +270,7 @@ class Search {
     }
   }
 
-  /// Of 64 vertices, those that are unreached and have a neighbour in the frontier.
+  /// The bits of those of 64 vertices that are unreached and have a neighbour in the frontier.
   Word find_in_front(std::int64_t w) const {
     const auto& in = *g_.in;
     const Index* from = in.indices - in.first_nnz;
@@ -285,12 +293,13 @@ class Search {
   std::int64_t words_;
   Index* levels_;
   Frontier *current_ = &s_.a, *next_ = &s_.b;
-  bool listed_ = true, masked_ = false;  // the frontier is *current_, else the bits of s_.front
-  std::int64_t size_ = 0, edges_ = 0;    // of the frontier
+  // listed_: the frontier is *current_; otherwise it is the bits of s_.front.
+  bool listed_ = true, masked_ = false;
+  std::int64_t size_ = 0, edges_ = 0;  // of the frontier
   std::int64_t reached_ = 0, missed_ = 0;
   std::int64_t unexplored_;  // edges out of vertices that no step has walked yet
   Index depth_ = 0;
-  std::vector<std::int64_t> counts_;  // of vertices in every kWordsAtOnce words of s_.front
+  std::vector<std::int64_t> counts_;  // how many vertices are in every kWordsAtOnce words of s_.front
 };
 
 }  // namespace graph

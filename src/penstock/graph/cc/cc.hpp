@@ -11,16 +11,16 @@ namespace penstock {
 struct Components {
   std::int64_t count = 0;
   Array<Index> labels;      // 0..count-1, in the order of each component's smallest vertex
-  std::int64_t missed = 0;  // edges that need not have been looked at with `in`
+  std::int64_t missed = 0;  // edges that would not have been looked at if there were `in`
 };
 
-/// Weakly connected components. With `graph.in` most edges need not be looked at. Depends on the graph alone, not on
-/// the number of threads.
+/// Weakly connected components. With `graph.in` most edges need not be looked at. The result depends on the graph alone, not
+/// on the number of threads.
 Components connected_components(const BfsGraph& graph, BfsPlan& plan);
 
 /// Throws Error{invalid_argument} unless the labels are 0..count-1 in the order of their smallest vertices.
 void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const Index> labels);
-/// Throws Error{invalid_argument} naming the first fault, by an own search.
+/// Throws Error{invalid_argument} that names the first fault. It finds the components in its own way.
 void components_verify(const CsrView<One>& out, std::int64_t count, std::span<const Index> labels);
 
 }  // namespace penstock

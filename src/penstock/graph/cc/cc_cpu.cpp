@@ -1,9 +1,9 @@
-// Weakly connected components. With edges in both directions, a search from a vertex of high degree takes the giant
-// component of a small-world graph and looks at few of its edges (Slota, Rajamanickam, Madduri 2014, who search by
-// levels); what is left is small. Where that does not succeed in a few steps (a road network), Afforest (Sutton, Ben-Nun,
-// Barak 2018): trees grow from a few edges of every vertex, then the vertices of the most common tree are left out when
-// all other edges follow. Most of those few edges stay inside blocks of consecutive vertices, one thread a block and in
-// its cache.
+// Weakly connected components. If edges are known in both directions, a search from a vertex of high degree finds the giant
+// component of a small-world graph, and looks at few of its edges (Slota, Rajamanickam, Madduri 2014, who search by levels);
+// the rest is small. If that does not succeed in a few steps, as in a road network, Afforest is used (Sutton, Ben-Nun, Barak
+// 2018): trees grow from a few edges of every vertex; then all other edges are used, but those of vertices in the most
+// common tree are left out. Most of the first few edges stay inside blocks of consecutive vertices, of which a thread takes
+// one at a time, in its cache.
 #include "penstock/graph/cc/cc.hpp"
 
 #include <algorithm>
@@ -24,12 +24,12 @@ using graph::Forest;
 using graph::Word;
 
 constexpr std::int64_t kHooksOfATask = 16 << 10;
-constexpr std::int64_t kRounds = 2;                   // edges of every vertex that go first
-constexpr Index kPatience = 32;                       // levels
+constexpr std::int64_t kRounds = 2;                   // edges of every vertex that are used first
+constexpr Index kPatience = 32;                       // levels in which the search must meet a large frontier
 constexpr std::int64_t kBlockOfVertices = 256 << 10;  // vertices: their parents take a megabyte
 constexpr int kHubSamples = 256, kRootSamples = 1024;
 
-/// Seeded numbers below n.
+/// Draws numbers below n, from a seed.
 class Draw {
  public:
   std::int64_t operator()(std::int64_t n) {
@@ -41,7 +41,7 @@ class Draw {
   std::uint64_t state_ = 0x9E3779B97F4A7C15;
 };
 
-/// The vertex of the highest degree among the ends of some edges: ends have high degrees, and the graph has edges.
+/// The vertex of highest degree among the ends of some edges, because ends of edges have high degrees. The graph has edges.
 Index hub_of(const CsrView<One>& a) {
   Index best = a.indices[0];
   Draw draw;
@@ -58,7 +58,7 @@ void for_each_edge(const CsrView<One>& a, std::int64_t v, F&& f, Offset skip = 0
   for (auto k = a.indptr[v] + skip, end = a.indptr[v + 1]; k < end; ++k) f(to[k]);
 }
 
-/// How many bits are set before a vertex's.
+/// Counts the bits that are set before a vertex's bit.
 class Ranks {
  public:
   Ranks(const Word* bits, std::int64_t n)
@@ -80,7 +80,8 @@ class Finder {
   Finder(const BfsGraph& g, Forest forest, Array<Index> labels)
       : g_(g), n_(g.out.rows), forest_(forest), labels_(std::move(labels)) {}
 
-  /// A few edges of every vertex: inside blocks of vertices one thread a block, between them all threads.
+  /// Unites the ends of a few edges of every vertex: inside blocks of vertices by one thread for each block, and between
+  /// blocks by all threads.
   void sample() {
     const auto block = std::clamp<std::int64_t>(n_ / num_threads(), 4 << 10, kBlockOfVertices);
     std::vector<std::vector<std::pair<Index, Index>>> between(
@@ -103,8 +104,8 @@ class Finder {
                     [&](std::int64_t first, std::int64_t last) { forest_.flatten(first, last); });
   }
 
-  /// All other edges. Of those with an end in the most common tree, the other end's row has them too, given rows in
-  /// both directions.
+  /// Unites the ends of all other edges. If there are rows in both directions, rows of vertices in the most common tree are
+  /// left out: the rows of the other ends have the same edges.
   void unite_all() {
     const Index common = g_.in ? most_common_root() : -1;
     parallel_ranges(n_, kHooksOfATask / 4, [&](std::int64_t first, std::int64_t last) {
@@ -139,7 +140,7 @@ class Finder {
     return static_cast<Index>(w * 64 + std::countr_zero(reached[w] & ~none[static_cast<std::size_t>(w)]));
   }
 
-  /// Unites what the search did not reach, vertices without edges apart; `giant` stands for all that it did.
+  /// Unites the vertices that the search did not reach, except vertices without edges. `giant` stands for all reached ones.
   void unite_rest(const std::vector<Word>& none, const Word* reached, Index giant) {
     const auto for_rest = [&](std::int64_t words, auto&& f) {
       parallel_ranges(std::ssize(none), words, [&](std::int64_t first, std::int64_t last) {
@@ -170,7 +171,7 @@ class Finder {
     });
     const Ranks rank(roots, n_);
     parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
-      Index root = -1, label = 0;  // neighbours in number are often neighbours in the graph
+      Index root = -1, label = 0;  // of the vertex before, which is often in the same tree
       for (auto v = first; v < last; ++v) {
         if (const auto p = forest_.parent(v); p != root) root = p, label = rank(p);
         labels_.data[v] = label;
@@ -179,7 +180,7 @@ class Finder {
     return rank.count();
   }
 
-  /// `none` and the roots of the rest are roots, everybody who was reached belongs to the giant's.
+  /// Numbers the components: vertices in `none` and roots of the rest are roots, and all reached vertices belong to `giant`.
   std::int64_t number_rest(const std::vector<Word>& none, const Word* reached, Index giant, Word* roots) {
     std::copy(none.begin(), none.end(), roots);
     const auto common = forest_.root(giant);
@@ -195,7 +196,7 @@ class Finder {
     const auto most = rank(common);
     parallel_ranges(n_, kHooksOfATask, [&](std::int64_t first, std::int64_t last) {
       auto next = rank(static_cast<Index>(first));
-      for (auto v = first; v < last; ++v) {  // no branch: who has no edges is as good as random
+      for (auto v = first; v < last; ++v) {  // without a branch, which could not be predicted
         const auto root = static_cast<Index>(graph::test_bit(roots, static_cast<Index>(v)));
         labels_.data[v] = root ? next : most;
         next += root;

@@ -1,4 +1,7 @@
-// Connected components on a GPU: which passes, in which order. Afforest waits for the GPU once, at the end.
+// The driver of connected components on a GPU. Afforest (Sutton, Ben-Nun, Barak 2018): trees are made from the neighbour
+// sample in device memory; the giant tree is found by drawing vertices; then lists are read for vertices outside the giant
+// tree only (cc_lists_gpu.cu says why that is enough), and trees become labels. The host waits once, at the end. Label
+// propagation is the baseline, as in EMOGI (min-2020).
 #include "penstock/graph/cc/cc_gpu.hpp"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ using gpu::CcCounts;
 using gpu::CcState;
 using gpu::ListPiece;
 
-/// Kept with the graph: 4 bytes and 2 bits a vertex, and the pieces.
+/// The memory that is kept with the graph: 4 bytes and 2 bits for each vertex, and the pieces of long lists.
 struct CcWork {
   explicit CcWork(GpuGraph& g)
       : parent(g.take<Index>(g.vertices(), "the parents of the vertices")),
@@ -62,8 +65,8 @@ class FinderGpu {
     each([&](GpuGraph& g) { gpu::link_lists(view(g), s_, access(g), count, stream_); });
   }
 
-  /// Rounds over the edges of whatever the last one moved, or over all where an edge is in one list alone, until one
-  /// moves nothing: the host waits for each, as the original does.
+  /// Goes over the edges of the vertices that the last round moved, or over all edges if an edge is in one list only, until a
+  /// round moves nothing. The host waits for each round, as in the original.
   int propagate() {
     gpu::plant(s_, stream_);
     for (int rounds = 1;; ++rounds) {
@@ -147,7 +150,7 @@ void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& 
   const auto counts = find.read_counts();
   r.count = counts.components;
   r.seconds = seconds(begin, end), r.copy_seconds = seconds(end, copied);
-  if (trees || find.symmetric()) {  // the first round of the others looks at all, too
+  if (trees || find.symmetric()) {  // otherwise the first round looks at all edges, too
     r.lists = static_cast<std::int64_t>(counts.lists) + (trees ? 0 : out.vertices());
     r.entries = static_cast<std::int64_t>(counts.entries) + (trees ? 0 : out.edges());
   } else {

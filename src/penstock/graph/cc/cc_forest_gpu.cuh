@@ -2,12 +2,13 @@
 #include "penstock/graph/cc/cc_gpu_state.hpp"
 #include "penstock/graph/gpu/lists_gpu.cuh"
 
-// Trees that all threads grow at once, without locks. A parent is smaller than its child, so there are no cycles and the
-// root of a component that is done is its smallest vertex. Only a root's parent is set by compare-and-swap; a vertex that
-// has a parent never becomes a root again, so that its parent may be replaced by any vertex above, by plain stores.
+// Trees that all threads grow at the same time, without locks. A parent is smaller than its child, so there are no cycles, and
+// the root of a finished component is its smallest vertex. The parent of a root is set by compare-and-swap. A vertex that has
+// a parent never becomes a root again, so its parent may be replaced by any vertex above, with plain stores.
 //
-// Plain loads may be old, as the first-level cache, which serves the hubs' parents, does not follow other blocks. An old
-// parent is still a vertex of the same tree, and what looks like a root is one only if the swap says so.
+// Plain loads may return old values, because the first-level cache, which serves the parents of hubs, does not see the writes
+// of other blocks. An old parent is still a vertex of the same tree, and a vertex that looks like a root is one only if the
+// compare-and-swap succeeds.
 namespace penstock::gpu {
 
 /// A vertex above v, or v itself, that was a root. Shortens the path behind it (Jaiganesh, Burtscher 2018).
@@ -22,10 +23,11 @@ __device__ inline Index climb(Index* parent, Index v) {
   return above;
 }
 
-inline constexpr int kShort = 16;  // steps that are walked before a path is shortened for others
+inline constexpr int kShort = 16;  // steps before a path is shortened for other threads
 
-/// The root of v, while no root gets a parent. Of a long path, which many threads walk at once, all of them keep halving
-/// what is left to all: a walk past the first-level cache takes about as many steps as the path's logarithm.
+/// The root of v, at a time when no root gets a parent. If a path is long, many threads walk it at once, and each halves what
+/// is left for all. So a walk, which bypasses the first-level cache, takes about as many steps as the logarithm of the path's
+/// length.
 __device__ inline Index root_of(Index* parent, Index v) {
   Index above = parent[v];
   for (int i = 0; i < kShort; ++i) {
@@ -41,7 +43,8 @@ __device__ inline Index root_of(Index* parent, Index v) {
   return above;
 }
 
-/// One tree for a and b; returns a vertex above both. Each turn that fails goes on below the larger root, so it ends.
+/// Joins the trees of a and b, and returns a vertex above both. An attempt that fails continues with a smaller vertex, so it
+/// ends.
 __device__ inline Index unite(Index* parent, Index a, Index b) {
   a = climb(parent, a), b = climb(parent, b);
   while (a != b) {
@@ -59,10 +62,10 @@ __device__ inline bool is_inside(Index* parent, Index v, Index giant) {
   return parent[v] == giant || climb(parent, v) == climb(parent, giant);
 }
 
-inline constexpr int kFirst = 2;  // entries that are read of the list itself where there is no sample
+inline constexpr int kFirst = 2;  // entries of the list that are read if there is no sample
 
-/// f(u) for neighbours of v that cost nothing or little: the first four slots of the sample (with `all`, every slot), or
-/// without one the first two of its list. All lanes of a warp call.
+/// Calls f(u) for neighbours of v that cost little: the first four slots of the sample (with `all`, every slot), or without a
+/// sample the first two of its list. All lanes of a warp call it.
 template <bool Count, class F>
 __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, bool all, F&& f) {
   if (g.sample_size > 0) {
@@ -92,7 +95,7 @@ __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, b
   }
 }
 
-/// Whether first_neighbours() with `all` has the whole list of v.
+/// Whether first_neighbours() with `all` goes through the whole list of v.
 __device__ inline bool has_whole(const ListView& g, Index v) {
   if (g.sample_size > 0) return is_whole(g.sample[(std::int64_t(v) + 1) * g.sample_size - 1]);
   return g.offsets[v + 1] - g.offsets[v] <= kFirst;

@@ -3,68 +3,70 @@
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/gpu/list_pieces.hpp"
 
-// What the kernels of connected components share, and the calls that launch them, all on the stream of a GPU.
+// The data that the kernels of connected components share, and the functions that launch them on the stream of a GPU.
 namespace penstock::gpu {
 
 struct CcCounts {
-  unsigned long long lists = 0, entries = 0;  // read where the edges are
-  Index giant = -1;                           // the root whose tree is left out; -1: none
+  unsigned long long lists = 0, entries = 0;  // lists and entries that were read
+  Index giant = -1;                           // the root whose tree is left out; -1: no tree is
   Index pieces = 0;
   Index changed = 0;
   Index components = 0;
-  Index links = 0;  // that list_links() found, more of them than it may have had room for
+  Index links = 0;  // how many links list_links() found; it may have had room for fewer
 };
 
-/// A vertex and one above it in a tree.
+/// A vertex and a vertex above it in a tree.
 struct TreeLink {
   Index vertex, above;
 };
 
-/// Trees of vertices: a parent is smaller than its children, a root its own. `parent` becomes the labels at the end.
-/// Over several GPUs each has trees of all vertices, and what takes a ListView links those of its own range alone.
+/// Trees of vertices: a parent is smaller than its children, and a root is its own parent. At the end `parent` becomes the
+/// labels. Over several GPUs each has trees of all vertices, and functions that take a ListView link the vertices of the GPU's
+/// own range alone.
 struct CcState {
   std::int64_t vertices = 0;  // of the graph
   std::int64_t first = 0;     // the graph's number of vertex 0 of the lists
   Index* parent = nullptr;
-  Bits* roots = nullptr;        // a bit a vertex
-  Index* ranks = nullptr;       // roots before each word of `roots`
-  ListPiece* pieces = nullptr;  // most_pieces of the larger graph
+  Bits* roots = nullptr;        // a bit for each vertex
+  Index* ranks = nullptr;       // the number of roots before each word of `roots`
+  ListPiece* pieces = nullptr;  // room for most_pieces() of the larger graph
   CcCounts* counts = nullptr;
 };
 
-/// parent[v] = the smallest of v and its first neighbours: those of the sample, else two of its list. Vertices that are
-/// not of the range are left as they are.
+/// parent[v] = the smallest of v and its first neighbours, which are those of the sample, or else two of its list. Vertices
+/// outside the range are left as they are.
 void hook_first(const ListView& g, const CcState& s, bool count, Stream stream);
 /// parent[v] = v.
 void plant(const CcState& s, Stream stream);
-/// Every vertex right under its root.
+/// Puts every vertex directly under its root.
 void flatten(const CcState& s, Stream stream);
 /// Links roots with their first neighbours.
 void link_roots(const ListView& g, const CcState& s, bool count, Stream stream);
-/// counts->giant = the most frequent root of vertices drawn among those that are no roots. Trees are flat.
+/// counts->giant = the most frequent root of some vertices, drawn from those that are no roots. Trees must be flat.
 void find_giant(const CcState& s, Stream stream);
-/// Links the vertices outside the giant tree with all that the sample has of them (or the first two of their lists).
+/// Links the vertices outside the giant tree with all neighbours in their samples (or with the first two of their lists).
 void link_sampled(const ListView& g, const CcState& s, bool count, Stream stream);
-/// Links the vertices that are still outside with all of their lists, but for those that link_sampled() had whole.
+/// Links the vertices that are still outside with all of their lists, except those whose whole list link_sampled() had.
 void link_lists(const ListView& g, const CcState& s, Access access, bool count, Stream stream);
-/// Hooks the larger root of the ends of every edge under the smaller: of all edges, or of those of vertices that
-/// find_moved() found. Trees are flat.
+/// For every edge, puts the larger root of its two ends under the smaller one. It takes all edges, or those of the vertices
+/// that find_moved() found. Trees must be flat.
 void hook_ends(const ListView& g, const CcState& s, bool moved_alone, Access access, bool count,
                Stream stream);
-/// The vertices whose root was one when s.roots was noted and is none now, whose lists it adds to counts->{lists,
-/// entries}; counts->changed = 1 if there are any. Kept in s.ranks until number_trees().
+/// Finds the vertices whose root was a root at the last note_roots() and is none now. Adds their lists to counts->{lists,
+/// entries}; counts->changed = 1 if there are any. They are kept in s.ranks until number_trees().
 void find_moved(const ListView& g, const CcState& s, Stream stream);
-/// Links vertices [first, last) with their parents of other trees: `parents`, of these vertices alone, where this GPU reads.
+/// Links vertices [first, last) with their parents in other trees. `parents` has those of these vertices alone, in memory that
+/// this GPU can read.
 void merge_trees(const CcState& s, const Index* parents, std::int64_t first, std::int64_t last,
                  Stream stream);
-/// s.roots = a bit for every root.
+/// Sets a bit in s.roots for every root, and clears all others.
 void note_roots(const CcState& s, Stream stream);
-/// links[0, room) = what was linked since note_roots(): roots of then with their parents of now, in no order, as far as
-/// there is room; counts->links = how many there are.
+/// Writes to links[0, room) what was linked since note_roots(): vertices that were roots then with their parents now, in any
+/// order, as far as there is room; counts->links = how many there are.
 void list_links(const CcState& s, TreeLink* links, Index room, Stream stream);
-/// One tree for the ends of each link.
+/// Joins the trees of the two ends of each link.
 void add_links(const CcState& s, const TreeLink* links, Index count, Stream stream);
-/// From trees to labels, in place; counts->components.
+/// Replaces trees by labels, in place, and writes counts->components.
 void number_trees(const CcState& s, Stream stream);
 
 }  // namespace penstock::gpu

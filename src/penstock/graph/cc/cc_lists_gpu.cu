@@ -1,22 +1,23 @@
-// The lists that trees from the sample leave to be read, over the link or in device memory.
+// Reads the lists that are still needed after trees have been made from the sample, over the link or in device memory.
 //
-// What a warp takes is 32 neighbouring vertices, and it walks the lists of those that need it one after another: the
-// ballot compacts them in the order of the vertices, which is the order of their addresses, without a list in memory. Lists
-// above kLongList entries are cut, and their pieces shared among all warps afterwards.
+// A warp takes 32 neighbouring vertices, and walks the lists of those that need it one after the other: a ballot compacts them
+// in the order of the vertices, which is the order of their addresses, without a list in memory. Lists above kLongList entries
+// are cut, and all warps share the pieces afterwards.
 //
-// Why the giant tree's lists need not be read, given every edge in the lists of both of its ends (a symmetric pattern, or
-// the lists of A and of A^T both): let v and w be the ends of an edge. If both end up in the giant tree, they are united,
-// whatever was read. If v does not, it was outside whenever it was asked, so all of its lists were read, and the edge with
-// them; likewise w. Where an edge is in one list alone, the end that has it may be inside and the other not: then no list
-// is left out (giant = -1). Over several GPUs v and w may be asked by two of them, each with trees of its own: what is in
-// the giant tree of one is in it when all are merged, as all began with the same one.
+// The lists of vertices in the giant tree need not be read, if every edge is in the lists of both of its ends (the pattern is
+// symmetric, or there are the lists of A and of A^T). Proof: let v and w be the ends of an edge. If both are in the giant tree
+// at the end, they are united, whatever was read. If v is not, it was outside whenever it was asked; so all of its lists were
+// read, and the edge with them. The same holds for w. If an edge is in one list only, the end that has it may be inside and
+// the other end outside; then no list is left out (giant = -1). Over several GPUs, v and w may be asked by two of them, each
+// with trees of its own. A vertex in the giant tree of one GPU is in the giant tree when all are merged, because all began
+// with the same one.
 #include "penstock/graph/cc/cc_forest_gpu.cuh"
 #include "penstock/graph/gpu/list_walk_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
-/// One tree for a vertex and all that is in its list.
+/// Joins the trees of a vertex and of all vertices in its list.
 struct Unite {
   Index* parent;
   Index first;
@@ -54,9 +55,9 @@ __global__ void __launch_bounds__(kThreads) walk_rest(ListView g, CcState s) {
   walk_pieces<A, Count>(g, s.pieces, s.counts->pieces, Unite{s.parent, Index(s.first)});
 }
 
-/// All parents were roots when the round began. A hook that another replaces is made again in a later round: the larger
-/// of two roots that an edge joins gets some parent, so the edge's end below it is in `visit` next time (or is looked at
-/// anyhow, where visit is null).
+/// All parents were roots when the round began. A hook that another one replaces is made again in a later round: the larger of
+/// the two roots that an edge joins gets some parent, so the end of the edge below that root is in `visit` in the next round
+/// (if `visit` is null, all vertices are looked at anyway).
 template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s, const Bits* visit) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
@@ -69,7 +70,7 @@ __global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s, co
   });
 }
 
-/// Between a round's hooks and its flattening: whose root has got a parent. Reads alone.
+/// Marks the vertices whose root has got a parent, after the hooks of a round and before its flattening. It only reads trees.
 __global__ void __launch_bounds__(kThreads) note_moved(ListView g, CcState s, Bits* moved) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const bool live = v < s.vertices;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kThreads) note_moved(ListView g, CcState s, Bi
   if (word) s.counts->changed = 1;
 }
 
-/// One bit a vertex, where ranks will be.
+/// A bit for each vertex, in the memory that ranks will take later.
 Bits* moved_of(const CcState& s) { return reinterpret_cast<Bits*>(s.ranks); }
 
 template <Access A, bool Count>

@@ -1,6 +1,6 @@
-// Connected components over several GPUs. Trees of different GPUs are merged before the giant one is looked for: each GPU
-// alone might take another tree for it, and an edge between two of these would be left out at both of its ends. From then on
-// all have the same trees, and what each adds to them is told by the roots that are none any more: few links, as a rule.
+// Connected components over several GPUs. The trees of all GPUs are merged before the giant tree is chosen: otherwise each GPU
+// might choose another one, and an edge between two of these would be left out at both of its ends. From then on all GPUs have
+// the same trees. What a GPU adds to them is known from the roots that are no roots any more, which are few links as a rule.
 #include "penstock/core/clock.hpp"
 #include "penstock/graph/cc/cc_parts.hpp"
 
@@ -21,15 +21,18 @@ using gpu::CcState;
 using gpu::ListPiece;
 using gpu::TreeLink;
 
-/// Parents that are copied at once where a GPU cannot read another's memory.
+/// How many parents are copied at once if a GPU cannot read the memory of another.
 constexpr std::int64_t kStaged = 16 << 20;
 
-/// Links that a part may add and tell one by one, and at most a byte a vertex. Where there are more, all trees are merged
-/// again: 4 bytes a vertex, in log2(parts) steps.
+/// How many links of 8 bytes a part may add and send one by one; at most they take a byte for each vertex. If there are more,
+/// all trees are merged again, which takes 4 bytes a vertex in log2(parts) steps.
 constexpr std::int64_t kLinks = 1 << 20;
-std::int64_t room_for_links(std::int64_t vertices) { return std::min(kLinks, vertices / 8 + 1); }
+constexpr std::int64_t kVerticesOfLink = 8;
+std::int64_t room_for_links(std::int64_t vertices) {
+  return std::min(kLinks, vertices / kVerticesOfLink + 1);
+}
 
-/// What one part keeps between calls.
+/// The memory that one part keeps between calls.
 struct CcPartWork {
   explicit CcPartWork(GpuGraph& g)
       : parent(g.take<Index>(g.all_vertices(), "the parents of all vertices")),
@@ -37,11 +40,11 @@ struct CcPartWork {
         links(g.take<TreeLink>(room_for_links(g.all_vertices()), "links of trees")),
         counts(g.take<CcCounts>(1, "counters")),
         ready(g.where()) {
-    if (g.first_vertex() > 0) return;  // the first numbers the trees
+    if (g.first_vertex() > 0) return;  // only the first part numbers the trees
     ranks = g.take<Index>(gpu::bit_words(g.all_vertices()), "the roots' ranks");
   }
 
-  /// Of the part whose lists are longer, of edges out and reversed ones.
+  /// Makes room for the pieces of long lists, of edges out or of reversed edges, whichever has more.
   void make_pieces(GpuGraph& g, Offset edges) {
     const auto most = gpu::most_pieces(edges);
     if (pieces.size >= most) return;
@@ -57,10 +60,10 @@ struct CcPartWork {
   Array<TreeLink> links;
   Array<ListPiece> pieces;
   Array<CcCounts> counts;
-  OwnedEvent ready;  // for others to read
+  OwnedEvent ready;  // from then on others may read
 };
 
-/// What the threads of one call share. A member writes its own entry before a meeting, others read it after.
+/// The data that the threads of one call share. A member writes its own entry before a meeting, and others read it after it.
 struct JoinedTogether {
   explicit JoinedTogether(int members) : team(members), entries(std::size_t(members)) {}
 
@@ -74,7 +77,8 @@ struct JoinedTogether {
   };
   Team team;
   std::vector<Entry> entries;
-  CcGpuResult result;  // the first member's to write, but for the labels: all write their ranges
+  // Written by the first member, except the labels, of which each member writes its range.
+  CcGpuResult result;
 };
 
 class JoiningMember {
@@ -96,7 +100,7 @@ class JoiningMember {
       all_.team.meet();
       if (lead()) all_.result.seconds = since(begin);
       bring_back();
-      all_.team.meet();  // from here on nobody reads what is another's
+      all_.team.meet();  // from here on no member reads the memory of another
     } catch (...) {
       drain(g_.stream());
       throw;
@@ -171,7 +175,7 @@ class JoiningMember {
     all_.result.count = read_counts().components;
   }
 
-  /// What the others have linked. They have come to the end of their streams, and wait.
+  /// Adds the links of the other members, which have come to the end of their streams and wait.
   void collect_links() {
     for (int i = 1; i < all_.team.members(); ++i) {
       const auto count = entry(i).counts.links;
@@ -181,13 +185,14 @@ class JoiningMember {
     }
   }
 
-  /// What is on the stream so far is another's to wait for.
+  /// Records the event for which other members wait: everything that is on the stream so far.
   void tell() {
     record(work_->ready, stream());
     all_.team.meet();
   }
 
-  /// Trees of all members into those of the first. Nobody writes what it has given until the merged trees come back.
+  /// Merges the trees of all members into those of the first. A member does not write the trees that it has given until the
+  /// merged trees come back.
   void gather() {
     for (int round = 0; round < rounds(); ++round) {
       tell();
@@ -214,7 +219,7 @@ class JoiningMember {
     }
   }
 
-  /// The trees of the first to all, and which is the giant one.
+  /// Copies the trees of the first member to all others, and says which tree is the giant one.
   void spread() {
     for (int round = rounds() - 1; round >= 0; --round) {
       tell();
@@ -226,9 +231,10 @@ class JoiningMember {
       copy_async(&s_.counts->giant, &other.state.counts->giant, sizeof(Index), stream());
     }
     tell();
-    for (int i = 0; i < all_.team.members(); ++i)  // nobody changes trees that others still copy
+    // Trees must not change while others copy them.
+    for (int i = 0; i < all_.team.members(); ++i)
       if (i != me_) wait(stream(), entry(i).ready);
-    all_.team.meet();  // before any of these events is recorded again, after what comes now
+    all_.team.meet();  // all have queued their waits before any of these events is recorded again
   }
 
   CcCounts read_counts() {
@@ -239,12 +245,13 @@ class JoiningMember {
     return counts;
   }
 
-  /// Each brings the labels of its own range over its own link.
+  /// Each member copies the labels of its own range to the host over its own link.
   void bring_back() {
     const auto begin = Clock::now();
     const auto bytes = 4 * g_.vertices();
     auto* own = s_.parent + s_.first;
-    if (!lead()) copy_async(own, entry(0).state.parent + s_.first, bytes, stream());  // it has numbered them
+    // The first member has numbered the trees.
+    if (!lead()) copy_async(own, entry(0).state.parent + s_.first, bytes, stream());
     copy_async(all_.result.labels.data + s_.first, own, bytes, stream());
     synchronize(stream());
     if (options_.count) {
@@ -258,7 +265,7 @@ class JoiningMember {
 
   JoinedTogether& all_;
   GpuGraph& g_;
-  GpuGraph* in_;  // null also where it is g_
+  GpuGraph* in_;  // null also if it is g_
   bool both_;
   const CcGpuOptions& options_;
   int me_;

@@ -1,10 +1,10 @@
-// What one GPU has found of the components, put into the trees of another.
+// The kernels that put what one GPU has found of the components into the trees of another GPU.
 #include "penstock/graph/cc/cc_forest_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
-/// A tree is the edges from its vertices to their parents: linking along these links all that it holds.
+/// A tree consists of the edges from its vertices to their parents. Linking along these edges adds all that the tree holds.
 __global__ void __launch_bounds__(kThreads)
     link_parents(CcState s, const Index* parents, std::int64_t first, std::int64_t last) {
   const auto i = std::int64_t(blockIdx.x) * kThreads + threadIdx.x, v = first + i;
@@ -19,8 +19,8 @@ __global__ void __launch_bounds__(kThreads) mark_present_roots(CcState s) {
   if (v < s.vertices && (threadIdx.x & 31) == 0) s.roots[v / 32] = word;
 }
 
-/// A link joins a tree of then to another, so as many as there are join all that has been joined: a root's parent is
-/// smaller, that one's root of then not larger, and so on down to a root of now.
+/// Lists the roots of then that are no roots now, with their parents. These links join everything that has been joined: the
+/// parent of such a root is smaller, the root of then above that parent is not larger, and so on down to a root of now.
 __global__ void __launch_bounds__(kThreads) list_lost_roots(CcState s, TreeLink* links, Index room) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (v >= s.vertices || (s.roots[v / 32] >> (v & 31) & 1) == 0) return;

@@ -1,14 +1,15 @@
-// Trees from the neighbour sample alone: after Afforest (Sutton, Ben-Nun, Barak 2018), but nearly all first links are made
-// without atomics or random reads: every vertex takes the smallest vertex of its sample as its parent, in one pass over
-// device memory. What is still a root, a fifth of the vertices where ids say nothing, is then linked with its whole sample:
-// each tree of the first pass meets about four others, which is far beyond where a giant one appears.
+// Makes trees from the neighbour sample alone, after Afforest (Sutton, Ben-Nun, Barak 2018). But nearly all first links are
+// made without atomics or random reads: every vertex takes the smallest vertex of its sample as its parent, in one pass over
+// device memory. Vertices that are still roots (a fifth of all, if numbers are random) are then linked with their whole
+// samples. So each tree of the first pass meets about four others, which is far more than a giant tree needs to appear.
 #include "penstock/graph/cc/cc_forest_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
 constexpr int kDraws = 1024;
-constexpr int kTries = 16;  // for a vertex that is no root: alone in its tree, most often
+// Attempts to draw a vertex that is no root, because roots are mostly alone in their trees.
+constexpr int kTries = 16;
 
 __device__ std::int64_t vertex_of_thread() { return std::int64_t(blockIdx.x) * kThreads + threadIdx.x; }
 
@@ -26,7 +27,8 @@ __global__ void __launch_bounds__(kThreads) plant_all(CcState s) {
   if (v < s.vertices) s.parent[v] = Index(v);
 }
 
-/// Blocks start in the order of the vertices, and parents are smaller: those met are mostly done, so paths are short.
+/// Puts every vertex under its root. Blocks start in the order of the vertices, and parents are smaller, so the parents that a
+/// vertex meets are mostly done, and paths are short.
 __global__ void __launch_bounds__(kThreads) flatten_all(CcState s) {
   const auto v = vertex_of_thread();
   if (v >= s.vertices) return;
@@ -50,7 +52,8 @@ __global__ void __launch_bounds__(kThreads) link_of_outside(ListView g, CcState 
   first_neighbours<Count>(g, i, outside, true, [&](Index u) { here = unite(s.parent, here, u); });
 }
 
-/// One block. Roots of vertices drawn by a fixed rule; the one that most of them share, the smaller of two.
+/// One block finds the giant tree: of the roots of vertices that are drawn by a fixed rule, the most frequent one, or the
+/// smaller one of two.
 __global__ void __launch_bounds__(kThreads) draw_giant(CcState s) {
   __shared__ Index roots[kDraws];
   __shared__ unsigned long long best;
@@ -75,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) draw_giant(CcState s) {
   if (threadIdx.x == 0) s.counts->giant = best == 0 ? -1 : Index(kNoVertex - std::uint32_t(best));
 }
 
-/// Roots under their final parents; a bit for each, and how many a word has.
+/// Puts every vertex under its root, sets a bit for each root, and counts the roots in each word.
 __global__ void __launch_bounds__(kThreads) mark_roots(CcState s) {
   const auto v = vertex_of_thread();
   const bool live = v < s.vertices;

@@ -1,4 +1,4 @@
-// Checks weak components by an own search: the union of all edges, which must leave as many sets as there are labels,
+// Checks weak components in another way: it unites the ends of all edges, which must leave as many sets as there are labels,
 // and no edge between two labels.
 #include <atomic>
 #include <numeric>
@@ -27,7 +27,7 @@ Index root_of(Index* parent, Index v) {
   }
 }
 
-/// Whether two sets became one. A root only ever gets a larger parent, so threads cannot close a cycle.
+/// Joins two sets, and returns whether they were different. A root only gets larger parents, so threads cannot close a cycle.
 bool join(Index* parent, Index u, Index v) {
   for (;;) {
     auto a = root_of(parent, u), b = root_of(parent, v);

@@ -8,8 +8,8 @@
 
 namespace penstock::graph {
 
-/// Trees over vertices, each with its smallest vertex as the root: which vertices share a tree depends on the edges
-/// that were united, not on their order.
+/// Trees of vertices, each with its smallest vertex as the root. Which vertices share a tree depends on the edges that were
+/// united, not on their order.
 class Forest {
  public:
   explicit Forest(Index* parents) : parents_(parents) {}
@@ -26,7 +26,7 @@ class Forest {
     return p;
   }
 
-  /// One tree for u and v, while other threads do the same.
+  /// Joins the trees of u and v, while other threads may do the same.
   void unite(Index u, Index v) {
     Index a = parent(u), b = parent(v);
     while (a != b) {
@@ -41,14 +41,14 @@ class Forest {
     }
   }
 
-  /// The same where nobody else touches the trees of u and v. Halves the paths that it walks.
+  /// The same if no other thread uses the trees of u and v. It halves the paths that it walks.
   void unite_alone(Index u, Index v) {
     Index a = climb(u), b = climb(v);
     if (a == b) return;
     set(std::max(a, b), std::min(a, b));
   }
 
-  /// Every vertex of [first, last) right under its root. Parents are smaller, so in ascending order they are done.
+  /// Puts every vertex of [first, last) directly under its root. Parents are smaller, so in ascending order they are done.
   void flatten(std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) set(v, root(static_cast<Index>(v)));
   }

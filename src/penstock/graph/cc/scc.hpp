@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// Strongly connected components; `missed` is the edges that one thread walked for want of `graph.in`. Depends on the
-/// graph alone, not on the number of threads.
+/// Strongly connected components. `missed` are the edges that one thread walked because there was no `graph.in`. The result
+/// depends on the graph alone, not on the number of threads.
 Components strong_components(const BfsGraph& graph, BfsPlan& plan);
 
 /// Throws Error{invalid_argument} naming the first fault: two vertices of a label without a path each way, or a cycle

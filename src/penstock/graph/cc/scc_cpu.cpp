@@ -1,7 +1,8 @@
-// Strongly connected components. With edges in both directions at hand: vertices that nothing leads to, or that lead
-// nowhere, go first; then a search forward and one backward from a vertex of high degree, which share the giant component
-// (Fleischer, Hendrickson, Pinar 2000; the order of steps is that of Slota, Rajamanickam, Madduri 2014). What is left, or
-// everything where edges are known one way only, is Tarjan's (1972), with stacks of its own in place of recursion.
+// Strongly connected components. If edges are known in both directions, vertices without edges into them or out of them are
+// removed first. Then there is a search forward and one backward from a vertex of high degree; the vertices that both reach
+// are the giant component (Fleischer, Hendrickson, Pinar 2000; the order of steps is that of Slota, Rajamanickam, Madduri
+// 2014). The rest, or everything if edges are known in one direction only, is done by Tarjan's algorithm (1972), with stacks
+// of its own in place of recursion.
 #include "penstock/graph/cc/scc.hpp"
 
 #include <algorithm>
@@ -21,10 +22,10 @@ namespace {
 
 using graph::Word;
 
-constexpr std::int64_t kWords = 64;  // of vertices that one thread trims at once
+constexpr std::int64_t kWords = 64;  // words of vertices that one thread trims at once
 constexpr std::int64_t kPollSteps = 1 << 20;
-constexpr Index kNoComponent = -1,
-                kOneVertex = -2;  // a component that is not known yet; a component of one vertex
+constexpr Index kNoComponent = -1;  // of a vertex whose component is not known yet
+constexpr Index kOneVertex = -2;    // of a vertex that is a component alone
 
 Word load(Word& word) { return std::atomic_ref<Word>(word).load(std::memory_order_relaxed); }
 
@@ -37,8 +38,8 @@ bool leads_on(const CsrView<One>& a, Index v, Word* gone) {
   return false;
 }
 
-/// Marks vertices that lie on no cycle because nothing, or only marked vertices, come before or after them. In place:
-/// a pass may see what it has marked itself, which only saves passes.
+/// Marks vertices that lie on no cycle, because no vertex, or only marked ones, come before or after them. It works in place:
+/// a pass may see its own marks, which only saves passes.
 void trim(const BfsGraph& g, std::vector<Word>& gone) {
   parallel_ranges(std::ssize(gone), kWords, [&](std::int64_t first, std::int64_t last) {
     for (auto w = first; w < last; ++w) {
@@ -97,7 +98,7 @@ class Tarjan {
         else low = std::min(low, low_[at(w)]);
       }
       low_[at(v)] = low;
-      if (into >= 0) enter(into);  // invalidates v and edge
+      if (into >= 0) enter(into);  // v and edge are no longer valid after that
       else leave(v);
     }
   }
@@ -125,15 +126,15 @@ class Tarjan {
   const Index* to_;
   Index* component_;
   Index next_;
-  std::vector<Index> order_,
-      low_;                  // when a vertex was entered, from 1; the earliest it is known to lead back to
-  std::vector<Index> open_;  // entered, component unknown
+  std::vector<Index> order_;  // when a vertex was entered, from 1 on
+  std::vector<Index> low_;    // the earliest vertex, by that number, to which it is known to lead back
+  std::vector<Index> open_;   // vertices that have been entered and whose component is not known
   std::vector<Frame> path_;
   Index entered_ = 0;
   std::int64_t steps_ = 0;
 };
 
-/// The vertex with the most edges in times edges out that is still there; -1 where none is.
+/// Of the vertices that are still there, the one with the largest product of edges in and edges out; -1 if there is none.
 Index pivot_of(const BfsGraph& g, const std::vector<Word>& gone) {
   double best = 0;
   Index pivot = -1;
@@ -147,7 +148,7 @@ Index pivot_of(const BfsGraph& g, const std::vector<Word>& gone) {
   return pivot;
 }
 
-/// What `pivot` leads to, as bits.
+/// Sets the bits of the vertices that `pivot` leads to.
 void reach(const BfsGraph& g, BfsPlan& plan, Index pivot, std::vector<Word>& reached) {
   const auto targets = BfsPlan::find_targets(g);
   auto scratch = plan.borrow(g.out.rows);
@@ -158,7 +159,7 @@ void reach(const BfsGraph& g, BfsPlan& plan, Index pivot, std::vector<Word>& rea
   plan.give_back(std::move(scratch));
 }
 
-/// Trims and takes the pivot's component; the components that it finds are kOneVertex and 0.
+/// Trims the graph and finds the pivot's component. Vertices get kOneVertex, or 0 if they are in that component.
 void take_giant(const BfsGraph& g, BfsPlan& plan, Index* component) {
   const auto n = g.out.rows;
   const auto words = static_cast<std::size_t>(graph::words_of(n));

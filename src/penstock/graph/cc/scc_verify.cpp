@@ -1,5 +1,5 @@
-// Checks strong components by two simple facts. Inside a label, the smallest vertex leads to all others, and they to it;
-// and the labels, as vertices, can be sorted so that all edges lead forward, so no cycle passes through two of them.
+// Checks strong components by two simple facts. Inside a label, the smallest vertex leads to all others, and these lead to it.
+// And the labels can be sorted so that all edges between labels lead forward, so that no cycle passes through two labels.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Edges within labels, turned around if `back`, as lists.
+/// The edges within labels as lists, reversed if `back`.
 struct Lists {
   std::vector<Offset> begin;
   std::vector<Index> to;
@@ -36,12 +36,13 @@ Lists lists_within(const CsrView<One>& a, std::span<const Index> labels, bool ba
   return lists;
 }
 
-void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t count, const char* how) {
+void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t count,
+                 const char* direction) {
   std::vector<bool> seen(labels.size());
   std::vector<Index> stack;
   Index labelled = 0;
   for (std::size_t v = 0; v < labels.size(); ++v) {
-    if (labels[v] == labelled && labelled < count) {  // its smallest vertex
+    if (labels[v] == labelled && labelled < count) {  // v is the smallest vertex of its label
       ++labelled;
       seen[v] = true;
       stack.push_back(static_cast<Index>(v));
@@ -59,12 +60,12 @@ void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t
   }
   for (std::size_t v = 0; v < labels.size(); ++v)
     require(seen[v], [&] {
-      return "strong components: vertex " + std::to_string(v) + " " + how + " the smallest vertex of label " +
-             std::to_string(labels[v]) + " within that label";
+      return "strong components: vertex " + std::to_string(v) + " " + direction +
+             " the smallest vertex of label " + std::to_string(labels[v]) + " within that label";
     });
 }
 
-/// Takes away labels that no edge enters any more (Kahn 1962); a cycle stays.
+/// Removes labels that no edge enters any more (Kahn 1962). If there is a cycle, its labels stay.
 void check_order(const CsrView<One>& a, std::span<const Index> labels, std::int64_t count) {
   std::vector<std::int64_t> entering(static_cast<std::size_t>(count));
   std::vector<std::vector<Index>> members(static_cast<std::size_t>(count));

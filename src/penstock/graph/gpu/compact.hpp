@@ -2,8 +2,9 @@
 #include "penstock/core/device.hpp"
 #include "penstock/format/csr.hpp"
 
-// Sets of vertices on a GPU: bitmaps, and lists made of them in the order of the vertices. Lists read from host memory in
-// ascending order run at the speed of the link; in any other order, at a quarter of it (address translation).
+// Sets of vertices on a GPU: bitmaps, and lists that are made of them in the order of the vertices. Neighbour lists that are
+// read from host memory in ascending order come at the speed of the link; in any other order they come at a quarter of it,
+// because of address translation.
 namespace penstock::gpu {
 
 using Bits = std::uint32_t;
@@ -13,11 +14,11 @@ inline constexpr std::int64_t kBlockWords = 2048;  // words of a bitmap that one
 constexpr std::int64_t bit_words(std::int64_t vertices) { return (vertices + 31) / 32; }
 constexpr std::int64_t compact_blocks(std::int64_t words) { return (words + kBlockWords - 1) / kBlockWords; }
 
-/// *count and list[0, count) = the bits set in `bits`, ascending. `starts` is memory for compact_blocks(words) numbers.
-/// Bits beyond the last vertex must be clear.
+/// Writes the numbers of the bits that are set in `bits` to list[0, *count), in ascending order. `starts` is scratch memory
+/// for compact_blocks(words) numbers. Bits beyond the last vertex must be clear.
 void compact(const Bits* bits, std::int64_t words, Index* list, Index* starts, Index* count, Stream stream);
 
-/// Numbers to sums of those before them, in place; *total = the sum of all, where not null.
+/// Replaces each number by the sum of all numbers before it. *total = the sum of all, if `total` is not null.
 void scan(Index* numbers, std::int64_t n, Index* total, Stream stream);
 void scan(Offset* numbers, std::int64_t n, Offset* total, Stream stream);
 

@@ -1,5 +1,5 @@
-// Bitmaps to lists in the order of the vertices, and prefix sums. A scan runs in one block when there are few numbers
-// (one for every 65536 vertices, say), else over sums of blocks.
+// Makes lists of bitmaps, in the order of the vertices, and prefix sums. A scan of few numbers (such as one for every 65536
+// vertices) is done by one block, other scans by way of the sums of blocks.
 #include "penstock/graph/gpu/compact_gpu.cuh"
 
 #include "penstock/core/array.hpp"
@@ -7,7 +7,7 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kScanItems = 8;  // of a thread
+constexpr int kScanItems = 8;  // numbers that a thread takes
 constexpr std::int64_t kScanBlock = kThreads * kScanItems;
 
 __global__ void __launch_bounds__(kThreads) count_words(const Bits* bits, std::int64_t words, Index* starts) {
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-/// The sum of the block's `mine` before each thread, and in *all that of the block.
+/// The sum of `mine` over all lower threads of the block; *all = the sum over the block.
 template <class T>
 __device__ T scan_threads(T mine, T* all) {
   __shared__ T sums[kThreads / 32];
@@ -43,7 +43,7 @@ __device__ T scan_threads(T mine, T* all) {
   return before + inclusive - mine;
 }
 
-/// Block b scans numbers[b * kScanBlock ...) from `starts[b]` on; without `starts` one block scans them all.
+/// Block b scans numbers[b * kScanBlock ...), beginning with starts[b]. Without `starts` one block scans all numbers.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     scan_numbers(T* numbers, std::int64_t n, const T* starts, T* total) {

@@ -2,11 +2,11 @@
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
-// The two passes of an ordered compaction, for kernels that do more than list the bits: first each block counts the bits
-// of its words, then, after scan(), it visits them knowing how many come before.
+// The two passes of an ordered compaction, for kernels that do more than list the bits. First each block counts the bits of
+// its words. After scan(), it visits them, and knows how many bits come before.
 namespace penstock::gpu {
 
-/// Sums a number of each thread over the block; every thread gets it.
+/// The sum of `mine` over the block. Every thread gets it.
 __device__ inline Index sum_block(Index mine) {
   __shared__ Index sums[kThreads / 32];
   const Index warp = add_warp(mine);
@@ -18,7 +18,8 @@ __device__ inline Index sum_block(Index mine) {
   return all;
 }
 
-/// starts[block] = the bits set in the words of this block. word(w) gives word w, and may write what belongs to it.
+/// starts[block] = the number of bits that are set in the words of this block. word(w) returns word w, and may also write data
+/// that belongs to it.
 template <class F>
 __device__ void count_bits(std::int64_t words, Index* starts, F&& word) {
   const auto first = std::int64_t(blockIdx.x) * kBlockWords;
@@ -30,7 +31,7 @@ __device__ void count_bits(std::int64_t words, Index* starts, F&& word) {
   if (threadIdx.x == 0) starts[blockIdx.x] = all;
 }
 
-/// visit(w, word, position) by whole warps, once for every word that is not 0; `position` counts the bits before it.
+/// Whole warps call visit(w, word, position), once for every word that is not 0. `position` is the number of bits before it.
 template <class F>
 __device__ void visit_bits(const Bits* bits, std::int64_t words, const Index* starts, F&& visit) {
   constexpr int kWarps = kThreads / 32;
@@ -54,7 +55,7 @@ __device__ void visit_bits(const Bits* bits, std::int64_t words, const Index* st
 #pragma unroll
   for (int i = 0; i < kSteps; ++i) {
     const Index count = __popc(word[i]);
-    Index before = count;  // inclusive, then exclusive, over the lanes
+    Index before = count;  // becomes the inclusive, then the exclusive sum over the lanes
 #pragma unroll
     for (int d = 1; d < 32; d *= 2)
       if (const Index other = __shfl_up_sync(kAll, before, d); lane >= d) before += other;

@@ -14,11 +14,11 @@
 #include "penstock/graph/gpu/neighbour_sample.hpp"
 #include "penstock/schedule/gpu_room.hpp"
 
-// Traversals of graphs whose edges exceed a GPU: offsets and vertices on the device, edges where there is room, read by
-// kernels in place (min-2020). The drivers of such traversals are compiled always and linked only where kernels are.
+// Graphs whose edges may exceed a GPU, for traversals: offsets and data of vertices are on the device, edges are where there
+// is room, and kernels read them in place (min-2020). The drivers of such traversals (*_cuda.cpp) are compiled with CUDA alone.
 namespace penstock {
 
-/// Smaller arrays share pages with others, so they are not locked in place but copied to pinned memory.
+/// Arrays with fewer bytes share pages with others, so they are not locked in place, but copied to pinned memory.
 inline constexpr std::int64_t kLockBytes = 32 << 20;
 /// Where the edges are. `pinned`: the host's array itself, its pages locked; `host_alloc`: a pinned copy; the managed ones:
 /// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU.
@@ -33,23 +33,24 @@ inline constexpr std::string_view kEdgePlacements[] = {"pinned", "host_alloc", "
                                                        "managed_accessed_by", "device"};
 inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)]; }
 
-/// Which lists are cached: the longest, which many searches ask again and again, or the shortest, which waste most of the
-/// link: what is read of a list of d ids and as many weights of a byte is about 60 bytes more than the 5 d asked for.
+/// Which lists are cached: the longest, which many searches read again and again, or the shortest, which waste most of the
+/// link. For a list of d ids and d weights of a byte, about 60 bytes more are read than the 5 d that are needed.
 enum class CacheOf : std::uint8_t { longest, shortest };
 
 struct GpuGraphOptions {
   int gpu = 0;
-  std::optional<EdgePlacement> placement = {};  // empty: device where all fits the budget, else pinned
+  std::optional<EdgePlacement> placement = {};  // empty: device if everything fits the budget, else pinned
   std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
   std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
-  NeighbourSample sample = {};                  // of all vertices of this graph, where somebody has it
+  NeighbourSample sample = {};                  // that of all vertices of the graph, if the caller has it
 };
-/// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
+/// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// Searches keep one part in so many of the edges at most, in bytes: the sample, and then the lists of the largest hubs, on
-/// which their top-down steps spend most.
+/// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
+/// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
-/// What traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors, trees.
+/// The memory that traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors,
+/// trees.
 inline constexpr std::int64_t kSharedVertexBytes = 9;
 
 struct GpuGraphFacts {
@@ -57,12 +58,12 @@ struct GpuGraphFacts {
   EdgePlacement placement = EdgePlacement::pinned;
   std::int64_t vertices = 0, edges = 0;             // of this part
   std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
-  std::int64_t budget = 0;  // of device memory, in bytes; the rest are parts of it that are taken
+  std::int64_t budget = 0;  // bytes of device memory; the members below are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
-  bool sample_given = false;  // it was not made, but is that of the options
+  bool sample_given = false;  // whether the sample is that of the options, and was not made here
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
   std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
@@ -70,17 +71,18 @@ struct GpuGraphFacts {
 
 /// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
 std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
-/// Automatic placement: device where offsets, edges, a sample of 4 and the vertices' arrays fit `budget`.
+/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`, else pinned.
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
-/// The largest sample of at most `wanted` (a multiple of 4) slots that fits what is left beside the vertices' arrays.
+/// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
+/// of 4); 0 if none fits.
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
-/// One graph, or the lists of a range of its vertices, as the traversals of one GPU see it, kept between them. One
-/// traversal at a time: they hold `turn()`.
+/// One graph, or the lists of a range of its vertices, for the traversals of one GPU. It is kept between them. One traversal
+/// may use it at a time: it holds `turn()`.
 class GpuGraph {
  public:
-  /// Arrays of a CSR matrix with as many rows as columns, which this shares. Throws Error{out_of_memory}, with the
-  /// numbers, where the offsets or the placement asked for do not fit. A part needs offsets that the host can read.
+  /// Takes the arrays of a CSR matrix with as many rows as columns, which it shares. Throws Error{out_of_memory}, with the
+  /// numbers, if the offsets or the wanted placement do not fit. A part needs offsets that the host can read.
   GpuGraph(const Array<const Offset>& offsets, const Array<const Index>& edges,
            const GpuGraphOptions& options);
   GpuGraph(const GpuGraph&) = delete;
@@ -94,46 +96,49 @@ class GpuGraph {
   std::int64_t all_vertices() const { return facts_.all_vertices; }
   EdgePlacement placement() const { return facts_.placement; }
   bool in_core() const { return placement() == EdgePlacement::device; }
-  /// What Python calls "auto": aligned over the link, direct in device memory.
+  /// The policy that Python calls "auto": aligned over the link, direct in device memory.
   Access best_access() const { return in_core() ? Access::direct : Access::aligned; }
   const GpuGraphFacts& facts() const { return facts_; }
   const Array<const Offset>& offsets() const { return offsets_; }  // on the device
   std::mutex& turn() { return turn_; }
 
-  /// For kernels; valid until the next make_*. Its counters are those of `counts()`.
+  /// What kernels get. It is valid until the next make_*. Its counters are those of `counts()`.
   const ListView& view() const { return view_; }
 
-  /// `size` neighbours of every vertex in device memory: 4, 8 or 16 slots, by one ordered pass over the edges, or the
-  /// options' where it is of this size and kind. Kept: a call that finds as large a sample of the same kind does nothing.
-  /// Takes fewer slots, or none, where they do not fit. For a part, the offsets of the whole graph are on the device
-  /// while it is made.
+  /// Makes a sample of `size` neighbours (4, 8 or 16 slots) of every vertex in device memory, by one ordered pass over the
+  /// edges; or takes that of the options, if it has this size and kind. It is kept: if there is as large a sample of the same
+  /// kind, the call does nothing. It has fewer slots, or none, if they do not fit. For a part, the offsets of the whole graph
+  /// are on the device while the sample is made.
   void make_sample(int size, SampleOf kind);
-  /// The same where any kind will do: nothing where there is a sample, the options', or the first neighbours.
+  /// The same if any kind of sample is good. Does nothing if there is a sample; otherwise takes that of the options, or the
+  /// first neighbours.
   void make_any_sample(int size);
-  /// What a search asks instead of lists, made as it pays: the first search of a graph takes any sample, which costs a sector
-  /// or two a list; the next one has the neighbours of highest degree chosen, a pass over all edges. `size` as above.
+  /// Makes the sample that a search asks before it reads lists, when it is worth its time. The first search of a graph takes
+  /// any sample, which costs one or two sectors of each list. The second one makes a sample of the neighbours of highest
+  /// degree, by a pass over all edges. `size` is as above.
   void make_search_sample(int size);
-  /// From that second search on, once its memory is taken: the longest lists, where the budget leaves room.
+  /// From the second search on, caches the longest lists, if the budget leaves room. Call it when the search's memory is
+  /// taken.
   void make_search_cache();
-  /// A copy in host memory, of this part's vertices; its size is 0 where none has been made.
+  /// A copy of the sample of this part's vertices in host memory. Its size is 0 if there is no sample.
   NeighbourSample sample_on_host();
-  /// Copies of the longest or shortest lists in device memory, `bytes` of them at most (-1: what the budget leaves beside
-  /// kVertexBytes a vertex). Does nothing where there is a cache already or the edges are on the device. The longest give
-  /// way when take() finds no room: views are taken after memory is.
+  /// Copies the longest or shortest lists to device memory, at most `bytes` of them (-1: what the budget leaves beside
+  /// kVertexBytes a vertex). Does nothing if there is a cache or if the edges are on the device. The longest lists are freed
+  /// when take() finds no room, so take memory first, and views after that.
   void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
-  /// Gives up the longest lists, for traversals that want others, or no others.
+  /// Frees the longest lists, for traversals that need other lists, or none.
   void drop_longest();
 
-  /// Another array along the edges, such as weights: placed as they are, and what of it belongs to the cached lists,
-  /// at the same positions as their ids. Entries are 1, 2, 4 or 8 bytes. Not for parts.
+  /// Another array with an entry for each edge, such as weights. It is placed as the edges are, and the entries of cached
+  /// lists are cached at the same positions as their ids. Entries have 1, 2, 4 or 8 bytes. Not for parts.
   struct Along {
     const void* edges = nullptr;
-    const void* cache = nullptr;  // null where nothing is cached
+    const void* cache = nullptr;  // null if nothing is cached
     std::shared_ptr<void> owner;
   };
   Along place_along(const Array<const std::byte>& values, int entry_bytes);
 
-  /// Device memory for `count` entries under the budget, or Error{out_of_memory} that says for `what` it was.
+  /// Device memory for `count` entries within the budget. Throws Error{out_of_memory}, which says that it was for `what`.
   template <class T>
   Array<T> take(std::int64_t count, std::string_view what) {
     const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
@@ -148,7 +153,7 @@ class GpuGraph {
   }
   std::int64_t left() const { return facts_.budget - facts_.used(); }
 
-  /// What an algorithm keeps between its calls, one of a type; made by its constructor from this graph.
+  /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
   template <class W>
   W& work() {
     auto& kept = work_[std::type_index(typeid(W))];
@@ -156,7 +161,7 @@ class GpuGraph {
     return *static_cast<W*>(kept.get());
   }
 
-  /// Instrumented kernels add to counters on the device: set to 0, read (waits for the stream).
+  /// Sets the counters on the device to 0, to which instrumented kernels add, and reads them (waits for the stream).
   void clear_counts();
   LinkCounts counts();
 
@@ -165,22 +170,22 @@ class GpuGraph {
   std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
-  /// An array of the host (or any) where this graph's placement puts it.
+  /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
                               const void** placed, std::int64_t& account);
   std::shared_ptr<void> lock(const void* data, std::int64_t bytes) const;
 
-  std::shared_ptr<void> user_[2];  // the arrays that we were given: they outlive the locks on their pages
+  std::shared_ptr<void> user_[2];  // the arrays that were given: they must outlive the locks on their pages
   OwnedStream stream_;
   GpuGraphFacts facts_;
   ListView view_;
   Array<const Offset> offsets_;      // on the device
-  Array<const Offset> all_offsets_;  // of the whole graph, where they were given
+  Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given
   std::shared_ptr<void> edges_;
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;
   int sample_asked_ = 0;
-  NeighbourSample given_;  // of all vertices of the graph
+  NeighbourSample given_;  // the sample of the options, of all vertices of the graph
   Array<Offset> list_begin_;
   Array<Index> cache_;
   CacheOf cache_kind_ = CacheOf::longest;
@@ -190,7 +195,7 @@ class GpuGraph {
   std::mutex turn_;
 };
 
-/// The turn of a traversal that uses one graph or two (GpuGraph, GpuParts).
+/// Holds the turn for a traversal that uses one graph or two (GpuGraph, GpuParts).
 template <class Graph>
 class GraphTurn {
  public:

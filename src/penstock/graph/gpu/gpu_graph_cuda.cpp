@@ -1,3 +1,6 @@
+// Places the arrays of a graph within a budget of device memory (gpu_graph.hpp, min-2020): offsets go to the device; edges go
+// to the device, stay in pinned host memory, or are managed. A sample of each vertex's neighbours, and a cache of the longest
+// or shortest lists, take what is left. The cache is chosen by a histogram of degrees, one bucket of which is cut by a search.
 #include "penstock/graph/gpu/gpu_graph.hpp"
 
 #include <algorithm>
@@ -108,7 +111,8 @@ std::shared_ptr<void> GpuGraph::lock(const void* data, std::int64_t bytes) const
   return held;
 }
 
-/// `data` are all of `whole` or a part: the pages of the whole are locked, once for all parts, as two parts may share one.
+/// `data` is all of `whole`, or a part of it. The pages of the whole are locked, once for all parts, because two parts may
+/// share a page.
 std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
                                       const void** placed, std::int64_t& account) {
   const auto from = data.place;
@@ -180,7 +184,7 @@ void GpuGraph::make_search_cache() {
   try {
     const auto lists = edges() * 4 / kKeptShare - facts_.sample_bytes;
     if (lists > 0) make_cache(std::min(left(), 8 * vertices() + lists));
-  } catch (const Error& e) {  // somebody else has the memory that the budget counts on
+  } catch (const Error& e) {  // the memory of the budget is in use by somebody else
     if (e.code() != Errc::out_of_memory) throw;
     forget_cache();
   }
@@ -195,7 +199,7 @@ NeighbourSample GpuGraph::sample_on_host() {
 
 void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   const auto n = vertices();
-  const auto table = 8 * n;  // list_begin
+  const auto table = 8 * n;  // the bytes of list_begin
   const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
   if (in_core() || view_.list_begin || room < 4 || n == 0) return;
   const ScopedTimer timer(&facts_.cache_seconds);
@@ -212,7 +216,7 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   std::int64_t taken = 0;
   for (; hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets; hot.bucket += step) {
     const auto more = std::int64_t(edges[std::size_t(hot.bucket)]);
-    if (taken + more > entries) break;  // of this one, those lists that fit
+    if (taken + more > entries) break;  // of this bucket, only the first lists fit
     taken += more;
   }
   auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);

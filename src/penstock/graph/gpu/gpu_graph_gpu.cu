@@ -1,8 +1,8 @@
-// The neighbour sample and the cache of long lists, built in ordered passes over the edges.
+// Builds the neighbour sample and the cache of lists, by ordered passes over the edges.
 //
-// A search that goes bottom-up asks each unvisited vertex whether a neighbour is in the frontier. Vertices of high degree
-// are visited early and have many neighbours, so each vertex's few neighbours of highest degree answer most questions,
-// and the lists in host memory are read for the rest alone.
+// A bottom-up search asks for each unvisited vertex whether a neighbour is in the frontier. Vertices of high degree are
+// visited early and have many neighbours. So the few neighbours of highest degree answer most of these questions, and lists in
+// host memory are read for the other vertices only.
 #include "penstock/graph/gpu/gpu_graph_kernels.hpp"
 #include "penstock/graph/gpu/lists_gpu.cuh"
 
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int r = 0; r < K; ++r) {
         const Key top = max_key(best[0]);
         if (lane == r && top != 0) slot = vertex_of(top);
-        if (best[0] == top) {  // also in a second lane: the same neighbour twice
+        if (best[0] == top) {  // this may hold in a second lane, too, if the list has the neighbour twice
 #pragma unroll
           for (int i = 0; i + 1 < K; ++i) best[i] = best[i + 1];
           best[K - 1] = 0;
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads) copy_entries(ListView g, const T* fr
   }
 }
 
-/// Of passes in the order of the vertices: four waves, so that lists of any length even out.
+/// The grid of passes in the order of the vertices: at most four waves, so that lists of different lengths balance.
 std::int64_t grid(std::int64_t blocks, Stream stream) { return std::min(blocks, 4 * full_grid(stream)); }
 
 template <class T>

@@ -1,4 +1,4 @@
-// What of a graph goes where, by sizes alone: needs no GPU.
+// Decides from sizes alone where the parts of a graph are kept. It needs no GPU.
 #include "penstock/graph/gpu/gpu_graph.hpp"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes) {
 }
 
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget) {
-  const auto wanted = 8 * (vertices + 1) + 4 * edges + (16 + kVertexBytes) * vertices;
+  constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4 slots
+  const auto wanted = 8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices;
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
 }
 

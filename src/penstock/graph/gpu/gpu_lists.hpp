@@ -3,16 +3,16 @@
 
 #include "penstock/format/csr.hpp"
 
-// What kernels see of a graph whose edges may be in host memory. lists_gpu.cuh reads it.
+// The form in which kernels get a graph whose edges may be in host memory. lists_gpu.cuh reads it.
 namespace penstock {
 
-/// How a kernel reads neighbour lists (min-2020, section 4). `strided`: a thread walks a list; `merged`: a warp does,
-/// neighbouring lanes reading neighbouring entries; `aligned`: and it starts at a multiple of 128 bytes; `direct`: as
-/// merged, with more reads in flight, for edges in the GPU's own memory.
+/// How a kernel reads neighbour lists (min-2020, section 4). `strided`: a thread walks a list. `merged`: a warp walks a list,
+/// and neighbouring lanes read neighbouring entries. `aligned`: the same, and it starts at a multiple of 128 bytes. `direct`:
+/// as merged, with more reads in flight, for edges in the GPU's own memory.
 enum class Access : std::uint8_t { strided, merged, aligned, direct };
 
-/// Requests for entries of lists that are not in device memory, as a warp issues them: of one 128-byte line each, and of
-/// 32, 64, 96 or 128 bytes of it (whole 32-byte sectors).
+/// Requests of warps for entries of lists that are not in device memory. Each is for 32, 64, 96 or 128 bytes (whole sectors of
+/// 32 bytes) of one 128-byte line.
 struct LinkCounts {
   unsigned long long requests[4] = {};
 
@@ -28,18 +28,19 @@ struct LinkCounts {
 inline constexpr std::uint32_t kWholeList = 0x80000000u;
 inline constexpr std::uint32_t kNoVertex = 0x7fffffffu;  // an empty slot, the sign bit aside
 
-/// Lists of all vertices of a graph, or of a range of them: then a vertex is counted from the range's first, its neighbours
-/// from the graph's.
+/// The lists of all vertices of a graph, or of a range of them. Then vertices are counted from the first one of the range, but
+/// their neighbours have the numbers of the graph.
 struct ListView {
   std::int64_t vertices = 0;
-  const Offset* offsets = nullptr;  // vertices + 1, device
-  const Index* edges = nullptr;     // anywhere that the GPU reads; offsets[0] need not be 0
-  const Offset* list_begin =
-      nullptr;                   // of each vertex: >= 0 in `edges`, else ~x in `cache`; null: none is cached
-  const Index* cache = nullptr;  // device
-  const std::uint32_t* sample = nullptr;  // sample_size slots of each vertex, device; null: none was made
-  int sample_size = 0;                    // a multiple of 4
-  LinkCounts* counts = nullptr;           // device: where instrumented kernels count
+  const Offset* offsets = nullptr;  // vertices + 1, on the device
+  const Index* edges = nullptr;     // in any memory that the GPU reads; offsets[0] need not be 0
+  // Where the list of each vertex begins: at x >= 0 in `edges`, or for x < 0 at ~x in `cache`. Null: no list is cached.
+  const Offset* list_begin = nullptr;
+  const Index* cache = nullptr;  // on the device
+  // sample_size slots for each vertex, on the device; null: none was made.
+  const std::uint32_t* sample = nullptr;
+  int sample_size = 0;           // a multiple of 4
+  LinkCounts* counts = nullptr;  // on the device: where instrumented kernels count
 };
 
 }  // namespace penstock

@@ -9,12 +9,12 @@
 
 namespace penstock {
 
-/// One graph over several GPUs of a host: each has the lists of a range of vertices, and reads them over its own link or
-/// in its own memory. A GPU may be named several times: it then has several ranges and divides its budget.
+/// One graph over several GPUs of a host: each has the lists of a range of vertices, and reads them over its own link or in
+/// its own memory. A GPU may be named several times: then it has several ranges, which share its budget.
 class GpuParts {
  public:
-  /// As GpuGraph, with the budget of `each` for every GPU. `like`: cut where that graph is, on the same GPUs. Throws
-  /// Error{not_accessible} for arrays in device memory: a graph that fits one GPU is searched there.
+  /// Takes the same as GpuGraph, with the budget of `each` for every GPU. With `like` the graph is cut where that one is, on
+  /// the same GPUs. Throws Error{not_accessible} for arrays in device memory: a graph that fits one GPU is searched there.
   GpuParts(const Array<const Offset>& offsets, const Array<const Index>& edges, std::span<const int> gpus,
            const GpuGraphOptions& each, const GpuParts* like = nullptr);
   GpuParts(const GpuParts&) = delete;
@@ -26,7 +26,7 @@ class GpuParts {
   Offset edges() const { return edges_; }
   /// Where the ranges begin, then the number of vertices: multiples of kPartVertices but for the last.
   std::span<const std::int64_t> cuts() const { return cuts_; }
-  /// The part that has a vertex.
+  /// The number of the part that has vertex v.
   int owner(Index v) const;
   /// Whether all parts of the other are on the same GPUs and of the same vertices.
   bool matches(const GpuParts& other) const;

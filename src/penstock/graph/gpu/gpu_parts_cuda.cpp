@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-/// Of every GPU, divided by how often it is named; asked before any part takes some of what is free.
+/// The budget of every GPU, divided by how often it is named. It is asked before any part takes some of the free memory.
 std::vector<std::int64_t> budgets(std::span<const int> gpus, std::int64_t each) {
   std::vector<std::int64_t> found;
   for (const int gpu : gpus) {
@@ -36,7 +36,7 @@ GpuParts::GpuParts(const Array<const Offset>& offsets, const Array<const Index>&
   const auto used = gpus.first(cuts_.size() - 1);
   const auto memory = budgets(used, each.device_memory);
   for (const int a : used)
-    for (const int b : used) enable_peer(Where{a}, Where{b});  // where not, copies go through the host
+    for (const int b : used) enable_peer(Where{a}, Where{b});  // if that fails, copies go through the host
   parts_.resize(used.size());
   Team(static_cast<int>(used.size())).run([&](int me) {
     const auto i = static_cast<std::size_t>(me);

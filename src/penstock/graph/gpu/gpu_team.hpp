@@ -9,37 +9,38 @@
 
 namespace penstock {
 
-// How members bring together what each has, two and two, and the whole back to all: in rounds, so that no link carries
-// more than its share. In a round of the way in a member takes what another has gathered; the first ends with all. The way
-// back goes through the same pairs, last round first.
+// How members bring their data together in pairs, and the whole back to all, in rounds, so that no link carries more than its
+// share. In a round on the way in, a member takes what another one has gathered; at the end the first member has everything.
+// The way back goes through the same pairs, the last round first.
 
 constexpr int pair_rounds(int members) { return std::bit_width(static_cast<unsigned>(members - 1)); }
-/// Whom a member takes from on the way in, or -1.
+/// The member from which `me` takes data on the way in, or -1.
 constexpr int pair_giver(int me, int round, int members) {
   const int step = 1 << round;
   return me % (2 * step) == 0 && me + step < members ? me + step : -1;
 }
-/// Whom it takes the whole from on the way back, or -1.
+/// The member from which `me` takes the whole on the way back, or -1.
 constexpr int pair_returner(int me, int round) {
   const int step = 1 << round;
   return me % (2 * step) == step ? me - step : -1;
 }
 
-/// Host threads that work in step, one for each GPU; the first is the caller's. Where one fails, the others stop at their
-/// next meeting.
+/// Host threads that work in step, one for each GPU; the first one is the caller. If one fails, the others stop at their next
+/// meeting.
 class Team {
  public:
   explicit Team(int members) : members_(members), expected_(members) {}
 
   int members() const { return members_; }
 
-  /// f(member) on each thread; once for a team. The first exception is thrown again here, after all have ended.
+  /// Calls f(member) on each thread. It may be called once for a team. The first exception is thrown again here, after all
+  /// threads have ended.
   template <class F>
   void run(F&& f) {
     const auto guarded = [&](int me) noexcept {
       try {
         f(me);
-      } catch (const Stopped&) {  // another has failed
+      } catch (const Stopped&) {  // another thread has failed
       } catch (...) {
         fail(std::current_exception());
       }
@@ -57,7 +58,8 @@ class Team {
     if (error_) std::rethrow_exception(error_);
   }
 
-  /// Waits for all; what each has written before, all can read after. Leaves f where another thread has failed.
+  /// Waits for all threads. What each has written before, all can read afterwards. Throws Stopped, which leaves f, if another
+  /// thread has failed.
   void meet() {
     unsigned now;
     {
@@ -65,7 +67,7 @@ class Team {
       now = meeting_.load(std::memory_order_relaxed);
       if (++arrived_ == expected_) end_meeting();
     }
-    // Others come within a level's time on a GPU: sleeping and being woken would take as long.
+    // The others come within the time of a level on a GPU. To sleep and be woken would take as long.
     for (int i = 0; i < kLooks && meeting_.load(std::memory_order_acquire) == now; ++i)
       std::this_thread::yield();
     meeting_.wait(now, std::memory_order_acquire);
@@ -76,7 +78,7 @@ class Team {
   static constexpr int kLooks = 1000;
   struct Stopped {};
 
-  /// With the lock. All leave at the same meeting, as a failure counts from the end of one.
+  /// Call it with the lock. A failure counts from the end of a meeting, so that all threads leave at the same meeting.
   void end_meeting() {
     arrived_ = 0;
     stop_ = error_ != nullptr;
@@ -95,7 +97,7 @@ class Team {
   int expected_, arrived_ = 0;
   std::exception_ptr error_;
   std::atomic<unsigned> meeting_ = 0;
-  bool stop_ = false;  // written while all wait
+  bool stop_ = false;  // written while all threads wait
 };
 
 }  // namespace penstock

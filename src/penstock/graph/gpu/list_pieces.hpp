@@ -21,7 +21,7 @@ constexpr std::pair<Offset, Offset> piece_of(Offset begin, Offset end, Index num
   const Offset first = (begin / kPiece + number) * kPiece, last = first + kPiece;
   return {first > begin ? first : begin, last < end ? last : end};
 }
-/// Of all lists above kLongList, at most: one of s entries has no more than s / kPiece + 2.
+/// An upper bound of the pieces of all lists above kLongList: a list of s entries has at most s / kPiece + 2.
 constexpr std::int64_t most_pieces(Offset edges) { return edges / kPiece + 2 * (edges / kLongList) + 1; }
 
 }  // namespace penstock::gpu

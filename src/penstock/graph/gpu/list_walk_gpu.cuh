@@ -2,10 +2,10 @@
 #include "penstock/graph/gpu/list_pieces.hpp"
 #include "penstock/graph/gpu/lists_gpu.cuh"
 
-// Lists of many vertices, walked by warps: each lane brings one. Long ones are cut and left to a second kernel.
+// Warps walk the lists of many vertices; each lane brings one vertex. Long lists are cut and left to a second kernel.
 namespace penstock::gpu {
 
-/// The list that another lane holds; all lanes of a warp call.
+/// The list that another lane holds. All lanes of a warp call it.
 __device__ inline List list_from(const List& mine, int owner) {
   const auto ids = __shfl_sync(kAll, reinterpret_cast<unsigned long long>(mine.ids), owner);
   return {reinterpret_cast<const Index*>(ids), __shfl_sync(kAll, mine.begin, owner),
@@ -21,8 +21,9 @@ __device__ inline void cut_if_long(List& list, Index v, ListPiece* pieces, Index
   list.end = list.begin;
 }
 
-/// f.begin(v), f(u) for what is in v's list, f.end(v, together): for the lists of all lanes of the warp, in their order.
-/// With `strided` each lane walks its own (together == false, f.end() for lanes that have one); else all walk each.
+/// Walks the lists of all lanes of the warp, in their order: calls f.begin(v), f(u) for every u in v's list, and f.end(v,
+/// together). With `strided` each lane walks its own list (together == false, and f.end() is called by lanes that have one);
+/// otherwise all lanes walk each list.
 template <Access A, bool Count, class F>
 __device__ void walk_each(const List& list, Index v, LinkCounts* counts, F&& f) {
   if constexpr (A == Access::strided) {
@@ -41,7 +42,7 @@ __device__ void walk_each(const List& list, Index v, LinkCounts* counts, F&& f) 
   }
 }
 
-/// The same for pieces, each by a warp: with `strided` each lane walks a part of it.
+/// The same for pieces, each of which a warp takes. With `strided` each lane walks a part of the piece.
 template <Access A, bool Count, class F>
 __device__ void walk_pieces(const ListView& g, const ListPiece* pieces, Index count, F&& f) {
   const auto warps = std::int64_t(gridDim.x) * (kThreads / 32);

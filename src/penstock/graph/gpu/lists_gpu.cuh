@@ -2,16 +2,16 @@
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
-// How kernels read neighbour lists. Everything that touches `ListView::edges` goes through here, so that each algorithm
-// runs with each access policy, with lists cached in device memory, and with an instrumented twin (`Count`).
+// How kernels read neighbour lists. All reads of `ListView::edges` are here, so that each algorithm runs with each access
+// policy, with lists that are cached in device memory, and with an instrumented version (`Count`).
 namespace penstock::gpu {
 
 /// Threads that walk one list together.
 template <Access A>
 inline constexpr int kLanes = A == Access::strided ? 1 : 32;
 
-/// ids[begin, end) are a vertex's neighbours. Positions count from the start of `edges` or of `cache`: weights that lie
-/// beside either are found by them.
+/// ids[begin, end) are a vertex's neighbours. Positions count from the start of `edges` or of `cache`; weights beside either
+/// array are found by the same positions.
 struct List {
   const Index* ids = nullptr;
   Offset begin = 0, end = 0;
@@ -28,7 +28,7 @@ __device__ inline List list_of(const ListView& g, Index v) {
   return {g.cache, ~at, ~at + (end - begin), true};
 }
 
-/// Counts one load instruction: `live` are the lanes that take part, all of which call, each with its address.
+/// Counts one load instruction. `live` are the lanes that take part; each of them calls it with its address.
 __device__ inline void count_request(LinkCounts* counts, unsigned live, const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   const unsigned line = __match_any_sync(live, static_cast<unsigned long long>(address >> 7));
@@ -38,9 +38,9 @@ __device__ inline void count_request(LinkCounts* counts, unsigned live, const vo
   if ((threadIdx.x & 31) == unsigned(__ffs(int(line)) - 1)) atomicAdd(&counts->requests[sectors - 1], 1ull);
 }
 
-/// f(position, id) for every entry of [begin, end) of list.ids. All lanes of a warp call. With `strided` each lane brings
-/// its own list, or one with begin == end; with the others all bring the same one.
-/// A strided walk counts a sector when the thread enters it: the first-level cache serves the rest of it.
+/// Calls f(position, id) for every entry of [begin, end) of list.ids. All lanes of a warp call it. With `strided` each lane
+/// brings its own list, which may be empty; with the other policies all lanes bring the same list. A strided walk counts a
+/// sector when the thread enters it, because the first-level cache serves the rest of the sector.
 template <Access A, bool Count, class F>
 __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
   if constexpr (A == Access::strided) {
@@ -58,7 +58,7 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
       for (Offset i = list.begin; i < list.end; ++i) f(i, list.ids[i]);
     }
   } else {
-    constexpr int kBatch = 4;  // loads in flight a lane
+    constexpr int kBatch = 4;  // loads in flight for each lane
     const int lane = int(threadIdx.x & 31);
     Offset first = list.begin;
     if constexpr (A == Access::aligned)
@@ -82,10 +82,10 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
   }
 }
 
-/// Lanes of a probe, and the bytes that they read at once: the smallest request that the link knows.
+/// The lanes of a probe. Together they read 32 bytes at once, the smallest request over the link.
 inline constexpr int kProbe = 8;
 
-/// One step of a probe: `sectors` of them at once, from `base` on. An entry for which hit(id), else -1.
+/// One step of a probe: reads `sectors` sectors at once, from `base` on. Returns an entry for which hit(id) holds, or -1.
 template <bool Count, int sectors, class F>
 __device__ Index probe_step(const List& list, Offset base, unsigned group, LinkCounts* counts, F&& hit) {
   const int lane = int(threadIdx.x) % kProbe;
@@ -108,10 +108,10 @@ __device__ Index probe_step(const List& list, Offset base, unsigned group, LinkC
   return hits ? __shfl_sync(group, found, __ffs(int(hits)) - 1) : -1;
 }
 
-/// An entry of list.ids[begin, end) for which hit(id), else -1: kProbe neighbouring lanes, all with the same list, read a
-/// 32-byte sector at a time, after kNarrow of them kWide at a time, and stop after the first step that has one, or when done(), which all
-/// of them call after a step. Most lists tell in the first sectors; a long one that does not is a chain of waits for the
-/// link, which the wide steps shorten. `group` are they.
+/// Searches list.ids[begin, end) for an entry with hit(id), and returns it, or -1. kProbe neighbouring lanes, whose mask is
+/// `group`, call it with the same list. They read one sector of 32 bytes at a time, and after kNarrow sectors kWide at a time.
+/// They stop after the first step that finds an entry, or when done() returns true, which all of them call after a step. Most
+/// lists answer in the first sectors. A long list that does not is a chain of waits for the link, which wide steps shorten.
 template <bool Count, class F, class D>
 __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
   constexpr int kNarrow = 4, kWide = 8;
@@ -137,14 +137,14 @@ __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&&
   return probe<Count>(list, group, counts, hit, [] { return false; });
 }
 
-/// Whether a vertex's whole list is in the sample, by its last slot.
+/// Whether a vertex's whole list is in the sample; its last slot tells.
 __device__ inline bool is_whole(std::uint32_t last_slot) { return (last_slot & kWholeList) != 0; }
 /// The vertex of a slot, or -1.
 __device__ inline Index sampled(std::uint32_t slot) {
   const std::uint32_t id = slot & kNoVertex;
   return id == kNoVertex ? -1 : Index(id);
 }
-/// Four slots of v, from slot 4 * part.
+/// Four slots of v, beginning with slot 4 * part.
 __device__ inline uint4 sample_of(const ListView& g, Index v, int part) {
   return __ldg(reinterpret_cast<const uint4*>(g.sample + std::int64_t(v) * g.sample_size) + part);
 }

@@ -4,8 +4,8 @@
 #include "penstock/core/array.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
 
-// A few neighbours of every vertex, which traversals on a GPU ask before they read lists. A GPU makes them (GpuGraph), or
-// the CPU, bit for bit the same; stores keep them.
+// A sample of a few neighbours of every vertex, which traversals on a GPU ask before they read lists. It is made by a GPU
+// (GpuGraph) or by the CPU, bit for bit the same, and can be kept in a store.
 namespace penstock {
 
 /// Which neighbours a sample holds: those of highest degree, which a search finds visited first, or those stored first.
@@ -13,8 +13,8 @@ enum class SampleOf : std::uint8_t { highest_degree, first };
 inline constexpr std::string_view kSamplesOf[] = {"highest_degree", "first"};
 inline constexpr std::string_view name(SampleOf of) { return kSamplesOf[static_cast<int>(of)]; }
 
-/// `size` (4, 8 or 16) slots of each vertex, as ListView::sample says. Of highest degree: distinct, in descending order of
-/// the degree, the smaller vertex first, out of the first kSampleLook entries of the list.
+/// `size` (4, 8 or 16) slots for each vertex, as ListView::sample says. Neighbours of highest degree are distinct, in
+/// descending order of the degree, the smaller vertex first, and taken from the first kSampleLook entries of the list.
 struct NeighbourSample {
   int size = 0;  // 0: there is none
   SampleOf kind = SampleOf::highest_degree;
@@ -26,8 +26,8 @@ inline constexpr Offset kSampleLook = 1 << 15;  // entries that a sample is chos
 /// The sample of a graph whose arrays the CPU reads, on all threads. Throws Error{invalid_argument} for another size.
 NeighbourSample sample_neighbours(const CsrView<One>& g, int size, SampleOf kind);
 
-/// Throws Error{invalid_argument}, with the first vertex where they differ, unless this is the sample of g. Without
-/// `every` a few vertices are looked at, and of those with long lists whether the slots are in them.
+/// Throws Error{invalid_argument}, with the first vertex that differs, unless this is the sample of g. Without `every` it
+/// looks at a few vertices only, and if their lists are long, only whether the slots are in them.
 void check_sample(const CsrView<One>& g, const NeighbourSample& sample, bool every);
 
 namespace gpu {
@@ -39,7 +39,7 @@ constexpr SampleKey sample_key(Offset degree, Index v) {
 }
 constexpr std::uint32_t vertex_of(SampleKey key) { return kNoVertex - std::uint32_t(key); }
 
-/// best[] are the largest keys so far, descending, each once.
+/// Inserts a key into best[], the largest keys so far in descending order, each once.
 template <int K>
 constexpr void insert_key(SampleKey (&best)[K], SampleKey key) {
   if (key <= best[K - 1]) return;

@@ -10,7 +10,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kSampledAtOnce = 4096;
-constexpr std::int64_t kLooks = 24;  // vertices that a cheap check looks at: pages of a file that is mapped
+// Vertices that a cheap check looks at; each may read pages of a mapped file.
+constexpr std::int64_t kLooks = 24;
 
 std::span<const Index> list_of(const CsrView<One>& g, std::int64_t v) {
   const auto begin = g.indptr[v];
@@ -48,7 +49,7 @@ void with_size(int size, F&& f) {
               "the sample of neighbours of vertex " + std::to_string(v) + " is not that of its list");
 }
 
-/// What v's list alone tells, without the degrees of others.
+/// Whether the slots of v may be right by v's list alone, without the degrees of its neighbours.
 template <int K>
 bool is_plausible(const CsrView<One>& g, std::int64_t v, SampleOf kind, const std::uint32_t* slots) {
   const auto list = list_of(g, v);
@@ -95,7 +96,7 @@ void check_sample(const CsrView<One>& g, const NeighbourSample& sample, bool eve
       const auto looks = std::min(n, kLooks);
       for (std::int64_t i = 0; i < looks; ++i) {
         const auto v = i * n / looks;
-        // Nobody may have looked at the offsets yet: the list must lie within the entries.
+        // The offsets may not have been checked yet: the list must lie within the entries.
         const bool list =
             g.count < 0 || (0 <= g.indptr[v] && g.indptr[v] <= g.indptr[v + 1] && g.indptr[v + 1] <= g.count);
         if (!list || !is_plausible<K>(g, v, sample.kind, sample.slots.data + v * K)) refuse(v);

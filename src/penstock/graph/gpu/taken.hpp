@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// Device memory of a graph's budget, for one call. Work on the stream must be over when it goes.
+/// Device memory of a graph's budget, for one call. When it is destroyed, no work on the stream may use it any more.
 template <class T>
 class Taken {
  public:

@@ -7,12 +7,12 @@
 
 namespace penstock {
 
-/// Vertices of a part begin at a multiple of this: a word of a bitmap belongs to one part.
+/// The first vertex of a part is a multiple of this, so that a word of a bitmap belongs to one part.
 inline constexpr std::int64_t kPartVertices = 32;
 
-/// Cuts vertices in at most `parts` ranges of about equally many edges and vertices together: the first of each range,
-/// then the number of vertices. No range is empty, so that there are fewer where the graph is tiny (one where it has no
-/// vertices) or one list exceeds a share.
+/// Cuts vertices into at most `parts` ranges with about equally many edges plus vertices. Returns the first vertex of each
+/// range, and then the number of vertices. No range is empty, so there are fewer if the graph is tiny (one if it has no
+/// vertices), or if one list exceeds a share.
 std::vector<std::int64_t> cut_vertices(std::span<const Offset> offsets, int parts);
 
 }  // namespace penstock

@@ -11,15 +11,15 @@ namespace penstock {
 struct PageRankOptions {
   double alpha = 0.85, tol = 1e-6;  // tol: of the sum of all changes in one step
   std::int64_t max_iter = 100;
-  bool symmetric =
-      false;  // every edge is there in both directions, with one weight: steps may be extrapolated
+  // Every edge is there in both directions, with the same weight, so that steps may be extrapolated.
+  bool symmetric = false;
 };
 
-/// Distributions over the vertices, each of sum 1; an empty one is its default.
+/// Distributions over the vertices, each of sum 1.
 struct PageRankVectors {
-  std::span<const double> personalization = {};  // uniform
-  std::span<const double> dangling = {};         // personalization
-  std::span<const double> start = {};            // uniform
+  std::span<const double> personalization = {};  // empty: uniform
+  std::span<const double> dangling = {};         // empty: the same as personalization
+  std::span<const double> start = {};            // empty: uniform
 };
 
 struct PageRankResult {
@@ -29,20 +29,20 @@ struct PageRankResult {
   bool converged = false;
 };
 
-/// The sum of the weights out of each vertex; where that is 0 the vertex dangles. Throws Error{invalid_argument} that
-/// names a vertex whose sum is beyond 1e-290 or 1e290.
+/// The sum of the weights out of each vertex. A vertex with sum 0 is dangling. Throws Error{invalid_argument} that names a
+/// vertex whose sum is below 1e-290 or above 1e290.
 template <class V>
 Array<double> out_weights(const Csr<V>& a);
 
-/// r = alpha A'r + (alpha * the rank of dangling vertices) * dangling + (1 - alpha) * personalization, by steps of the
-/// power method. `in` holds the edges by their ends, `out` are out_weights of the same edges by their
-/// beginnings. Sums run over fixed ranges: bits do not depend on threads.
+/// Solves r = alpha A'r + (alpha * the rank of dangling vertices) * dangling + (1 - alpha) * personalization by steps of the
+/// power method. Row v of `in` has the edges into v; `out` is out_weights() of the rows with the edges out. Sums are taken
+/// over fixed ranges, so the bits do not depend on the number of threads.
 template <class V>
 PageRankResult pagerank(const Csr<V>& in, SpmvPlans<V>& plans, std::span<const double> out,
                         const PageRankVectors& vectors, const PageRankOptions& options = {});
 
-/// Throws Error{invalid_argument} unless `ranks` are none below zero, of sum 1, and one step of the power method, in a
-/// plain loop over the edges `a` by their beginnings, changes them by less than tol in all.
+/// Throws Error{invalid_argument} unless no rank is below zero, their sum is 1, and one step of the power method changes them
+/// by less than tol in all. The step is a plain loop over `a`, whose rows have the edges out.
 template <class V>
 void pagerank_verify(const Csr<V>& a, std::span<const double> ranks, const PageRankVectors& vectors,
                      const PageRankOptions& options);

@@ -8,8 +8,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/pagerank/pagerank.hpp"
 
-// What PageRank does from step to step, wherever its vectors are: when it ends, when it extrapolates, and which
-// precision a phase has.
+// Controls the steps of PageRank, wherever its vectors are: when it ends, when it extrapolates, and in which precision a phase
+// is computed.
 namespace penstock {
 
 class RankControl {
@@ -17,16 +17,16 @@ class RankControl {
   RankControl(const PageRankVectors& vectors, const PageRankOptions& options)
       : options_(options), uniform_(vectors.personalization.empty() && vectors.dangling.empty()) {}
 
-  /// Steps begin, in one precision, until the change is below `until`.
+  /// Begins a phase: steps in one precision, until the change is below `until`.
   void enter(double until) { until_ = until, omega_ = 1, steps_ = 0, done_ = false; }
   bool more() const { return !done_ && iterations_ < options_.max_iter; }
-  /// The factor of the extrapolation in the next step; 1: a plain one.
+  /// The factor of the extrapolation in the next step; 1 for a plain step.
   double omega() {
     if (accelerating_ && steps_ > 0)
       omega_ = 1 / (1 - options_.alpha * options_.alpha * (omega_ > 1 ? omega_ / 4 : 0.5));
     return omega_;
   }
-  /// A step changed the ranks by so much in all.
+  /// Call it after a step, with the sum of all changes of ranks.
   void took(double change) {
     const double ratio = change / change_;
     change_ = change;
@@ -37,14 +37,15 @@ class RankControl {
   }
   std::int64_t steps() const { return steps_; }  // of this phase
 
-  /// Extrapolation may undershoot; a rank below zero is put to zero, and needs another step.
+  /// Says whether ranks were below zero, which extrapolation may cause. They are set to zero, and another step is needed.
   void clipped(bool below) { clipped_ = below; }
 
-  /// run.operator()<T>(until): steps in float32 where `pattern` (weights may leave its range), then in float64.
+  /// Calls run.operator()<T>(until) for each phase: steps in float32 if `pattern` (weights may leave its range), then in
+  /// float64.
   template <class Run>
   void phases(bool pattern, bool has_start, Run&& run) {
     const bool precise = options_.tol < kSingle;
-    // A good start for a precise result would only be blurred.
+    // If a precise result is wanted and there is a good start, float32 would only make it worse.
     const bool single = pattern && !(precise && has_start);
     if (single) run.template operator()<float>(std::max(kSingle, options_.tol));
     if (!single || precise || clipped_) run.template operator()<double>(options_.tol);
@@ -57,13 +58,14 @@ class RankControl {
   }
 
  private:
-  /// The change at which steps become double: 30 times what rounding to float32 may add to a step on a graph of hubs.
+  /// From this change on, steps are in float64. It is 30 times what rounding to float32 may add to a step on a graph with
+  /// hubs.
   static constexpr double kSingle = 1e-5;
   static constexpr std::int64_t kLook = 2;  // steps before their rate is looked at
-  static constexpr double kGain =
-      0.1;  // by which acceleration must be better: R-MAT graphs converge at 0.4 without it
+  // How much better acceleration must be. R-MAT graphs converge at a rate of 0.4 without it.
+  static constexpr double kGain = 0.1;
 
-  /// Of the Chebyshev iteration where eigenvalues are real and within alpha of 0.
+  /// The rate of convergence of the Chebyshev iteration if eigenvalues are real and within alpha of 0.
   double rate() const {
     const double a = options_.alpha;
     return a > 0 ? (1 - std::sqrt(1 - a * a)) / a : 0;

@@ -1,9 +1,9 @@
-// PageRank (Page et al. 1999) by the power method, pulling over the edges into each vertex: a step is
-// one product of the library, over whatever plan was prepared for it, and one pass over vectors. Two things shorten it.
-// - The product is bound by gathers, and of 4 bytes twice as many fit a cache as of 8: as long as the change is far above
-//   what single precision can tell, steps over a pattern are done in float32.
-// - On an undirected graph the eigenvalues are real, and where a graph has no short cuts (roads) the steps are
-//   extrapolated: the Chebyshev semi-iteration (Golub, Varga 1961) needs alpha as its only bound.
+// PageRank (Page et al. 1999) by the power method, which pulls over the edges into each vertex. A step is one product of the
+// library, by whatever plan was prepared for it, and one pass over vectors. Two things make it shorter:
+// - The product is bound by gathers, and a cache holds twice as many numbers of 4 bytes as of 8. As long as the change is far
+//   above what single precision can resolve, steps over a pattern are done in float32.
+// - On an undirected graph the eigenvalues are real. If such a graph has no short cuts (roads), steps are extrapolated by the
+//   Chebyshev semi-iteration (Golub, Varga 1961), which needs no other bound than alpha.
 #include "penstock/graph/pagerank/pagerank.hpp"
 
 #include <concepts>

@@ -1,4 +1,6 @@
-// PageRank with its vectors on a GPU: a step is a product and one pass, and the host waits for its change.
+// PageRank with its vectors on a GPU, by the power method as in pagerank_cpu.cpp. A step is a product and one pass over
+// vectors (kernel/vectors/rank_passes.hpp), and the host waits for the sum of changes. RankControl decides on precision,
+// extrapolation and the end; ranks come to the host once.
 #include "penstock/graph/pagerank/pagerank_gpu.hpp"
 
 #include <concepts>
@@ -50,13 +52,13 @@ class DeviceRanks {
   template <class T>
   void upload(T* to, std::span<const T> from) {
     copy_async(to, from.data(), static_cast<std::int64_t>(from.size_bytes()), stream_);
-    synchronize(stream_);  // `from` may end here
+    synchronize(stream_);  // `from` may be freed after that
   }
   template <class T>
   void upload(T* to, const std::vector<T>& from) {
     upload<T>(to, std::span<const T>(from));
   }
-  /// A distribution in T; everywhere alike where none is given.
+  /// A distribution in T; uniform if none is given.
   template <class T>
   std::vector<T> filled(std::span<const double> p) const {
     if (p.empty())
@@ -73,7 +75,7 @@ class DeviceRanks {
     return *news_.data;
   }
 
-  /// Steps until the change is below `until`.
+  /// Takes steps until the change is below `until`.
   template <class T>
   void phase(const DeviceOp<T>& in, double until) {
     const DeviceVectors<T> own(n_, based_ ? 6 : 4, where_);
@@ -101,7 +103,7 @@ class DeviceRanks {
       }
       if (control_.steps() > 0) take<T>(y, personal, sink, jumps);
     } catch (...) {
-      drain(stream_);  // before the vectors go
+      drain(stream_);  // before the vectors are freed
       throw;
     }
   }
@@ -131,7 +133,7 @@ class DeviceRanks {
       pass(RankStep<T, false, false>{
           .in = {v.y, v.weights, v.now}, .out = {v.other}, .jumps = jumps, .omega = 1, .news = news});
   }
-  /// The ranks that the last plain step led to, of sum 1.
+  /// Takes the ranks to which the last plain step led, and scales them to sum 1.
   template <class T>
   void take(const T* y, const T* personal, const T* sink, const RankJumps& jumps) {
     if (based_)

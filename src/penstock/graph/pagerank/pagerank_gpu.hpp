@@ -6,10 +6,10 @@
 
 namespace penstock {
 
-/// `pagerank` with all vectors where the products are done: ranks come to the host once. `in` multiplies by the edges
-/// by their ends in float64, `single` in float32 and with the same device; null where the edges have weights, as they
-/// may leave its range. Takes some 50 bytes of device memory a vertex. The same bits in every run; those of the CPU
-/// to rounding.
+/// pagerank() with all vectors where the products are done; ranks come to the host once. `in` multiplies by the matrix whose
+/// rows have the edges into each vertex, in float64. `single` does the same in float32 on the same device; it is null if the
+/// edges have weights, which may leave its range. Takes some 50 bytes of device memory for each vertex. The bits are the same
+/// in every run, and those of the CPU except for rounding.
 PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,
                             std::span<const double> out, const PageRankVectors& vectors,
                             const PageRankOptions& options = {});

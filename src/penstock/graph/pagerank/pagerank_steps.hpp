@@ -11,16 +11,19 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/pagerank/pagerank_control.hpp"
 
-// The steps of PageRank in host memory, around a product that somebody else does.
+// The steps of PageRank in host memory (pagerank_cpu.cpp has the method and the papers), for a product that the caller
+// supplies: one process or many ranks use the same steps. A step takes y = A'x, and in one pass over vectors makes the next
+// ranks, and sums of changes and of the ranks of dangling vertices.
 namespace penstock {
 
-/// The numbers of a step, added up over all who hold parts of the vectors: the same afterwards for each of them.
+/// Adds up the numbers of a step over all processes that hold parts of the vectors. Afterwards all have the same sums.
 using AddUp = std::function<void(std::span<double> numbers)>;
 
 /// The vectors of a run, and its steps.
 class RankSteps {
  public:
-  /// `vertices` is of the whole graph, of which the vectors may be a part; then `add_up` asks the others.
+  /// `vertices` is the number of vertices of the whole graph. The vectors may be a part of it; then `add_up` adds the numbers
+  /// of all parts.
   RankSteps(std::span<const double> out, const PageRankVectors& vectors, const PageRankOptions& options,
             std::int64_t vertices, AddUp add_up = {})
       : out_(out.data()),
@@ -37,7 +40,7 @@ class RankSteps {
     });
   }
 
-  /// Steps until the change is below `until`, with multiply(x, y) for y = A'x.
+  /// Takes steps until the change is below `until`. multiply(x, y) computes y = A'x.
   template <class T, class Multiply>
   void run(double until, Multiply&& multiply) {
     const auto y = allocate<T>(n_), out = allocate<T>(n_);
@@ -75,7 +78,7 @@ class RankSteps {
   struct Sums {
     double change = 0, dangling = 0;
   };
-  /// Vectors of one phase: ranks over out weights, now and one step before, which becomes the next.
+  /// The vectors of one phase: ranks divided by out weights, now and one step before; the latter become the next ones.
   template <class T>
   struct Vectors {
     const T *y, *out, *now;
@@ -95,7 +98,8 @@ class RankSteps {
         v, [&](std::int64_t i) { return static_cast<T>(jump * at(personal_, i) + sunk * at(dangling_, i)); });
   }
 
-  /// Sums in lanes and fixed ranges: their order is always the same, and a compiler can use vectors.
+  /// The pass of a step. Sums are taken in lanes and over fixed ranges, so that their order is always the same and a compiler
+  /// can use vectors.
   template <bool Accelerated, class T, class Base>
   Sums pass(const Vectors<T>& x, Base&& base) {
     constexpr std::int64_t kLanes = 16;
@@ -129,7 +133,7 @@ class RankSteps {
     return {both[0], both[1]};
   }
 
-  /// The ranks that the last plain step led to, of sum 1.
+  /// Takes the ranks to which the last plain step led, and scales them to sum 1.
   template <class T>
   void take(const T* y, double dangling) {
     const double jump = 1 - options_.alpha, sunk = options_.alpha * dangling;

@@ -1,4 +1,4 @@
-// One step of the power method in float64, pushing over the edges out of each vertex in a plain loop.
+// Checks ranks by one step of the power method in float64, which pushes over the edges out of each vertex in a plain loop.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -10,8 +10,8 @@
 namespace penstock {
 
 struct SsspOptions {
-  double delta = 0;  // the width of a bucket; 0: chosen from the weights and degrees
-  double limit = std::numeric_limits<double>::infinity();  // longer paths are not looked for
+  double delta = 0;  // the width of a bucket; 0: it is chosen from weights and degrees
+  double limit = std::numeric_limits<double>::infinity();  // longer paths are not searched for
   bool predecessors = false;
 };
 
@@ -21,7 +21,7 @@ struct SsspResult {
   Array<Index> predecessors;  // empty unless asked for; -9999 for sources and where there is no path
 };
 
-/// The type of the distances: the weights', and double for a pattern, whose edges count 1.
+/// The type of the distances: that of the weights, and double for a pattern, whose edges count 1.
 template <class V>
 using Distance = std::conditional_t<is_pattern<V>, double, V>;
 
@@ -44,9 +44,9 @@ Array<Index> tree_roots(std::span<const Index> sources, std::span<const Index> p
 
 namespace graph {
 
-/// The edges of one row that would shorten a distance: their ends and the new distances, into out_v and out_d, which
-/// have room for `count` and 16 more. Returns how many. Others may be lowering distances meanwhile: a result is a
-/// candidate, to be looked at again.
+/// Finds the edges of one row that would shorten a distance, writes their ends and the new distances to out_v and out_d, which
+/// have room for `count` and 16 more, and returns how many there are. Other threads may lower distances meanwhile, so every
+/// result is a candidate that has to be checked again.
 template <class D, class W>
 struct RowArgs {
   const Index* to;

@@ -1,4 +1,5 @@
-// Sixteen (or eight) edges of a row at a time: gather the distances of their ends, keep what would shorten.
+// Takes sixteen (or eight) edges of a row at a time: gathers the distances of their ends, and keeps the edges that would
+// shorten them.
 #include <immintrin.h>
 
 #include "penstock/graph/sssp/sssp.hpp"

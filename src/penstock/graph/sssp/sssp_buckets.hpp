@@ -8,14 +8,15 @@
 
 namespace penstock::graph {
 
-/// A vertex and the distance that brought it here: one that has been lowered since is stale, and skipped.
+/// A vertex, and the distance with which it was put into a bucket. If its distance has been lowered since, the visit is
+/// skipped.
 template <class D>
 struct Visit {
   Index v;
   D d;
 };
 
-/// From a distance to the number of its bucket: monotone, and that is all that correctness asks of it.
+/// Gives the number of the bucket of a distance. It is monotone; correctness needs nothing else.
 template <class D>
 class BucketOf {
  public:
@@ -33,7 +34,7 @@ class BucketOf {
   std::conditional_t<std::is_integral_v<D>, std::uint64_t, D> scale_;
 };
 
-/// One thread's buckets: a ring for those that are near, one heap for all that are farther.
+/// The buckets of one thread: a ring of near buckets, and one heap for all visits that are farther.
 template <class D>
 class Buckets {
  public:
@@ -59,7 +60,7 @@ class Buckets {
       if (!near_[slot(b)].empty()) return b;
     return nearest_far_;
   }
-  /// All buckets before `bucket` are empty, in this thread and in the others.
+  /// Goes on to `bucket`. All buckets before it are empty, in this thread and in the others.
   void advance(std::int64_t bucket, const BucketOf<D>& bucket_of) {
     current_ = bucket;
     while (nearest_far_ < bucket + kNear) {

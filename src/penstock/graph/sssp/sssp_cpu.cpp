@@ -1,10 +1,6 @@
-// Delta-stepping (Meyer, Sanders, J. Algorithms 2003): vertices wait in buckets by their distance so far; the first
-// bucket is relaxed until it stays empty, and then is final. As in Zhang et al. (CGO 2020, "bucket fusion") each thread
-// has buckets of its own and goes on with what it put into the current one as long as that is little. What is added:
-// - a visit carries the distance that caused it, so that a vertex that was lowered twice is relaxed once;
-// - whole weights are kept in one, two or four bytes, and their distances are 32-bit numbers until the end;
-// - a row is first filtered without branches, by vectors where there are any, and only what may shorten is looked at;
-// - buckets with few edges are relaxed by the calling thread alone, without atomics and without waking the others.
+// Shortest paths by delta-stepping (Meyer, Sanders, J. Algorithms 2003): vertices wait in buckets by their distance so far.
+// The first bucket is relaxed until it stays empty, and then is final. As in Zhang et al. (CGO 2020, "bucket fusion"), each
+// thread has buckets of its own, and goes on with what it put into the current one as long as that is little. What is added:
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -20,14 +16,15 @@ namespace penstock {
 namespace graph {
 namespace {
 
-/// Wider buckets relax edges more than once, narrower ones mean more rounds. A vertex of many edges has light ones among
-/// them, so the width falls with the mean degree. Largest weight 255, in ms of one thread: R-MAT 18 (29 edges a vertex)
-/// 22 with a width of 4, 24 with 13, 37 with 64; a road grid of 2000^2 (3 edges) 183 with 64, 181 with 128, 198 with
-/// 1024. Two threads, uniform 18 (32 edges): 25 with 8, 24 with 16, 30 with 64. Weights with fractions look alike.
+/// The width of a bucket. Wider buckets relax edges more than once, narrower ones mean more rounds. A vertex with many edges
+/// has light ones among them, so the width falls with the mean degree. Largest weight 255, in ms of one thread: R-MAT 18 (29
+/// edges a vertex) took 22 with a width of 4, 24 with 13, 37 with 64; a road grid of 2000^2 (3 edges) took 183 with 64, 181
+/// with 128, 198 with 1024. Two threads, uniform 18 (32 edges): 25 with 8, 24 with 16, 30 with 64. Weights with fractions are
+/// similar.
 double choose_delta(double largest, double mean, double degree) {
   if (!(largest > 0)) return 1;
-  const double delta =
-      std::min(largest, 2 * mean) / std::max(1.0, degree);  // few heavy edges must not widen it
+  // Twice the mean is a bound, so that a few heavy edges do not make it wider.
+  const double delta = std::min(largest, 2 * mean) / std::max(1.0, degree);
   return std::isfinite(delta) && delta > 0 ? delta : largest;
 }
 

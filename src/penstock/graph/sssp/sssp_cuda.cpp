@@ -1,12 +1,12 @@
-// Shortest paths on a GPU: near-far windows (Davidson, Baxter, Garland, Owens, IPDPS 2014), delta-stepping's buckets one
-// at a time, over lists that come from host memory. What is added:
-// - a window is never narrower than the smallest weight: in one of that width nothing can shorten anything else, so that
-//   every list is relaxed once;
-// - in symmetric graphs a window may be pulled: all vertices farther than it read their own lists. Most long lists belong to
-//   vertices that are near, so that when these come up, the lists of the others hold few edges, and the short ones are in
-//   device memory: R-MAT 21, weights 8 to 72, a fifth of the edges cached: 0.20 to 0.33 of the edges come over the link;
-// - the cache holds the shortest lists, which waste most of the link, instead of the longest: each is read once anyway;
-// - weights take the fewest bytes; frontiers ascend; many small windows run in one kernel.
+// Shortest paths on a GPU by near-far windows (Davidson, Baxter, Garland, Owens, IPDPS 2014), which are the buckets of
+// delta-stepping one at a time, over lists that come from host memory. What is added:
+// - A window is never narrower than the smallest weight. In a window of that width no vertex can shorten the distance of
+//   another one, so that every list is relaxed once.
+// - In symmetric graphs a window may be pulled: all vertices behind it read their own lists. Most long lists belong to near
+//   vertices. When these come up, the lists of the other vertices hold few edges, and the short ones are in device memory:
+//   R-MAT 21, weights 8 to 72, a fifth of the edges cached: 0.20 to 0.33 of the edges come over the link.
+// - The cache holds the shortest lists, which waste most of the link, and not the longest: each list is read only once.
+// - Weights take the fewest bytes, frontiers ascend, and many small windows run in one kernel.
 #include "penstock/graph/sssp/sssp_gpu.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 32 << 10;
 
-/// Room for ids out of what ids, weights and the table of lists may take.
+/// How many bytes of ids may be cached if ids, their weights and the table of lists may take `bytes` together.
 std::int64_t id_bytes(std::int64_t vertices, std::int64_t bytes, int weight_bytes) {
   const auto table = 8 * vertices;
   return bytes <= table ? 0 : table + (bytes - table) / (4 + weight_bytes) * 4;
@@ -37,7 +37,7 @@ Array<T> brought(const void* from, std::int64_t count, Stream stream) {
   return {static_cast<T*>(owner.get()), count, {Memory::pinned, 0}, owner};
 }
 
-/// Distances in the type of the result.
+/// Brings the distances to the host, in the type of the result.
 template <class T, class D, class W>
 Array<T> lengths(const PathRun<D, W>& run, const GpuGraph& g) {
   const auto n = g.vertices();
@@ -113,10 +113,23 @@ gpu::WeightView<W> PathWork::place(GpuGraph& g, const Array<const W>& values) {
 
 }  // namespace graph
 
+namespace graph {
+namespace {
+
+/// What all attempts of one call have in common.
+struct PathCall {
+  GpuGraph& g;
+  PathWork& work;
+  std::span<const Index> sources;
+  const SsspGpuOptions& options;
+  double delta = 0, smallest = 0;
+
+  bool scans() const { return options.method == SsspMethod::bellman_ford; }
+};
+
 template <class V>
-SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeights& weights,
-                                    std::span<const Index> sources, const SsspGpuOptions& options) {
-  using T = Distance<V>;
+void check_call(const GpuGraph& g, const Csr<V>& a, std::span<const Index> sources,
+                const SsspGpuOptions& options) {
   require(a.rows == a.cols, "sssp needs a square matrix");
   require(a.rows == g.vertices() && a.nnz() == g.edges(),
           "sssp: the matrix is not that of the graph on the GPU");
@@ -125,6 +138,100 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   for (const auto s : sources)
     require(s >= 0 && s < a.rows, "sssp: source " + std::to_string(s) + " is outside a graph of " +
                                       std::to_string(a.rows) + " vertices");
+}
+
+/// Places the weights `values`, which take `weight_bytes` each, on the GPU, and before that caches short lists in the memory
+/// that is left.
+template <class D, class W>
+gpu::WeightView<W> prepare(const PathCall& call, const Array<const W>& values, int weight_bytes) {
+  auto& [g, work, sources, options, delta, smallest] = call;
+  work.template state<D>(g);  // takes its memory before the cache takes what is left
+  if (options.predecessors && !work.tree.data)
+    work.tree = g.template take<Index>(g.vertices(), "the predecessors");
+  if (!call.scans() && options.cache_bytes != 0 && !g.in_core() && !g.view().list_begin) {
+    const auto room = g.left() - kVertexBytes * g.vertices();
+    const auto bytes = options.cache_bytes < 0 ? room : std::min(room, options.cache_bytes);
+    if (const auto ids = id_bytes(g.vertices(), bytes, weight_bytes); ids > 0)
+      g.make_cache(ids, CacheOf::shortest);
+  }
+  const auto view = work.template place<W>(g, values);
+  synchronize(g.stream());
+  return view;
+}
+
+/// One search that computes distances in D from weights of type W. Returns false if a path was longer than D can hold: then
+/// `result` has no distances.
+template <class D, class W, class T>
+bool search(const PathCall& call, const Array<const W>& values, double limit, SsspGpuResult<T>& result) {
+  auto& [g, work, sources, options, delta, smallest] = call;
+  auto begin = Clock::now();
+  result.weight_bytes = is_pattern<W> ? 0 : int(sizeof(W));
+  const auto view = prepare<D>(call, values, result.weight_bytes);
+  result.prepare_seconds += since(begin);
+
+  if (options.count) g.clear_counts();
+  PathRun<D, W> run(g, work, view, options, delta, smallest, static_cast<D>(limit));
+  begin = Clock::now();
+  const bool in_range = run.run(sources);
+  result.seconds += since(begin);
+  // The limit was that of the type, and not that of the options.
+  if (!in_range && std::is_integral_v<D> && !(options.limit <= limit)) return false;
+  if (options.predecessors) {
+    begin = Clock::now();
+    run.find_tree(sources);
+    result.tree_seconds = since(begin);
+  }
+  if (options.count) result.requests = g.counts();
+  begin = Clock::now();
+  result.distances = lengths<T>(run, g);
+  if (options.predecessors) result.predecessors = brought<Index>(work.tree.data, g.vertices(), g.stream());
+  result.copy_seconds = since(begin);
+  result.steps = std::move(run.steps());
+  return true;
+}
+
+/// Whole weights in four bytes each. They are converted once for a graph.
+template <class N>
+Array<const std::uint32_t> widened(PathWork& work, const Array<N>& narrow) {
+  if (work.wide.size != narrow.size) {
+    work.wide = allocate<std::uint32_t>(narrow.size);
+    parallel_ranges(narrow.size, kBlock, [&](std::int64_t first, std::int64_t last) {
+      std::copy(narrow.data + first, narrow.data + last, work.wide.data + first);
+    });
+  }
+  return work.wide;
+}
+
+/// Searches with distances that are whole 32-bit numbers, if all weights are whole. False if they are not, or if a path is
+/// too long for such numbers.
+template <class V, class T>
+bool search_whole(const PathCall& call, const PathWeights& weights, SsspGpuResult<T>& result) {
+  // Sums of whole numbers are exact in T up to this, and then the same as in T from the first to the last bit.
+  constexpr double kExact = std::is_same_v<T, float> ? 0x1p24 : 0x1p31 - 1;
+  const auto limit = std::min(call.options.limit, kExact);
+  if constexpr (is_pattern<V>) return search<std::uint32_t>(call, Array<const One>{}, limit, result);
+  bool done = false;
+  std::visit(
+      [&]<class A>(const A& narrow) {
+        if constexpr (!std::is_same_v<A, std::monostate>) {
+          using Number = std::remove_pointer_t<decltype(narrow.data)>;
+          if (!call.scans()) done = search<std::uint32_t>(call, Array<const Number>(narrow), limit, result);
+          else if constexpr (std::is_same_v<V, double>)  // floats have four bytes already
+            done = search<std::uint32_t>(call, widened(call.work, narrow), limit, result);
+        }
+      },
+      weights.whole);
+  return done;
+}
+
+}  // namespace
+}  // namespace graph
+
+template <class V>
+SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeights& weights,
+                                    std::span<const Index> sources, const SsspGpuOptions& options) {
+  using T = Distance<V>;
+  graph::check_call(g, a, sources, options);
   SsspGpuResult<T> result;
   if (a.rows == 0) {
     result.distances = reuse<T>(0);
@@ -132,84 +239,19 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
     return result;
   }
   const GraphTurn turn(g, nullptr);
-  g.drop_longest();  // they leave no room, and no weights lie beside them
-  auto& work = g.template work<graph::PathWork>();
+  g.drop_longest();  // these lists leave no room for short ones, and no weights lie beside them
   const double degree = static_cast<double>(a.nnz()) / static_cast<double>(a.rows);
   const double delta = options.delta > 0
                            ? options.delta
                            : choose_gpu_delta(weights.smallest, weights.largest, weights.mean, degree);
   result.delta = std::max(delta, weights.smallest);
-  const bool scans = options.method == SsspMethod::bellman_ford;
-
-  const auto search = [&]<class D, class W>(std::type_identity<D>, const Array<const W>& values,
-                                            double limit) {
-    auto begin = Clock::now();
-    result.weight_bytes = is_pattern<W> ? 0 : int(sizeof(W));
-    work.template state<D>(g);  // takes its memory before the cache does
-    if (options.predecessors && !work.tree.data)
-      work.tree = g.template take<Index>(a.rows, "the predecessors");
-    if (!scans && options.cache_bytes != 0 && !g.in_core() && !g.view().list_begin) {
-      const auto room = g.left() - kVertexBytes * a.rows;
-      const auto bytes = options.cache_bytes < 0 ? room : std::min(room, options.cache_bytes);
-      if (const auto ids = graph::id_bytes(a.rows, bytes, result.weight_bytes); ids > 0)
-        g.make_cache(ids, CacheOf::shortest);
-    }
-    const auto view = work.template place<W>(g, values);
-    synchronize(g.stream());
-    result.prepare_seconds += since(begin);
-
-    if (options.count) g.clear_counts();
-    graph::PathRun<D, W> run(g, work, view, options, delta, weights.smallest, static_cast<D>(limit));
-    begin = Clock::now();
-    const bool in_range = run.run(sources);
-    result.seconds += since(begin);
-    if (!in_range && std::is_integral_v<D> && !(options.limit <= limit))
-      return false;  // what limits is the type
-    if (options.predecessors) {
-      begin = Clock::now();
-      run.find_tree(sources);
-      result.tree_seconds = since(begin);
-    }
-    if (options.count) result.requests = g.counts();
-    begin = Clock::now();
-    result.distances = graph::lengths<T>(run, g);
-    if (options.predecessors) result.predecessors = graph::brought<Index>(work.tree.data, a.rows, g.stream());
-    result.copy_seconds = since(begin);
-    result.steps = std::move(run.steps());
-    return true;
-  };
-
-  // Sums of whole numbers are exact in T up to this, and then the same as in T from the first to the last bit.
-  constexpr double kExact = std::is_same_v<T, float> ? 0x1p24 : 0x1p31 - 1;
-  constexpr std::type_identity<std::uint32_t> whole{};
-  const auto whole_limit = std::min(options.limit, kExact);
-  bool done = false;
-  if constexpr (is_pattern<V>) {
-    done = search(whole, Array<const One>{}, whole_limit);
-  } else {
-    std::visit(
-        [&]<class A>(const A& narrow) {
-          if constexpr (!std::is_same_v<A, std::monostate>) {
-            if (!scans) {
-              done =
-                  search(whole, decltype(Array<const std::remove_pointer_t<decltype(narrow.data)>>{})(narrow),
-                         whole_limit);
-            } else if constexpr (std::is_same_v<V, double>) {  // floats have four bytes already
-              if (work.wide.size != narrow.size) {
-                work.wide = allocate<std::uint32_t>(narrow.size);
-                parallel_ranges(narrow.size, graph::kBlock, [&](std::int64_t first, std::int64_t last) {
-                  std::copy(narrow.data + first, narrow.data + last, work.wide.data + first);
-                });
-              }
-              done = search(whole, Array<const std::uint32_t>(work.wide), whole_limit);
-            }
-          }
-        },
-        weights.whole);
+  const graph::PathCall call{
+      g, g.template work<graph::PathWork>(), sources, options, delta, weights.smallest};
+  const bool done = graph::search_whole<V>(call, weights, result);
+  if constexpr (!is_pattern<V>)
     if (!done)
-      done = search(std::type_identity<V>{}, a.values,
-                    std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max())));
-  }
+      graph::search<V>(call, a.values,
+                       std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max())), result);
   return result;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 #include "penstock/graph/sssp/sssp_lists_gpu.cuh"
 
-// What is done with an edge: relaxing it from either end, or asking whether it is on a shortest path.
+// What kernels do with an edge: relax it from either end, or check whether it is on a shortest path.
 namespace penstock::gpu {
 
 template <class D, class W>
@@ -10,7 +10,7 @@ __device__ D longer_by(D from, [[maybe_unused]] W weight) {
   else return from + D(weight);
 }
 
-/// Lowers v to `key` where that is less, and makes it pending.
+/// Lowers v's distance to `key` if that is less, and makes v pending.
 template <class D>
 __device__ void lower_pending(const PathState<D>& s, Index v, Key<D> key) {
   if (!(key < atomicMin(&s.distances[v], key))) return;
@@ -68,8 +68,8 @@ struct Edges {
       case PathStep::level:
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-          if (id[i] < 0 || now[i] != from[i])
-            continue;  // no entry; an idle lane's `from` is no distance either
+          // There is no entry. The `from` of an idle lane is no distance either.
+          if (id[i] < 0 || now[i] != from[i]) continue;
           if (key_of(longer_by(length_of<D>(from[i]), weight[i])) != from[i]) continue;
           const Bits bit = Bits(1) << (id[i] & 31);
           if (s.pending[id[i] >> 5] & bit) continue;  // it has a predecessor

@@ -1,4 +1,6 @@
-// Which vertices are relaxed next: passes over the bitmap of pending vertices, in the order of the vertices.
+// Finds the vertices that are relaxed next, by passes over the bitmap of pending vertices in the order of the vertices: the
+// nearest pending vertex, the vertices of its window and their edges, the list of them, and the edges of the vertices that
+// could pull. Also the passes that the predecessors need.
 #include <cstddef>
 
 #include "penstock/graph/gpu/compact_gpu.cuh"
@@ -7,7 +9,7 @@
 namespace penstock::gpu {
 namespace {
 
-/// Blocks of passes that end in a few atomics each.
+/// The blocks of a pass. Each ends with a few atomic operations, so there are no more than fill the GPU.
 std::int64_t grid(std::int64_t threads, Stream stream) {
   return std::min(blocks_for(threads), full_grid(stream));
 }
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(kThreads)
   atomicAdd(&s.counts->open_link, link);
 }
 
-/// pending: who has a predecessor; how many of the reached have none.
+/// Marks in `pending` the vertices that have a predecessor, and counts the reached ones that have none.
 template <class D>
 __global__ void __launch_bounds__(kThreads) mark_found(PathState<D> s) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;

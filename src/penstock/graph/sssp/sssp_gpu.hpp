@@ -8,19 +8,19 @@
 
 namespace penstock {
 
-/// `near_far`: windows of distances in ascending order, each pushed by the vertices in it or pulled by those beyond,
-/// whichever reads less. `bellman_ford`: EMOGI's algorithm (min-2020), which in every round looks at every vertex and
+/// `near_far`: windows of distances in ascending order. Each is pushed by the vertices in it, or pulled by the vertices behind
+/// it, whichever reads less. `bellman_ford`: EMOGI's algorithm (min-2020), which in every round looks at every vertex and
 /// follows the edges of those whose distance has changed.
 enum class SsspMethod : std::uint8_t { near_far, bellman_ford };
 
 struct SsspGpuOptions {
   SsspMethod method = SsspMethod::near_far;
   std::optional<Access> access = {};  // empty: the graph's best
-  double delta = 0;                   // how wide a window is; 0: chosen. Never less than the smallest weight
+  double delta = 0;                   // the width of a window, at least the smallest weight; 0: it is chosen
   double limit = std::numeric_limits<double>::infinity();
   bool predecessors = false;
   bool symmetric = false;         // symmetric_weights(a): vertices may pull
-  std::int64_t cache_bytes = -1;  // of device memory for short lists; -1: what the budget leaves; 0: none
+  std::int64_t cache_bytes = -1;  // device memory for short lists; -1: what the budget leaves; 0: none
   bool count = false;             // count requests over the link, by instrumented kernels: slower
 };
 
@@ -31,10 +31,11 @@ inline constexpr std::string_view kSsspStepKinds[] = {"scan", "push", "pull", "s
 struct SsspStep {
   SsspStepKind kind = SsspStepKind::scan;
   double nearest = 0;         // where the window begins
-  std::int64_t pending = 0;   // vertices whose distance nobody has been told yet
-  std::int64_t vertices = 0;  // of them in the window
-  std::int64_t edges = 0;  // of the lists that were read (not known of `scan` and of windows inside `small`)
-  std::int64_t link_edges = 0;  // those that are not in device memory
+  std::int64_t pending = 0;   // vertices whose neighbours do not know their distance yet
+  std::int64_t vertices = 0;  // those of them in the window
+  // Of the lists that were read (not known for `scan` and for windows inside `small`).
+  std::int64_t edges = 0;
+  std::int64_t link_edges = 0;  // those of them that are not in device memory
 };
 
 template <class T>
@@ -45,14 +46,14 @@ struct SsspGpuResult {
   LinkCounts requests;  // where counted
   int weight_bytes = 0;
   double delta = 0;
-  double prepare_seconds = 0;  // once a graph: caching lists, placing weights
+  double prepare_seconds = 0;  // of caching lists and placing weights, once for a graph
   double seconds = 0;          // of the search, on the GPU
   double tree_seconds = 0;     // of the predecessors
   double copy_seconds = 0;     // of bringing the results to the host
 };
 
-/// As sssp(), with the same distances and predecessors bit for bit. `graph` is made of a's arrays; one call at a time.
-/// Throws Error{out_of_memory} where the arrays of the vertices exceed the budget.
+/// sssp() on a GPU, with the same distances and predecessors bit for bit. `graph` is made of a's arrays; one call at a time.
+/// Throws Error{out_of_memory} if the arrays of the vertices exceed the budget.
 template <class V>
 SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& graph, const Csr<V>& a, const PathWeights& weights,
                                     std::span<const Index> sources, const SsspGpuOptions& options = {});

@@ -6,7 +6,9 @@
 #include "penstock/graph/sssp/sssp_gpu_rule.hpp"
 #include "penstock/graph/sssp/sssp_gpu_state.hpp"
 
-// One search on a GPU: a look at a few numbers for each window, then the launches that relax it.
+// One search for shortest paths on a GPU, as its host thread drives it. For each window the host reads a few numbers (how many
+// vertices are near, how many edges they have), decides how the window is relaxed (pushed, pulled, or many small windows in
+// one kernel; sssp_gpu_rule.hpp), and launches the kernels. sssp_gpu.cpp has the idea.
 namespace penstock::graph {
 
 /// Memory that the searches of one graph share, and its weights.
@@ -24,14 +26,14 @@ struct PathWork {
     GpuGraph::Along along;
   };
   std::int64_t words;
-  Array<unsigned> keys;  // of distances: one or two a vertex
+  Array<unsigned> keys;  // the distances as keys: one or two words a vertex
   Array<Index> list, starts, tree;
   Array<gpu::Bits> bits;
-  Array<std::uint8_t> flags;  // of Bellman-Ford
+  Array<std::uint8_t> flags;  // for Bellman-Ford
   Array<gpu::PathSegment> segments;
   Array<Index> piles;
   Array<gpu::SmallTurn> turns;
-  Array<gpu::PathCounts> counts, seen;  // on the device; where the host reads them
+  Array<gpu::PathCounts> counts, seen;  // on the device, and the copy that the host reads
   std::vector<Placed> placed;
   Array<std::uint32_t> wide;  // whole weights in four bytes
 };
@@ -47,7 +49,7 @@ class PathRun {
     window_ = {.width = width_of(std::max(delta, smallest)), .over_link = !g.in_core()};
   }
 
-  /// False: a path was longer than the limit.
+  /// Returns false if a path was longer than the limit.
   bool run(std::span<const Index> sources) {
     steps_.clear();
     gpu::begin_paths(s_, sources, stream());
@@ -86,18 +88,18 @@ class PathRun {
     else return static_cast<D>(std::min(width, static_cast<double>(std::numeric_limits<D>::max())));
   }
 
-  /// The counters as the device left them: the host waits.
+  /// Waits for the device and returns its counters.
   const gpu::PathCounts& look() {
     copy_async(work_.seen.data, s_.counts, sizeof(gpu::PathCounts), stream());
     synchronize(stream());
     poll_interrupt();
     return *work_.seen.data;
   }
-  void walk(const gpu::PathWalk<D>& how) {
-    gpu::walk_paths(g_.view(), weights_, s_, how, access_, options_.count, stream());
+  void walk(const gpu::PathWalk<D>& step) {
+    gpu::walk_paths(g_.view(), weights_, s_, step, access_, options_.count, stream());
   }
 
-  /// The nearest vertex and an edge of the smallest weight: what is not farther is final.
+  /// The distance of the nearest vertex plus the smallest weight. Distances up to this are final.
   gpu::Key<D> final_to(gpu::Key<D> nearest) const {
     if constexpr (std::is_integral_v<D>)
       return static_cast<D>(std::min<std::uint64_t>(std::uint64_t(nearest) + smallest_, gpu::kNoPath<D> - 1));
@@ -134,7 +136,7 @@ class PathRun {
     }
   }
 
-  /// Has the farther vertices pull where that costs less: they hear of everything that is pending.
+  /// Lets the vertices behind the window pull, if that costs less. They then see every pending vertex.
   bool pulls(gpu::Key<D> nearest, SsspStep& step) {
     if (!options_.symmetric || !may_pull(step.edges, g_.edges())) return false;
     const auto beyond = final_to(nearest);

@@ -5,10 +5,10 @@
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/sssp/sssp_gpu.hpp"
 
-// What the kernels of shortest paths share, and the calls that launch them. D is what distances are computed in.
+// The data that the kernels of shortest paths share, and the functions that launch them. D is the type of distances.
 namespace penstock::gpu {
 
-/// Distances as unsigned numbers of the same order, which atomicMin takes: lengths are never negative.
+/// Distances as unsigned numbers in the same order, for atomicMin. This is possible because lengths are never negative.
 template <class D>
 using Key = std::conditional_t<std::is_same_v<D, double>, unsigned long long, unsigned>;
 template <class D>
@@ -28,15 +28,16 @@ inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp
 struct PathSegment {
   Index vertex, number;
 };
-/// Segments of all longer lists at most: a list begins and ends inside one.
+/// An upper bound of the segments of all longer lists. A list may begin and end inside a segment.
 constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kPathSegment) + 1; }
 
-/// Numbers that kernels leave for the host, on the device; cleared before each window, from the first to `kept`.
+/// Numbers that kernels write for the host, on the device. Those before `kept` are cleared before each window.
 struct PathCounts {
-  unsigned long long nearest =
-      0;  // the complement of the least key of a pending vertex: 0 where there is none
-  unsigned long long near_edges = 0, near_link = 0;  // of the window; those not in device memory
-  unsigned long long open_edges = 0, open_link = 0;  // of the vertices that could pull
+  // The complement of the least key of a pending vertex; 0 if no vertex is pending.
+  unsigned long long nearest = 0;
+  // Edges of the window, and those of them not in device memory.
+  unsigned long long near_edges = 0, near_link = 0;
+  unsigned long long open_edges = 0, open_link = 0;  // the same for the vertices that could pull
   Index pending = 0, near = 0;
   Index segments = 0;
   unsigned changed = 0;  // whether a round of Bellman-Ford changed anything; whether an edge adds nothing
@@ -48,13 +49,13 @@ struct PathCounts {
 struct SmallTurn {
   unsigned long long nearest = 0;  // complement
   unsigned long long edges = 0;
-  Index near = 0, far = 0;  // pushed to each pile
+  Index near = 0, far = 0;  // vertices pushed to each pile
   Index heavy = 0, unused = 0;
 };
 struct SmallPaths {
-  Index* near[2] = {};         // kSmallNear each
-  Index* far[2] = {};          // kSmallFar each
-  SmallTurn* turns = nullptr;  // three of them
+  Index* near[2] = {};         // with room for kSmallNear vertices each
+  Index* far[2] = {};          // with room for kSmallFar vertices each
+  SmallTurn* turns = nullptr;  // an array of three
 };
 
 template <class D>
@@ -62,15 +63,15 @@ struct PathState {
   std::int64_t vertices = 0, words = 0;
   Key<D>* distances = nullptr;
   Bits* pending = nullptr;  // vertices whose distance has changed since their edges were relaxed
-  Bits* front = nullptr;    // those of the window
-  Index* list = nullptr;    // the same, ascending
+  Bits* front = nullptr;    // the pending vertices of the window
+  Index* list = nullptr;    // the same as an ascending list
   Index* starts = nullptr;  // for compactions
   Index* tree = nullptr;    // predecessors, null unless asked for
   PathSegment* segments = nullptr;
   PathCounts* counts = nullptr;
 };
 
-/// What decides which pending vertices are near: those up to `width` beyond the nearest.
+/// A window: pending vertices are near if their distance is less than `width` beyond that of the nearest one.
 template <class D>
 struct Window {
   D width{};
@@ -82,7 +83,7 @@ void begin_paths(const PathState<D>& s, std::span<const Index> sources, Stream s
 /// Finds the nearest pending vertex and marks those of its window: `front`, counts->{pending, near, near_edges, ...}.
 template <class D>
 void choose_window(const ListView& g, const PathState<D>& s, const Window<D>& window, Stream stream);
-/// Lists what choose_window() marked, which is no longer pending.
+/// Lists the vertices that choose_window() marked; they are no longer pending.
 template <class D>
 void list_window(const PathState<D>& s, Stream stream);
 /// counts->{open_edges, open_link} of the vertices farther than `beyond`.
@@ -98,8 +99,9 @@ struct WeightView {
   bool by_four = false;  // ids and weights are aligned for loads of four
 };
 
-/// What is done with an edge u -> v. push: lower v. pull: lower u by v. tight: u may be v's predecessor, nearer to the
-/// source. level: as far as v, by an edge that adds nothing.
+/// What is done with an edge u -> v. push: lower v's distance. pull: lower u's distance by v's. tight: u becomes v's
+/// predecessor if it is nearer to the source and the edge explains v's distance. level: the same for a u that is as far as v,
+/// because the edge adds nothing.
 enum class PathStep : std::uint8_t { push, pull, tight, level };
 
 template <class D>
@@ -107,7 +109,7 @@ struct PathWalk {
   PathStep step = PathStep::push;
   const Index* list = nullptr;  // null: all vertices that the step concerns
   std::int64_t count = 0;
-  Key<D> beyond{};  // pull: by vertices farther than this
+  Key<D> beyond{};  // only vertices farther than this pull
   D limit{};
 };
 
@@ -118,28 +120,29 @@ void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState
 /// flags[v] = whether v is pending.
 template <class D>
 void flag_pending(const PathState<D>& s, std::uint8_t* flags, Stream stream);
-/// A round of Bellman-Ford: edges of the vertices flagged in `now`; those lowered are flagged in `next`.
+/// A round of Bellman-Ford: relaxes the edges of the vertices flagged in `now`, and flags those that were lowered in `next`.
 template <class D, class W>
 void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState<D>& s, D limit,
                 const std::uint8_t* now, std::uint8_t* next, Access access, bool count, Stream stream);
 
-/// Windows until there are none or they are no longer small; from list[0, pending). `pending` says what is left.
+/// Relaxes windows until there are none, or they are no longer small, beginning with list[0, pending). Vertices that are left
+/// are marked in `pending`.
 template <class D, class W>
 void small_windows(const ListView& g, const WeightView<W>& weights, const PathState<D>& s,
                    const SmallPaths& small, const Window<D>& window, D limit, Index pending, bool count,
                    Stream stream);
 
-/// Predecessors: tree = kNobody everywhere; `done` = who has one, with the sources.
+/// A vertex without a predecessor yet.
 inline constexpr Index kNobody = std::numeric_limits<Index>::max();
 template <class D>
 void begin_tree(const PathState<D>& s, Stream stream);
-/// pending = vertices with a predecessor and the sources; counts->near = how many others are reached.
+/// Marks in `pending` the sources and all vertices with a predecessor; counts->near = how many other vertices are reached.
 template <class D>
 void mark_tree(const PathState<D>& s, std::span<const Index> sources, Stream stream);
-/// Those just found (front) become the list, and join `pending`; counts->near = how many they are.
+/// Lists the vertices that were just found (`front`), and marks them in `pending`; counts->near = how many they are.
 template <class D>
 void next_of_tree(const PathState<D>& s, Stream stream);
-/// kNobody to -9999, which sources get as well.
+/// Replaces kNobody by -9999, which sources get as well.
 template <class D>
 void finish_tree(const PathState<D>& s, std::span<const Index> sources, Stream stream);
 

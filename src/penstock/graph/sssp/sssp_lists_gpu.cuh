@@ -2,16 +2,16 @@
 #include "penstock/graph/gpu/lists_gpu.cuh"
 #include "penstock/graph/sssp/sssp_window_gpu.cuh"
 
-// How kernels read neighbour lists with their weights. A lane takes four ids (16 bytes) and their four weights (4 bytes
-// where a weight is one) at once, so that a warp's requests are whole lines of ids and a line of weights; short lists are
-// read several at a time by one warp. What is done with the edges is an `Edges` of sssp_edges_gpu.cuh:
-//   e.take<N>(ids, weights, owners, keys of the owners, found): -1 among ids is none; found[i] = what owner i gets.
+// How kernels read neighbour lists with their weights. A lane takes four ids (16 bytes) and their four weights (4 bytes, if a
+// weight is one byte) at once, so that a warp requests whole lines of ids and a line of weights. One warp reads several short
+// lists at a time. An `Edges` of sssp_edges_gpu.cuh says what is done with the edges:
+//   e.take<N>(ids, weights, owners, keys of the owners, found): an id of -1 is no entry; found[i] = what owner i gets.
 namespace penstock::gpu {
 
 constexpr int kWarps = kThreads / 32;
-constexpr int kShortList = 32;  // entries; a warp reads longer lists one at a time
+constexpr int kShortList = 32;  // entries of a short list; a warp reads longer lists one at a time
 
-/// Loads four entries from position i on, those beyond the array left out.
+/// Loads four entries from position i on, without those beyond the array.
 template <class T>
 __device__ void load_four(const T* from, Offset i, Offset count, T (&to)[4]) {
   if (i + 4 <= count) {
@@ -36,7 +36,7 @@ __device__ void load_four(const T* from, Offset i, Offset count, T (&to)[4]) {
   }
 }
 
-/// A weight by itself, for the lanes that call; `whole`: the sectors of a strided walk are counted when it enters them.
+/// Loads a single weight, for the lanes that call it. The sectors of a strided walk are counted when it enters them.
 template <bool Count, bool Strided, class W>
 __device__ W load_weight(const WeightView<W>& weights, const List& list, Offset i, LinkCounts* counts) {
   if constexpr (is_pattern<W>) {
@@ -52,7 +52,7 @@ __device__ W load_weight(const WeightView<W>& weights, const List& list, Offset 
   }
 }
 
-/// Entries of one list, which a warp (strided: a lane) brings, by single loads. The least that was found, of the lane.
+/// Walks one list, of the warp (strided: of the lane), by single loads. Returns the least that the lane found.
 template <Access A, bool Count, class W, class E>
 __device__ auto walk_by_one(const ListView& g, const WeightView<W>& weights, const E& e, const List& list,
                             Index owner, typename E::K from) {
@@ -69,7 +69,7 @@ __device__ auto walk_by_one(const ListView& g, const WeightView<W>& weights, con
   return best;
 }
 
-/// The same by loads of four, all lanes of a warp with the same list.
+/// The same by loads of four entries; all lanes of a warp have the same list.
 template <Access A, bool Count, class W, class E>
 __device__ auto walk_by_four(const ListView& g, const WeightView<W>& weights, const E& e, const List& list,
                              Index owner, typename E::K from) {
@@ -129,8 +129,8 @@ __device__ auto walk_list(const ListView& g, const WeightView<W>& weights, const
   return walk_by_one<A, Count>(g, weights, e, list, owner, from);
 }
 
-/// Lists of at most kShortList entries, one a lane (or an empty one), by the whole warp: their entries in a row. `best`:
-/// kThreads keys of shared memory. Returns the least that was found of the lane's own list.
+/// Walks lists of at most kShortList entries, one for each lane (it may be empty). The whole warp takes their entries one
+/// after the other. `best` is shared memory for kThreads keys. Returns the least that was found in the lane's own list.
 template <bool Count, class W, class E>
 __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, const E& e, const List& mine,
                            Index owner, typename E::K from, typename E::K* best) {
@@ -187,7 +187,8 @@ __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, cons
   return bests[lane];
 }
 
-/// Lists of the lanes of a warp, of any length (empty ones too): each lane gets the least that was found of its own.
+/// Walks the lists of all lanes of a warp, of any length; they may be empty. Each lane gets the least that was found in its
+/// own list.
 template <Access A, bool Count, class W, class E>
 __device__ auto walk_lanes(const ListView& g, const WeightView<W>& weights, const E& e, const List& mine,
                            Index owner, typename E::K from, typename E::K* best) {

@@ -14,17 +14,21 @@
 #include "penstock/graph/sssp/sssp.hpp"
 #include "penstock/graph/sssp/sssp_buckets.hpp"
 
+// One search for shortest paths on the CPU, by delta-stepping; sssp_cpu.cpp says the idea and the papers. Every thread (lane)
+// has buckets of its own. A round takes the current bucket of all lanes as a list of visits, which threads claim in chunks;
+// rows with many edges are shared. It relaxes their edges, and puts the vertices that were lowered into the lane's buckets.
 namespace penstock::graph {
 namespace detail {
 
 inline constexpr std::int64_t kVisitsAtOnce = 64;     // visits that a thread claims at once
 inline constexpr std::int64_t kPiece = 1 << 10;       // edges filtered at once
 inline constexpr std::int64_t kLongVisit = 16 << 10;  // more edges than this are shared out among the threads
-inline constexpr std::int64_t kFused = 2 << 10;  // visits of the current bucket that a thread keeps to itself
+inline constexpr std::int64_t kFused = 2 << 10;  // visits of the current bucket that a thread relaxes alone
 inline constexpr std::int64_t kAloneEdges = 4 << 10;  // a bucket with fewer is not worth waking the pool
-inline constexpr std::int64_t kShortRow = 8;          // below, a scalar loop beats a call
-inline constexpr std::int64_t kVisitsAhead = 8;       // visits between a prefetch and its use
-inline constexpr std::int64_t kPoll = 1 << 10;        // visits between looks at the clock
+inline constexpr std::int64_t kAloneVisits = kAloneEdges / 4;  // with more visits, edges are not even counted
+inline constexpr std::int64_t kShortRow = 8;     // for shorter rows a scalar loop is faster than a call
+inline constexpr std::int64_t kVisitsAhead = 8;  // visits between a prefetch and its use
+inline constexpr std::int64_t kPoll = 1 << 10;   // visits between two calls of poll_interrupt()
 inline constexpr std::int64_t kDistancesAtOnce = 32 << 10;
 
 template <class D, class W>
@@ -49,7 +53,7 @@ Shortening<D, W> best_shortening() {
 
 }  // namespace detail
 
-/// One search. D is what distances are computed in, W how the weights are stored.
+/// One search. D is the type of distances, W the type in which weights are stored.
 template <class D, class W>
 class PathSearch {
  public:
@@ -70,7 +74,7 @@ class PathSearch {
     for (auto& lane : lanes_) lane = std::make_unique<Lane>();
   }
 
-  /// False where a distance left the range of D.
+  /// Returns false if a distance left the range of D.
   bool run(std::span<const Index> sources) {
     for (const auto s : sources)
       if (distances_.data[s] != D(0)) distances_.data[s] = D(0), lanes_[0]->buckets.push(0, {s, D(0)});
@@ -108,14 +112,14 @@ class PathSearch {
     D out_d[detail::kPiece + 16];
   };
 
-  /// Moves the current bucket of every lane to its work list. Far visits may belong to it since `advance`.
+  /// Moves the current bucket of every lane to its work list. Far visits may belong to that bucket since `advance`.
   void take(std::int64_t bucket) {
     for (auto& lane : lanes_) lane->work.swap(lane->buckets.at(bucket));
   }
   bool few_edges() const {
     std::int64_t visits = 0, edges = 0;
     for (const auto& lane : lanes_) visits += std::ssize(lane->work);
-    if (visits > detail::kAloneEdges / 4) return false;
+    if (visits > detail::kAloneVisits) return false;
     for (const auto& lane : lanes_)
       for (const auto& visit : lane->work) edges += a_.indptr[visit.v + 1] - a_.indptr[visit.v];
     return edges < detail::kAloneEdges;
@@ -153,7 +157,7 @@ class PathSearch {
         auto begin = claimed.fetch_add(detail::kVisitsAtOnce, std::memory_order_relaxed);
         const auto end = std::min(begin + detail::kVisitsAtOnce, start.back());
         if (begin >= end) break;
-        while (begin < end) {  // a chunk may reach over the ends of lists
+        while (begin < end) {  // a chunk may have parts of several lists
           while (begin >= start[list + 1]) ++list;
           const auto last = std::min(end, start[list + 1]);
           for_each_visit(std::span<const Visit<D>>(lanes_[list]->work)

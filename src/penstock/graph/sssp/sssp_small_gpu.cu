@@ -1,10 +1,10 @@
 // Many small windows in one kernel: the blocks stay, and meet at a barrier after each step. On a road network a window holds
 // some thousand vertices and there are thousands of them; launches and looks from the host would take longer than the work.
 //
-// Near and far piles (Davidson, Baxter, Garland, Owens, IPDPS 2014) as queues in no order, with the bitmap of pending
-// vertices as the truth: a vertex is pushed to the near pile where it becomes pending or crosses the end of the window, to the
-// far pile where it becomes pending beyond. Entries whose vertex is no longer pending are skipped. Where a pile overflows,
-// entries are dropped and the kernel ends: the bitmap still has them all.
+// The near and far piles (Davidson, Baxter, Garland, Owens, IPDPS 2014) are queues in no order, and the bitmap of pending
+// vertices is the truth. A vertex is pushed to the near pile when it becomes pending in the window, or when it comes into the
+// window; it is pushed to the far pile when it becomes pending behind the window. Entries whose vertex is no longer pending
+// are skipped. If a pile overflows, entries are dropped and the kernel ends: the bitmap still has all of them.
 #include <cooperative_groups.h>
 
 #include "penstock/graph/sssp/sssp_edges_gpu.cuh"
@@ -27,10 +27,10 @@ struct SmallEdges {
   using K = Key<D>;
   static constexpr K kNone = kNoPath<D>;
   const SmallRun<D>& run;
-  K end;  // of the window
+  K end;  // the end of the window
   Index* near;
   Index* far;
-  Index far_size;  // before this step
+  Index far_size;  // the size of the far pile before this step
   SmallTurn* turn;
 
   __device__ void push_near(Index v) const {
@@ -47,7 +47,7 @@ struct SmallEdges {
   __device__ void lower(Index v, K key) const {
     const K before = atomicMin(&run.s.distances[v], key);
     if (!(key < before)) return;
-    __threadfence();  // whoever clears the bit afterwards sees the new distance
+    __threadfence();  // a thread that clears the bit afterwards sees the new distance
     const Bits bit = Bits(1) << (v & 31);
     const bool was_pending = (atomicOr(&run.s.pending[v >> 5], bit) & bit) != 0;
     if (key < end) {
@@ -81,7 +81,7 @@ __device__ bool is_pending(const PathState<D>& s, Index v) {
   return (__ldcg(&s.pending[v >> 5]) >> (v & 31) & 1) != 0;
 }
 
-/// The edges of the near pile, each vertex once: whoever clears its bit relaxes it.
+/// Relaxes the vertices of the near pile, each once: the thread that clears a vertex's bit does it.
 template <bool Count, class D, class W>
 __device__ void relax_near(const ListView& g, const WeightView<W>& weights, const SmallEdges<D>& e,
                            const Index* now, Index size, Key<D>* best) {
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     turn = (turn + 1) % 3;
     return at;
   };
-  const auto clear_next = [&] {  // last read before the barrier that all have passed
+  // It was last read before the barrier that all blocks have passed.
+  const auto clear_next = [&] {
     if (me == 0) piles.turns[(turn + 1) % 3] = SmallTurn{};
   };
   for (;;) {
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       unsigned long long nearest = 0;
       for (Index i = me; i < far_size; i += threads) {
         const Index v = __ldcg(&piles.far[pile][i]);
-        if (!is_pending(s, v)) continue;  // it was near meanwhile
+        if (!is_pending(s, v)) continue;  // it has come near and been relaxed meanwhile
         const auto key = ~static_cast<unsigned long long>(__ldcg(&s.distances[v]));
         nearest = key > nearest ? key : nearest;
       }

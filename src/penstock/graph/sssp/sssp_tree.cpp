@@ -25,7 +25,7 @@ void lower(Index& cell, Index to) {
   while (to < now && !at.compare_exchange_weak(now, to, std::memory_order_relaxed)) {}
 }
 
-/// f(u, v, k) for the edges out of every vertex that is reached.
+/// Calls f(u, v, k) for the edges out of every vertex that is reached.
 template <class V, class F>
 void for_each_edge(const Csr<V>& a, std::span<const Distance<V>> d, F&& f) {
   parallel_ranges(a.rows, kRows, [&](std::int64_t first, std::int64_t last) {
@@ -57,7 +57,7 @@ Array<Index> shortest_path_tree(const Csr<V>& a, std::span<const Index> sources,
   });
   for (const auto s : sources) p[s] = kNone;
   if (level) {
-    // Who has no predecessor yet and a level edge into it; they are found from those who have one, step by step.
+    // Vertices without a predecessor are found from those that have one, along edges that add nothing, step by step.
     std::vector<Index> from;
     bool missing = false;
     for (std::int64_t u = 0; u < a.rows; ++u)

@@ -1,8 +1,8 @@
 #pragma once
 #include "penstock/graph/sssp/sssp_edges_gpu.cuh"
 
-// One window, or one pass for predecessors: a warp takes 32 vertices. Lists above kPathSegment are cut, and the pieces go to
-// all warps in a second kernel. Instantiated by sssp_walk_*_gpu.cu.
+// Walks the lists of one window, or of one pass for predecessors. A warp takes 32 vertices. Lists above kPathSegment are cut,
+// and all warps share the pieces in a second kernel. sssp_walk_*_gpu.cu instantiate it.
 namespace penstock::gpu {
 namespace {
 
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads) scan_lists(ListView g, WeightView<W>
   });
 }
 
-/// f.operator()<A, Count>()
+/// Calls f.operator()<A, Count>() with both as constants.
 template <class F>
 void with_policy(Access access, bool count, F&& f) {
   with_access(access, [&]<Access A>() {

@@ -1,4 +1,4 @@
-// Weights with fractions.
+// The kernels of sssp_walk_gpu.cuh for weights with fractions.
 #include "penstock/graph/sssp/sssp_walk_gpu.cuh"
 
 PENSTOCK_WALK_PATHS(float, float)

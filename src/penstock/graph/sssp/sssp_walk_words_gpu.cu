@@ -1,4 +1,4 @@
-// Whole weights of four bytes, and edges that count 1.
+// The kernels of sssp_walk_gpu.cuh for whole weights of four bytes, and for edges that count 1.
 #include "penstock/graph/sssp/sssp_walk_gpu.cuh"
 
 PENSTOCK_WALK_PATHS(std::uint32_t, std::uint32_t)

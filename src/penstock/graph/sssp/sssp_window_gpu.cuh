@@ -5,8 +5,8 @@
 // Where a window of distances ends, and sums of 64-bit numbers over a warp.
 namespace penstock::gpu {
 
-/// A vertex is near where its key is below this. `nearest` is the complement of the least key; rounding is upwards, so
-/// the nearest vertex itself is always near.
+/// A vertex is near if its key is below this. `nearest` is the complement of the least key. Rounding is upwards, so the
+/// nearest vertex itself is always near.
 template <class D>
 __device__ Key<D> end_of_window(unsigned long long nearest, D width) {
   const auto key = static_cast<Key<D>>(~nearest);

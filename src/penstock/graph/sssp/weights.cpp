@@ -20,7 +20,7 @@ struct Found {
   bool whole = true, finite = true, good = true;
 };
 
-/// No early exit: that lets the compiler use vectors, and bad weights are rare.
+/// Looks at all weights of a range, without an early exit: so the compiler can use vectors, and bad weights are rare.
 template <class V>
 Found look(const V* w, std::int64_t count) {
   double smallest = std::numeric_limits<double>::infinity(), largest = 0, sum = 0;
@@ -85,7 +85,7 @@ PathWeights path_weights(const Csr<V>& a) {
       whole &= found[i].whole;
       sum += found[i].sum;
     }
-    if (!(p.smallest <= p.largest)) p.smallest = 0;  // there is no finite one
+    if (!(p.smallest <= p.largest)) p.smallest = 0;  // no weight is finite
     p.mean = a.nnz() ? sum / static_cast<double>(a.nnz()) : 0;
     if (!whole) return p;
     if (p.largest <= 0xff) p.whole = narrow<std::uint8_t>(a.values);

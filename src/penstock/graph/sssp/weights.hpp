@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// What one pass over the weights of a matrix found, kept with it: it tells whether they suit, how large they are, and
-/// where all are whole numbers below 2^31 it keeps them in the narrowest type that holds them.
+/// What one pass over the weights of a matrix found, kept with the matrix: whether they are valid, and how large they are. If
+/// all are whole numbers below 2^31, it keeps them in the narrowest type that holds them.
 struct PathWeights {
   using Whole = std::variant<std::monostate, Array<std::uint8_t>, Array<std::uint16_t>, Array<std::uint32_t>>;
   double smallest = 0, largest = 0, mean = 0;  // of the finite ones
@@ -22,9 +22,9 @@ struct PathWeights {
 template <class V>
 PathWeights path_weights(const Csr<V>& a);
 
-/// Whether every entry (i, j) has as many entries (j, i) of the same value: compares sums of 128-bit hashes of all entries
-/// and of all mirrored ones, in one pass. Unequal sums mean that there is one without; equal ones that there is none,
-/// unless in a case in 2^128.
+/// Whether for every entry (i, j) there are as many entries (j, i) of the same value. It compares the sum of 128-bit hashes of
+/// all entries with that of all mirrored entries, in one pass. If the sums differ, the answer is no; if they are equal, it is
+/// yes, with a chance of about 1 in 2^128 to be wrong.
 template <class V>
 bool symmetric_weights(const Csr<V>& a);
 

@@ -1,5 +1,5 @@
-// Whether a weighted graph is its own mirror, without turning it: the sums of random-looking numbers that belong to its
-// entries (i, j, w), and to (j, i, w), are equal where the entries are the same in some order.
+// Checks whether a weighted graph is its own mirror, without transposing it: hashes of the entries (i, j, w) are summed, and
+// so are hashes of (j, i, w). The sums are equal if the entries are the same in some order.
 #include <atomic>
 #include <bit>
 

@@ -1,4 +1,4 @@
-// Sixteen look-ups of a bitmap at a time.
+// Looks sixteen numbers up in a bitmap at a time.
 #include <immintrin.h>
 
 #include "penstock/graph/triangles/triangles.hpp"

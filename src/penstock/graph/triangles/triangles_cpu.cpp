@@ -1,7 +1,7 @@
-// Triangles over oriented edges: each is found once, at its vertex of largest number. The ends of that vertex are marked in
-// a bitmap, and the lists of those ends are looked up in it (Latapy 2008, section 3). Numbers fall with the degree, so the
-// bits that are asked for most lie together. Counts of vertices are kept by each thread for itself as far as memory
-// allows, hubs first.
+// Counts triangles over oriented edges: each triangle is found once, at its vertex of largest number. The ends of that vertex
+// are marked in a bitmap, and the lists of those ends are looked up in it (Latapy 2008, section 3). Numbers fall with the
+// degree, so the bits that are read most often lie together. As far as memory allows, each thread has its own counts of
+// vertices, those of hubs first.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,9 +19,9 @@ namespace {
 constexpr std::int64_t kChunk = 64;  // vertices that a thread claims at once
 constexpr std::int64_t kAhead = 4;   // lists between a prefetch and its use
 constexpr Index kTiny = 4;           // ends that are compared instead of marked
-constexpr Index kSlow = 512;         // so many lists may take a while
-constexpr std::int64_t kOwnCells = 32
-                                   << 20;  // counts of vertices that the threads keep for themselves, in all
+constexpr Index kSlow = 512;         // lists between two calls of poll_interrupt()
+// How many counts of vertices the threads have for themselves, all threads together.
+constexpr std::int64_t kOwnCells = 32 << 20;
 
 std::int64_t marked(const std::uint32_t* bits, const Index* list, std::int64_t count, Index* found) {
   const auto bit = [&](Index w) {
@@ -43,7 +43,7 @@ Marked best_marked() {
   return marked;
 }
 
-/// One count a number: of small ones each thread has its own, the others are shared.
+/// A count for each number. For small numbers each thread has its own, the others are shared.
 class Cells {
  public:
   Cells(std::int64_t size, std::int64_t lanes)
@@ -91,7 +91,7 @@ class Cells {
   std::vector<std::int64_t> shared_;
 };
 
-/// What one thread counts with. `Each`: counts of vertices, too.
+/// What one thread counts with. `Each`: it also counts the triangles of each vertex.
 template <bool Each>
 class Counter {
  public:
@@ -105,7 +105,7 @@ class Counter {
         cells_(cells),
         bits_(static_cast<std::size_t>(e.size() / 32 + 1)) {}
 
-  /// Triangles at numbers [from, to) of which these are the largest.
+  /// Counts the triangles whose largest number is in [from, to).
   std::int64_t count(std::int64_t from, std::int64_t to) {
     std::int64_t sum = 0;
     for (auto u = from; u < to; ++u) {
@@ -137,7 +137,7 @@ class Counter {
 
   std::int64_t compare(const std::array<Index, kTiny>& mine, const Index* list, Index n) {
     std::int64_t here = 0;
-    // Without a branch on the end of a tiny list, which is as good as random; what lies behind it is masked.
+    // Without a branch on the end of a tiny list, which could not be predicted. Entries behind it are masked.
     if (!Each && n <= kTiny && list <= last_whole_) {
       std::int32_t same = 0;
       for (Index k = 0; k < kTiny; ++k)
@@ -215,7 +215,7 @@ std::int64_t count_all(const OrientedEdges& e, Cells* cells, std::int64_t lanes)
 }  // namespace graph
 
 Triangles count_triangles(const OrientedEdges& edges, bool of_vertex) {
-  constexpr std::int64_t kAlone = 4 << 10;  // fewer edges stay on one thread
+  constexpr std::int64_t kAlone = 4 << 10;  // graphs with fewer edges stay on one thread
   const auto lanes = edges.ends.size < kAlone ? std::int64_t(1) : num_threads();
   if (!of_vertex) return {graph::count_all<false>(edges, nullptr, lanes), {}};
   graph::Cells cells(edges.size(), lanes);

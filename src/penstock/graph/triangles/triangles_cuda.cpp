@@ -1,4 +1,4 @@
-// Triangles on a GPU: two kernels over all lists.
+// Counts triangles on a GPU, by two kernels over all lists (triangles_lists_gpu.cu).
 #include "penstock/graph/triangles/triangles_gpu.hpp"
 
 #include "penstock/graph/gpu/taken.hpp"

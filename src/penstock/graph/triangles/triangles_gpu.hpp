@@ -6,22 +6,23 @@
 
 namespace penstock {
 
-/// Oriented edges as a matrix: row u has the ends of number u, ascending, so that lists are met in the order of their
-/// addresses. Copied.
+/// A copy of oriented edges as a matrix: row u has the ends of number u in ascending order, so that lists are read in the
+/// order of their addresses.
 Csr<One> oriented_lists(const OrientedEdges& edges);
 
 struct TrianglesGpuOptions {
   bool of_vertex = false;
-  std::optional<Access> access = {};  // empty: the graph's best
-  bool cache = true;   // long lists into the device memory that is left: they are read again and again
+  std::optional<Access> access = {};  // empty: the best one for the graph
+  // Copy long lists to the device memory that is left, because they are read again and again.
+  bool cache = true;
   bool count = false;  // count requests over the link, by instrumented kernels: slower
 };
 
 struct TrianglesGpuResult {
   std::int64_t total = 0;
-  Array<std::int64_t> of_number;         // by number, not by vertex; empty unless asked for
-  LinkCounts requests;                   // where counted
-  double seconds = 0, copy_seconds = 0;  // on the GPU; of bringing the counts to the host
+  Array<std::int64_t> of_number;         // for each number (not vertex); empty unless asked for
+  LinkCounts requests;                   // if they were counted
+  double seconds = 0, copy_seconds = 0;  // on the GPU; for the copy of the counts to the host
 };
 
 /// count_triangles() over oriented_lists() that a GPU reads in place.

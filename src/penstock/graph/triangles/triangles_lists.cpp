@@ -1,4 +1,4 @@
-// Oriented edges as one run of sorted lists.
+// Copies oriented edges to one run of sorted lists.
 #include <algorithm>
 
 #include "penstock/core/parallel.hpp"

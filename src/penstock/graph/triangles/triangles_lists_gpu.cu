@@ -1,7 +1,8 @@
-// Triangles over oriented edges (see triangles_cpu.cpp): each is found at its vertex of largest number. The ends of that
-// vertex go to a table in shared memory, and the lists of those ends are looked up in it. A warp takes a short list with a
-// hash table of its own; longer ones go to blocks in chunks of ends. A block's table is a bitmap where numbers are small,
-// which those of hubs are, and else a hash table, made anew for each range of ends that it has room for.
+// Counts triangles over oriented edges (see triangles_cpu.cpp): each is found at its vertex of largest number. The ends of
+// that vertex are put into a table in shared memory, and the lists of those ends are looked up in it. A warp takes a short
+// list, with a hash table of its own; blocks take longer lists in chunks of ends. The table of a block is a bitmap if numbers
+// are small, as those of hubs are; otherwise it is a hash table, which is made again for each range of ends that it has room
+// for.
 #include <bit>
 
 #include "penstock/graph/gpu/list_walk_gpu.cuh"
@@ -12,15 +13,15 @@ namespace {
 
 constexpr int kWarps = kThreads / 32;
 constexpr int kTable = 8192;            // words of a block's table: 32 KB
-constexpr Index kBitmap = 32 * kTable;  // numbers that it has bits for
-constexpr Offset kHashed = kTable / 2;  // numbers that it has slots for
+constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
+constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots, as a hash table
 constexpr int kWarpTable = 2 * kShortList;
 
 /// The list whose ends go to a table is always read by whole warps.
 template <Access A>
 inline constexpr Access kLoad = A == Access::strided ? Access::merged : A;
 
-/// Open addressing; -1 is an empty slot. At most half of them are taken.
+/// A hash table with open addressing. -1 is an empty slot, and at most half of the slots are taken.
 template <int Slots>
 struct Hash {
   static constexpr int kShift = 32 - std::countr_zero(unsigned(Slots));
@@ -47,7 +48,7 @@ struct Bitmap {
   __device__ bool has(Index w) const { return std::uint32_t(words[w >> 5]) >> (w & 31) & 1; }
 };
 
-/// Looks lists up; `all` counts what this lane found.
+/// Looks lists up in a table. `all` counts what this lane found.
 template <bool Each, class Table>
 struct Look {
   Table table;
@@ -81,7 +82,7 @@ __device__ void add_up(const TriangleState& s, Index u, unsigned long long mine)
   if constexpr (Each) atomicAdd(&s.of_number[u], mine);
 }
 
-/// The lists of ids[first, last), 32 of them at a time.
+/// Looks up the lists of ids[first, last), 32 of them at a time.
 template <Access A, bool Count, class L>
 __device__ void look_up(const ListView& g, const Index* ids, int first, int last, int step, L& look) {
   for (int base = first; base < last; base += step) {
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kThreads) count_short(ListView g, TriangleStat
   }
 }
 
-/// Entries [first, last) of a list to the table, and `ids`, those from `begin` on, by the warps of a block.
+/// The warps of a block walk entries [first, last) of a list, and call f(position, id) for each.
 template <Access A, bool Count, class F>
 __device__ void load(const ListView& g, const List& list, Offset first, Offset last, F&& f) {
   constexpr Offset kPart = 128;
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(kThreads) count_long(ListView g, TriangleState
     const Offset first = list.begin + Offset(chunk.number) * kChunk, last = min(list.end, first + kChunk);
     const int size = int(last - first);
     load<A, Count>(g, list, first, last, [&](Offset i, Index v) { ids[i - first] = v; });
-    const bool small = chunk.vertex <= kBitmap;  // ends are smaller
+    const bool small = chunk.vertex <= kBitmap;  // all ends are smaller than the vertex
     const Offset room = small ? list.size() : kHashed;
     unsigned long long found = 0;
     for (Offset from = list.begin; from < list.end; from += room) {

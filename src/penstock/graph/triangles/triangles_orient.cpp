@@ -1,7 +1,7 @@
-// Orients the edges of a graph for the count of triangles. Every edge is kept at its end of larger number; numbers are the
-// vertices, or where degrees differ much, ranks from the highest degree down, so that no list of ends is longer than
-// sqrt(2 m) (Chiba, Nishizeki 1985; Latapy 2008). Beamer, Asanovic, Patterson (2015) decide by a sample of the degrees; here
-// the number of look-ups that the given numbers would take is at hand after one pass, and decides.
+// Orients the edges of a graph for the count of triangles. Every edge is kept at its end of larger number. Numbers are the
+// vertices, or if degrees differ much, ranks from the highest degree down, so that no list of ends is longer than sqrt(2 m)
+// (Chiba, Nishizeki 1985; Latapy 2008). Beamer, Asanovic, Patterson (2015) decide by a sample of the degrees. Here one pass
+// counts the look-ups that the given numbers would take, and this count decides.
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -17,17 +17,19 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kOrientedAtOnce = 16 << 10;
-constexpr double kSkewed = 1.5;      // times the look-ups of a graph whose vertices are alike
-constexpr double kCheapLookups = 2;  // an edge: renumbering costs more than this
+constexpr double kSkewed = 1.5;  // degrees differ much from so many times the look-ups of a regular graph on
+// Look-ups for each edge; with fewer, renumbering costs more than it saves.
+constexpr double kCheapLookups = 2;
 
 const Index* row_of(const Csr<One>& a, std::int64_t v) { return a.indices.data + a.indptr.data[v]; }
 Offset degree_of(const Csr<One>& a, std::int64_t v) { return a.indptr.data[v + 1] - a.indptr.data[v]; }
 
-/// Lengths of the rows' parts below the diagonal, and the look-ups that a count over these would take.
+/// Writes the lengths of the rows' parts below the diagonal, and returns how many look-ups a count over these would take.
 double measure(const Csr<One>& a, Index* length) {
   std::vector<double> lookups(static_cast<std::size_t>((a.rows + kOrientedAtOnce - 1) / kOrientedAtOnce));
   parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t first, std::int64_t last) {
-    constexpr Offset kShort = 4;  // compared without a branch: where a short row ends is as good as random
+    // Rows up to this are compared without a branch, which could not be predicted.
+    constexpr Offset kShort = 4;
     const auto last_whole = a.indptr.data[a.rows] - kShort;
     double sum = 0;
     for (auto v = first; v < last; ++v) {
@@ -57,7 +59,8 @@ bool worth_renumbering(const Csr<One>& a, double lookups) {
   return lookups > kSkewed * half * half / static_cast<double>(connected);
 }
 
-/// Vertices from the highest degree down, equal ones by number: a counting sort, the few of high degree compared.
+/// The vertices from the highest degree down, and by number if degrees are equal. It is a counting sort; the few vertices of
+/// high degree are sorted by comparing.
 Array<Index> by_degree(const Csr<One>& a) {
   constexpr Offset kKeys = 1 << 10;  // degrees of at least kKeys - 1 share key 0
   const auto key = [&](std::int64_t v) {
@@ -87,7 +90,8 @@ Array<Index> by_degree(const Csr<One>& a) {
   return order;
 }
 
-/// Rows in ranges of about equal work, each written where the next free place is: the place of a list changes nothing.
+/// Orients the edges by the new numbers. Threads take ranges of rows with about equal work, and write each range to the next
+/// free place, because the place of a list does not matter.
 OrientedEdges renumbered(const Csr<One>& a) {
   const auto vertex = by_degree(a);
   const auto number = allocate<Index>(a.rows);

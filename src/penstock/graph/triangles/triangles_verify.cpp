@@ -1,6 +1,6 @@
-// Checks counts of triangles: no vertex has more than pairs of neighbours, all together are a multiple of three, and each
-// looked-at vertex v has half as many as there are (w, x) with w beside v and x beside both. For every w the shorter of the
-// two rows is searched for in the longer one.
+// Checks counts of triangles: no vertex has more triangles than pairs of neighbours; the sum of all counts is a multiple of
+// three; and every vertex v that is looked at has half as many triangles as there are pairs (w, x) where w is a neighbour of v
+// and x one of both. For every w, the entries of the shorter one of the two rows are searched for in the longer one.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -19,7 +19,7 @@ std::span<const Index> row_of(const CsrView<One>& a, std::int64_t v) {
   return {a.indices + (a.indptr[v] - a.first_nnz), static_cast<std::size_t>(a.indptr[v + 1] - a.indptr[v])};
 }
 
-/// Steps that counting at v takes, about.
+/// About how many steps it takes to count the triangles of v.
 std::int64_t price(const CsrView<One>& a, std::int64_t v) {
   const auto row = row_of(a, v);
   std::size_t steps = 1;
@@ -56,7 +56,7 @@ void check_bounds(const CsrView<One>& a, std::span<const std::int64_t> counts) {
                             ", which is not a multiple of three");
 }
 
-/// All vertices where the budget allows, else as many drawn ones as it does, at least one.
+/// All vertices if the budget allows it, otherwise as many drawn vertices as it allows, at least one.
 std::vector<std::int64_t> choose(const CsrView<One>& a, std::int64_t budget, std::uint64_t seed) {
   std::vector<std::int64_t> some;
   std::atomic<std::int64_t> all = 0;

@@ -8,7 +8,7 @@
 #include "penstock/format/csr.hpp"
 #include "penstock/io/random.hpp"
 
-// Matrices whose rows can be said one at a time: written straight into CSR, without triples.
+// Matrices whose rows are known one at a time are written straight into CSR, without triples.
 namespace penstock {
 
 /// Where one row's entries go, in ascending order of columns.
@@ -26,7 +26,7 @@ class RowWriter {
   V* values_;
 };
 
-/// count(row) says how many entries a row has, write(row, writer) puts as many.
+/// count(row) returns how many entries a row has, and write(row, writer) writes as many.
 template <class V, class Count, class Write>
 Csr<V> fill_rows(std::int64_t rows, std::int64_t cols, Count&& count, Write&& write) {
   constexpr std::int64_t kRows = 1 << 14;
@@ -52,7 +52,7 @@ Csr<V> fill_rows(std::int64_t rows, std::int64_t cols, Count&& count, Write&& wr
   return {rows, cols, indptr, indices, values};
 }
 
-/// The pattern with the values of EntryValues.
+/// The pattern with the values that EntryValues gives.
 template <class V>
 Csr<V> with_uniform_values(const Csr<One>& a, std::uint64_t seed, bool symmetric) {
   if constexpr (is_pattern<V>) return a;

@@ -3,7 +3,7 @@
 
 namespace penstock {
 
-/// What a generator draws; row < 0: nothing, a self loop that was dropped.
+/// What a generator draws. row < 0: there is no edge, because a self loop was dropped.
 struct Edge {
   std::int64_t row, column;
 };

@@ -60,7 +60,7 @@ Layout lay_out(std::span<const std::int64_t> degrees, std::span<const double> cl
   std::int64_t vertex = 0, left = 0;  // left: vertices of degree >= 2 not yet laid out
   for (std::size_t d = 2; d < degrees.size(); ++d) left += degrees[d];
   std::int64_t open = 0;  // places in the last block, for vertices of higher degrees
-  double inner = 0;       // degree within it
+  double inner = 0;       // the expected degree within that block
   for (std::size_t d = 2; d < degrees.size(); ++d) {
     const auto degree = static_cast<double>(d);
     auto have = degrees[d];
@@ -74,7 +74,7 @@ Layout lay_out(std::span<const std::int64_t> degrees, std::span<const double> cl
     if (have == 0) continue;
     const auto rho = std::cbrt(clustering[d]);
     const auto size = static_cast<std::int64_t>(d) + 1;
-    const auto blocks = std::min((have + size - 1) / size, left / size);  // whole ones
+    const auto blocks = std::min((have + size - 1) / size, left / size);  // blocks that are full
     if (blocks > 0) {
       layout.add_group(vertex, size, blocks, rho);
       inner = rho * static_cast<double>(size - 1);
@@ -136,7 +136,7 @@ struct BterSource {
     return c.first + below(draw(counter + 1), c.count);
   }
 
-  /// Pairs i < j of all blocks in one sequence; j ascends slowly, i fast.
+  /// Visits pairs i < j of all blocks, which are numbered in one sequence: j ascends slowly, i fast.
   template <class Edge>
   void visit_pairs(std::int64_t pair, std::int64_t last, const Edge& edge) const {
     auto group = std::upper_bound(layout.groups.begin(), layout.groups.end(), pair,

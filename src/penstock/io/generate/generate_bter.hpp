@@ -19,11 +19,13 @@ std::vector<double> ideal_clustering(std::span<const std::int64_t> degrees, doub
                                      double global);
 
 struct BterOptions {
-  bool scramble = true;  // vertex numbers shuffled; without, they ascend by degree, 1 and 0 last
+  // Vertex numbers are shuffled; otherwise they ascend by degree, with 1 and 0 at the end.
+  bool scramble = true;
   std::uint64_t seed = 0;
 };
 
-/// Undirected, no self loops; degrees[d] vertices aim at degree d and a clustering of clustering[d].
+/// An undirected graph without self loops, in which degrees[d] vertices have about degree d and a clustering of about
+/// clustering[d].
 Csr<One> generate_bter(std::span<const std::int64_t> degrees, std::span<const double> clustering,
                        const BterOptions& options = {});
 

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-/// A zero of the monotone f in [low, high]: false position, with the stuck end's value halved (Illinois).
+/// A zero of the monotone f in [low, high], by false position; the value at an end that stays is halved (Illinois method).
 template <class F>
 double root(F&& f, double low, double high) {
   double at_low = f(low), at_high = f(high);
@@ -78,7 +78,8 @@ std::vector<std::int64_t> ideal_degrees(std::int64_t vertices, double average, s
               ": raise max_degree or change the edge factor");
   const LogNormal shape(max_degree);
   const auto wanted = std::log(1e-3 / static_cast<double>(vertices));
-  const auto excess = [&](double delta) {  // of the tail, falls as delta grows; bounded, for false position
+  // By how much the tail is too heavy. It falls as delta grows, and is bounded for the sake of false position.
+  const auto excess = [&](double delta) {
     return std::max(-100.0, shape.log_tail(shape.fit_alpha(delta, average), delta) - wanted);
   };
   constexpr double kLow = 0.5, kHigh = 64;

@@ -26,8 +26,11 @@ void require_extent(std::string_view name, std::int64_t n) {
 
 void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
                     std::int64_t value_bytes) {
-  const auto needed = 8.0 * static_cast<double>(rows) +
-                      (6.0 + static_cast<double>(value_bytes)) * static_cast<double>(entries);
+  constexpr double kRowBytes = 8.0;  // an offset
+  // A column of 4 bytes, and 2 for the row within its bucket (format/assemble.hpp).
+  constexpr double kEntryBytes = 6.0;
+  const auto needed = kRowBytes * static_cast<double>(rows) +
+                      (kEntryBytes + static_cast<double>(value_bytes)) * static_cast<double>(entries);
   const auto free = probe_topology().available_bytes;
   if (free <= 0 || needed <= static_cast<double>(free)) return;
   std::ostringstream text;

@@ -7,8 +7,8 @@ namespace penstock {
 /// Throws Error{invalid_argument} naming the argument, its value, the range and the reason. NaN is outside.
 void require_between(std::string_view name, double value, double low, double high, std::string_view why);
 
-/// Throws Error{out_of_memory} when a matrix of `rows` and `entries` (value_bytes each, and 6 for columns and
-/// the sort) cannot fit the memory that is free now: a generator should say so rather than be killed at work.
+/// Throws Error{out_of_memory} if a matrix of `rows` rows and `entries` entries (value_bytes each, and 6 bytes for columns and
+/// the sort) cannot fit the memory that is free now: a generator should say so rather than be killed while it works.
 void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
                     std::int64_t value_bytes = 0);
 

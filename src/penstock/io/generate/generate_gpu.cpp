@@ -1,5 +1,6 @@
-// Makes a matrix on a GPU from a generator whose edges are known by number: keys, sorted range by range.
-// io/key_passes.hpp says how many ranges, keys_gpu.hpp has the kernels.
+// Makes a matrix on a GPU from a generator whose edges are functions of their numbers. The edges become 64-bit keys, which are
+// sorted one range after the other and appended to the matrix, so that the memory beside the matrix is bounded.
+// key_passes.hpp says how many ranges there are, keys_gpu.hpp has the kernels.
 #include "penstock/io/generate/generate_gpu.hpp"
 
 #include <algorithm>
@@ -22,13 +23,14 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSpare = 128 << 20;  // left free: the kernels' own code, and what rounding takes
-constexpr std::int64_t kChunk = 1ll << 31;  // edges of one launch: about 50 ms, then Ctrl-C is heard
-constexpr int kMostEach = 4;                // blocks of a multiprocessor, with so much shared memory
+constexpr std::int64_t kSpare = 128 << 20;  // bytes left free for the kernels' own code and for rounding
+constexpr std::int64_t kChunk = 1ll << 31;  // edges of one launch: after about 50 ms Ctrl-C is looked for
+constexpr int kMostEach = 4;  // blocks of a multiprocessor at most, with that much shared memory
 constexpr std::int64_t kSharedEach = 44 << 10;
-constexpr std::int64_t kWorthACopy = 16;  // a result with more than 1/16 unused moves to its own size
+// A result of which more than 1/16 is unused is copied to an array of its size.
+constexpr std::int64_t kWorthACopy = 16;
 
-/// Waits for the stream before the memory that is declared above it goes, also after an error.
+/// Waits for the stream, also after an error, before memory is freed that was declared above it.
 struct Drained {
   Stream stream;
   ~Drained() { drain(stream); }
@@ -42,7 +44,7 @@ class Maker {
       : shape_(shape), value_(value), use_(Where{where.gpu}), stream_(Where{where.gpu}) {
     const auto info = gpu_info(where.gpu);
     const auto unused = std::max<std::int64_t>(0, info.free_bytes - kSpare);
-    // Two at least: a block counts the keys of its share of a chunk in 32 bits.
+    // At least two blocks, because a block counts the keys of its share of a chunk in 32 bits.
     blocks_ = std::max<std::int64_t>(
         2, blocks_at_once(gpu_facts(Where{where.gpu}), gpu::kKeyThreads, kSharedEach, kMostEach));
     here_ = {Memory::device, static_cast<std::int16_t>(where.gpu)};
@@ -137,7 +139,7 @@ class Maker {
     return count;
   }
 
-  /// Appends the entries of a range to the `filled` ones before it; how many there are.
+  /// Appends the entries of a range behind the `filled` ones, and returns how many they are.
   std::int64_t pass(const Edges& edges, KeyRange range, const Sorting& s, Offset filled) {
     const std::int64_t none = 0;
     copy_async(counts_.data, &none, sizeof none, stream_);
@@ -157,7 +159,7 @@ class Maker {
     return count;
   }
 
-  /// The first `count` entries: alone in memory where the copy is worth it, else in the room they were written to.
+  /// The first `count` entries: with `copy` in an array of their own size, otherwise in the memory that they were written to.
   template <class T>
   Array<const T> sized(const Array<T>& a, std::int64_t count, bool copy) {
     if (!copy) return a.slice(0, count);
@@ -174,7 +176,7 @@ class Maker {
   PassNeeds needs_;
   std::int64_t blocks_ = 0;
   Array<AliasCell> cells_;
-  Array<std::int64_t> counts_;  // of granules; the first also counts keys
+  Array<std::int64_t> counts_;  // keys of each granule; the first one also counts the keys of a pass
   Array<Offset> indptr_;
   Array<Index> indices_;
   Array<V> values_;

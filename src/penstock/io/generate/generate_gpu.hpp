@@ -10,13 +10,13 @@ namespace penstock {
 
 struct OnGpu {
   int gpu = 0;
-  std::int64_t memory = 0;  // bytes that it may take on the GPU, matrix included; 0: what is free
+  std::int64_t memory = 0;  // bytes that it may take on the GPU, with the matrix; 0: all that is free
 };
 
 template <class V>
 struct MadeOnGpu {
   Csr<V> matrix;
-  std::int64_t passes = 0;  // over the generator, but for the counting ones
+  std::int64_t passes = 0;  // passes over the generator, without those that only count
   std::int64_t peak_bytes = 0;
 };
 

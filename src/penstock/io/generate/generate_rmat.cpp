@@ -43,8 +43,8 @@ Csr<One> generate_rmat(const RmatOptions& options) {
 Csr<One> generate_rmat(const RmatOptions& options, const KeptRows& keep) {
   const RmatTables tables(options);
   const RmatSource source{RmatEdges(options, tables)};
-  if (keep.count == 0)  // the options are looked at, no edge is drawn
-    return assemble_walked<One>(0, std::int64_t{1} << options.scale, [](auto&&) {});
+  // Nothing is kept: the options have been checked, and no edge is drawn.
+  if (keep.count == 0) return assemble_walked<One>(0, std::int64_t{1} << options.scale, [](auto&&) {});
   return assemble<One>(keep.count, std::int64_t{1} << options.scale, KeptSource<RmatSource>{source, keep});
 }
 

@@ -12,15 +12,15 @@ struct RmatOptions {
   int scale = 20;
   double edge_factor = 16;
   double a = 0.57, b = 0.19, c = 0.19;
-  bool undirected = true;   // each edge in both directions
-  bool self_loops = false;  // kept or dropped
-  bool scramble = true;     // vertex numbers shuffled; without, low numbers have the high degrees
+  bool undirected = true;   // each edge is there in both directions
+  bool self_loops = false;  // whether they are kept
+  bool scramble = true;     // vertex numbers are shuffled; otherwise low numbers have the high degrees
   std::uint64_t seed = 0;
 };
 
 /// The same graph for any number of threads; rows sorted. Throws Error{invalid_argument} before it allocates.
 Csr<One> generate_rmat(const RmatOptions& options);
-/// Some of its rows: every edge is made and looked at, and only what is kept takes memory.
+/// Some rows of the graph. Every edge is drawn, and only those that are kept take memory.
 Csr<One> generate_rmat(const RmatOptions& options, const KeptRows& keep);
 
 }  // namespace penstock

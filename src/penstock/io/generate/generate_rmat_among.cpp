@@ -1,4 +1,4 @@
-// A rank draws edges [units r / ranks, units (r + 1) / ranks): edges are functions of their numbers (io/rmat_edges.hpp). What
+// Rank r draws edges [units r / ranks, units (r + 1) / ranks), which are functions of their numbers (io/rmat_edges.hpp). What
 // arrives in a round goes straight into the buckets of format/assemble.hpp, so that no list of entries is ever kept.
 #include "penstock/io/generate/generate_rmat_among.hpp"
 
@@ -13,10 +13,10 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRoundEdges = 1 << 17;  // of all ranks: at most 2 MB arrive, wherever they go
-constexpr std::int64_t kLeastEdges = 1 << 13;  // of a rank and round: below, calls cost more than edges
+constexpr std::int64_t kRoundEdges = 1 << 17;  // of all ranks in a round: at most 2 MB arrive at any rank
+constexpr std::int64_t kLeastEdges = 1 << 13;  // of a rank in a round: with fewer, calls cost more than edges
 
-/// A rank's edges, some a round.
+/// A rank's edges, of which each round gets some.
 class EdgesOfRank {
  public:
   EdgesOfRank(const Comm& comm, const RmatEdges& edge)
@@ -43,8 +43,9 @@ class EdgesOfRank {
 
  private:
   const RmatEdges& edge_;
-  std::int64_t per_round_, first_ = 0, last_ = 0,
-                           end_ = 0;  // the edges of this round; behind the last of all
+  std::int64_t per_round_;
+  std::int64_t first_ = 0, last_ = 0;  // the edges of this round
+  std::int64_t end_ = 0;               // behind the last edge of the rank
 };
 
 }  // namespace

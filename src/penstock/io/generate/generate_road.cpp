@@ -11,7 +11,8 @@
 namespace penstock {
 namespace {
 
-/// Each edge belongs to its lower vertex: one of four steps to a higher one. Both ends ask the same hash.
+/// A step from a vertex to one of its four neighbours of higher number. An edge belongs to its lower vertex, so that both
+/// ends ask the same hash whether it exists.
 struct Step {
   int dx, dy;
 };
@@ -22,7 +23,7 @@ struct Road {
   std::uint64_t keep, diagonal;
   Random random;
 
-  /// visit(neighbour, weight) in ascending order.
+  /// Calls visit(neighbour, weight) for all neighbours in ascending order.
   template <class Visit>
   void neighbours(std::int64_t v, Visit&& visit) const {
     const auto y = v / nx, x = v - y * nx;

@@ -24,13 +24,13 @@ Csr<V> on_grid(std::array<std::int64_t, 3> extent, const Stencil& s, const KeptR
   const auto [nx, ny, nz] = extent;
   const std::array<std::int64_t, 3> stride{1, nx, nx * ny};
   const auto rows = nx * ny * nz;
-  const auto inside = [=](std::int64_t row,
-                          auto&& visit) {  // visit(axis, has a lower neighbour, has a higher one)
+  // Calls visit(axis, has a lower neighbour, has a higher one) for each axis.
+  const auto inside = [=](std::int64_t row, auto&& visit) {
     const auto line = row / nx;
     const std::array<std::int64_t, 3> at{row - line * nx, line % ny, line / ny};
     for (const int axis : {0, 1, 2}) visit(axis, at[axis] > 0, at[axis] + 1 < extent[axis]);
   };
-  // Entries that a row has in the whole matrix, those in kept columns counted and written.
+  // Goes through the entries that a row has in the whole matrix; those in kept columns are counted or written.
   const auto entries = [=](std::int64_t row, auto&& f) {
     std::array<bool, 3> low, high;
     inside(row, [&](int axis, bool l, bool h) { low[axis] = l, high[axis] = h; });
@@ -60,7 +60,7 @@ Csr<V> on_grid(std::array<std::int64_t, 3> extent, const Stencil& s, const KeptR
 
 template <class V>
 Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& o) {
-  const auto side = std::clamp<std::int64_t>(n, 0, kLargestCube);  // n itself is checked there
+  const auto side = std::clamp<std::int64_t>(n, 0, kLargestCube);  // n itself is checked by the call below
   return generate_advection_diffusion<V>(n, o, {.count = side * side * side});
 }
 
@@ -77,7 +77,7 @@ Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOpti
 
 namespace {
 
-/// Three extents, and the rows of their grid.
+/// Three extents, and in `rows` the number of points of their grid. Throws where they are not valid.
 std::array<std::int64_t, 3> checked(const std::vector<std::int64_t>& extents, std::int64_t& rows) {
   require(extents.size() >= 1 && extents.size() <= 3,
           "a grid of " + std::to_string(extents.size()) + " extents: give (nx,), (nx, ny) or (nx, ny, nz)");

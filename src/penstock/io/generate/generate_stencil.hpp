@@ -15,16 +15,16 @@ struct AdvectionDiffusionOptions {
   double c = 0;
 };
 
-/// n^3 x n^3, x fastest, central differences with step 1 / (n + 1): at most 7 entries a row, those towards
-/// the boundary are dropped.
+/// A matrix of n^3 x n^3 from central differences with step 1 / (n + 1); x varies fastest. A row has at most 7 entries;
+/// those towards the boundary are dropped.
 template <class V>
 Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& options = {});
 template <class V>
 Csr<V> generate_advection_diffusion(std::int64_t n, const AdvectionDiffusionOptions& options,
                                     const KeptRows& keep);
 
-/// The Laplacian on a grid of one, two or three extents, the first fastest: twice the number of axes on the
-/// diagonal, -1 for each neighbour. Symmetric positive definite.
+/// The Laplacian on a grid with one, two or three extents, of which the first varies fastest: twice the number of axes on
+/// the diagonal, -1 for each neighbour. Symmetric positive definite.
 template <class V>
 Csr<V> generate_laplacian(const std::vector<std::int64_t>& extents);
 template <class V>

@@ -17,7 +17,7 @@ struct UniformOptions {
 Csr<One> generate_uniform(const UniformOptions& options);
 Csr<One> generate_uniform(const UniformOptions& options, const KeptRows& keep);
 
-/// n x n with full diagonals at `offsets` (column minus row), in any order, each once.
+/// An n x n matrix with full diagonals at `offsets` (column minus row), which come in any order, each once.
 Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets);
 Csr<One> generate_banded(std::int64_t n, std::vector<std::int64_t> offsets, const KeptRows& keep);
 

@@ -8,9 +8,9 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kKeyBytes = 16;  // a key and the place it is sorted to
+constexpr std::int64_t kKeyBytes = 16;  // of a key, and of its copy in the buffer that it is sorted into
 
-/// Cuts ranges so that each holds at most `buffer` keys, looking closer where a granule holds more.
+/// Cuts ranges so that each holds at most `buffer` keys. A granule that holds more is counted again in finer granules.
 struct Cutter {
   const std::function<std::vector<std::int64_t>(KeyRange)>& count;
   std::int64_t buffer;
@@ -34,7 +34,7 @@ struct Cutter {
       const auto first = range.first + (std::uint64_t{g} << shift);
       const KeyRange part{first, std::min(first + (std::uint64_t{1} << shift), range.last)};
       if (counts[g] > buffer && part.size() > 1) cut(part, count(part));
-      else add(part, counts[g]);  // copies of one key need no room: one of them stays
+      else add(part, counts[g]);  // these are copies of one key, of which only one is kept
     }
   }
 };
@@ -69,7 +69,7 @@ PassPlan plan_passes(const PassNeeds& needs, const std::function<std::int64_t(st
     plan.passes = {all};
     return plan;
   }
-  const auto smallest = [&](std::int64_t keys) {  // what must be free, at least
+  const auto smallest = [&](std::int64_t keys) {  // how many bytes must be free at least
     plan.buffer = (keys + kMostPasses - 1) / kMostPasses;
     return bytes();
   };

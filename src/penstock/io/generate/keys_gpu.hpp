@@ -11,7 +11,8 @@ namespace penstock::gpu {
 
 inline constexpr int kKeyThreads = 256;  // of a block
 
-/// Edges [first, last) of a generator, as keys of `shape`, those in `range` only, counted from range.first.
+/// Which keys a launch makes: those of edges [first, last), as keys of `shape`, if they are in `range`. Keys are counted
+/// from range.first.
 struct KeyWindow {
   KeyShape shape;
   KeyRange range;
@@ -22,8 +23,8 @@ struct KeyWindow {
   int granule_shift = penstock::granule_shift(range);
 };
 
-/// Appends keys in no order from keys[*held] on, and adds their number to *held; what is beyond `limit` is counted
-/// but not written. Instances: RmatEdges, UniformEdges.
+/// Appends keys in any order from keys[*held] on, and adds their number to *held. Keys beyond `limit` are counted but not
+/// written. Instances: RmatEdges, UniformEdges.
 template <class Edges>
 void make_keys(const Edges& edges, const KeyWindow& window, std::uint64_t* keys, std::int64_t limit,
                std::int64_t* held, Stream stream);
@@ -35,14 +36,14 @@ void count_keys(const Edges& edges, const KeyWindow& window, std::int64_t* count
 /// Bytes of `scratch` that sort_unique needs for so many keys.
 std::int64_t sort_bytes(std::int64_t keys);
 
-/// Sorts `count` keys of which only the low `bits` differ, without duplicates, into `keys` or `other`, whichever
-/// is returned; *unique is their number. Both buffers hold `count` keys and are overwritten.
+/// Sorts `count` keys, which differ in the low `bits` only, and removes duplicates. The result is in the buffer that is
+/// returned, `keys` or `other`, and *unique is its length. Both buffers have room for `count` keys and are overwritten.
 const std::uint64_t* sort_unique(std::uint64_t* keys, std::uint64_t* other, std::int64_t count, int bits,
                                  void* scratch, std::int64_t scratch_bytes, std::int64_t* unique,
                                  Stream stream);
 
-/// Entries begin, begin + 1, ... of the matrix out of sorted keys, and the offsets of the rows that start in `range`;
-/// also of the row behind the last, where the range ends the matrix.
+/// Writes entries begin, begin + 1, ... of the matrix from sorted keys, and the offsets of the rows that start in `range`;
+/// if the range ends the matrix, also the offset behind the last row.
 template <class V>
 void write_entries(const std::uint64_t* keys, std::int64_t count, KeyShape shape, KeyRange range,
                    Offset begin, EntryValues value, Offset* indptr, Index* indices, V* values, Stream stream);

@@ -1,9 +1,9 @@
 #pragma once
-// Edges of a generator as keys, on a GPU: each thread draws edges by number, with the functions that the CPU calls.
+// Makes the edges of a generator on a GPU, as keys: each thread draws edges by number, with the functions that the CPU calls.
 //
-// Keys leave a block side by side, at a place that one atomic addition reserves for all of a round: their order is
-// lost, which the sort that follows does not mind. Blocks stay for many rounds, since each first copies the
-// generator's tables into its shared memory.
+// The keys that a block makes in a round are written side by side, at a place that one atomic addition reserves. So their
+// order is arbitrary; they are sorted afterwards. A block works for many rounds, because it first copies the generator's
+// tables into its shared memory.
 #include "penstock/io/generate/keys_gpu.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
@@ -12,11 +12,11 @@ namespace detail {
 
 constexpr int kWarps = kThreads / 32;
 static_assert(kThreads == kKeyThreads);
-constexpr int kEdges = 4;  // of a thread in a round; each may have a mirror image
+constexpr int kEdges = 4;  // edges of a thread in a round; each may have a mirror image
 constexpr std::int64_t kRound = std::int64_t{kEdges} * kThreads;
 constexpr int kSlots = 2 * kEdges;
 
-/// The generator with its tables in shared memory, ready for the whole block.
+/// The generator with its tables in shared memory. All threads of the block call it, and afterwards all may use it.
 template <class Edges>
 __device__ Edges staged(const Edges& edges, AliasCell* shared) {
   if constexpr (Edges::kCells == 0) {
@@ -28,7 +28,8 @@ __device__ Edges staged(const Edges& edges, AliasCell* shared) {
   }
 }
 
-/// Calls take(slot, key) for the keys in the window that this thread's edges of a round give; slot is constant.
+/// Calls take(slot, key) for those keys of this thread's edges of a round that are in the window. `slot` is known when it is
+/// compiled.
 template <class Edges, class Take>
 __device__ void draw(const Edges& edge, const KeyWindow& window, std::int64_t round, Take&& take) {
   const int bits = window.column_bits;
@@ -81,7 +82,8 @@ __global__ void __launch_bounds__(kThreads, 4)
         place += counts[w];
       }
     }
-    __syncthreads();  // the next round's first barrier keeps its places from being written before these are read
+    // The first barrier of the next round keeps the places from being written before they have been read here.
+    __syncthreads();
     auto place = std::int64_t(places[warp]);
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {

@@ -5,7 +5,7 @@
 #include "penstock/io/generate/generate_rmat.hpp"
 #include "penstock/io/random.hpp"
 
-// The edges of an R-MAT graph by number, for whoever walks them: the CPU's threads or a GPU's.
+// The edges of an R-MAT graph as functions of their numbers, for threads of the CPU and of a GPU.
 namespace penstock {
 
 /// Alias tables over the cells that six levels of quadrants lead to, and over those of the levels that remain.
@@ -19,7 +19,7 @@ class RmatEdges {
   static constexpr int kLevels = 6;
   static constexpr int kCells = (1 << 2 * kLevels) + (1 << 2 * (kLevels - 1));  // both tables, at most
 
-  /// Reads `tables` as long as it lives. Throws Error{invalid_argument} that names a bad option.
+  /// `tables` must outlive it. Throws Error{invalid_argument} that names a bad option.
   RmatEdges(const RmatOptions& options, const RmatTables& tables);
   RmatEdges(const RmatOptions& options, const RmatTables&& tables) = delete;
 
@@ -28,7 +28,7 @@ class RmatEdges {
   constexpr std::int64_t cells() const { return full_table_.size + rest_table_.size; }
   constexpr const AliasCell* first_cell() const { return full_table_.cells; }
 
-  /// The same edges with both tables elsewhere, the full one first.
+  /// The same edges with a copy of both tables at `cells`, the full one first.
   constexpr RmatEdges with_cells(const AliasCell* cells) const { return {*this, cells}; }
 
   constexpr Edge operator()(std::int64_t e) const {

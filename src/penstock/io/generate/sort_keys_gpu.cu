@@ -1,4 +1,4 @@
-// Sorted keys without duplicates: CUB's radix sort over the bits that differ, then its selection of first copies.
+// Sorts keys and removes duplicates: CUB's radix sort over the bits that differ, then its selection of first copies.
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
 

@@ -7,7 +7,8 @@
 
 namespace penstock {
 
-/// The entries of a uniform matrix by number, before duplicates are merged: for the CPU's threads and a GPU's.
+/// The entries of a uniform matrix, before duplicates are merged, as functions of their numbers: for threads of the CPU and
+/// of a GPU.
 class UniformEdges {
  public:
   static constexpr int kCells = 0;  // it draws from no table

@@ -1,4 +1,4 @@
-// From sorted keys to the arrays of a matrix.
+// Makes the arrays of a matrix from sorted keys.
 #include "penstock/io/generate/keys_gpu.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (!is_pattern<V>) values[k] = value.template of<V>(row, column);
 }
 
-/// One search a row, not a loop over the rows that an entry skips: those may be all rows.
+/// Searches the keys once for each row. A loop over the rows that an entry skips could take one thread through all rows.
 __global__ void __launch_bounds__(kThreads)
     write_offsets(const std::uint64_t* __restrict__ keys, std::int64_t count, int bits, std::uint64_t first,
                   Offset begin, std::int64_t first_row, std::int64_t last_row, Offset* __restrict__ indptr) {

@@ -1,3 +1,5 @@
+// Loads cuSPARSE with dlopen, finds its functions by name, and multiplies by them. For each way of calling (algorithm, number
+// of columns, steps between rows) descriptors and a workspace are made once and kept.
 #include "penstock/kernel/cusparse/cusparse.hpp"
 
 #include <dlfcn.h>
@@ -86,7 +88,7 @@ const Library& library() {
 void check(Status status, const char* what) {
   if (status == 0) return;
   const auto text = std::string("cuSPARSE: ") + what + " gives " + library().error_string(status);
-  // 2: no memory, 10: no such combination of types and algorithm, 11: too little memory of some kind
+  // 2: no memory. 10: this combination of types and algorithm does not exist. 11: too little memory of some kind.
   throw Error(status == 2 || status == 11 ? Errc::out_of_memory
               : status == 10              ? Errc::invalid_argument
                                           : Errc::cuda,
@@ -125,19 +127,19 @@ int algorithm(std::string_view name, bool columns) {
                                           (columns ? ", csr_alg3" : " for one vector"));
 }
 
-/// Descriptors of one way of calling, and the workspace that goes with them.
+/// The descriptors of one kind of call, and its workspace.
 template <class T>
 struct Product<T>::Kept {
   bool columns;
   int algorithm;
   std::int64_t width, x_step, y_step;
   bool ready = false;
-  Matrix matrix = nullptr;  // its own: it remembers what the preparation found
+  Matrix matrix = nullptr;  // of this kind of call alone: it remembers what the preparation found
   Dense x = nullptr, y = nullptr;
   Array<std::byte> buffer;
 
-  Kept(bool several, int how, std::int64_t k, std::int64_t from, std::int64_t to)
-      : columns(several), algorithm(how), width(k), x_step(from), y_step(to) {}
+  Kept(bool several, int number, std::int64_t k, std::int64_t from, std::int64_t to)
+      : columns(several), algorithm(number), width(k), x_step(from), y_step(to) {}
   ~Kept() {
     const auto& l = library();
     for (const auto v : {x, y})
@@ -171,7 +173,7 @@ Product<T>::Product(const Csr<T>& a, Where where) : a_(a), where_(where) {
     for (auto i = first; i < last; ++i) narrow.data[i] = static_cast<std::int32_t>(wide.data[i]);
   });
   const Place here{Memory::device, static_cast<std::int16_t>(where.gpu)};
-  if (a.nnz() == 0) {  // the library's own kernels then multiply, and read these
+  if (a.nnz() == 0) {  // Penstock's own kernels multiply then, and they read these arrays
     const auto own = allocate<Offset>(a.indptr.size, here);
     copy_async(own.data, wide.data, wide.bytes(), stream);
     a_.indptr = own;

@@ -9,15 +9,16 @@
 #include "penstock/core/device.hpp"
 #include "penstock/kernel/spmm/spmm.hpp"
 
-// NVIDIA's cuSPARSE, opened when first asked for and needed by nothing else: products with `kernel="cusparse"`, and the
-// rival of the benchmarks. Builds do not see its headers; its few prototypes are declared in cusparse.cpp.
+// NVIDIA's cuSPARSE, for products with `kernel="cusparse"` and as the rival of the benchmarks. The library is opened when it
+// is first asked for, and nothing else needs it. Builds do not see its headers; the few prototypes are in
+// cusparse_library.hpp.
 namespace penstock::cusparse {
 
-/// Opens the library: `path`, or where that is empty libcusparse.so.12 or libcusparse.so from where the system looks. Does
-/// nothing when one is open. Throws Error{not_compiled} in a build without CUDA, Error{not_accessible} with the remedy.
+/// Opens the library at `path`; if that is empty, libcusparse.so.12 or libcusparse.so from where the system looks. Does
+/// nothing if one is open. Throws Error{not_compiled} in a build without CUDA, or Error{not_accessible} with the remedy.
 void load(const std::string& path = {});
 bool is_loaded();
-int version();  // as cusparseGetVersion gives it: 12603
+int version();  // the number that cusparseGetVersion gives, such as 12603
 
 /// The number of an algorithm ("default", "csr_alg1", "csr_alg2"; for several columns also "csr_alg3"). Throws
 /// Error{invalid_argument} listing them.
@@ -28,13 +29,13 @@ template <class T>
 inline constexpr bool has_type = std::same_as<T, float> || std::same_as<T, double> ||
                                  std::same_as<T, Complex64> || std::same_as<T, Complex128>;
 
-/// One matrix on one GPU as cuSPARSE sees it: its offsets in 32 bits, descriptors, what it found out about the matrix, and
-/// its workspaces, which grow and stay. Safe from several threads, which take turns; one stream at a time.
+/// One matrix on one GPU for cuSPARSE: its offsets in 32 bits, the descriptors, what cuSPARSE found out about the matrix, and
+/// workspaces, which grow and are kept. Several threads may use it and take turns; one stream at a time.
 template <class T>
 class Product {
  public:
-  /// Converts the offsets, waiting for it. Throws Error{invalid_argument} where there are 2^31 nonzeros or more, and
-  /// Error{not_accessible} unless the matrix is readable by that GPU.
+  /// Converts the offsets, and waits until that is done. Throws Error{invalid_argument} if there are 2^31 nonzeros or more,
+  /// and Error{not_accessible} unless that GPU can read the matrix.
   Product(const Csr<T>& a, Where where);
   ~Product();
   Product(const Product&) = delete;
@@ -45,10 +46,10 @@ class Product {
   /// Y = alpha A X + beta Y, both row-major.
   void spmm(DenseView<const T> x, DenseView<T> y, Scale<PlusTimes<T>> scale, int algorithm, Stream stream);
 
-  /// Device memory for x and y, or X and Y, of one call at a time, kept for the next.
+  /// Device memory for x and y, or X and Y, of one call at a time. It is kept for the next call.
   Array<T> workspace(int which, std::int64_t count);
   std::mutex& turn() { return turn_; }
-  std::int64_t bytes() const;  // of device memory held
+  std::int64_t bytes() const;  // how much device memory it holds
 
  private:
   struct Kept;

@@ -7,7 +7,7 @@
 
 namespace penstock::cusparse {
 
-// What of cusparse.h and library_types.h is used here, as the documentation of cuSPARSE 12 states it.
+// The parts of cusparse.h and library_types.h that are used here, as the documentation of cuSPARSE 12 states them.
 using Status = int;
 using Handle = void*;
 using Matrix = void*;
@@ -19,7 +19,7 @@ constexpr int kType = std::same_as<T, float>       ? 0   // CUDA_R_32F
                       : std::same_as<T, Complex64> ? 4   // CUDA_C_32F
                                                    : 5;  // CUDA_C_64F
 
-/// A, B, C and what goes before the last arguments of every step of SpGEMM.
+/// The type of every step of SpGEMM: the arguments that all steps have, then the last ones, which differ.
 template <class... Last>
 using SpgemmCall = Status(Handle, int, int, const void*, Matrix, Matrix, const void*, Matrix, int, int, void*,
                           Last...);
@@ -53,7 +53,7 @@ struct Library {
   Status (*set_csr)(Matrix, void*, void*, void*) = nullptr;
 };
 
-/// The library that is open; opens it.
+/// The library. Opens it if it is not open yet.
 const Library& library();
 /// Throws unless a call succeeded: Error{out_of_memory}, Error{invalid_argument} or Error{cuda}.
 void check(Status status, const char* what);

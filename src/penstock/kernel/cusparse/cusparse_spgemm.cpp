@@ -1,3 +1,5 @@
+// SpGEMM by the steps of cuSPARSE: estimate the work, reserve the workspaces, compute, and copy C. Each step is called twice,
+// first to learn how large its workspace must be.
 #include "penstock/kernel/cusparse/cusparse_spgemm.hpp"
 
 #include <limits>
@@ -36,7 +38,7 @@ Matrix matrix_of(std::int64_t rows, std::int64_t cols, std::int64_t nnz, void* o
   return m;
 }
 
-/// What ends with one product.
+/// The objects of cuSPARSE that live as long as one product.
 struct Work {
   void* steps = nullptr;
   Matrix c = nullptr;
@@ -50,7 +52,7 @@ struct Work {
 
 int spgemm_algorithm(std::string_view name) {
   constexpr std::string_view kNames[] = {"default", "alg1", "alg2", "alg3"};
-  constexpr int kNumbers[] = {0, 3, 4, 5};  // of cusparseSpGEMMAlg_t
+  constexpr int kNumbers[] = {0, 3, 4, 5};  // the values of cusparseSpGEMMAlg_t
   for (std::size_t i = 0; i < 4; ++i)
     if (name == kNames[i]) return kNumbers[i];
   throw Error(Errc::invalid_argument,
@@ -104,7 +106,7 @@ auto Spgemm<T>::multiply(int algorithm, Stream stream) -> Product {
   const UseDevice use(stream.where);
   check(l.set_stream(handle_, stream.handle), "cusparseSetStream");
   const T one = 1, zero = 0;
-  std::vector<std::shared_ptr<void>> buffers;  // before `work`, which may use them until it ends
+  std::vector<std::shared_ptr<void>> buffers;  // declared before `work`, which may use them until it ends
   Work work;
   check(l.create_spgemm(&work.steps), "cusparseSpGEMM_createDescr");
   work.c = matrix_of<T>(a_.rows, b_.cols, 0, nullptr, nullptr, nullptr);
@@ -122,7 +124,8 @@ auto Spgemm<T>::multiply(int algorithm, Stream stream) -> Product {
   step("cusparseSpGEMM_workEstimation", l.estimate_work, &bytes, buffer(bytes));
   if (algorithm == spgemm_algorithm("alg2") || algorithm == spgemm_algorithm("alg3")) {
     require(l.estimate_memory, "this cuSPARSE has no alg2 and alg3: use default");
-    constexpr float kChunk = 0.2f;  // of the products at a time, for alg3: what NVIDIA's example takes
+    // The share of the products that alg3 computes at a time, as in NVIDIA's example.
+    constexpr float kChunk = 0.2f;
     step("cusparseSpGEMM_estimateMemory", l.estimate_memory, kChunk, &bytes, static_cast<void*>(nullptr),
          static_cast<std::size_t*>(nullptr));
     step("cusparseSpGEMM_estimateMemory", l.estimate_memory, kChunk, &bytes, buffer(bytes), &compute_bytes);

@@ -15,10 +15,10 @@ Accumulator accumulator(std::string_view name);  // throws Error{invalid_argumen
 
 struct SpgemmOptions {
   Accumulator accumulator = Accumulator::automatic;
-  const CsrView<One>* mask = nullptr;  // C keeps what lies on the mask's entries only
-  bool ascending = false;              // ascending_rows(b) said so
-  /// Bytes that C may take; below 0, what the machine has available. Where the upper bound is more, nnz(C) is estimated
-  /// first, and Error{out_of_memory} says the numbers and what to do.
+  const CsrView<One>* mask = nullptr;  // only the entries of C that the mask has too are computed
+  bool ascending = false;              // whether the caller knows that ascending_rows(b) holds
+  /// Bytes that C may take; below 0: what the machine has available. If the upper bound is more, nnz(C) is estimated first,
+  /// and what would not fit is refused with Error{out_of_memory}, which has the numbers and the remedy.
   std::int64_t memory = -1;
 };
 
@@ -37,29 +37,30 @@ CsrView<One> pattern_of(const CsrView<V>& a) {
 template <Semiring S>
 using ProductValue = std::conditional_t<std::same_as<S, OrAnd>, One, typename S::value_type>;
 
-/// C = A B, or the part of it on a mask. An entry of C stands where any products meet, also where they cancel. Columns
-/// ascend in each row; duplicates in A and B add up. A's `values` may be null: every entry is then one. Over or_and only
-/// the patterns count. Sums run in the order of A's row, so the bits are the same for any number of threads.
+/// C = A B, or the part of it on a mask. C has an entry wherever there is a product, also if products cancel. Columns ascend
+/// in each row; duplicates in A and B add up. If A's `values` are null, every entry is one. Over or_and only the patterns
+/// count. Sums are taken in the order of A's row, so the bits are the same for any number of threads.
 template <Semiring S, class V>
 Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrView<V>& b,
                             const SpgemmOptions& options = {});
 
-/// Whether the columns of every row strictly ascend: one pass, which callers may remember.
+/// Whether the columns of every row strictly ascend. It reads all columns, so callers may want to remember the answer.
 bool ascending_rows(const CsrView<One>& a);
 
-/// Entry r + 1 minus entry r: the products of row r, an upper bound of its entries in C together with `cols`.
+/// Offsets of products: entry r + 1 minus entry r is the number of products of row r. C's row r has at most as many entries,
+/// and at most `cols`.
 Array<Offset> product_offsets(const CsrView<One>& a, const Offset* b_indptr);
 
 struct SpgemmEstimate {
   Offset products = 0;
-  Offset bound = 0;  // of nnz, exact: the sum over rows of min(products, columns)
+  Offset bound = 0;  // an upper bound of nnz: the sum over rows of min(products, columns)
   Offset nnz = 0;    // counted, or estimated
   bool exact = false;
   Offset sampled_products = 0;
 };
 
-/// nnz(C) before C is computed. Exact: by a product of patterns. Otherwise from rows drawn in proportion to their
-/// products, about a fiftieth of the work at most.
+/// nnz(C), before C is computed. With `exact` it is counted by a product of patterns. Otherwise it is estimated from rows that
+/// are drawn in proportion to their products, with at most about a fiftieth of the work.
 SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, bool exact);
 
 }  // namespace penstock

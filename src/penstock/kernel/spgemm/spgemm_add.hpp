@@ -1,12 +1,13 @@
 #pragma once
 #include "penstock/kernel/spgemm/spgemm_gpu.hpp"
 
-// X + Y for rows that ascend. The entries of both and the ends of rows make one list, row by row, in which x goes before
-// y where columns are equal; pieces of it are equal work, whatever the rows are. A piece is first counted, then, when the
-// counts before it are added up, written. The CPU runs the same text that nvcc compiles.
+// X + Y for matrices whose rows ascend. The entries of both and the ends of rows make one list, row by row, in which x goes
+// before y if columns are equal. Pieces of that list with equal length are equal work, whatever the rows are. The entries of
+// each piece are counted first; when the counts of the pieces before it have been added up, the piece is written. The CPU
+// runs the same text that nvcc compiles.
 namespace penstock::spgemm_add {
 
-inline constexpr int kPiece = 16;  // items of a thread
+inline constexpr int kPiece = 16;  // items of the list that a thread takes
 
 template <class P>
 struct Sum {
@@ -26,7 +27,7 @@ struct Sum {
   }
   constexpr Offset x_begin(std::int64_t r) const { return begin(x, first + r); }
   constexpr Offset y_begin(std::int64_t r) const { return begin(y, first + r); }
-  /// The first item of row r; of row `rows`, how many there are.
+  /// The number of the first item of row r. item(rows) is the number of all items.
   constexpr std::int64_t item(std::int64_t r) const {
     return x_begin(r) - x_begin(0) + y_begin(r) - y_begin(0) + r;
   }
@@ -49,7 +50,7 @@ constexpr void walk_piece(const Sum<P>& s, std::int64_t piece, std::int64_t item
   const Index *xc = s.x.entries.indices, *yc = s.y.entries.indices;
   Offset x_first = s.x_begin(row), x_end = s.x_begin(row + 1);
   Offset y_first = s.y_begin(row), y_end = s.y_begin(row + 1);
-  const Offset past = at - s.item(row);  // items of this row before the piece: so many of x and of y
+  const Offset past = at - s.item(row);  // entries of this row, of x and of y together, before the piece
   Offset low = past > y_end - y_first ? past - (y_end - y_first) : 0;
   Offset most = past < x_end - x_first ? past : x_end - x_first;
   while (low < most) {
@@ -71,7 +72,7 @@ constexpr void walk_piece(const Sum<P>& s, std::int64_t piece, std::int64_t item
       else entry(xc[i], s.x.entries.values[i]);
       ++i;
     } else {
-      if (i == x_first || xc[i - 1] != yc[j]) {  // else it went with x's
+      if (i == x_first || xc[i - 1] != yc[j]) {  // otherwise y's entry has been added to x's
         if constexpr (is_pattern<P>) entry(yc[j], P{});
         else entry(yc[j], s.y.entries.values[j]);
       }
@@ -88,7 +89,7 @@ constexpr Offset count_piece(const Sum<P>& s, std::int64_t piece, std::int64_t i
   return n;
 }
 
-/// `to`: how many entries of the sum earlier pieces have.
+/// Writes the entries of a piece. `to` is how many entries of the sum the earlier pieces have.
 template <class S, class P>
 constexpr void write_piece(const Sum<P>& s, std::int64_t piece, std::int64_t items, Offset to, Offset* indptr,
                            Index* columns, P* values) {

@@ -11,17 +11,18 @@
 #include "penstock/core/reserve.hpp"
 #include "penstock/format/csr.hpp"
 
-// One pass instead of a symbolic and a numeric one: a thread computes a block of rows into a buffer that its cache
-// holds, and the buffer is copied to its place as soon as the sizes of all blocks before it are known. The arrays are
-// reserved for the upper bound and take memory as they are written, so each is written once and ends up exactly as large
-// as it must be. Blocks are handed out in ascending order, so the one that all wait for is always being computed.
+// Appends blocks of C in their order, so that SpGEMM needs one pass instead of a symbolic and a numeric one. A thread computes
+// a block of rows into a buffer that its cache holds, and the buffer is copied to its place as soon as the sizes of all blocks
+// before it are known. The arrays are reserved for the upper bound and take memory as they are written, so each is written
+// once and ends up exactly as large as it must be. Blocks are handed out in ascending order, so the block that all others wait
+// for is always being computed.
 namespace penstock {
 
 template <class T>
 struct RowBuffer {
   std::int64_t first_row = 0;
-  std::vector<Offset> ends = {};  // of the rows, from the buffer's begin
-  Index* columns = nullptr;       // where the rows are written: here, or in place
+  std::vector<Offset> ends = {};  // where each row ends, counted from the buffer's begin
+  Index* columns = nullptr;       // where the rows are written: in this buffer, or in the result
   T* values = nullptr;
   Offset count = 0;
   bool in_place = false;
@@ -45,7 +46,8 @@ template <class T>
 class OrderedAppend {
  public:
   using Buffer = std::unique_ptr<RowBuffer<T>>;
-  /// `indptr` has an entry a row and one more; above `bound` entries, put() throws Error{out_of_memory}.
+  /// `indptr` has one entry more than there are rows. If there are more than `bound` entries, put() throws
+  /// Error{out_of_memory}.
   OrderedAppend(std::int64_t blocks, Offset bound, bool numbers, Offset* indptr)
       : parked_(static_cast<std::size_t>(blocks)),
         numbers_(numbers),
@@ -54,8 +56,8 @@ class OrderedAppend {
         columns_(bound * static_cast<Offset>(sizeof(Index))),
         values_(numbers ? bound * static_cast<Offset>(sizeof(T)) : 0) {}
 
-  /// Where to write `block`, of at most `room` entries: in place, if it is the next; waits where too much is parked
-  /// behind a slow block.
+  /// Where to write `block`, which has at most `room` entries. If it is the next block, it is written in its final place.
+  /// Waits if too much is parked behind a slow block.
   Buffer take(std::int64_t block, std::int64_t first_row, Offset room) {
     auto buffer = take(block);
     buffer->first_row = first_row, buffer->count = 0;
@@ -69,7 +71,7 @@ class OrderedAppend {
     return buffer;
   }
 
-  /// The block is computed: it, and those that waited for it, go to their places.
+  /// Takes a block that is computed. Copies it, and those that waited for it, to their places.
   void put(std::int64_t block, Buffer buffer) {
     {
       const std::lock_guard lock(lock_);
@@ -94,7 +96,7 @@ class OrderedAppend {
     }
   }
 
-  /// Lets everybody who waits go, with the same exception.
+  /// Ends all waiting: every thread that waits throws the same exception.
   void fail(std::exception_ptr why) {
     {
       const std::lock_guard lock(lock_);
@@ -119,7 +121,8 @@ class OrderedAppend {
   }
 
   static constexpr std::int64_t kMostParked = 32 << 20;
-  static constexpr std::int64_t kKept = 4 << 20;  // a larger buffer was for one long row
+  // Bytes of a buffer that is kept; a larger one was for one long row.
+  static constexpr std::int64_t kKept = 4 << 20;
 
   void write(const RowBuffer<T>& b, Offset at) {
     const auto n = static_cast<std::size_t>(b.count);

@@ -1,14 +1,16 @@
-// What SpGEMM on a GPU learns of the rows before it computes: products, sizes, and how many entries C will have.
+// The first steps of SpGEMM on a GPU: they count the products of every row, sort rows into bins of about one size, and count
+// the entries that every row of C will have, so that C can be allocated. The ways to count entries are those of
+// spgemm_group.hpp: a warp or a block for each row, with a list, a hash table or a bitmap in shared memory.
 #include "penstock/kernel/spgemm/spgemm_group_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
-constexpr int kLanes = 8;         // of a row of A whose products are counted
-constexpr Offset kLong = 1024;    // entries of a row that a block counts
-constexpr int kLongBlocks = 512;  // that take these rows in turns
-constexpr int kRowsEach = 4;      // rows of a thread that lists them
-constexpr int kRowsCounted = 16;  // and that counts them
+constexpr int kLanes = 8;         // lanes that count the products of a row of A
+constexpr Offset kLong = 1024;    // a row with more entries is counted by a block
+constexpr int kLongBlocks = 512;  // blocks that share the long rows
+constexpr int kRowsEach = 4;      // rows that a thread puts into lists
+constexpr int kRowsCounted = 16;  // rows that a thread counts the sizes of
 
 __device__ Offset products_of(const CsrView<One>& a, const CsrView<One>& b, Offset begin, Offset end,
                               int from, int step) {
@@ -93,7 +95,7 @@ __global__ void set_counters_kernel(BinStarts starts, Counter* counters) {
   if (threadIdx.x < kBins) counters[threadIdx.x] = starts.of[threadIdx.x];
 }
 
-/// `counters` say where each bin goes on in the list.
+/// Writes the rows of every bin to its part of the list. `counters` say where the next row of each bin goes.
 __global__ void __launch_bounds__(kThreads)
     list_bins_kernel(RowSizes sizes, std::int64_t rows, Counter* counters, Index* list) {
   __shared__ int count[kBins];
@@ -123,7 +125,8 @@ __global__ void __launch_bounds__(kThreads)
 
 using Pattern = group::Factors<One>;
 
-template <int threads>  // a template, as are the others: nvcc takes what they call for the host's otherwise
+// This kernel is a template, as are the others: otherwise nvcc takes the functions that they call for host functions.
+template <int threads>
 __global__ void __launch_bounds__(kThreads) count_tiny_kernel(Pattern f, RowList list, Offset* counts) {
   using G = DeviceGroup<threads>;
   __shared__ group::TinySpace<One> spaces[G::kPerBlock];
@@ -193,7 +196,7 @@ void list_bins(RowSizes sizes, std::int64_t rows, const RowBins& bins, std::uint
                Stream stream) {
   if (rows == 0) return;
   const UseDevice use(stream.where);
-  BinStarts starts{};  // with the launch: a copy from here would have to be waited for
+  BinStarts starts{};  // an argument of the launch, because a copy of it would have to be waited for
   Counter before = 0;
   for (std::size_t b = kBins; b-- > 0; before += static_cast<Counter>(bins.rows[b])) starts.of[b] = before;
   launch(set_counters_kernel, 1, stream, starts, reinterpret_cast<Counter*>(counters));

@@ -1,3 +1,5 @@
+// The parts of SpGEMM on the CPU that do not depend on types: which rows repeat the row above, blocks of rows with about
+// equally many products, and how much memory C may take. spgemm_cpu.hpp has the driver, spgemm_row.hpp computes a row.
 #include "penstock/kernel/spgemm/spgemm_cpu.hpp"
 
 #include <array>
@@ -14,7 +16,8 @@ constexpr Offset kBlockProducts = 32 << 10;  // their results fit a second-level
 constexpr std::int64_t kBlockRows = 8 << 10;
 constexpr std::int64_t kProductRowsOfATask = 4 << 10;
 constexpr std::int64_t kUnasked = 64 << 20;  // bytes that are taken without asking what is available
-constexpr double kTrust = 1.05;  // an estimate's error: nearly too much is tried, and stopped if it is
+// An estimate may be wrong by this factor. A product that seems to exceed the memory by less is tried, and stopped if it does.
+constexpr double kTrust = 1.05;
 
 /// Is row r the row above, moved by one?
 bool repeats_row(const CsrView<One>& a, std::int64_t r) {

@@ -19,11 +19,11 @@ struct ProductBlock {
 };
 std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
 
-/// Looks at a sample first: both are empty unless most rows repeat.
+/// Finds the rows that repeat the row above. It looks at a sample first; both lists are empty unless most rows repeat.
 Repeats find_repeats(const CsrView<One>& a, const CsrView<One>& b);
 
-/// Entries of C that the memory allows, at most `bound`. Throws Error{out_of_memory} where an estimate says that C will
-/// have more.
+/// How many entries of C the memory allows, at most `bound`. Throws Error{out_of_memory} if an estimate says that C will have
+/// more.
 Offset allowed_entries(const CsrView<One>& a, const CsrView<One>& b, Offset bound, std::int64_t entry_bytes,
                        const SpgemmOptions& options);
 

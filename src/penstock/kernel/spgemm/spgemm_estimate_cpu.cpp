@@ -1,6 +1,7 @@
-// nnz(C) from a sample of rows, drawn in proportion to their products: then the mean of nnz(row) / products(row) over the
-// sample, times all products, is an unbiased estimate, and since each of these numbers lies between 0 and 1 a few hundred
-// of them are within some percent. Rows are drawn by a low-discrepancy sequence, so the estimate is the same each time.
+// Estimates nnz(C) from a sample of rows. A row is drawn with a probability in proportion to its products. Then the mean of
+// nnz(row) / products(row) over the sample, times the number of all products, is an unbiased estimate. Each of these ratios
+// lies between 0 and 1, so a few hundred of them give the mean within some per cent. Rows are drawn by a low-discrepancy
+// sequence, so the estimate is the same each time.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -15,9 +16,9 @@ namespace penstock {
 namespace {
 
 constexpr int kSamples = 1024;
-constexpr int kFewest = 64;         // whatever they cost
-constexpr Offset kShare = 50;       // of the products are looked at, at most
-constexpr Offset kCheap = 1 << 22;  // products that may be looked at anyway
+constexpr int kFewest = 64;         // rows of a sample at least, whatever they cost
+constexpr Offset kShare = 50;       // at most a fiftieth of all products is looked at,
+constexpr Offset kCheap = 1 << 22;  // or so many products, if that is more
 constexpr double kGoldenRatio = 0.6180339887498949;
 
 struct Counter {

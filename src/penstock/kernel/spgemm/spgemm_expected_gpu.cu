@@ -4,7 +4,7 @@
 namespace penstock::gpu {
 namespace {
 
-/// The block's sums, in its first thread.
+/// Adds x and y up over the block; its first thread gets the sums.
 __device__ void sum_block(double& x, double& y) {
   __shared__ double xs[kThreads / 32], ys[kThreads / 32];
 #pragma unroll

@@ -1,3 +1,7 @@
+// The driver of C = A B on a GPU. Rows are studied in chunks: their products are counted, rows of about one size form a class,
+// and one launch for each class counts the entries of C. Prefix sums of these counts give the offsets and the size of C, which
+// is then allocated, and a second round of launches, with classes by the sizes of C's rows, writes it. spgemm_gpu_kernels.hpp
+// has the steps. Also X + Y, by the merge path of spgemm_add.hpp.
 #include "penstock/kernel/spgemm/spgemm_gpu.hpp"
 
 #include <algorithm>
@@ -15,7 +19,7 @@
 namespace penstock {
 namespace {
 
-/// C's memory: of its own, or of the stream's pool.
+/// Memory for C: an allocation of its own, or memory of the stream's pool.
 template <class T>
 Array<T> result_array(std::int64_t count, Stream stream, bool pooled) {
   const Place place{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
@@ -25,7 +29,7 @@ Array<T> result_array(std::int64_t count, Stream stream, bool pooled) {
   return {static_cast<T*>(owner.get()), count, place, owner};
 }
 
-/// Columns and values of a result whose entries are counted, or the refusal.
+/// Allocates columns and values of a result with `nnz` entries. Throws Error{out_of_memory} if it may not take so much.
 template <class P>
 void allocate_entries(Offset nnz, Stream stream, const SpgemmGpuOptions& options, const std::string& what,
                       Array<Index>& indices, Array<P>& values) {
@@ -53,7 +57,7 @@ void check_factors(const CsrView<One>& a, const CsrView<One>& b) {
   require(a.count >= 0 && b.count >= 0, "spgemm on a GPU: state the entries of A and B (count)");
 }
 
-/// What the study of a chunk of rows takes.
+/// The scratch memory for the study of a chunk of rows.
 class Study {
  public:
   Study(std::int64_t rows, Stream stream)
@@ -72,7 +76,7 @@ class Study {
   std::shared_ptr<void> products_, list_, counters_;
 };
 
-/// f(first, rows) over [0, rows) in chunks.
+/// Calls f(first, rows) for all chunks of [0, rows).
 template <class F>
 void for_chunks(std::int64_t rows, std::int64_t chunk, const F& f) {
   for (std::int64_t first = 0; first < rows; first += chunk) {
@@ -123,7 +127,7 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   allocate_entries(nnz, stream, options, "A B, of " + std::to_string(products) + " products,", indices,
                    values);
   for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
-    if (rows < a.rows)  // else they are still there
+    if (rows < a.rows)  // a single chunk is still there from the first round
       gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
     for (const auto& c : classes({study.products(), indptr.data + first}, rows, true))
       gpu::write_rows<S>(c, a, b, first, study.list(), indptr.data, indices.data, values.data, stream);
@@ -165,12 +169,16 @@ int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes) {
   return log;
 }
 
-// Which method takes a bin. A bitmap costs a look at each of its words, a hash table the sorting of what is in it; the
-// bounds follow from those counts.
+// Decides which method takes a bin. A bitmap costs a look at each of its words, a hash table costs the sorting of its entries;
+// the bounds follow from those counts.
 std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, bool writing,
                                   std::int64_t cols, std::int64_t window, int most_log_slots) {
-  constexpr int kTinyBin = 6, kSmallBitmap = 9;
-  const int last_hash = std::min(writing ? 12 : 13, most_log_slots - 1);  // half of a table's slots are taken
+  // Bins up to kTinyBin, of at most 64 products, are compared all with all. From kSmallBitmap on, a bitmap that one look
+  // covers is cheaper than sorting a table. The last bin of hash tables is bounded by the shared memory, as half of the slots
+  // are taken; a table that only counts has no sums, and may be twice as large. More threads take larger rows: few of them are
+  // left idle.
+  constexpr int kTinyBin = 6, kSmallBitmap = 9, kLastWritten = 12, kLastCounted = 13;
+  const int last_hash = std::min(writing ? kLastWritten : kLastCounted, most_log_slots - 1);
   const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
   const auto class_of = [&](int b) -> RowClass {
     const bool one_look = cols <= window && window / 64 <= std::int64_t(1) << b;

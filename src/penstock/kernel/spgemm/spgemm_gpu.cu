@@ -1,15 +1,15 @@
-// C's entries, row by row, when their places are known.
+// Writes the entries of C, row by row, when their places are known.
 #include "penstock/kernel/spgemm/spgemm_group_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
 
-/// Where C goes: row r begins at indptr[r].
+/// Where C is written: row r begins at indptr[r].
 template <class P>
 struct Target {
   const Offset* indptr;
   Index* indices;
-  P* values;  // of a pattern: none
+  P* values;  // not used for a pattern
   __device__ Index* columns_of(std::int64_t row) const { return indices + indptr[row]; }
   __device__ P* values_of(std::int64_t row) const { return is_pattern<P> ? nullptr : values + indptr[row]; }
 };

@@ -4,21 +4,21 @@
 
 #include "penstock/kernel/spgemm/spgemm.hpp"
 
-// One row of C = A B by a group of threads that share memory: three ways to add its products up, each in two passes, one
-// that counts the entries of C and one that writes them. The text is constexpr, so that nvcc compiles it for warps and blocks
-// (spgemm_gpu.cuh), and tests run it on threads of the CPU. A Group has rank() and size() (a power of two, at least 32),
-// sync(), sums and scans, in which all take part and which are syncs too, atomics on the memory that it shares, and the
-// processor's counts of bits.
+// Computes one row of C = A B by a group of threads that share memory. There are three ways to add its products up, each in
+// two passes: one counts the entries of C, and one writes them. The text is constexpr, so that nvcc compiles it for warps and
+// blocks (spgemm_group_gpu.cuh), and tests run it on threads of the CPU. A Group has rank() and size() (a power of two, at
+// least 32), sync(), sums and scans, in which all threads take part and which are syncs too, atomic operations on the memory
+// that it shares, and the processor's counts of bits.
 namespace penstock::spgemm_group {
 
-using Word = std::uint64_t;  // of a bitmap
+using Word = std::uint64_t;  // a word of a bitmap
 using Key = std::uint64_t;   // column and slot of an entry that is to be sorted
 
 inline constexpr int kTiny = 64;      // products that a warp compares all with all
 inline constexpr int kGathered = 32;  // entries of A that a warp expands together
 inline constexpr int kWordBits = 64;
 
-/// What a row of A is multiplied with, and where its entries are.
+/// The entries of A, and the matrix B that its rows are multiplied with.
 template <class V>
 struct Factors {
   CsrView<V> a, b;
@@ -29,7 +29,7 @@ struct Factors {
 template <class S>
 using FactorsOf = Factors<typename S::value_type>;
 
-/// A(i) B(j), where an absent values array stands for ones.
+/// The product of entry i of A and entry j of B. If a matrix has no values, its entries are ones.
 template <class S, class T = typename S::value_type>
 constexpr T product(const Factors<T>& f, Offset i, Offset j) {
   return S::mul(f.a.values ? f.a.values[i] : S::one(), f.b.values ? f.b.values[j] : S::one());
@@ -45,7 +45,8 @@ struct TinySpace {
   P products[kTiny];
 };
 
-/// Puts the row's products side by side and says how many there are; `put(at, i, j)` keeps one.
+/// Numbers the row's products, and returns how many there are. put(at, i, j) is called for product number `at`, of entry i of
+/// A and entry j of B.
 template <class Group, class V, class F>
 constexpr int expand(const Group& g, const Factors<V>& f, Offset begin, Offset end, int* starts,
                      const F& put) {
@@ -57,7 +58,7 @@ constexpr int expand(const Group& g, const Factors<V>& f, Offset begin, Offset e
     starts[g.rank()] = before;
     g.sync();
     for (int t = g.rank(); t < total; t += g.size()) {
-      int owner = 0;  // the last whose products begin at t or before: those after it have none so far
+      int owner = 0;  // the last entry whose products begin at t or before; the entries after it begin later
       for (int step = g.size() / 2; step > 0; step /= 2)
         if (starts[owner + step] <= t) owner += step;
       const Offset i = from + owner;
@@ -69,7 +70,7 @@ constexpr int expand(const Group& g, const Factors<V>& f, Offset begin, Offset e
   return base;
 }
 
-/// Marks the first product of every column, and says how many columns there are.
+/// Marks the first product of every column, and returns how many columns there are.
 template <class Group, class Space>
 constexpr int mark_first(const Group& g, Space& s, int products) {
   int mine = 0;
@@ -113,14 +114,14 @@ constexpr void write_tiny(const Group& g, const FactorsOf<S>& f, Offset begin, O
 
 // ---- longer rows ----
 
-/// Rows of B that are too long for a few lanes, of the kWalked entries of A that are looked at together.
+/// How many entries of A are looked at together. Rows of B among them that are too long for a few lanes wait in a queue.
 inline constexpr int kWalked = 256;
 struct LongRows {
   int count;
   int entries[kWalked];
 };
 
-/// Lanes for an entry of A, by the mean length of some of the rows of B that it meets.
+/// How many lanes take an entry of A. It follows from the mean length of some of the rows of B that are needed.
 template <class V>
 constexpr int lanes_for(const Factors<V>& f, Offset begin, Offset end) {
   const Offset count = end - begin < 8 ? end - begin : 8, step = count > 0 ? (end - begin) / count : 0;
@@ -131,8 +132,8 @@ constexpr int lanes_for(const Factors<V>& f, Offset begin, Offset end) {
   return lanes;
 }
 
-/// Calls visit(i, j) for all products of the row. A few lanes take an entry of A together; where that entry's row of B is
-/// very long, the whole group does. Ends with a sync.
+/// Calls visit(i, j) for all products of the row. A few lanes take an entry of A together; if that entry's row of B is very
+/// long, the whole group takes it. Ends with a sync.
 template <class Group, class V, class F>
 constexpr void walk(const Group& g, const Factors<V>& f, Offset begin, Offset end, LongRows& longs,
                     const F& visit) {
@@ -172,7 +173,7 @@ struct Table {
   int log_slots;
   constexpr int slots() const { return 1 << log_slots; }
 
-  /// The slot of a column, and whether it is new there.
+  /// Returns the slot of a column, and sets `added` if the column is new.
   template <class Group>
   constexpr int insert(const Group& g, Index column, bool& added) const {
     auto at = static_cast<int>((static_cast<std::uint32_t>(column) * 2654435769u) >> (32 - log_slots));
@@ -198,7 +199,7 @@ constexpr int count_hash(const Group& g, const Factors<V>& f, Offset begin, Offs
   return g.sum(mine);
 }
 
-/// Ascending; `n` is a power of two.
+/// Sorts n keys in ascending order; n is a power of two.
 template <class Group>
 constexpr void sort(const Group& g, Key* keys, int n) {
   for (int run = 2; run <= n; run *= 2) {
@@ -214,7 +215,8 @@ constexpr void sort(const Group& g, Key* keys, int n) {
   }
 }
 
-/// `sums` has a place for each slot, `order` for every other one.
+/// Writes a row by a hash table. `sums` has a place for each slot, `order` for half as many, because at most half of the slots
+/// are taken.
 template <class S, class Group, class P>
 constexpr void write_hash(const Group& g, const FactorsOf<S>& f, Offset begin, Offset end, LongRows& longs,
                           const Table& table, P* sums, Key* order, Index* columns, P* values) {
@@ -257,7 +259,7 @@ struct Bitmap {
   std::int64_t window;
 };
 constexpr std::int64_t bytes_per_word(bool writing) { return writing ? 12 : 8; }
-/// Of one row's hash table when C is written: keys, sums, and the order of the entries.
+/// The bytes that a row's hash table takes when C is written: keys, sums, and the order of the entries.
 template <class P>
 constexpr std::int64_t hash_bytes(int log_slots) {
   return (std::int64_t(sizeof(Index)) + value_bytes<P> + std::int64_t(sizeof(Key)) / 2) << log_slots;
@@ -326,7 +328,7 @@ constexpr void write_bitmap(const Group& g, const FactorsOf<S>& f, Offset begin,
         g.template add<S>(&values[base + map.before[w] + g.ones(earlier)], product<S>(f, i, j));
       });
     base += total;
-    g.sync();  // before the words are cleared for the next window
+    g.sync();  // all have read the words before they are cleared for the next window
   }
 }
 

@@ -6,8 +6,8 @@
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
 #include "penstock/kernel/spgemm/spgemm_group.hpp"
 
-// The Group of spgemm_group.hpp on a GPU, a warp or a block, and launches with as much shared memory as a class of rows
-// asks for.
+// The Group of spgemm_group.hpp on a GPU, which is a warp or a block, and launches with as much shared memory as a class of
+// rows needs.
 namespace penstock::gpu {
 
 namespace group = spgemm_group;
@@ -26,7 +26,7 @@ struct DeviceGroup {
     if constexpr (kWarp) __syncwarp();
     else __syncthreads();
   }
-  /// The sum of `mine` over lower ranks.
+  /// The sum of `mine` over all lower ranks.
   __device__ int scan(int mine, int* total) const {
     const int lane = int(threadIdx.x & 31);
     int inclusive = mine;
@@ -61,7 +61,8 @@ struct DeviceGroup {
   __device__ Index compare_swap(Index* p, Index expected, Index wanted) const {
     return atomicCAS(p, expected, wanted);
   }
-  __device__ void set_bit(group::Word* p, int bit) const {  // half a word: those are native in shared memory
+  // It works on half a word, because atomic operations on 32 bits are native in shared memory.
+  __device__ void set_bit(group::Word* p, int bit) const {
     atomicOr(reinterpret_cast<unsigned*>(p) + bit / 32, 1u << bit % 32);
   }
   template <class S, class T>
@@ -73,13 +74,13 @@ struct DeviceGroup {
   __device__ int lowest(group::Word w) const { return __ffsll(static_cast<long long>(w)) - 1; }
 };
 
-/// Rows of a class: numbers within a chunk that begins at row `first` of A.
+/// The rows of a class, as numbers within a chunk that begins at row `first` of A.
 struct RowList {
   const Index* rows;
   std::int64_t count, first;
 };
 
-/// The row of this thread's group; -1: none, for a whole warp of those that share a block.
+/// The row of this thread's group, or -1 if there is none for it.
 template <int threads>
 __device__ std::int64_t row_of(const RowList& list) {
   using G = DeviceGroup<threads>;
@@ -94,9 +95,9 @@ __device__ std::byte* space_of(std::int64_t bytes) {
   return shared_bytes + (DeviceGroup<threads>::kWarp ? std::int64_t(threadIdx.x / 32) * bytes : 0);
 }
 
-inline constexpr std::int64_t kSums = 256;  // bytes of shared memory that a group's sums take, rounded up
+inline constexpr std::int64_t kSums = 256;  // bytes of shared memory for a group's sums, rounded up
 
-/// A group of threads for each row, with `bytes` of shared memory each.
+/// Launches a group of threads for each row, with `bytes` of shared memory for each group.
 template <int threads, class... Params, class... Args>
 void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t bytes, Stream stream,
                    Args... args) {
@@ -107,8 +108,8 @@ void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t by
     return "SpGEMM on a GPU: a class of rows takes " + std::to_string(shared) +
            " bytes of shared memory, and a block has " + std::to_string(has);
   });
-  constexpr std::size_t kAlways =
-      40 << 10;  // without asking there are 48 KB, of which kernels have some themselves
+  // A block has 48 KB without asking for more, and kernels use some of it for their own variables.
+  constexpr std::size_t kAlways = 40 << 10;
   if (shared > kAlways)
     cuda::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared)));
   cudaLaunchConfig_t config{};

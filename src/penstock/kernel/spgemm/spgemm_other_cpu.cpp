@@ -1,4 +1,4 @@
-// The rarer instances of the product, apart so that two compilers share the work.
+// The rarer instances of the product. They are a file of their own so that two compilers share the work.
 #include "penstock/kernel/spgemm/spgemm_cpu.hpp"
 
 namespace penstock {

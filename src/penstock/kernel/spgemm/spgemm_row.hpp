@@ -10,33 +10,35 @@
 #include "penstock/kernel/spgemm/spgemm_sort.hpp"
 #include "penstock/kernel/spgemm/spgemm_tiny.hpp"
 
-// One row of C = A B by Gustavson's algorithm (ACM TOMS 4, 1978): the rows of B that A's row names, scaled and added up.
-// How they are added depends on the row's number of products and on the window of columns that these may fall in:
+// Computes one row of C = A B by Gustavson's algorithm (ACM TOMS 4, 1978): the rows of B that the entries of A's row name are
+// scaled and added up. The way to add depends on the number of the row's products and on the window of columns in which they
+// may fall:
 //
-//   copy    one row of B alone: nothing to add
-//   merge   at most 16 products: all are written down, ranked by comparing every pair, added in their places
-//   dense   a sum and a flag for every column of the window, where that fits the second-level cache or the products are
-//           a large share of it; the flags give the columns in order, without sorting
-//   hash    otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of
-//           the columns (after Nagasaka, Matsuoka, Azad, Buluc, Parallel Computing 90, 2019)
-//   repeat  the row above, moved by one, of rows of B moved by one (PDEs, bands): the columns are those above plus one, and
-//           every product goes where its counterpart above went
+//   copy    the row has one entry: its row of B is copied, and there is nothing to add
+//   merge   there are at most 16 products: all are listed, ranked by comparing every pair, and added in their places
+//   dense   every column of the window has a sum and a flag; used if that fits the second-level cache, or if the products are
+//           a large share of the window. The flags give the columns in order, without sorting
+//   hash    used otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of the
+//           columns (after Nagasaka, Matsuoka, Azad, Buluc, Parallel Computing 90, 2019)
+//   repeat  A's row is the row above moved by one, and so are the rows of B that it names (PDEs, bands): the columns are those
+//           of the row above plus one, and every product is added where its counterpart above was added
 namespace penstock {
 
-/// For each row of A and of B, 1 where it is the row above moved by one column; empty where few are.
+/// For each row of A and of B: 1 if it is the row above moved by one column. Both are empty if few rows are so.
 struct Repeats {
   Array<std::uint8_t> a, b;
 };
 
-/// What a thread keeps between rows: clean accumulators, grown as rows ask for more.
+/// The memory that a thread keeps between rows. Accumulators are left cleared, and grow when a row needs more.
 template <class T>
 struct RowScratch {
   Array<T> sums, hash_values, expanded;
   Array<std::uint8_t> flags, groups;
   Array<Index> hash_columns;
   Array<std::uint64_t> keys, spare;
-  Array<std::uint16_t> places;  // of a row's products in its entries, for rows that repeat it
-  Array<std::uint32_t> slots;   // of a mask: 1 + where in the mask's row a column stands
+  // For each product of a row its place among the entries, for rows that repeat it.
+  Array<std::uint16_t> places;
+  Array<std::uint32_t> slots;  // for each column: 1 + its place in the mask's row
 
   template <class U>
   static Array<U> zeroed(std::int64_t size) {
@@ -54,8 +56,8 @@ struct RowScratch {
   static void grow(Array<U>& a, std::int64_t size) {
     if (a.size < size) a = {}, a = allocate<U>(size + size / 2);
   }
-  /// Flags and, where `numbers`, sums for a window of `size` columns out of `cols`. All columns get addresses at once;
-  /// what a window never reaches takes no memory.
+  /// Makes room for a window of `size` columns out of `cols`: flags, and with `numbers` sums. Addresses are reserved for all
+  /// columns at once; columns that no window reaches take no memory.
   void grow_window(std::int64_t size, std::int64_t cols, bool numbers, T zero) {
     if (flags.size < size) {
       const auto most = (std::max(size, cols) + 64) / 64 * 64;
@@ -77,8 +79,8 @@ class RowProduct {
              const Repeats* repeats = nullptr)
       : a_(a), b_(b), options_(options), scratch_(scratch), repeats_(repeats), entries_(a.nnz()) {}
 
-  /// Rows [first, last) come next. Where neighbouring rows of A name far rows of B, these are asked for ahead of their
-  /// turn; where they name neighbours, asking would cost a 2-D Laplacian 6 % of its time.
+  /// Tells it that rows [first, last) come next. If neighbouring rows of A name rows of B that are far apart, these are
+  /// prefetched. If they name neighbours, prefetching is left out: it would cost a 2-D Laplacian 6 % of its time.
   void expect(std::int64_t first, std::int64_t last) {
     constexpr std::int64_t kSampled = 32, kNear = 512;
     std::int64_t near = 0, far = 0;
@@ -90,9 +92,9 @@ class RowProduct {
     scattered_ = far > near;
   }
 
-  /// Row `row` of C into columns[0 ..) and values[0 ..), ascending; returns its number of entries. There is room for
-  /// the row's products or b.cols entries, whichever is less. If the row above came just before, it ends where this
-  /// one begins.
+  /// Writes row `row` of C to columns[0 ..) and values[0 ..), with ascending columns, and returns the number of its entries.
+  /// There is room for the row's products or for b.cols entries, whichever is less. If the row above was computed just before,
+  /// it ends where this row begins.
   Offset run(std::int64_t row, Index* columns, T* values) {
     first_ = a_.indptr[row] - a_.first_nnz, last_ = a_.indptr[row + 1] - a_.first_nnz;
     if (!repeats_) return computed(row, columns, values);
@@ -129,7 +131,7 @@ class RowProduct {
     return all != 0;
   }
 
-  /// The row above is in columns[-above_count_ ..).
+  /// A row that repeats the row above, which is in columns[-above_count_ ..).
   Offset repeated(Index* columns, T* values) {
     const auto count = above_count_;
     const auto* above = columns - count;
@@ -160,7 +162,7 @@ class RowProduct {
   static constexpr std::int64_t kDenseWindow = (std::int64_t{4} << 20) / (sizeof(T) + 1);
   static constexpr std::int64_t kDenseShare = 8;
   static constexpr Offset kFar = 32, kNear = 16;  // entries of A between a prefetch and its use
-  static constexpr Offset kAhead = 4;             // rows of B that are asked for before their turn
+  static constexpr Offset kAhead = 4;             // how many rows of B ahead are prefetched
 
   static T product(T a, [[maybe_unused]] const V* v, [[maybe_unused]] Offset k) {
     if constexpr (!kNumbers) return T(1);
@@ -178,8 +180,8 @@ class RowProduct {
     products_ = 0, lists_ = 0, low_ = 0, high_ = b_.cols - 1;
     std::int64_t low = b_.cols, high = 0;
     for (auto e = first_; e < last_; ++e) {
-      if (scattered_ &&
-          e + kFar < entries_) {  // entries of later rows, too: what they will look at is on its way then
+      // The entries ahead may be those of later rows, which then find their offsets in the cache.
+      if (scattered_ && e + kFar < entries_) {
         __builtin_prefetch(b_.indptr + a_.indices[e + kFar]);
         const auto next = begin(e + kNear);
         __builtin_prefetch(b_.indices + next);
@@ -194,7 +196,7 @@ class RowProduct {
     if (options_.ascending && lists_ > 0) low_ = low, high_ = high;
   }
 
-  /// f(column, product) for every product, in the order of A's row.
+  /// Calls f(column, product) for every product, in the order of A's row.
   template <class F>
   void each(F&& f) const {
     const auto* __restrict columns = b_.indices;
@@ -219,7 +221,8 @@ class RowProduct {
     return count;
   }
 
-  /// Adds up runs of equal columns out of n products in ascending order; `at(i)` is product i's column and value.
+  /// Adds up the runs of equal columns among n products that are in ascending order. at(i) is the column and the value of
+  /// product i.
   template <class At>
   static Offset summed(Offset n, At&& at, Index* columns, T* values) {
     Offset out = -1;
@@ -271,7 +274,7 @@ class RowProduct {
 
   int column_bits() const { return std::bit_width(static_cast<std::uint64_t>(high_ - low_)); }
 
-  /// All products sorted by column, whatever their number.
+  /// Sorts all products by column, whatever their number, and adds them up.
   Offset sorted(Index* columns, T* values) {
     RowScratch<T>::grow(scratch_.keys, products_), RowScratch<T>::grow(scratch_.spare, products_);
     RowScratch<T>::grow(scratch_.expanded, products_);
@@ -298,8 +301,10 @@ class RowProduct {
     auto* __restrict flag = s.flags.data - first;
     auto* __restrict group = s.groups.data - first / 64;
     [[maybe_unused]] auto* __restrict sum = s.sums.data - (kNumbers ? first : 0);
-    // Few products in a wide window mark the groups that they hit; many make looking at every group cheaper.
-    const bool all = products_ >= groups * 16;
+    // If products are few for the window, the groups that they hit are marked; if they are many, it is cheaper to look at
+    // every group.
+    constexpr Offset kManyForAGroup = 16;
+    const bool all = products_ >= groups * kManyForAGroup;
     const auto add = [&](Index c, [[maybe_unused]] T v) {
       if constexpr (kNumbers) sum[c] = S::add(sum[c], v);
       flag[c] = 1;
@@ -352,7 +357,7 @@ class RowProduct {
     return n;
   }
 
-  /// The mask's columns get slots, and only products that fall on one are added up.
+  /// The part of a row on the mask: the mask's columns get slots, and only products in these columns are added up.
   Offset masked(std::int64_t row, Index* columns, T* values) {
     const auto& m = *options_.mask;
     const auto k = m.indptr[row] - m.first_nnz;
@@ -369,7 +374,7 @@ class RowProduct {
     std::uint64_t n = 0;
     for (Offset i = 0; i < most; ++i) {
       const auto c = m.indices[k + i];
-      if (slot[c] != 0) continue;  // a duplicate of the mask
+      if (slot[c] != 0) continue;  // the mask has this column twice
       s.keys.data[n] = static_cast<std::uint64_t>(c) << 32 | n;
       if constexpr (kNumbers) sums[n] = S::zero();
       slot[c] = static_cast<std::uint32_t>(++n);
@@ -401,12 +406,12 @@ class RowProduct {
   const SpgemmOptions& options_;
   RowScratch<T>& scratch_;
   const Repeats* repeats_;
-  std::int64_t above_ = -2;  // the row computed last, with its number of entries
+  std::int64_t above_ = -2;  // the row that was computed last
   Offset above_count_ = 0;
   bool placed_ = false;
-  Offset entries_;  // of A
+  Offset entries_;  // the entries of A
   bool scattered_ = false;
-  Offset first_ = 0, last_ = 0;  // of A's row
+  Offset first_ = 0, last_ = 0;  // the entries of A's row
   Offset products_ = 0, lists_ = 0, list_ = 0;
   std::int64_t low_ = 0, high_ = 0;  // columns that products may fall on
 };

@@ -5,15 +5,15 @@
 
 namespace penstock {
 
-/// The dense accumulator of a row over a window of columns. `flags` has a byte a column, 1 where a product fell;
-/// `groups` a byte for every 64 columns. Between rows all flags are 0 and all sums `zero`.
+/// The dense accumulator of a row over a window of columns. `flags` has a byte for each column, which is 1 if the row has a
+/// product there; `groups` has a byte for every 64 columns. Between rows all flags are 0 and all sums are `zero`.
 template <class T>
 struct ScanArgs {
   std::uint8_t* flags;
   std::uint8_t* groups;
   T* sums;
   std::int64_t count;  // of groups in the window; `groups` is readable, and 0, up to a multiple of 64
-  bool all;            // look at every group: `groups` was not kept
+  bool all;            // look at every group, because `groups` was not written
   Index first;         // column of flags[0]
   T zero;
   Index* columns;  // out

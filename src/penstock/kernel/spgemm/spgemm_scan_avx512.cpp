@@ -1,5 +1,5 @@
-// 64 flags become a mask in one instruction. Crowded groups are written by compressing stores of whole vectors, the
-// others bit by bit.
+// Writes and clears a dense accumulator (spgemm_scan.hpp). One instruction makes a mask of 64 flags. Groups with many hits are
+// written by compressed vectors, the others bit by bit.
 #include <immintrin.h>
 
 #include "penstock/kernel/spgemm/spgemm_scan.hpp"
@@ -7,7 +7,7 @@
 namespace penstock::avx512 {
 namespace {
 
-constexpr int kCrowded = 12;  // of 64: above, compressing pays
+constexpr int kCrowded = 12;  // with more hits than this among 64 columns, compressing is faster
 
 template <class T>
 struct Out {
@@ -21,13 +21,13 @@ inline void one(const ScanArgs<T>& p, std::int64_t i, Out<T>& out) {
   if constexpr (!std::is_same_v<T, std::uint8_t>) *out.values++ = p.sums[i], p.sums[i] = p.zero;
 }
 
-/// 16 columns from `i` on, those in the mask.
+/// Writes those of the 16 columns from `i` on that are in the mask.
 template <class T>
 inline void sixteen(const ScanArgs<T>& p, std::int64_t i, __mmask16 m, Out<T>& out) {
   const auto lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const auto columns = _mm512_add_epi32(lane, _mm512_set1_epi32(p.first + static_cast<Index>(i)));
   const auto count = _mm_popcnt_u32(m);
-  // To a register first: a compressing store to memory takes many times as long on some processors.
+  // Compressed to a register first, because a compressing store to memory takes many times as long on some processors.
   const auto keep = static_cast<__mmask16>((1u << count) - 1);
   _mm512_mask_storeu_epi32(out.columns, keep, _mm512_maskz_compress_epi32(m, columns));
   out.columns += count;

@@ -5,14 +5,14 @@
 
 #include "penstock/format/csr.hpp"
 
-// Sorting the columns of one row: a key is a column in the upper 32 bits and where its value is in the lower 32.
+// Sorts the columns of one row. A key has the column in the upper 32 bits, and the place of its value in the lower 32.
 namespace penstock {
 
-/// Sorts by the `bits` lowest bits of the upper half, stably, with `spare` as large as `keys`; returns which of the two
-/// holds the result. Radix sort from the lowest digit; std::sort below what its counters cost.
+/// Sorts stably by the `bits` lowest bits of the upper half. `spare` is as large as `keys`; the one that holds the result is
+/// returned. It is a radix sort from the lowest digit, or std::sort if there are too few keys for the counters to pay.
 inline std::uint64_t* sort_keys(std::uint64_t* keys, std::uint64_t* spare, std::int64_t n, int bits) {
   if (n < 40) {
-    std::sort(keys, keys + n);  // the lower halves ascend already where that matters: stable
+    std::sort(keys, keys + n);  // this is stable, because the lower halves ascend where their order matters
     return keys;
   }
   const int width = n < 1500 ? 8 : 11;

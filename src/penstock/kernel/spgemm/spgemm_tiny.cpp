@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-/// With Width a constant the inner loops become a few vectors.
+/// Width is a constant so that the inner loops become a few vector instructions.
 template <int Width>
 int ranks_of(const Index* columns, int n, Index* places) {
   Index place[Width] = {};

@@ -1,5 +1,5 @@
-// 16 columns are one vector, their products one or two: rows of B are expanded to the lanes that are free, and nothing
-// goes through memory before it is written to its place.
+// Rows of at most 16 products: the 16 columns are one vector, and the products are one or two. Rows of B are expanded to the
+// lanes that are free, and nothing is written to memory before it goes to its place in C.
 #include <immintrin.h>
 
 #include "penstock/kernel/spgemm/spgemm_tiny.hpp"
@@ -41,12 +41,12 @@ struct Floats {
   void store(float* to) const { _mm512_storeu_ps(to, all); }
 };
 
-/// Rounds is 8 or 16, whatever n: a missing column is larger than all and comes before none.
+/// Rounds is 8 or 16, which may be more than there are columns: a missing column is larger than all others.
 template <int Rounds>
 inline std::uint32_t places_of(__m512i columns, __m512i& place) {
   const auto one = _mm512_set1_epi32(1);
   place = _mm512_setzero_si512();
-  std::uint32_t first = 0;  // a bit for each column that does not stand further to the left
+  std::uint32_t first = 0;  // a bit for each column that is not also in a lower lane
 #pragma GCC unroll 16
   for (int i = 0; i < Rounds; ++i) {
     const auto c = _mm512_permutexvar_epi32(_mm512_set1_epi32(i), columns);

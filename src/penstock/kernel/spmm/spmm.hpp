@@ -4,8 +4,8 @@
 
 namespace penstock {
 
-/// Several vectors side by side, anywhere: entry (i, j) is data[i * row_step + j * col_step], steps in entries of T and
-/// of any sign. Row-major where col_step is 1, column-major where row_step is 1.
+/// Several vectors side by side: entry (i, j) is data[i * row_step + j * col_step]. Steps count entries of T and may have any
+/// sign. The view is row-major if col_step is 1, and column-major if row_step is 1.
 template <class T>
 struct DenseView {
   T* data = nullptr;
@@ -21,13 +21,13 @@ struct DenseView {
   }
 };
 
-/// Y = alpha A X + beta Y on the CPU, A read once for a panel of columns. X has a.cols rows, Y a.rows; they do not overlap.
-/// The same bits for any number of threads and any layout of X and Y.
+/// Y = alpha A X + beta Y on the CPU; A is read once for a panel of columns. X has a.cols rows and Y has a.rows; they do not
+/// overlap. The bits are the same for any number of threads and any layout of X and Y.
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale);
 
-/// Y = alpha A^T X + beta Y without forming A^T. X has a.rows rows, Y a.cols.
+/// Y = alpha A^T X + beta Y without forming A^T. X has a.rows rows and Y has a.cols.
 template <Semiring S, class V>
 void spmm_transposed(CsrView<V> a, DenseView<const typename S::value_type> x,
                      DenseView<typename S::value_type> y, Scale<S> scale);
@@ -37,11 +37,11 @@ template <Semiring S, class V>
 void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
                DenseView<typename S::value_type> y, Scale<S> scale);
 
-/// X itself where it is row-major, else a row-major copy in `memory`.
+/// X itself if it is row-major, or else a row-major copy in `memory`.
 template <class T>
 DenseView<const T> packed(DenseView<const T> x, Array<T>& memory);
 
-/// Where the pieces of split rows leave their sums: a row of `columns` a block, added up in order by `finish`.
+/// The sums of the pieces of split rows. Each block has a row of `columns` sums; `finish` adds them up in order.
 template <Semiring S>
 class PieceRows {
  public:

@@ -1,6 +1,7 @@
-// Y = A X, a row of Y at a time: its tile of columns is a handful of registers (spmm_rows_loops.hpp) to which each entry
-// of the row adds a multiple of a row of X. What costs is bringing those rows of X, and those of Y, through the caches:
-// where a matrix reads rows of X often, X is copied into panels that fit better; where it does not, Y goes around them.
+// Computes Y = A X, one row of Y after the other: a tile of its columns is in a handful of registers (spmm_rows_loops.hpp), to
+// which each entry of A's row adds a multiple of a row of X. The cost is in moving the rows of X and of Y through the caches.
+// If a matrix reads rows of X often, X is copied into panels that fit the caches better; a large Y is written around the
+// caches.
 #include "penstock/kernel/spmm/spmm.hpp"
 
 #include <algorithm>
@@ -14,29 +15,38 @@
 namespace penstock {
 namespace {
 
-// The measurements: one thread of a Xeon with 2 MB of second-level cache, GFLOP/s in float64.
+// The measurements here are GFLOP/s in float64 of one thread of a Xeon with 2 MB of second-level cache.
 constexpr std::int64_t kLine = 64;
-// A panel's row. R-MAT 18 (29 entries a row), 128 columns: 128 bytes 4.4, 256 bytes 5.3, 512 bytes 4.4, without 3.9.
+// Bytes of a panel's row. R-MAT 18 (29 entries a row), 128 columns: 128 bytes 4.4, 256 bytes 5.3, 512 bytes 4.4, without
+// panels 3.9.
 constexpr std::int64_t kPanelBytes = 256;
-// Below it, X stays in the second-level cache as it is, and nothing is prefetched.
+// An X with fewer bytes stays in the second-level cache as it is, and nothing is prefetched.
 constexpr std::int64_t kCacheBytes = 1 << 20;
-// Reads of a row of X that pay for copying it. R-MAT 18, 32 columns that do not begin with a line: 5.7 from 4.1.
+// A row of X that is read so often is worth copying. R-MAT 18, 32 columns that do not begin with a line: 4.1 without the copy,
+// 5.7 with it.
 constexpr std::int64_t kReads = 12;
-// Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 9.0 from 6.6.
+// A Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 6.6 through them, 9.0 around them.
 constexpr std::int64_t kStreamedBytes = 8 << 20;
-constexpr Offset kAhead = 8;             // 4 to 32 were alike, and up to a tenth better than none
-constexpr std::int64_t kBlocks = 32;     // at least, for balance, where blocks stay large enough
+constexpr Offset kAhead = 8;  // entries ahead to prefetch: 4 to 32 were alike, up to a tenth better than none
+constexpr std::int64_t kBlocks = 32;     // blocks at least, for balance, as long as they stay large enough
 constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
+// Nonzeros plus rows of a block: at least kLeastCost, and, where kWork would be less or more for these columns, at most a
+// number in [kLeastMost, kMostCost]. Smaller blocks balance better, larger ones cost fewer claims.
+constexpr std::int64_t kLeastCost = 512, kLeastMost = 2048, kMostCost = 32 << 10;
+// If at least this share of entries reads near rows of X, X is not copied: xenon1 with 128 columns of float64 (0.89) was twice
+// as fast uncopied.
+constexpr std::int64_t kNearParts = 17, kNearWhole = 20;  // 0.85
 constexpr std::int64_t kBufferRows = 64;
 constexpr std::int64_t kCopyRows = 1024;
 
-/// How a tile is computed.
-struct How {
+/// How a tile is computed; SpmmArgs says what the members mean.
+struct TileOptions {
   int sums = 1;
   bool streams = false, peels = false, prefetches = false;
 };
 
-/// Sums in flight, by the width of the whole product and nothing else: neither panels nor addresses change a bit.
+/// How many sums are computed side by side. It depends on the width of the whole product alone, so that neither panels nor
+/// addresses change a bit of the result.
 template <class T>
 int sums_of(std::int64_t columns) {
   const auto bytes = columns * static_cast<std::int64_t>(sizeof(T));
@@ -51,7 +61,7 @@ inline constexpr bool has_rows_kernel = false;
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
 
-/// What no vector kernel covers: 16 columns at a time, in any semiring and type.
+/// The product in any semiring and type, for those without a vector kernel: 16 columns at a time.
 template <Semiring S, class V>
 void generic_rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
                   DenseView<const typename S::value_type> x, typename S::value_type* out,
@@ -80,7 +90,7 @@ void generic_rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
 template <Semiring S, class V>
 void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
           DenseView<const typename S::value_type> x, typename S::value_type* out, std::int64_t out_step,
-          const Scale<S>& scale, How how) {
+          const Scale<S>& scale, TileOptions options) {
   using T = typename S::value_type;
   if constexpr (has_rows_kernel<S, V>) {
     static const auto kernel = spmm_kernels<T, V>().rows;
@@ -96,10 +106,10 @@ void rows(const CsrView<V>& a, std::int64_t first, std::int64_t last,
                         .columns = x.cols,
                         .alpha = scale.alpha,
                         .beta = scale.beta,
-                        .streams = how.streams,
-                        .peels = how.peels,
-                        .sums = how.sums,
-                        .ahead = how.prefetches ? kAhead : 0,
+                        .streams = options.streams,
+                        .peels = options.peels,
+                        .sums = options.sums,
+                        .ahead = options.prefetches ? kAhead : 0,
                         .known = a.indptr[a.rows]};
     if constexpr (!is_pattern<V>) args.values = a.values - a.first_nnz;
     kernel(args);
@@ -143,8 +153,8 @@ bool begins_with_line(const T* data, std::int64_t row_step) {
          row_step * static_cast<std::int64_t>(sizeof(T)) % kLine == 0;
 }
 
-/// Whether most of the matrix reads rows of X near those that the row above read, as meshes do: X then passes through the
-/// second-level cache once as it is. By a sample of rows.
+/// Whether most of the matrix reads rows of X near those that the row above read, as meshes do. X then passes through the
+/// second-level cache only once, without a copy. It looks at a sample of rows.
 template <class V>
 bool is_near(const CsrView<V>& a, std::int64_t row_bytes) {
   constexpr std::int64_t kSample = 512;
@@ -159,7 +169,7 @@ bool is_near(const CsrView<V>& a, std::int64_t row_bytes) {
     for (Offset k = first; k < first + count; ++k) near += std::abs(a.indices[k] - middle) <= reach;
     all += count;
   }
-  return near * 20 >= all * 17;  // 0.85: xenon1 with 128 columns of float64 (0.89) was twice as fast uncopied
+  return near * kNearWhole >= all * kNearParts;
 }
 
 /// How the columns are cut into panels, and whether X is copied into them.
@@ -180,14 +190,14 @@ Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
 
 template <Semiring S, class V>
 void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-          Scale<S> scale, How how) {
+          Scale<S> scale, TileOptions options) {
   using T = typename S::value_type;
-  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, how);
-  how.streams = how.peels = false;
+  if (y.row_major()) return rows<S, V>(a, 0, a.rows, x, y.data, y.row_step, scale, options);
+  options.streams = options.peels = false;
   std::vector<T> buffer(static_cast<std::size_t>(kBufferRows * x.cols));
   for (std::int64_t first = 0; first < a.rows; first += kBufferRows) {
     const auto last = std::min(first + kBufferRows, a.rows);
-    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, how);
+    rows<S, V>(a, first, last, x, buffer.data(), x.cols, {}, options);
     for (std::int64_t j = 0; j < x.cols; ++j)
       for (auto r = first; r < last; ++r) {
         T& out = y.data[r * y.row_step + j * y.col_step];
@@ -216,22 +226,22 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
           Scale<S> scale) {
   using T = typename S::value_type;
   if (x.cols == 0) return;
-  const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, std::int64_t{512},
-                                 std::clamp(kWork / x.cols, std::int64_t{2048}, std::int64_t{32 << 10}));
+  const auto budget =
+      std::clamp((a.nnz() + a.rows) / kBlocks, kLeastCost, std::clamp(kWork / x.cols, kLeastMost, kMostCost));
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   const auto panels = panels_of(a, x);
-  // A tile's vectors may be aligned to Y's lines; a copy of X begins with its own.
+  // The vectors of a tile may be aligned to the lines of Y. A copy of X begins with a line of its own.
   const bool lines = y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
                      panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
                      (!panels.copies || begins_with_line(y.data, y.row_step));
   const bool alike =
       begins_with_line<T>(nullptr, x.row_step) &&
       (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
-  const How plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
-  How how = plain;
-  how.streams =
+  const TileOptions plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
+  TileOptions options = plain;
+  options.streams =
       lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
-  how.peels = how.streams || (lines && alike);
+  options.peels = options.streams || (lines && alike);
   Array<T> memory;
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
     const auto width = std::min(panels.width, x.cols - c);
@@ -244,7 +254,7 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
       Offset piece_ptr[2];
       const auto view = block_view(a, b, piece_ptr);
       if (b.piece) tile<S, V>(view, xs, pieces.cell(i), {}, plain);
-      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, how);
+      else tile<S, V>(view, xs, ys.from_row(b.first_row), scale, options);
     });
     pieces.finish(ys, scale);
   }

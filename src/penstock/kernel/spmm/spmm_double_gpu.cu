@@ -1,4 +1,4 @@
-// SpMM on a GPU for float64 (spmm_gpu.cuh): a file of its own, since kernels take long to compile.
+// SpMM on a GPU for float64 (spmm_gpu.cuh). It is a file of its own because kernels take long to compile.
 #include "penstock/kernel/spmm/spmm_gpu.cuh"
 
 namespace penstock::gpu {

@@ -11,8 +11,8 @@ namespace penstock {
 std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::int64_t columns,
                                     std::int64_t entry_bytes, const GpuFacts& gpu) {
   const auto total = rows + nnz;
-  // Blocks take 1024 items, and less where that would leave the GPU idle: then there are at most eight waves of blocks of
-  // 256 threads (group_items() and unit_items()). A cell holds at most 128 columns.
+  // Upper bounds of what group_items() and unit_items() give. A block takes 1024 items, or fewer if that would leave the GPU
+  // idle; then there are at most eight waves of blocks of 256 threads. A cell holds at most 128 columns.
   const auto resident = std::int64_t(gpu.multiprocessors) * gpu.threads;
   const auto blocks = total / 1024 + std::min<std::int64_t>(total / 256, resident / 32) + 1;
   const auto units = total / 128 + std::min<std::int64_t>(total / 32, 2 * resident) + 2;

@@ -1,4 +1,4 @@
-// What SpMM on a GPU needs beside its kernels, and those for float32 (spmm_gpu.cuh).
+// SpMM on a GPU: the plan of a matrix, and the kernels for float32 (spmm_gpu.cuh).
 #include "penstock/kernel/spmm/spmm_gpu.cuh"
 
 namespace penstock::gpu {

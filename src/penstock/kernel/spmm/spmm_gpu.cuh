@@ -9,18 +9,19 @@
 
 // Y = alpha A X + beta Y on a GPU.
 //
-// A group of lanes (a warp; less for few columns) takes equally many items of the merge path and holds one row of Y in
-// registers, a few columns a lane. It reads column indices and values once, coalesced, and hands them round through
-// shared memory; the rows of X that several nonzeros want are asked for together, across ends of rows, so short rows
-// leave no gaps. A row that groups of one block share is joined in shared memory, one that blocks share by a last pass
-// over their cells: no atomics, and sums are added in the order of the matrix, so every run gives the same bits.
+// A group of lanes (a warp, or less for few columns) takes a fixed number of items of the merge path, and holds one row of Y
+// in registers, a few columns a lane. It reads column indices and values once, coalesced, and passes them to all lanes through
+// shared memory. The rows of X that several nonzeros need are asked for together, also across the end of a row, so that short
+// rows leave no gaps. A row that several groups of one block share is joined in shared memory; a row that several blocks share
+// is joined by a last pass over their cells. There are no atomics, and sums are added in the order of the matrix, so every run
+// gives the same bits.
 //
-// Columns go in panels, each a pass over A.
+// The columns are divided into panels, and each panel is a pass over A.
 namespace penstock::gpu {
 
 namespace {
 
-/// Neighbouring entries of a row, moved by one instruction where they are 16 bytes or less.
+/// Neighbouring entries of a row, which one instruction moves if they are 16 bytes or less.
 template <class T, int n>
 struct alignas(n == 1 ? alignof(T) : std::min<std::size_t>(16, n * sizeof(T))) Pack {
   T v[n];
@@ -31,7 +32,8 @@ struct alignas(16) Ahead {
 };
 
 template <class T, int n>
-__device__ void store_once(T* to, const Pack<T, n>& p) {  // Y must not push X out of the caches
+// Y must not push X out of the caches.
+__device__ void store_once(T* to, const Pack<T, n>& p) {
   if constexpr (std::same_as<T, float> && n == 4)
     __stcs(reinterpret_cast<float4*>(to), make_float4(p.v[0], p.v[1], p.v[2], p.v[3]));
   else if constexpr (std::same_as<T, float> && n == 2)
@@ -42,7 +44,8 @@ __device__ void store_once(T* to, const Pack<T, n>& p) {  // Y must not push X o
   else *reinterpret_cast<Pack<T, n>*>(to) = p;
 }
 
-/// Which columns of the panel a lane of a group holds: `kReps` packs of `kVec` neighbours, a group's packs side by side.
+/// Which columns of the panel a lane of a group holds: `kReps` packs of `kVec` neighbouring columns. The packs of the lanes of
+/// a group lie side by side.
 template <int lanes_, int vec_, int reps_>
 struct Shape {
   static constexpr int kLanes = lanes_, kVec = vec_, kReps = reps_;
@@ -50,7 +53,7 @@ struct Shape {
   static constexpr int kGroups = kThreads / kLanes;
 };
 
-/// One group's sum of one row.
+/// The sum of one row in a group.
 template <class S, class Sh>
 struct RowSum {
   using T = typename S::value_type;
@@ -74,7 +77,7 @@ struct RowSum {
 #pragma unroll
       for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], S::mul(value, x.part[i].v[j]));
   }
-  /// A row's columns of this lane; those from `cols` on are not touched.
+  /// Reads this lane's columns of a row. Columns from `cols` on are not touched.
   __device__ void load(const T* row, int lane, int cols) {
 #pragma unroll
     for (int i = 0; i < Sh::kReps; ++i) {
@@ -110,11 +113,12 @@ struct Panel {
   T* y;
   std::int64_t x_step, y_step;
   int cols;
-  T *heads,
-      *tails;  // of each block: the part of its first row, if that began earlier; of a row that goes on after it
+  // Two cells of each block: the part of its first row, if that row began in an earlier block, and the part of its last row,
+  // if that row goes on in a later block.
+  T *heads, *tails;
 };
 
-/// The cut into groups: unit u begins after first_rows[u] rows; a group takes `step` units, `items` items in all.
+/// The cut into groups: unit u begins after first_rows[u] rows. A group takes `step` units, which have `items` items.
 struct Cut {
   const std::int64_t* first_rows;
   std::int64_t units;
@@ -125,9 +129,9 @@ struct Cut {
   }
 };
 
-/// Blocks of a multiprocessor, which bound the registers (of every architecture: 1024 threads at most), and rows of X that a
-/// group asks for together: 25 to 64 KB in flight on a multiprocessor, where 41 GB/s (its share of an H100's second-level
-/// cache) times 700 ns is 29 KB. Smaller GPUs need less.
+/// kBlocks is how many blocks a multiprocessor has, which bounds the registers (at most 1024 threads, so that it holds for
+/// every architecture). kAheadOf is how many rows of X a group asks for together. It gives 25 to 64 KB in flight on a
+/// multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB. Smaller GPUs need less.
 template <class T, class Sh>
 inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
 template <class T, class Sh>
@@ -137,6 +141,70 @@ inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
 template <class T, class Sh>
 inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
 
+/// What one group takes: the rows that end in it, and its nonzeros.
+struct GroupItems {
+  std::int64_t row;    // the first row
+  int rows, count;     // rows that end in the group, and its nonzeros
+  Offset k;            // the first nonzero, as indptr counts
+  bool began_earlier;  // whether the first row did
+};
+
+template <class V>
+__device__ __forceinline__ GroupItems items_of_group(const CsrView<V>& a, const Cut& cut,
+                                                     std::int64_t group) {
+  GroupItems g;
+  g.row = cut.first_row(group);
+  g.rows = int(cut.first_row(group + 1) - g.row);
+  const auto total = a.rows + a.count;
+  const auto item = std::min(group * cut.items, total), item_end = std::min(item + cut.items, total);
+  g.count = int(item_end - item) - g.rows;
+  g.k = a.indptr[0] + item - g.row;
+  g.began_earlier = g.row < a.rows && a.indptr[g.row] < g.k;
+  return g;
+}
+
+/// Joins the rows that several groups of the block share, when all groups have written their cells `heads` and `tails`. The
+/// group in which a row ends adds up its parts. `row` is the first row of the calling group, of which `rows` end in the group;
+/// `sum` is scratch memory.
+template <class S, class V, class Sh>
+__device__ __forceinline__ void join_groups(const CsrView<V>& a, const Panel<typename S::value_type>& p,
+                                            const Scale<S>& scale, const Cut& cut,
+                                            const typename S::value_type* heads,
+                                            const typename S::value_type* tails, RowSum<S, Sh>& sum,
+                                            std::int64_t row, int rows, bool began_earlier) {
+  const int lane = int(threadIdx.x) % Sh::kLanes, local = int(threadIdx.x) / Sh::kLanes;
+  const auto first_group = std::int64_t(blockIdx.x) * Sh::kGroups;
+  const auto group = first_group + local;
+  const auto total = a.rows + a.count;
+  if (group * cut.items >= total) return;
+  const auto add_tails = [&](std::int64_t from, int to) {
+    sum.clear();
+    RowSum<S, Sh> part;
+    for (int g = int(std::max(from, first_group) - first_group); g < to; ++g) {
+      part.load_cell(tails + g * Sh::kColumns, lane);
+      sum.add(part);
+    }
+  };
+  if (rows > 0 && began_earlier) {
+    // The group of the row's first nonzero.
+    const auto from = (a.indptr[row] - a.indptr[0] + row) / cut.items;
+    add_tails(from, local);
+    RowSum<S, Sh> head;
+    head.load_cell(heads + local * Sh::kColumns, lane);
+    sum.add(head);
+    if (from >= first_group) sum.store(p.y + row * p.y_step, lane, p.cols, scale);
+    else sum.store_cell(p.heads + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
+  }
+  if (const auto last = row + rows; local == Sh::kGroups - 1 && last < a.rows) {
+    const auto begin = a.indptr[last] - a.indptr[0] + last;
+    if (begin >= (group + 1) * cut.items) return;
+    add_tails(begin / cut.items, Sh::kGroups);
+    sum.store_cell(p.tails + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
+  }
+}
+
+/// One panel of Y. A group walks its items; rows that begin and end in it are written, and the parts of others go to the cells
+/// of the group.
 template <class S, class V, class Sh>
 __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
     multiply_groups(CsrView<V> a, Panel<typename S::value_type> p, Scale<S> scale, Cut cut) {
@@ -157,21 +225,11 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
 
   const auto first_group = std::int64_t(blockIdx.x) * Sh::kGroups;
   const auto group = first_group + local;
-  const auto row = cut.first_row(group);
-  const int rows = int(cut.first_row(group + 1) - row);  // that end here
-  int count;                                             // nonzeros
-  Offset k;                                              // the first of them, as indptr counts
-  {
-    const auto total = a.rows + a.count;
-    const auto item = std::min(group * cut.items, total), item_end = std::min(item + cut.items, total);
-    count = int(item_end - item) - rows;
-    k = a.indptr[0] + item - row;
-  }
-  const bool began_earlier = row < a.rows && a.indptr[row] < k;  // of the first row
+  const auto [row, rows, count, k, began_earlier] = items_of_group(a, cut, group);
   const auto* const ends_of_rows = a.indptr + row + 1;
   const auto end_of = [&](int r) { return r < rows ? int(ends_of_rows[r] - k) : 0x7fffffff; };
-  int ends = end_of(lane), later_ends = end_of(kLanes + lane);  // of the rows r % kLanes == lane
-  int end = __shfl_sync(mask, ends, 0, kLanes);                 // of row r, counted from k
+  int ends = end_of(lane), later_ends = end_of(kLanes + lane);  // ends of the rows with r % kLanes == lane
+  int end = __shfl_sync(mask, ends, 0, kLanes);                 // the end of row r, counted from k
   int r = 0;
   T* out = p.y + row * p.y_step;
   RowSum<S, Sh> sum;
@@ -188,7 +246,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   Index my_column = 0;
   V my_value{};
   const Index* const my_indices = a.indices + (k - a.first_nnz);
-  const auto fetch = [&](int from) {  // past the last nonzero: that one again
+  // Lanes behind the last nonzero read that one again.
+  const auto fetch = [&](int from) {
     if (from >= count) return;
     const int q = std::min(from + lane, count - 1);
     my_column = read_once(my_indices + q);
@@ -216,46 +275,20 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
         sum.add_product(entry<S>(value.v, i % 4), x[i]);
       }
     }
-    __syncwarp(mask);  // before the next nonzeros take the place of these
+    __syncwarp(mask);  // all lanes have read these nonzeros before the next ones are written
   }
   while (r < rows) finish();
   sum.store_cell(tails + local * Sh::kColumns, lane);
   __syncthreads();
-
-  // Rows that several groups of the block share: the group where a row ends adds up its parts.
-  const auto total = a.rows + a.count;
-  if (group * cut.items >= total) return;
-  const auto add_tails = [&](std::int64_t from, int to) {
-    sum.clear();
-    RowSum<S, Sh> part;
-    for (int g = int(std::max(from, first_group) - first_group); g < to; ++g) {
-      part.load_cell(tails + g * Sh::kColumns, lane);
-      sum.add(part);
-    }
-  };
-  if (rows > 0 && began_earlier) {
-    const auto from = (a.indptr[row] - a.indptr[0] + row) / cut.items;  // the group of its first nonzero
-    add_tails(from, local);
-    RowSum<S, Sh> head;
-    head.load_cell(heads + local * Sh::kColumns, lane);
-    sum.add(head);
-    if (from >= first_group) sum.store(p.y + row * p.y_step, lane, p.cols, scale);
-    else sum.store_cell(p.heads + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
-  }
-  if (const auto last = row + rows; local == Sh::kGroups - 1 && last < a.rows) {
-    const auto begin = a.indptr[last] - a.indptr[0] + last;
-    if (begin >= (group + 1) * cut.items) return;
-    add_tails(begin / cut.items, Sh::kGroups);
-    sum.store_cell(p.tails + std::int64_t(blockIdx.x) * Sh::kColumns, lane);
-  }
+  join_groups<S, V, Sh>(a, p, scale, cut, heads, tails, sum, row, rows, began_earlier);
 }
 
-// Of each row of X in one pass over A: 64 columns of float64, 128 of float32. R-MAT 22 with 128 columns on an H200: panels of
-// 32, 64 and 128 columns gave 1123, 1723 and 1456 GFLOP/s in float64, 1591, 3082 and 3456 in float32.
+// Bytes of each row of X that one pass over A takes: 64 columns of float64, 128 of float32. R-MAT 22 with 128 columns on an
+// H200: panels of 32, 64 and 128 columns gave 1123, 1723 and 1456 GFLOP/s in float64, and 1591, 3082 and 3456 in float32.
 constexpr std::int64_t kPanelBytes = 512;
 constexpr int kSerialParts = 32;  // a row of so many blocks or fewer is joined by one group
 
-/// The group's sum of cells [from, to), one after another; the loads of eight are under way together.
+/// The group's sum of cells [from, to), one after the other. The loads of eight cells are under way together.
 template <class S, class Sh>
 __device__ void add_cells(RowSum<S, Sh>& sum, const typename S::value_type* cells, std::int64_t from,
                           std::int64_t to, int lane) {
@@ -268,8 +301,8 @@ __device__ void add_cells(RowSum<S, Sh>& sum, const typename S::value_type* cell
   }
 }
 
-/// For each block whose first row began in an earlier one and ends in it: the row's parts, in order, then Y. A group takes
-/// a block of `cut`; the rows of very many blocks are left to all groups together.
+/// For each block whose first row began in an earlier block and ends in it: adds up the row's parts in order, and writes the
+/// row of Y. A group takes a block of `cut`; rows of very many blocks are left to all groups together.
 template <class S, class Sh>
 __global__ void __launch_bounds__(kThreads)
     join_blocks(const Offset* __restrict__ indptr, Panel<typename S::value_type> p, Scale<S> scale, Cut cut,
@@ -327,14 +360,15 @@ struct Choice {
   int groups() const { return kThreads / lanes; }
 };
 
-/// Real plus_times, the products that most ask for, has all shapes; others two.
+/// Products over plus_times of real numbers, which are the most frequent ones, have all shapes; others have two.
 template <class S>
 inline constexpr bool has_all_shapes =
     std::same_as<S, PlusTimes<typename S::value_type>>&& std::is_floating_point_v<typename S::value_type>;
 
 template <class T>
 Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
-  const auto fits = [&](int n) {  // packs of n neighbours begin at multiples of their size
+  // Whether packs of n neighbours begin at multiples of their size.
+  const auto fits = [&](int n) {
     const auto bytes = n * std::int64_t(sizeof(T));
     return left % n == 0 && reinterpret_cast<std::uintptr_t>(x) % bytes == 0 &&
            reinterpret_cast<std::uintptr_t>(y) % bytes == 0 && x_step % n == 0 && y_step % n == 0;
@@ -343,7 +377,8 @@ Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, cons
   if (!all) return left <= 8 ? Choice{8, 1, 1, left} : Choice{32, 1, 1, std::min<std::int64_t>(left, 32)};
   if (left <= 16) return {left <= 4 ? 4 : left <= 8 ? 8 : 16, 1, 1, left};
   if (left <= 32) return {32, 1, 1, left};
-  // A warp of 8 bytes a lane took as long for 64 columns of float32 as one of 16 bytes for 128: two rows at a time.
+  // For 64 columns of float32, a warp with 8 bytes a lane took as long as one with 16 bytes a lane for 128 columns, so here
+  // half a warp takes a row.
   if (left <= 64 && sizeof(T) == 4 && fits(4)) return {16, 4, 1, left};
   if (left <= 64) return fits(2) ? Choice{32, 2, 1, left} : Choice{32, 1, 2, left};
   left = std::min<std::int64_t>(left, 128);
@@ -406,7 +441,7 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
                         .indices = a.indices,
                         .values = for_kernel(a.values),
                         .count = a.count};
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   const auto* xs = for_kernel(x.data);
   auto* ys = for_kernel(y.data);
   const auto& gpu = gpu_facts(stream.where);
@@ -439,8 +474,8 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
     const auto c = choice_at(j);
     const Panel<T> panel{xs + j, ys + j, x.row_step, y.row_step, int(c.cols), heads, heads + cells};
     const int items = items_of(c);
-    run_choice<D, W>(c, view, panel, how, {plan ? plan->first_rows.data : found, units, items / unit, items},
-                     stream);
+    run_choice<D, W>(c, view, panel, gpu_scale,
+                     {plan ? plan->first_rows.data : found, units, items / unit, items}, stream);
     j += c.cols;
   }
 }

@@ -5,52 +5,60 @@
 
 namespace penstock {
 
-/// What a matrix needs once, so that products with several columns on a GPU start at once: whoever multiplies again and
-/// again keeps it beside the matrix. Reading it is safe from any number of streams of its GPU.
+/// What is computed once for a matrix so that its products with several columns on a GPU start without delay. Callers that
+/// multiply again and again keep it beside the matrix. Any number of streams of its GPU may read it.
 struct SpmmGpuPlan {
-  int items = 0;                         // rows and nonzeros of one group of threads
-  Array<const std::int64_t> first_rows;  // of every group, on the GPU
+  int items = 0;                         // rows plus nonzeros of one group of threads
+  Array<const std::int64_t> first_rows;  // the first row of every group, on the GPU
 };
 
-/// How one product walks X: `panel` columns at a time (0: 512 bytes of each row).
+/// How one product reads X: `panel` columns at a time (0: 512 bytes of each row).
 struct SpmmGpuOptions {
-  const SpmmGpuPlan* plan = nullptr;  // null: the rows are found again, in scratch memory
+  const SpmmGpuPlan* plan = nullptr;  // null: the product finds the first rows itself, in scratch memory
   int panel = 0;
 };
 
-/// Bytes of device memory that one product takes at most for sums of rows that several blocks share.
+/// An upper bound of the device memory that one product takes for sums of rows that several blocks share.
 std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::int64_t columns,
                                     std::int64_t entry_bytes, const GpuFacts& gpu);
 
 namespace gpu {
 
-/// Items (rows and nonzeros) of a unit, in which rows are found: as small as groups of eight lanes want them.
+/// Items of a group at most, and items of a unit at least. A larger group shares more reads of X among its rows; smaller ones
+/// keep more of the GPU busy. spmm_gpu_scratch_bytes() counts on both.
+inline constexpr int kMostItems = 128, kLeastItems = 32;
+inline constexpr int kWaves = 4;      // of groups on the GPU, so that they balance
+inline constexpr int kUnitLanes = 8;  // units are as small as groups of so many lanes need them
+
+/// How many items (rows plus nonzeros) a unit has. The first row of each unit is known.
 constexpr int unit_items(std::int64_t total, const GpuFacts& gpu) {
-  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / 8) * 4);
-  return wanted >= 128 ? 128 : wanted >= 64 ? 64 : 32;
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / kUnitLanes) * kWaves);
+  return wanted >= kMostItems ? kMostItems : wanted >= kMostItems / 2 ? kMostItems / 2 : kLeastItems;
 }
 
-/// Items of a group: enough groups for four waves of the machine, and no more than keep neighbours in the cache together.
+/// How many items a group has: few enough that the groups make four waves on the GPU, and no more than let neighbouring groups
+/// find their rows of X in the cache.
 constexpr int group_items(std::int64_t total, int lanes, int unit, const GpuFacts& gpu) {
-  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / lanes) * 4);
+  const auto wanted = total / (std::int64_t(gpu.multiprocessors) * (gpu.threads / lanes) * kWaves);
   int items = unit;
-  while (items < 128 && 2 * items <= wanted) items *= 2;
+  while (items < kMostItems && 2 * items <= wanted) items *= 2;
   return items;
 }
 
-/// Y = alpha A X + beta Y on `stream.where`, A read once a panel of columns. X has a.cols rows, Y a.rows, both row-major with
-/// any row step, readable and writable by the GPU; a.count must be stated. Same bits in every run.
+/// Y = alpha A X + beta Y on `stream.where`; A is read once for each panel of columns. X has a.cols rows and Y has a.rows.
+/// Both are row-major with any row step, and the GPU can read and write them. a.count must be stated. The bits are the same in
+/// every run.
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});
 
-/// Cuts the rows; waits for the stream. The matrix must be readable by the GPU.
+/// Makes the plan of a matrix, which the GPU must be able to read. Waits for the stream.
 template <class V>
 SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream);
 
 }  // namespace gpu
 
-/// On any stream: the CPU's is spmm_tile. Throws Error{not_compiled} for a GPU in a build without CUDA.
+/// The product on any stream; on the CPU it is spmm_tile. Throws Error{not_compiled} for a GPU in a build without CUDA.
 template <Semiring S, class V>
 void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
              Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});

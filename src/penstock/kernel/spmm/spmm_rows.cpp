@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-/// Four entries that every compiler turns into the baseline's vectors; a mask is a range of them.
+/// Four entries, which compilers turn into vectors of the baseline instruction set. A mask is a range of them.
 template <class T>
 struct Four {
   struct Vec {

@@ -5,30 +5,31 @@
 
 namespace penstock {
 
-/// Rows [first, last) of a view times a row-major X: out[r - first, c] = alpha * sum + beta * out, for `columns` columns.
-/// The innermost loop of the product with several vectors, one version an instruction set; raw pointers only, for the
-/// reason that RowsArgs gives.
+/// Rows [first, last) of a view times a row-major X: out[r - first, c] = alpha * sum + beta * out, for `columns` columns. It
+/// is the innermost loop of the product with several vectors, with one version for each instruction set. It has raw pointers
+/// only, for the reason that RowsArgs gives.
 template <class T, class V>
 struct SpmmArgs {
   const Offset* indptr;
-  const Index* indices;  // already moved by first_nnz, as are the values
+  const Index* indices;  // moved by first_nnz, and so are the values: indices[indptr[r]] is row r's first
   const V* values;
   const T* x;
-  std::int64_t x_step;  // from one row to the next, in entries
+  std::int64_t x_step;  // entries from one row to the next
   T* out;
   std::int64_t out_step;
   std::int64_t first, last, columns;
   T alpha = T(1), beta = T(0);
-  bool streams = false;  // writes around the cache: beta is 0, out_step is a multiple of a line, and `peels`
-  bool peels = false;    // tiles begin where a line of out does
-  int sums = 1;          // 1, 2 or 4: the order in which a row's entries are added up
-  Offset ahead = 0;      // entries between what is computed and what of X is prefetched; 0: no prefetch
-  Offset known = 0;      // indices below this position may be read ahead of their row
+  // Writes around the cache: then beta is 0, out_step a multiple of a line, and `peels` true.
+  bool streams = false;
+  bool peels = false;  // tiles begin where a line of `out` begins
+  int sums = 1;        // 1, 2 or 4: the order in which a row's entries are added up
+  Offset ahead = 0;    // rows of X are prefetched so many entries before they are needed; 0: no prefetch
+  Offset known = 0;    // indices below this position may be read ahead of their row
 };
 
-/// `rows` as said above. `scatter` is the transposed product: out[indices[k]] += alpha * values[k] * x[r] for the entries
-/// k of rows [first, last), where row r of X is at x + r * x_step; beta and streams are not looked at.
-/// `copy` writes rows side by side, around the cache: `to` begins with a line, and `columns` are whole lines.
+/// `rows` is the product above. `scatter` is the transposed product: out[indices[k]] += alpha * values[k] * x[r] for the
+/// entries k of rows [first, last), where row r of X is at x + r * x_step; beta and streams are not used. `copy` writes rows
+/// side by side and around the cache: `to` begins with a line, and `columns` entries are whole lines.
 template <class T, class V>
 struct SpmmKernels {
   void (*rows)(const SpmmArgs<T, V>&);

@@ -1,4 +1,4 @@
-// Rows of Y in up to 8 vectors of 4 doubles or 8 floats; the last one masked.
+// Rows of Y are in up to 8 vectors of 4 doubles or 8 floats, of which the last one is masked.
 #include <immintrin.h>
 
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"

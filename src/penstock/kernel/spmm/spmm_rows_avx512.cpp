@@ -1,4 +1,4 @@
-// Rows of Y in up to 16 vectors of 8 doubles or 16 floats; the last one masked.
+// Rows of Y are in up to 16 vectors of 8 doubles or 16 floats, of which the last one is masked.
 #include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"

@@ -4,22 +4,23 @@
 
 #include "penstock/kernel/spmm/spmm_rows.hpp"
 
-// A row of Y in registers: kVecs vectors of it are the accumulators, and the row's entries are walked once for them. The
-// width is known to the compiler, so that nothing of Y is read or written between two entries. Compiled once an
-// instruction set: `L` (its vectors) is a type of the including file's own, so that no version replaces another.
+// The inner loops of SpMM on the CPU, which hold a row of Y in registers: kVecs vectors of it are the accumulators, and the
+// entries of A's row are walked once for them. The compiler knows the width, so that Y is neither read nor written between
+// two entries. The text is compiled once for each instruction set: `L` (its vectors) is a type of the including file's own,
+// so that the linker keeps all versions.
 namespace penstock::spmm_loops {
 
-/// kSums of each vector are in flight: one alone would wait, in a narrow product, for each addition to end.
+/// Each vector has kSums sums side by side: in a narrow product a single sum would have to wait for each addition to end.
 template <class L, int kVecs, int kSums, bool kWhole, class T, class V>
 struct Tile {
   using Vec = typename L::Vec;
   using Mask = typename L::Mask;
   static constexpr int w = L::kWidth;
 
-  /// Which lanes of the tile's first and last vector count; all of them, where the tile is whole.
+  /// Which lanes of the tile's first and last vector count. If the tile is whole, all of them do.
   struct Edges {
     Mask first, last;
-    bool joined = false;  // a row's last vector and the next row's first are the same line
+    bool joined = false;  // a row's last vector and the next row's first one share a line
   };
 
   static Vec load(const T* x, int i, [[maybe_unused]] const Edges& m) {
@@ -49,8 +50,8 @@ struct Tile {
     }
   }
 
-  /// Whole lines go around the cache. Where rows of Y follow one another without a gap and do not begin with a line, a
-  /// line holds one row's end and the next one's beginning: `carry` is the end that waits for the beginning.
+  /// Writes whole lines around the cache. If rows of Y follow each other without a gap and do not begin with a line, a line
+  /// holds the end of one row and the begin of the next: `carry` is the end, which waits for the begin.
   static inline __attribute__((always_inline)) void stream(const SpmmArgs<T, V>& p, std::int64_t r, T* out,
                                                            const Edges& m, Vec* sum, Vec& carry) {
     if constexpr (kWhole) {
@@ -126,8 +127,8 @@ struct Tile {
     }
   }
 
-  /// The transposed product: row r of X, times alpha, stays in registers and is added to the rows of Y that row r of A
-  /// names. Their entries are read and written for every entry of A.
+  /// The transposed product: row r of X, times alpha, stays in registers, and is added to the rows of Y that row r of A names.
+  /// So entries of Y are read and written for every entry of A.
   static void scatter(const SpmmArgs<T, V>& p, std::int64_t column, const Edges& m) {
     const Index* const indices = p.indices;
     const V* const values = p.values;
@@ -159,9 +160,9 @@ struct Tile {
   }
 };
 
-/// f(tile, column, edges) for all columns. The first tile may begin `before` entries left of the first column and mask
-/// them, so that its later vectors are aligned. Tiles have kMost vectors, or at most kFew, two of like width rather than a
-/// wide one and a sliver.
+/// Calls f(tile, column, edges) for all columns. The first tile may begin `before` entries left of the first column and mask
+/// them, so that its later vectors are aligned. Tiles have kMost vectors, or at most kFew. Two tiles of about equal width are
+/// preferred to a wide one and a very narrow one.
 template <class L, int kMost, int kFew, int kSums, class T, class V, class F>
 void for_tiles(const SpmmArgs<T, V>& p, int before, F f) {
   constexpr int w = L::kWidth;

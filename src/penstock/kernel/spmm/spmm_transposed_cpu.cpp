@@ -1,6 +1,6 @@
-// Y = A^T X as a scatter: entry (i, j) adds a_ij times row i of X to row j of Y. Threads share the columns, not the rows:
-// each walks all of A for a block of columns of its own, so that nobody waits, nothing is held twice, and a column is
-// added up in the order of A's rows whatever the number of threads.
+// Computes Y = A^T X as a scatter: entry (i, j) of A adds a_ij times row i of X to row j of Y. Threads divide the columns and
+// not the rows: each walks all of A for a block of columns of its own. So no thread waits for another, nothing is held twice,
+// and a column is added up in the order of A's rows for any number of threads.
 #include <algorithm>
 
 #include "penstock/core/parallel.hpp"
@@ -11,9 +11,9 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kCacheLine =
-    64;  // bytes: two threads never write to one, where rows of Y are whole lines
-constexpr std::int64_t kPollWork = 1 << 20;  // entries times columns between two looks at Ctrl-C
+// Bytes of a line. Two threads never write to the same line if rows of Y are whole lines.
+constexpr std::int64_t kCacheLine = 64;
+constexpr std::int64_t kPollWork = 1 << 20;  // entries times columns between two calls of poll_interrupt()
 constexpr Offset kEntriesAhead = 8;
 constexpr std::int64_t kGrainBytes = 64 << 10;
 

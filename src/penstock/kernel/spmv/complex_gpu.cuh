@@ -3,16 +3,16 @@
 
 #include "penstock/kernel/spmv/spmv.hpp"
 
-// std::complex in device code: libstdc++ computes with GCC's built-in complex numbers, which nvcc does not compile for
-// a GPU. This has the same layout (the standard fixes it: real part, then imaginary part) and plain arithmetic:
-// unlike the CPU's, a product of infinities is not repaired.
+// Complex numbers in device code. libstdc++'s std::complex uses GCC's built-in complex numbers, which nvcc does not compile
+// for a GPU. This type has the same layout (the standard fixes it: real part, then imaginary part) and plain arithmetic. On
+// the CPU, products of infinities are corrected; here they are not.
 namespace penstock::gpu {
 
 template <class R>
 struct Complex {
   R re, im;
 
-  Complex() = default;  // trivial, as shared memory asks
+  Complex() = default;  // trivial, because variables in shared memory need that
   constexpr explicit Complex(R real, R imag = 0) : re(real), im(imag) {}
   template <class Q>
   constexpr explicit Complex(Complex<Q> z) : re(z.re), im(z.im) {}
@@ -38,7 +38,7 @@ template <class R>
 struct OnDevice<PlusTimes<std::complex<R>>> {
   using type = PlusTimes<Complex<R>>;
 };
-/// The type or the semiring that kernels use for T: T itself, but for complex numbers.
+/// The type or the semiring that kernels use for T: T itself, except for complex numbers.
 template <class T>
 using on_device = typename OnDevice<T>::type;
 

@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// Where the pieces of split rows leave their sums, one cell a block; `finish` adds each row's cells in order and
-/// writes its entry of y. Cells of whole blocks are unused.
+/// The sums of the pieces of split rows, one cell for each block. `finish` adds up the cells of each row in order, and writes
+/// the row's entry of y. Cells of blocks that are whole rows are not used.
 template <Semiring S>
 class Pieces {
  public:

@@ -33,7 +33,7 @@ constexpr typename S::value_type entry([[maybe_unused]] const V* values, [[maybe
   else return T(values[k]);
 }
 
-/// y = alpha A x + beta y over one view; every pointer readable by `stream.where`. x has a.cols entries, y a.rows.
+/// y = alpha A x + beta y over one view. `stream.where` must be able to read every pointer. x has a.cols entries, y a.rows.
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
           Stream stream);
@@ -44,7 +44,7 @@ void spmv_transposed(CsrView<V> a, const typename S::value_type* x, typename S::
                      Scale<S> scale);
 
 namespace cpu {
-/// `dots` (may be null) takes inner products of y on the way.
+/// The same. `dots`, which may be null, gets inner products of y while the rows are computed.
 template <Semiring S, class V>
 void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
           ProductDots<typename S::value_type>* dots = nullptr);

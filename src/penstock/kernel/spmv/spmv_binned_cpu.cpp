@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSide = std::int64_t{1} << BinnedPlan<One>::kShift;
 constexpr std::uint32_t kLocal = kSide - 1;
-constexpr std::int64_t kStep = 16 << 10;  // entries between looks at the clock
+constexpr std::int64_t kStep = 16 << 10;  // entries between two calls of poll_interrupt()
 
 /// Calls f(entry, row inside the bin, column) for the entries of bin `bin`, in row order.
 template <class V, class F>

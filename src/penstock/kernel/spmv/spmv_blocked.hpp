@@ -7,10 +7,10 @@
 
 namespace penstock {
 
-/// Sparse blocks of at most 64k x 64k (buono-2017, section 4, after Buono et al., ICS 2016): x and y of a block stay in
-/// the second-level cache, and an index inside it takes two bytes. A stripe is a range of rows, a unit of work for a
-/// thread; its blocks lie in column order. In a block, the entries of a row are a segment where there are enough for
-/// vector gathers; the others are scattered one by one.
+/// Sparse blocks of at most 64k x 64k (buono-2017, section 4, after Buono et al., ICS 2016): x and y of a block stay in the
+/// second-level cache, and an index inside it takes two bytes. A stripe is a range of rows and the unit of work for a thread;
+/// its blocks are in the order of their columns. In a block, the entries of a row are a segment if they are enough for vector
+/// gathers; all other entries are scattered one by one.
 template <class V>
 struct BlockedPlan {
   struct Segment {
@@ -18,15 +18,15 @@ struct BlockedPlan {
   };
   struct Block {
     std::int64_t first_col;
-    std::int64_t segments, vector_entries,
-        single_entries;  // where the block's parts begin; they end at the next block's
+    // Where the parts of the block begin. They end where those of the next block begin.
+    std::int64_t segments, vector_entries, single_entries;
   };
   struct Stripe {
     std::int64_t first_row = 0, rows = 0;
-    bool piece = false;              // of one row that is longer than a stripe should be
-    std::vector<Block> blocks = {};  // one more than there are
+    bool piece = false;              // it is a piece of one row that is longer than a stripe should be
+    std::vector<Block> blocks = {};  // and one more, which is the end of the last
     std::vector<Segment> segments = {};
-    std::vector<std::uint16_t> cols = {};  // of the segments' entries
+    std::vector<std::uint16_t> cols = {};  // columns of the entries of segments
     std::vector<V> values = {};
     std::vector<std::uint32_t> singles = {};  // row << 16 | column
     std::vector<V> single_values = {};
@@ -45,7 +45,7 @@ template <Semiring S, class V>
 void spmv_blocked(const BlockedPlan<V>& plan, const typename S::value_type* x, typename S::value_type* y,
                   Scale<S> scale);
 
-/// The inside of one block: y += A x, with x and y moved to the block's first column and row.
+/// The product of one block: y += A x, where x and y begin with the block's first column and row.
 template <class T, class V>
 struct BlockArgs {
   const std::uint16_t* segments;  // pairs (row, count)

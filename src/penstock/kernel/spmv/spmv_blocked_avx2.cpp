@@ -1,11 +1,12 @@
-// A block's segments four entries at a time over 16-bit columns; its single entries as scalars.
+// The product of a block: segments four entries at a time, with 16-bit columns, and single entries one by one.
 #include "penstock/kernel/quads_avx2.hpp"
 #include "penstock/kernel/spmv/spmv_blocked.hpp"
 
 namespace penstock::avx2 {
 namespace {
 
-constexpr std::size_t kAhead = 2048;  // bytes, of what a block reads once
+// How many bytes ahead a block's entries, which are read once, are prefetched.
+constexpr std::size_t kAhead = 2048;
 
 }  // namespace
 
@@ -24,7 +25,7 @@ void block(const BlockArgs<T, V>& p) {
     c += n;
     if constexpr (!is_pattern<V>) v += n;
   }
-  constexpr std::int64_t kStep = 16;  // entries of a line of singles
+  constexpr std::int64_t kStep = 16;  // single entries in a cache line
   for (std::int64_t first = 0; first < p.single_count; first += kStep) {
     __builtin_prefetch(p.singles + first + kAhead / sizeof(std::uint32_t));
     if constexpr (!is_pattern<V>)

@@ -5,21 +5,26 @@
 #include "penstock/core/cpu_features.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmv/pieces.hpp"
+// Builds the plan of sparse blocks (spmv_blocked.hpp) and multiplies by it. Rows are cut into stripes of about equal cost;
+// each stripe's entries are counted per block, then copied to their places, all stripes in parallel. In the product a thread
+// takes a stripe, one block after the other. Pieces of a split row leave their sums in cells, which are added in order at the
+// end.
 #include "penstock/kernel/spmv/spmv_blocked.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kBlockSide = std::int64_t{1} << BlockedPlan<One>::kBlockShift;
-constexpr std::int64_t kStripes =
-    32;  // at least, for balance; fewer where a stripe would be under kStripeCost
+// Stripes at least, for balance; there are fewer if a stripe would cost less than kStripeCost.
+constexpr std::int64_t kStripes = 32;
 constexpr std::int64_t kStripeCost = 64 << 10;  // nonzeros plus rows
-// A segment costs a sum over the lanes, a single entry a load and a store of y. Of 4, 6, 9, 12 and 16 on AVX-512, 6 was
-// best or within a tenth of it on R-MAT 18 and 20, FEM, circuit and web matrices; 12 lost a fifth on FEM.
+// The least entries of a segment. A segment costs a sum over the lanes, a single entry costs a load and a store of y. Of 4, 6,
+// 9, 12 and 16 on AVX-512, 6 was best or within a tenth of the best on R-MAT 18 and 20, FEM, circuit and web matrices; 12 was
+// a fifth slower on FEM.
 constexpr std::int64_t kSegment = 6;
 
-/// Calls f(row, column block, first, last) for each run of entries of a row that lies in one block, in row order. Rows
-/// that are not sorted have more runs.
+/// Calls f(row, column block, first, last) for each run of entries of a row that lie in one block, row by row. Rows that are
+/// not sorted have more runs.
 template <class V, class F>
 void for_each_run(const CsrView<V>& a, const RowBlock& b, F&& f) {
   Offset piece_ptr[2];
@@ -41,8 +46,8 @@ template <class V>
 typename BlockedPlan<V>::Stripe make_stripe(const CsrView<V>& a, const RowBlock& b) {
   using Plan = BlockedPlan<V>;
   typename Plan::Stripe s{.first_row = b.first_row, .rows = b.rows, .piece = b.piece};
-  std::map<Index, typename Plan::Block>
-      found;  // counts first, then where each part begins, then where it ends
+  // For each block: first counts, then where its parts begin, then where they end.
+  std::map<Index, typename Plan::Block> found;
   for_each_run(a, b, [&](std::uint32_t, Index column, Offset first, Offset last) {
     auto& block = found[column];
     if (last - first >= kSegment) ++block.segments, block.vector_entries += last - first;

@@ -1,6 +1,6 @@
-// Rows balanced by nonzeros. Blocks of at most kBlockCost nonzeros plus rows are claimed by threads; a row longer than a
-// block is split, each piece sums into its own cell, and the cells are added in order: the result is the same for any
-// number of threads.
+// The product y = A x by rows, balanced by nonzeros. Threads claim blocks of at most kBlockCost nonzeros plus rows. A row that
+// is longer than a block is split; each piece writes its sum to a cell of its own, and the cells are added in order. So the
+// result is the same for any number of threads.
 #include <algorithm>
 
 #include "penstock/core/parallel.hpp"
@@ -11,14 +11,15 @@ namespace penstock::cpu {
 namespace {
 
 constexpr std::int64_t kBlockCost = 32 << 10;
-constexpr std::int64_t kSmallestBlock = 4 << 10;  // a few microseconds: less than that, claiming shows
-constexpr std::int64_t kBlocks = 32;              // at least, for balance, where blocks stay large enough
+// A few microseconds; with smaller blocks, claiming them costs time.
+constexpr std::int64_t kSmallestBlock = 4 << 10;
+constexpr std::int64_t kBlocks = 32;  // blocks at least, for balance, as long as they stay large enough
 constexpr std::int64_t kBufferRows = 512;
-// Bytes between what is computed and what is prefetched of the matrix itself, which no cache holds. Without it the same
-// products ran at 0.63 to 0.85 of the speed (Laplacian 128^3, a band, R-MAT 18 and 20, uniform).
+// How many bytes ahead the entries of the matrix are prefetched if no cache holds them. Without it the same products ran at
+// 0.63 to 0.85 of the speed (Laplacian 128^3, a band, R-MAT 18 and 20, uniform).
 constexpr std::size_t kAhead = 2048;
-// Of entries: so few stay in the last cache, where prefetching takes a tenth and more (Laplacians on a Zen 5 with 32 MB:
-// up to 14 MB it lost 0.06 to 0.12, from 21 MB on it won 0.3 and more).
+// Bytes of entries that stay in the last-level cache, where prefetching costs a tenth and more (Laplacians on a Zen 5 with
+// 32 MB: up to 14 MB it lost 0.06 to 0.12, from 21 MB on it won 0.3 and more).
 constexpr std::int64_t kCached = 16 << 20;
 
 template <class S, class V>
@@ -37,7 +38,7 @@ typename S::value_type row_sum(const CsrView<V>& a, std::int64_t row, const type
   return sum;
 }
 
-/// All rows of a view into y, with the vector kernels where there are some.
+/// Computes all rows of a view into y, by the vector kernel if there is one for these types.
 template <Semiring S, class V>
 void rows(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
           const Scale<S>& scale, [[maybe_unused]] bool cached) {
@@ -83,7 +84,8 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   });
   pieces.finish(y, scale);
   if (!dots) return;
-  for (std::int64_t i = 0; i < std::ssize(blocks); ++i) {  // a split row, once all its pieces are there
+  // The inner products of split rows, whose sums are complete now.
+  for (std::int64_t i = 0; i < std::ssize(blocks); ++i) {
     const auto& b = blocks[static_cast<std::size_t>(i)];
     if (b.piece && b.first_nnz == a.indptr[b.first_row]) dots->add(i, y, b.first_row, b.first_row + 1);
   }

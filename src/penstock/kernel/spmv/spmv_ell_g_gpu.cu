@@ -1,5 +1,5 @@
-// y = alpha A x + beta y for ELL-G (cardellini-2014, section III-A): one thread a row, which stops at the row's end. Entries
-// number j of 32 rows lie side by side, so a warp reads whole lines, and it asks for four entries of each row before it
+// y = alpha A x + beta y for ELL-G (cardellini-2014, section III-A). A thread takes a row and stops at its end. The j-th
+// entries of 32 rows lie side by side, so a warp reads whole lines. Each thread asks for four entries of its row before it
 // needs the first.
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kAhead = 4;
 
-/// Row `i` of a block of `stride` padded rows.
+/// The product of row `i` of a block that has `stride` rows, padding included.
 template <class S, class V>
 __device__ void multiply_row(const std::byte* bytes, std::int64_t columns_at, std::int64_t values_at,
                              std::int64_t stride, std::int64_t i,
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kThreads)
                  typename S::value_type* __restrict__ y, Scale<S> scale) {
   const auto row = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (row >= rows) return;
-  const EllBlock& b =
-      table[std::int64_t(blockIdx.x) * kThreads / block_rows];  // of all the thread block's rows
+  // All rows of a thread block are in the same block of the matrix.
+  const EllBlock& b = table[std::int64_t(blockIdx.x) * kThreads / block_rows];
   const auto stride = (b.rows + 31) / 32 * 32;
   const auto columns_at = stride * std::int64_t(sizeof(Index));
   multiply_row<S, V>(bytes + b.offset, columns_at, columns_at * (1 + b.width), stride, row - b.first_row, x,
@@ -82,9 +82,9 @@ void spmv_ell_g(EllView<V> a, const typename S::value_type* x, typename S::value
   if (a.rows == 0) return;
   const UseDevice use(stream.where);
   const auto at = a.layout();
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   launch(multiply_block<D, on_device<V>>, blocks_for(a.rows), stream, a.bytes, at.columns, at.values,
-         at.stride, a.rows, for_kernel(x), for_kernel(y), how);
+         at.stride, a.rows, for_kernel(x), for_kernel(y), gpu_scale);
 }
 
 template <Semiring S, class V>
@@ -94,9 +94,9 @@ void spmv_ell_g(const EllG<V>& a, const EllBlock* table, const typename S::value
   if (a.rows == 0) return;
   require(blocks_for(a.rows) <= 0x7fffffff, "ELL-G on a GPU: too many rows for one launch");
   const UseDevice use(stream.where);
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   launch(multiply_all<D, on_device<V>>, blocks_for(a.rows), stream, a.bytes.data, table, a.block_rows, a.rows,
-         for_kernel(x), for_kernel(y), how);
+         for_kernel(x), for_kernel(y), gpu_scale);
 }
 
 #define X(S, V)                                                                                         \

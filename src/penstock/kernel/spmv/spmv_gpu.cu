@@ -1,14 +1,14 @@
 // y = alpha A x + beta y on a GPU, balanced whatever the row lengths are.
 //
-// The nonzeros and the row ends, merged into one list, are cut into tiles of equally many items (merge path: Merrill and
-// Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016): neither a hub nor a run of empty rows
-// makes a tile larger. A block multiplies its tile's nonzeros with coalesced reads into shared memory, then sums the
-// rows from there with as many lanes a row as leave no thread idle. A row cut by a tile's edge leaves its parts in the
-// tiles' `head` and `tail` cells, and a last pass adds them in order. There are no atomics and the cut depends on the
-// shape alone, so the result is the same bits in every run.
+// The nonzeros and the ends of rows, merged into one list, are cut into tiles with equally many items (merge path: Merrill and
+// Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016). So neither a hub nor a run of empty rows
+// makes a tile larger. A block reads its tile's nonzeros coalesced, and writes the products to shared memory; then it adds up
+// the rows from there, with as many lanes for a row as leave no thread idle. A row that the edge of a tile cuts leaves its
+// parts in the `head` and `tail` cells of the tiles, and a last pass adds them in order. There are no atomics, and the cut
+// depends on the shape alone, so the result has the same bits in every run.
 //
-// Where no row is long a plan lets a tile be a fixed number of whole rows instead: nothing is searched, cut or joined. Small
-// matrices go without tiles (kernel/spmv_rows_gpu.cuh).
+// If no row is long, a plan makes a tile a fixed number of whole rows instead; then nothing is searched, cut or joined. Small
+// matrices are multiplied without tiles (spmv_rows_gpu.cuh).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -23,25 +23,25 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kLine = 32;         // indices in 128 bytes: reads begin at such a line (zero-copy wants it)
-constexpr int kLaneSteps = 32;    // a row with more entries per lane is left to a whole warp
+constexpr int kLine = 32;         // indices in 128 bytes: reads begin at such a line, as zero-copy needs it
+constexpr int kLaneSteps = 32;    // a row with more entries for each lane is left to a whole warp
 constexpr int kSerialTiles = 16;  // up to so many cells of a row are added by one thread
 
-/// How much one block takes, T being what it keeps in shared memory: at most 28 KB, and the same on every GPU, as sums
-/// depend on it. That memory comes out of the first-level cache, where every gather from x under way holds a line: on an
-/// H200 (4e6 rows of 21 scattered columns, float64) 8 blocks a multiprocessor took 0.877 ms with 8 items a thread (60 KB of
-/// cache left) and 0.766 ms with 7 (92 KB). Fewer are slower on stencils (6: 0.486 ms, 7: 0.474). float32, with half the
-/// shared memory, is best at 8, and at 12 where tiles are whole rows (a stencil of 256^3: 0.344 ms, and 0.327 with 12; 0.340
-/// with 12 loads in flight, not 6).
+/// How much one block takes. It keeps products of type T in shared memory, at most 28 KB, and the same on every GPU because
+/// sums depend on it. This memory is taken from the first-level cache, where every gather from x that is under way holds a
+/// line. On an H200 (4e6 rows of 21 scattered columns, float64), 8 blocks a multiprocessor took 0.877 ms with 8 items a thread
+/// (60 KB of cache left) and 0.766 ms with 7 (92 KB). Fewer items are slower on stencils (6: 0.486 ms, 7: 0.474). float32,
+/// with half the shared memory, is best at 8, and at 12 if tiles are whole rows (a stencil of 256^3: 0.344 ms with 8, 0.327
+/// with 12, and 0.340 with 12 and 12 loads in flight instead of 6).
 template <class T, bool whole_rows>
 struct TileShape {
-  static constexpr int kItems = sizeof(T) > 4 ? 7 : whole_rows ? 12 : 8;  // of a thread
-  static constexpr int kBatch = sizeof(T) > 4 ? 7 : kItems / 2;  // loads in flight per thread and array
-  static constexpr int kSpan = kItems * kThreads;                // what a block reads, from a line's start
-  static constexpr int kTile = kSpan - kLine;                    // merged items of a tile
+  static constexpr int kItems = sizeof(T) > 4 ? 7 : whole_rows ? 12 : 8;  // items of a thread
+  static constexpr int kBatch = sizeof(T) > 4 ? 7 : kItems / 2;  // loads in flight for each thread and array
+  static constexpr int kSpan = kItems * kThreads;  // entries that a block reads, from a line's start
+  static constexpr int kTile = kSpan - kLine;      // merged items of a tile
 };
 
-/// The longest row. A maximum does not depend on the order in which it is taken.
+/// Finds the length of the longest row. A maximum does not depend on the order in which it is taken.
 __global__ void find_longest(const Offset* __restrict__ indptr, std::int64_t rows,
                              unsigned long long* __restrict__ longest) {
   unsigned long long mine = 0;
@@ -57,43 +57,14 @@ __global__ void find_longest(const Offset* __restrict__ indptr, std::int64_t row
   if (threadIdx.x % 32 == 0) atomicMax(longest, mine);
 }
 
-/// `first_rows` is null where a tile is `rows_per_tile` whole rows.
-template <class S, class V, bool whole_rows>
-__global__ void __launch_bounds__(kThreads)
-    multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x,
-                   typename S::value_type* __restrict__ y, Scale<S> scale,
-                   const std::int64_t* __restrict__ first_rows, std::int64_t rows_per_tile,
-                   typename S::value_type* __restrict__ heads, typename S::value_type* __restrict__ tails) {
+/// Writes the products of `count` nonzeros, from number `first` of the arrays on, to `products` in shared memory. Every thread
+/// asks for kBatch columns and values before it needs the first of them.
+template <class S, class V, class Shape>
+__device__ __forceinline__ void multiply_nonzeros(const CsrView<V>& a,
+                                                  const typename S::value_type* __restrict__ x, Offset first,
+                                                  int count, typename S::value_type* products) {
   using T = typename S::value_type;
-  using Shape = TileShape<T, whole_rows>;
-  constexpr int kBatch = Shape::kBatch, kSpan = Shape::kSpan, kTile = Shape::kTile;
-  __shared__ T products[kTile];
-  __shared__ std::uint16_t
-      ends[kTile + 1];  // of the rows that end here, then of the part of the next; 0 is the tile's first
-  follow();
-  const std::int64_t tile = blockIdx.x;
-  std::int64_t row0;
-  Offset k0;        // the tile's first nonzero, as indptr counts
-  int rows, count;  // that end here; nonzeros
-  if constexpr (whole_rows) {
-    row0 = tile * rows_per_tile;
-    rows = int(a.rows - row0 < rows_per_tile ? a.rows - row0 : rows_per_tile);
-    k0 = a.indptr[row0];
-    count = int(a.indptr[row0 + rows] - k0);
-  } else {
-    const auto total = a.rows + a.count;
-    const auto item = tile * kTile;
-    row0 = first_rows[tile];
-    rows = int(first_rows[tile + 1] - row0);
-    count = int(total - item < kTile ? total - item : kTile) - rows;
-    k0 = a.indptr[0] + item - row0;
-  }
-  const auto first = k0 - a.first_nnz;  // in indices and values
-
-  // Asked for before the nonzeros and used after them.
-  const auto my_end = int(threadIdx.x) < rows ? a.indptr[row0 + threadIdx.x + 1] : 0;
-  const auto first_begin = !whole_rows && rows > 0 ? a.indptr[row0] : k0;
-
+  constexpr int kBatch = Shape::kBatch, kSpan = Shape::kSpan;
   const int skew = int(reinterpret_cast<std::uintptr_t>(a.indices + first) / sizeof(Index) % kLine);
 #pragma unroll
   for (int batch = 0; batch < kSpan; batch += kBatch * kThreads) {
@@ -118,22 +89,15 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kBatch; ++i)
       if (column[i] >= 0) products[batch + i * kThreads + int(threadIdx.x) - skew] = product[i];
   }
-  if (int(threadIdx.x) < rows) ends[threadIdx.x] = std::uint16_t(my_end - k0);
-  for (int r = int(threadIdx.x) + kThreads; r < rows; r += kThreads)
-    ends[r] = std::uint16_t(a.indptr[row0 + r + 1] - k0);
-  if (threadIdx.x == 0) ends[rows] = std::uint16_t(count);
-  __syncthreads();
+}
 
-  const bool cut = first_begin < k0;  // the first row began in an earlier tile
-  const auto finish = [&](int r, T sum) {
-    if (r == rows) {
-      if constexpr (!whole_rows) tails[tile] = sum;
-    } else if (r == 0 && cut) {
-      heads[tile] = sum;
-    } else {
-      y[row0 + r] = scale(sum, y[row0 + r]);
-    }
-  };
+/// Adds up the products of a tile's rows, and calls finish(r, sum) in one thread for each row r in [0, rows]: row r ends
+/// before product ends[r], and row number `rows` is the part of the row that goes on behind the tile. Each row gets as many
+/// lanes as leave no thread idle; rows that are too long for them get a warp each afterwards.
+template <class S, int kTile, class Finish>
+__device__ __forceinline__ void sum_rows(const typename S::value_type* products, const std::uint16_t* ends,
+                                         int rows, const Finish& finish) {
+  using T = typename S::value_type;
   int lanes = 32;
   while (lanes > 1 && (rows + 1) * lanes > kThreads) lanes /= 2;
   const int lane = int(threadIdx.x) % lanes;
@@ -167,7 +131,63 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// For each tile whose first row began earlier and ends in it: the row's parts, in order, then its entry of y.
+/// The product of one tile a block. `first_rows` is null if a tile is `rows_per_tile` whole rows.
+template <class S, class V, bool whole_rows>
+__global__ void __launch_bounds__(kThreads)
+    multiply_tiles(CsrView<V> a, const typename S::value_type* __restrict__ x,
+                   typename S::value_type* __restrict__ y, Scale<S> scale,
+                   const std::int64_t* __restrict__ first_rows, std::int64_t rows_per_tile,
+                   typename S::value_type* __restrict__ heads, typename S::value_type* __restrict__ tails) {
+  using T = typename S::value_type;
+  using Shape = TileShape<T, whole_rows>;
+  constexpr int kTile = Shape::kTile;
+  __shared__ T products[kTile];
+  // The ends of the rows that end in the tile, then of the part of the next row; the tile's first product is number 0.
+  __shared__ std::uint16_t ends[kTile + 1];
+  follow();
+  const std::int64_t tile = blockIdx.x;
+  std::int64_t row0;
+  Offset k0;        // the tile's first nonzero, as indptr counts
+  int rows, count;  // rows that end in the tile, and its nonzeros
+  if constexpr (whole_rows) {
+    row0 = tile * rows_per_tile;
+    rows = int(a.rows - row0 < rows_per_tile ? a.rows - row0 : rows_per_tile);
+    k0 = a.indptr[row0];
+    count = int(a.indptr[row0 + rows] - k0);
+  } else {
+    const auto total = a.rows + a.count;
+    const auto item = tile * kTile;
+    row0 = first_rows[tile];
+    rows = int(first_rows[tile + 1] - row0);
+    count = int(total - item < kTile ? total - item : kTile) - rows;
+    k0 = a.indptr[0] + item - row0;
+  }
+  // These are asked for before the nonzeros, and used after them.
+  const auto my_end = int(threadIdx.x) < rows ? a.indptr[row0 + threadIdx.x + 1] : 0;
+  const auto first_begin = !whole_rows && rows > 0 ? a.indptr[row0] : k0;
+
+  multiply_nonzeros<S, V, Shape>(a, x, k0 - a.first_nnz, count, products);
+  if (int(threadIdx.x) < rows) ends[threadIdx.x] = std::uint16_t(my_end - k0);
+  for (int r = int(threadIdx.x) + kThreads; r < rows; r += kThreads)
+    ends[r] = std::uint16_t(a.indptr[row0 + r + 1] - k0);
+  if (threadIdx.x == 0) ends[rows] = std::uint16_t(count);
+  __syncthreads();
+
+  const bool cut = first_begin < k0;  // the first row began in an earlier tile
+  const auto finish = [&](int r, T sum) {
+    if (r == rows) {
+      if constexpr (!whole_rows) tails[tile] = sum;
+    } else if (r == 0 && cut) {
+      heads[tile] = sum;
+    } else {
+      y[row0 + r] = scale(sum, y[row0 + r]);
+    }
+  };
+  sum_rows<S, kTile>(products, ends, rows, finish);
+}
+
+/// For each tile whose first row began in an earlier tile and ends in it: adds up the row's parts in order, and writes its
+/// entry of y.
 template <class S>
 __global__ void __launch_bounds__(kThreads)
     join_rows(const Offset* __restrict__ indptr, typename S::value_type* __restrict__ y, Scale<S> scale,
@@ -207,7 +227,7 @@ constexpr std::int64_t tile_items(std::int64_t entry_bytes) {
   return entry_bytes > 4 ? TileShape<double, whole_rows>::kTile : TileShape<float, whole_rows>::kTile;
 }
 
-/// Where a product's tiles begin and the parts of its cut rows go.
+/// Where the tiles of a product begin, and where the parts of rows that tiles cut are written.
 template <class T>
 struct Tiles {
   std::int64_t count, rows_per_tile;
@@ -254,18 +274,18 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   constexpr int kTile = TileShape<T, false>::kTile;
   const auto tiles = (a.rows + a.count + kTile - 1) / kTile;
   const UseDevice use(stream.where);
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (tiles == 1)
-    return run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {1, a.rows, nullptr, nullptr, nullptr},
-                  stream);
+    return run<D>(device_view(a), for_kernel(x), for_kernel(y), gpu_scale,
+                  {1, a.rows, nullptr, nullptr, nullptr}, stream);
   const auto first_row_bytes = (tiles + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)) / 16 * 16 + 16;
   const auto scratch =
       allocate_scratch(first_row_bytes + 2 * tiles * static_cast<std::int64_t>(sizeof(T)), stream);
   auto* first_rows = static_cast<std::int64_t*>(scratch.get());
   auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + first_row_bytes);
   launch(find_tiles, blocks_for(tiles + 1), stream, a.indptr, a.rows, tiles, kTile, first_rows);
-  run<D>(device_view(a), for_kernel(x), for_kernel(y), how, {tiles, 0, first_rows, heads, heads + tiles},
-         stream);
+  run<D>(device_view(a), for_kernel(x), for_kernel(y), gpu_scale,
+         {tiles, 0, first_rows, heads, heads + tiles}, stream);
 }
 
 template <Semiring S, class V>
@@ -278,19 +298,20 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
           "spmv on a GPU: the plan is for entries of " + std::to_string(plan.entry_bytes) + " bytes, x has " +
               std::to_string(sizeof(T)));
   const UseDevice use(stream.where);
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   if (plan.lanes > 0) {
     const auto rows_of_block = kThreads / plan.lanes;
     const auto blocks = plan.long_rows.size + (a.rows + rows_of_block - 1) / rows_of_block;
     return launch_following(multiply_rows<D, on_device<V>>, blocks, stream, device_view(a), for_kernel(x),
-                            for_kernel(y), how, plan.lanes, plan.long_rows.data, Index(plan.long_rows.size));
+                            for_kernel(y), gpu_scale, plan.lanes, plan.long_rows.data,
+                            Index(plan.long_rows.size));
   }
   auto* heads = reinterpret_cast<T*>(plan.cells.data);
-  run<D>(device_view(a), for_kernel(x), for_kernel(y), how,
+  run<D>(device_view(a), for_kernel(x), for_kernel(y), gpu_scale,
          {plan.tiles, plan.rows_per_tile, plan.first_rows.data, heads, heads + plan.tiles}, stream);
 }
 
-/// Which rows are longer than `limit`.
+/// The numbers of the rows that are longer than `limit`.
 template <class V>
 Array<const Index> long_rows(const CsrView<V>& a, Offset limit, Offset longest, Stream stream) {
   if (longest <= limit) return {};

@@ -21,7 +21,7 @@ void join(const typename S::value_type* cells, std::int64_t count, typename S::v
   if constexpr (have_cuda) gpu::join_cells<S>(cells, count, y, scale, stream);
 }
 
-/// The end of the blocks that can be multiplied together with the first: whole rows, or the pieces of one row.
+/// The end of the blocks that can be multiplied together with the first one: blocks of whole rows, or the pieces of one row.
 std::size_t end_of_run(std::span<const PackedBlock> blocks) {
   std::size_t n = 1;
   while (n < blocks.size() && blocks[n].piece == blocks[0].piece &&

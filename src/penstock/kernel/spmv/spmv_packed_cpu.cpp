@@ -1,5 +1,5 @@
-// y = alpha A x + beta y on the CPU, straight from packed blocks: a tile's columns are decoded to a buffer in cache, and
-// multiplied from there. Threads take whole blocks, whose sums depend on the block alone.
+// y = alpha A x + beta y on the CPU, straight from packed blocks. The columns of a tile are decoded to a buffer in the cache,
+// and multiplied from there. A thread takes whole blocks, and the sums of a block depend on the block alone.
 #include "penstock/core/parallel.hpp"
 #include "penstock/format/pack_values.hpp"
 #include "penstock/format/packed_tile.hpp"
@@ -8,14 +8,14 @@
 namespace penstock::cpu {
 namespace {
 
-/// The rows of a block in order: those without entries, too.
+/// Goes through the rows of a block in order, and writes also those without entries.
 template <Semiring S>
 class Rows {
  public:
   using T = typename S::value_type;
   Rows(const PackedView& block, T* y, Scale<S> scale) : block_(block), y_(y), scale_(scale) {}
 
-  /// The sum of the next row that has entries.
+  /// Takes the sum of the next row that has entries.
   void finish(T sum) {
     skip_empty();
     y_[row_] = scale_(sum, y_[row_]);
@@ -51,7 +51,7 @@ void multiply_block(const PackedView& block, const typename S::value_type* x, ty
     for (int k = from; k < to; ++k) sum = S::add(sum, S::mul(entry<S>(values, k), x[tile.columns[k]]));
     return sum;
   };
-  T sum = S::zero();  // of the row that is under way
+  T sum = S::zero();  // of the row that has begun and not ended
   bool under_way = false;
   for (std::int64_t t = 0; t < block.header().tiles; ++t) {
     decode_tile(block, t, tile);

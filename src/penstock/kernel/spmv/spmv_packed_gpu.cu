@@ -1,11 +1,11 @@
 // y = alpha A x + beta y on a GPU, straight from packed blocks (format/packed_view.hpp has the layout).
 //
-// A warp takes a tile of 1024 nonzeros, 32 at a time: each lane cuts its gap out of the words, a prefix sum across the
-// warp makes columns of them, and the prefix at the last row start before a lane is taken off again. Four such steps are
-// decoded before the first of their entries of x is waited for. Sums of rows go to scratch memory by rank (the how-manieth
-// row with entries), those that a tile's edge cuts to the tile's head and tail; a second kernel adds these in order, and
-// writes every row of y, with or without entries, once. There are no atomics on sums, and everything depends on the
-// matrix alone: the result is the same bits in every run.
+// A warp takes a tile of 1024 nonzeros, 32 at a time. Each lane reads its gap from the words; a prefix sum over the warp makes
+// columns of the gaps, and from it the prefix at the last row start before the lane is subtracted. Four such steps are decoded
+// before the warp waits for the first of their entries of x. Sums of rows are written to scratch memory by rank, which is the
+// row's number among the rows with entries. The parts of rows that the edge of a tile cuts go to the tile's head and tail. A
+// second kernel adds these in order, and writes every row of y, with or without entries, once. There are no atomics on sums,
+// and everything depends on the matrix alone: the result has the same bits in every run.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -23,15 +23,15 @@ namespace {
 constexpr int kWarps = kThreads / 32;
 
 constexpr int kAhead = 4;         // steps whose entries of x are under way at once
-constexpr int kMostBlocks = 128;  // of one launch: their places travel as its arguments
+constexpr int kMostBlocks = 128;  // blocks of one launch: their places are arguments of the kernel
 
 /// The blocks of one launch.
 struct Blocks {
   const std::byte* base;
   std::int64_t first_row;
-  std::uint32_t most_tiles;            // of one of them
-  std::uint32_t at[kMostBlocks];       // where each begins, in 128 bytes
-  std::uint32_t sums_at[kMostBlocks];  // its part of `sums`
+  std::uint32_t most_tiles;            // the most tiles that one of the blocks has
+  std::uint32_t at[kMostBlocks];       // where each block begins, in units of 128 bytes
+  std::uint32_t sums_at[kMostBlocks];  // where each block's part of `sums` begins
 };
 
 /// A packed block in the GPU's memory.
@@ -63,16 +63,16 @@ struct Values {
 
 template <class T>
 struct Scratch {
-  T *sums, *heads, *tails;  // of each row with entries; of each tile
+  T *sums, *heads, *tails;  // a sum for each row with entries; a head and a tail for each tile
 };
 
-/// The number of `width` bits at bit `at`, width < 32.
+/// The number of `width` bits that begins at bit `at`; width < 32.
 __device__ std::uint32_t cut_bits(const std::uint32_t* words, std::uint32_t at, int width) {
   const auto low = read_once(words + at / 32), high = read_once(words + at / 32 + 1);
   return __funnelshift_r(low, high, at % 32) & low_bits(width);
 }
 
-/// Bit p of the lane's word is set where a row begins at nonzero 32 * lane + p of the tile.
+/// A word for each lane, in which bit p is set if a row begins at nonzero 32 * lane + p of the tile.
 __device__ std::uint32_t start_marks(const std::uint32_t* words, int starts, int lane,
                                      std::uint32_t* shared) {
   if (starts > kMostListed) return read_once(words + lane);
@@ -86,7 +86,7 @@ __device__ std::uint32_t start_marks(const std::uint32_t* words, int starts, int
   return shared[lane];
 }
 
-/// The values of `kAhead` steps; k0 is the first of them that is this lane's, those from `end` on are not read.
+/// Reads the values of `kAhead` steps for this lane, of which nonzero k0 is the first. Those from `end` on are not read.
 template <class S, class V>
 __device__ void read_entries(const Values<V>& values, std::uint32_t k0, std::uint32_t end,
                              typename S::value_type (&out)[kAhead]) {
@@ -128,16 +128,17 @@ __device__ void read_entries(const Values<V>& values, std::uint32_t k0, std::uin
   }
 }
 
-/// Where sums of a warp's tile go. All lanes hold the same.
+/// Where the sums of a warp's tile are written. All lanes hold the same.
 template <class S>
 struct RowSums {
   using T = typename S::value_type;
-  T *sums, *head;        // of the block; of the tile
-  std::int64_t rank;     // of the row that is under way, -1 before the block's first
+  T *sums, *head;        // the sums of the block, and the head of the tile
+  std::int64_t rank;     // of the row that has begun and not ended; -1 before the block's first row
   bool entered;          // that row began in an earlier tile
-  bool nothing = false;  // there is no row under way: the tile begins with one
+  bool nothing = false;  // there is no such row, because the tile begins with one
 
-  /// The row under way ends; `part` is each lane's part of it. Sums begin with zero(): max_times of negative numbers is 0.
+  /// Ends the row that has begun; `part` is each lane's part of it. Sums begin with zero(), as max_times of negative numbers
+  /// is 0.
   __device__ void finish(T part, int lane) {
     const T sum = sum_lanes<S>(part, 32);
     if (lane == 0 && !nothing) *(entered ? head : sums + rank) = S::add(S::zero(), sum);
@@ -145,7 +146,8 @@ struct RowSums {
   }
 };
 
-/// One step: the products of 32 nonzeros, rows beginning at `marks`. `mine` is each lane's part of the row under way.
+/// Adds one step: the products of 32 nonzeros, where rows begin at `marks`. `mine` is each lane's part of the row that has
+/// begun and not ended.
 template <class S>
 __device__ void add_step(RowSums<S>& rows, typename S::value_type& mine, typename S::value_type product,
                          std::uint32_t marks, int lane) {
@@ -156,8 +158,8 @@ __device__ void add_step(RowSums<S>& rows, typename S::value_type& mine, typenam
   const int first = __ffs(int(marks)) - 1, last = 31 - __clz(int(marks)), begun = __popc(marks);
   rows.finish(lane < first ? S::add(mine, product) : mine, lane);
   mine = lane >= last ? product : S::zero();
-  if (begun >
-      1) {  // rows that begin and end here: sums of the lanes up to the next start, in the first of them
+  // Rows that begin and end in this step: the first lane of each gets the sum of the lanes up to the next start.
+  if (begun > 1) {
     const auto later = marks & (0xfffffffeu << lane);
     const int end = later != 0 ? __ffs(int(later)) - 1 : 32;
     auto sum = product;
@@ -182,13 +184,13 @@ __global__ void __launch_bounds__(kThreads)
   const auto number = blockIdx.x * kWarps + threadIdx.x / 32;
   const View block(blocks, blockIdx.y);
   const auto& h = block.header();
-  if (number >= h.tiles) return;  // the whole warp
+  if (number >= h.tiles) return;  // the whole warp returns
   const auto tile = block.at<PackedTile>(h.tiles_at)[number];
   const int starts = tile.starts();
   const auto* const widths = block.at<std::uint32_t>(h.words_at) + tile.at;
   const auto* const gaps = widths + kWidthWords + start_words(starts);
 
-  // Lane l holds the widths of groups 2l and 2l + 1, which are step l, and the half words before them.
+  // Lane l has the widths of groups 2l and 2l + 1, which are step l, and the number of half words before them.
   const auto pair = cut_bits(widths, std::uint32_t(lane * 2 * kWidthBits), 2 * kWidthBits);
   const auto both = (pair & 31) + (pair >> kWidthBits);
   auto before = both;
@@ -232,7 +234,7 @@ __global__ void __launch_bounds__(kThreads)
         if (lane >= d) sum += other;
       }
       const auto begun = marks[i] & (0xffffffffu >> (31 - lane));  // rows that begin at or before this lane
-      const int start = 31 - __clz(int(begun));                    // -1: none
+      const int start = 31 - __clz(int(begun));                    // the last such lane; -1: there is none
       const auto off = __shfl_sync(kAll, sum, start > 0 ? start - 1 : 0);
       if (start > 0) sum -= off;
       if (start < 0) sum += carry;
@@ -254,7 +256,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The row that goes on behind tile `t`: its tail, and the heads of the tiles that it goes through. All lanes call.
+/// The sum of the row that goes on behind tile `t`: the tile's tail, and the heads of the tiles that the row goes through. All
+/// lanes call it.
 template <class S>
 __device__ typename S::value_type sum_cut_row(const PackedTile* tiles, std::uint32_t count, std::uint32_t t,
                                               const typename S::value_type* heads,
@@ -265,14 +268,15 @@ __device__ typename S::value_type sum_cut_row(const PackedTile* tiles, std::uint
     const auto other = first + std::uint32_t(lane);
     const bool last = other >= count || !tiles[other].passed();
     const auto ends = __ballot_sync(kAll, last);
-    const int stop = ends != 0 ? __ffs(int(ends)) - 1 : 32;  // the row's last tile, or none of these
+    // The row's last tile; 32: it is none of these tiles.
+    const int stop = ends != 0 ? __ffs(int(ends)) - 1 : 32;
     if (lane <= stop && other < count) sum = S::add(sum, heads[other]);
     if (ends != 0) break;
   }
   return sum_lanes<S>(sum, 32);
 }
 
-/// Each block writes 1024 rows of y, once it has joined those of them that tiles' edges cut.
+/// Each block of threads first joins those of its 1024 rows that the edges of tiles cut, and then writes all of them to y.
 template <class S>
 __global__ void __launch_bounds__(kThreads)
     finish_packed_rows(const __grid_constant__ Blocks blocks, typename S::value_type* y, Scale<S> scale,
@@ -283,7 +287,7 @@ __global__ void __launch_bounds__(kThreads)
   const View block(blocks, blockIdx.y);
   const auto& h = block.header();
   const auto first_row = blockIdx.x * kChunkRows;
-  if (first_row >= h.rows) return;  // all threads
+  if (first_row >= h.rows) return;  // all threads return
   const auto* const chunks = block.at<PackedChunk>(h.chunks_at);
   const auto* const tiles = block.at<PackedTile>(h.tiles_at);
   const auto here = chunks[blockIdx.x], next = chunks[blockIdx.x + 1];
@@ -327,7 +331,7 @@ template <class S>
 __global__ void __launch_bounds__(kThreads)
     join_packed_cells(const typename S::value_type* __restrict__ cells, std::int64_t count,
                       typename S::value_type* y, Scale<S> scale) {
-  if (threadIdx.x >= 32) return;  // one warp adds them all
+  if (threadIdx.x >= 32) return;  // one warp adds all of them
   auto sum = S::zero();
   for (std::int64_t i = threadIdx.x; i < count; i += 32) sum = S::add(sum, cells[i]);
   sum = sum_lanes<S>(sum, 32);
@@ -343,7 +347,7 @@ void spmv_packed(const PackedRun& run, const typename S::value_type* x, typename
   using T = typename D::value_type;
   using W = on_device<V>;
   const UseDevice use(stream.where);
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
   const auto& all = run.blocks;
   for (std::size_t first = 0; first < all.size(); first += kMostBlocks) {
     const auto part = all.subspan(first, std::min<std::size_t>(kMostBlocks, all.size() - first));
@@ -368,7 +372,7 @@ void spmv_packed(const PackedRun& run, const typename S::value_type* x, typename
       launch_layers(multiply_packed_tiles<D, W>, (tiles + kWarps - 1) / kWarps, many, stream, blocks,
                     for_kernel(x), scratch);
     launch_layers(finish_packed_rows<D>, (rows + kChunkRows - 1) / kChunkRows, many, stream, blocks,
-                  for_kernel(y + (part[0].first_row - all[0].first_row)), how, scratch);
+                  for_kernel(y + (part[0].first_row - all[0].first_row)), gpu_scale, scratch);
   }
 }
 
@@ -377,8 +381,8 @@ void join_cells(const typename S::value_type* cells, std::int64_t count, typenam
                 Scale<S> scale, Stream stream) {
   using D = on_device<S>;
   const UseDevice use(stream.where);
-  const Scale<D> how{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
-  launch(join_packed_cells<D>, 1, stream, for_kernel(cells), count, for_kernel(y), how);
+  const Scale<D> gpu_scale{for_kernel_value(scale.alpha), for_kernel_value(scale.beta)};
+  launch(join_packed_cells<D>, 1, stream, for_kernel(cells), count, for_kernel(y), gpu_scale);
 }
 
 #define X(S, V) \

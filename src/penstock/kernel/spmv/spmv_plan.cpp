@@ -1,3 +1,5 @@
+// Chooses the CPU's algorithm for a matrix, builds the plans that it needs, once each, and multiplies by them. The rule looks
+// at the matrix alone: stencil if most entries lie in runs, otherwise blocked if gathers from x miss the caches.
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 
 #include <algorithm>
@@ -13,14 +15,16 @@ namespace penstock {
 namespace {
 
 constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
-constexpr double kStencilShare = 0.8;  // of the entries in runs
-constexpr std::int64_t kBlockedEntries =
-    1 << 16;  // below, a product takes microseconds and the call is what costs
-constexpr std::int64_t kStretch = 64, kStretches = 256;  // rows looked at together, how many times
-constexpr std::int64_t kShortest = 3;                    // entries a row
+constexpr double kStencilShare = 0.8;  // the share of the entries that must lie in runs
+// With fewer entries, a product takes microseconds, most of which is the call.
+constexpr std::int64_t kBlockedEntries = 1 << 16;
+// Rows of a stretch, and how many stretches are looked at.
+constexpr std::int64_t kStretch = 64, kStretches = 256;
+constexpr std::int64_t kShortest = 3;  // entries of a row on average
 
-/// Whether most stretches of rows are, and not so short that rows cost more than entries: blocks took 1.1 to 1.4 times as
-/// long then (circuits, meshes), and 0.3 to 0.9 of the time otherwise (FEM, webs, roads, random and R-MAT).
+/// Whether the rows of most stretches are short and alike, but not so short that rows cost more than entries. Blocks then took
+/// 1.1 to 1.4 times as long as rows (circuits, meshes), and otherwise 0.3 to 0.9 of the time (FEM, webs, roads, random and
+/// R-MAT).
 template <class V>
 bool short_and_alike(const CsrView<V>& a) {
   std::int64_t looked = 0, alike = 0;
@@ -49,7 +53,7 @@ SpmvAlgorithm rule(const CsrView<V>& a) {
 
 }  // namespace
 
-std::string_view name(SpmvAlgorithm how) { return kNames[static_cast<int>(how)]; }
+std::string_view name(SpmvAlgorithm algorithm) { return kNames[static_cast<int>(algorithm)]; }
 
 SpmvAlgorithm spmv_algorithm(std::string_view wish) {
   std::string known;
@@ -62,12 +66,13 @@ SpmvAlgorithm spmv_algorithm(std::string_view wish) {
 }
 
 template <class V>
-void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm how) {
+void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm algorithm) {
   if constexpr (can_plan<V>) {
-    if (how == SpmvAlgorithm::blocked && !blocked_)
+    if (algorithm == SpmvAlgorithm::blocked && !blocked_)
       blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
-    if (how == SpmvAlgorithm::binned && !binned_) binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
-    if (how == SpmvAlgorithm::stencil && !stencil_)
+    if (algorithm == SpmvAlgorithm::binned && !binned_)
+      binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
+    if (algorithm == SpmvAlgorithm::stencil && !stencil_)
       stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
   }
 }
@@ -115,18 +120,19 @@ SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, co
                                      ProductDots<typename S::value_type>* dots) {
   if constexpr (Plannable<S, V>) {
     std::unique_lock guard(lock_);
-    const auto how = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
-    build(a, how);
+    const auto algorithm = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
+    build(a, algorithm);
     const auto blocked = blocked_;
     const auto binned = binned_;
     const auto stencil = stencil_;
     guard.unlock();
-    if (how == SpmvAlgorithm::stencil) return spmv_stencil<S, V>(*stencil, a, x, y, scale, dots), how;
-    if (how == SpmvAlgorithm::blocked) spmv_blocked<S, V>(*blocked, x, y, scale);
-    if (how == SpmvAlgorithm::binned) spmv_binned<S, V>(*binned, x, y, scale);
-    if (how != SpmvAlgorithm::balanced) {
+    if (algorithm == SpmvAlgorithm::stencil)
+      return spmv_stencil<S, V>(*stencil, a, x, y, scale, dots), algorithm;
+    if (algorithm == SpmvAlgorithm::blocked) spmv_blocked<S, V>(*blocked, x, y, scale);
+    if (algorithm == SpmvAlgorithm::binned) spmv_binned<S, V>(*binned, x, y, scale);
+    if (algorithm != SpmvAlgorithm::balanced) {
       if (dots) dots->pass(y, a.rows);
-      return how;
+      return algorithm;
     }
   } else if (wish != SpmvAlgorithm::automatic && wish != SpmvAlgorithm::balanced) {
     refuse(wish);

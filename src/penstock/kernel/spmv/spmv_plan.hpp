@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-/// How the CPU walks a matrix in memory. `balanced` needs nothing but the CSR arrays; the others a plan.
+/// How the CPU walks a matrix in memory. `balanced` needs only the CSR arrays; the others need a plan.
 enum class SpmvAlgorithm { automatic, balanced, blocked, binned, stencil };
 std::string_view name(SpmvAlgorithm);
 SpmvAlgorithm spmv_algorithm(std::string_view name);  // throws Error{invalid_argument} listing the names
@@ -29,36 +29,36 @@ concept Plannable = (std::same_as<S, PlusTimes<float>> && (is_pattern<V> || std:
 template <class V>
 inline constexpr bool can_plan = is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>;
 
-/// The plans of one matrix, each built once, when first asked for; safe to use from several threads. A plan holds a
-/// second copy of the entries in its own order (stencil: of what its runs cannot share).
+/// The plans of one matrix. Each is built once, when it is first asked for. Several threads may use them. A plan holds a
+/// second copy of the entries in its own order (stencil: only of those that its runs cannot share).
 template <class V>
 class SpmvPlans {
  public:
-  /// Builds what `wish` names. `automatic` looks at the matrix: stencil where rows repeat, blocked where gathers
-  /// miss, else nothing. Returns the algorithm that products will use from now on.
+  /// Builds the plan of `wish`. `automatic` looks at the matrix: it builds stencil if rows repeat, blocked if gathers miss the
+  /// caches, and otherwise nothing. Returns the algorithm that products use from now on.
   SpmvAlgorithm prepare(const CsrView<V>& a, SpmvAlgorithm wish);
 
-  /// y = alpha A x + beta y by `wish`, whose plan is built if need be; automatic is what was prepared last, else
-  /// balanced. Returns what was used. Throws Error{not_compiled} where `wish` has no kernel for these types.
-  /// `dots` (may be null; float and double) takes inner products of y, on the way where the kernel can.
+  /// y = alpha A x + beta y by `wish`, whose plan is built if it is missing. `automatic` is what was prepared last, or else
+  /// balanced. Returns the algorithm that was used. Throws Error{not_compiled} if `wish` has no kernel for these types. `dots`
+  /// (may be null; float and double) gets inner products of y, while the rows are computed if the kernel can do that.
   template <Semiring S>
   SpmvAlgorithm multiply(SpmvAlgorithm wish, const CsrView<V>& a, const typename S::value_type* x,
                          typename S::value_type* y, Scale<S> scale,
                          ProductDots<typename S::value_type>* dots = nullptr);
-  std::int64_t bytes() const;  // held by the plans
+  std::int64_t bytes() const;  // the memory that the plans hold
   SpmvAlgorithm chosen() const;
 
-  /// What another library keeps of the matrix on a GPU, made when first asked for.
+  /// What another library keeps of the matrix on a GPU. It is made when it is first asked for.
   std::shared_ptr<void> kept(int gpu, const std::function<std::shared_ptr<void>()>& make);
 
  private:
-  void build(const CsrView<V>& a, SpmvAlgorithm how);
+  void build(const CsrView<V>& a, SpmvAlgorithm algorithm);
   mutable std::mutex lock_;
   SpmvAlgorithm chosen_ = SpmvAlgorithm::balanced;
   std::shared_ptr<const BlockedPlan<V>> blocked_;
   std::shared_ptr<const BinnedPlan<V>> binned_;
   std::shared_ptr<const StencilPlan<V>> stencil_;
-  std::map<int, std::shared_ptr<void>> kept_;  // of each GPU
+  std::map<int, std::shared_ptr<void>> kept_;  // for each GPU
 };
 
 }  // namespace penstock

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-/// Four sums in flight: what the baseline instruction set needs to keep its adders busy.
+/// Four sums are computed side by side: the baseline instruction set needs that many to keep its adders busy.
 template <class T, class V>
 void baseline(const RowsArgs<T, V>& p) {
   const auto product = [&](Offset k) {

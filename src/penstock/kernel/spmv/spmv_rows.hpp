@@ -5,8 +5,8 @@
 
 namespace penstock {
 
-/// Plain sums of rows [first, last) of a view into out[0 ..): the innermost loop of the row-wise algorithms, one
-/// version an instruction set. Files compiled for one instruction set see raw pointers only, so that no inline
+/// Plain sums of rows [first, last) of a view, written to out[0 ..): the innermost loop of the row-wise algorithms, with one
+/// version for each instruction set. Files that are compiled for an instruction set see raw pointers only, so that no inline
 /// function of a common header is ever compiled for more than the baseline.
 template <class T, class V>
 struct RowsArgs {
@@ -16,12 +16,12 @@ struct RowsArgs {
   const T* x;
   T* out;
   std::int64_t first, last;
-  const Index* ahead_indices =
-      nullptr;  // moved by first_nnz as well; null where there is nothing to prefetch
+  // Moved by first_nnz, too; null if there is nothing to prefetch.
+  const Index* ahead_indices = nullptr;
   const V* ahead_values = nullptr;
 };
 
-/// Asks for the lines that lie as entries [k, end) do, into the second-level cache. It never faults.
+/// Prefetches the lines of the arrays `ahead` at the places of entries [k, end) into the second-level cache. It never faults.
 template <class Args>
 inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, Offset end) {
   if (!p.ahead_indices) return;
@@ -32,11 +32,13 @@ inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, O
     for (Offset i = k; i < end; i += Offset(64 / sizeof(V))) __builtin_prefetch(p.ahead_values + i, 0, 2);
 }
 
-/// Whether rows have fewer than 8 entries on average, and most as many as the one before: branches foretell their ends.
-/// The first 64 rows tell.
+/// Whether rows have fewer than 8 entries on average, and most of them as many as the row before, so that the processor can
+/// predict where they end. It looks at the first 64 rows, of which three quarters must be like the row before.
 inline __attribute__((always_inline)) bool short_and_alike(const Offset* indptr, std::int64_t rows) {
-  if (indptr[rows] - indptr[0] >= 8 * rows) return false;
-  const auto looked = rows < 64 ? rows : 64;
+  constexpr Offset kShort = 8;
+  constexpr std::int64_t kLooked = 64;
+  if (indptr[rows] - indptr[0] >= kShort * rows) return false;
+  const auto looked = rows < kLooked ? rows : kLooked;
   std::int64_t alike = 0;
   for (std::int64_t r = 1; r < looked; ++r) alike += indptr[r + 1] - indptr[r] == indptr[r] - indptr[r - 1];
   return 4 * alike >= 3 * (looked - 1);

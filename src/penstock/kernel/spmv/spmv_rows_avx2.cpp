@@ -1,4 +1,5 @@
-// Four entries at a time; a row's last ones singly, by branches that regular rows foretell.
+// Takes four entries at a time, and the last entries of a row one by one, by branches that can be predicted if rows are
+// regular.
 #include "penstock/kernel/quads_avx2.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 

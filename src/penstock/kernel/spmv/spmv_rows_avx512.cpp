@@ -1,7 +1,7 @@
-// Eight entries at a time, loaded one by one (kernel/quads_avx2.hpp says why), the last of a row under a mask: without
-// branches that irregular rows would not foretell. Against four entries and branches, halves of bcsstk32 and cnr-2000 ran
-// 1.13 and 1.3 times as fast on a Zen 5, rows of 4 entries on average at random 3 times; G2_circuit, whose rows of 5 are
-// alike, 0.65 times: such rows go to the other kernel.
+// Takes eight entries at a time, loaded one by one (kernel/quads_avx2.hpp says why), and the last ones of a row under a mask:
+// branches could not be predicted if rows are irregular. Compared with four entries and branches, halves of bcsstk32 and
+// cnr-2000 ran 1.13 and 1.3 times as fast on a Zen 5, and rows of 4 random entries on average 3 times as fast; G2_circuit,
+// whose rows of 5 are alike, ran 0.65 times as fast: such rows go to the other kernel.
 #include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -24,7 +24,7 @@ struct Doubles : Double {
   static Vec add(__mmask8 m, Vec a, Vec b) { return _mm512_mask_add_pd(a, m, a, b); }
 };
 
-struct Floats {  // half as wide as Float: as many entries as of doubles
+struct Floats {  // half as wide as Float, so that it has as many entries as a vector of doubles
   using Vec = __m256;
   static Vec zero() { return _mm256_setzero_ps(); }
   static __m128 four(const Index* j, const float* x) {
@@ -46,7 +46,7 @@ struct Floats {  // half as wide as Float: as many entries as of doubles
   }
 };
 
-/// Reads kWidth entries where the row has fewer left: those of later rows, whose columns are as good.
+/// Always reads kWidth entries. If the row has fewer left, the others are those of later rows, whose columns are valid, too.
 template <class T, class V>
 inline T row_sum(const Index* j, [[maybe_unused]] const V* v, const T* x, Offset n) {
   using L = std::conditional_t<sizeof(T) == 8, Doubles, Floats>;
@@ -80,7 +80,7 @@ void rows(const RowsArgs<T, V>& p) {
     k = end;
   }
   q.out = out;
-  avx2::rows(q);  // what lies nearer to the end than a vector is wide
+  avx2::rows(q);  // the last rows, from which a whole vector would reach past the end of the arrays
 }
 
 #define X(T, V) template void rows<T, V>(const RowsArgs<T, V>&);

@@ -2,21 +2,23 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/spmv/spmv.hpp"
 
-// Products of matrices that stay in the second-level cache between calls: there a product is a chain of latencies, and the
-// shortest is a few threads a row, all of whose loads are under way at once. Rows too long for them are a block's each.
+// Products of matrices that stay in the second-level cache between calls. The time of such a product is a chain of latencies,
+// and the shortest chain is a few threads a row, with all their loads under way at once. Rows that are too long for them get
+// a block each.
 namespace penstock::gpu {
 
-/// Longer rows are a block's. cnr-2000 in float64 with 4 threads a row: 22.0 us for 128 entries, 20.4 for 64, 64 for 32.
+/// Rows with more entries get a block. cnr-2000 in float64 with 4 threads a row took 22.0 us with a limit of 128 entries, 20.4
+/// with 64, and 64 with 32.
 constexpr Offset row_limit(int lanes) { return lanes > 4 ? Offset(16) * lanes : 64; }
 
-/// A read of what the next call will want again.
+/// Reads data that the next call will need again.
 template <class T>
 __device__ T read_kept(const T* p) {
   if constexpr (std::is_arithmetic_v<T>) return __ldg(p);
   else return *p;
 }
 
-/// The sum of every `step`-th product of a row's entries, from `first` on; kAhead loads of each array under way.
+/// The sum of every `step`-th product of a row's entries, from `first` on, with kAhead loads of each array under way.
 template <class S, class V, class T = typename S::value_type>
 __device__ T sum_entries(const CsrView<V>& a, const T* x, Offset first, Offset end, int step) {
   constexpr int kAhead = 4;
@@ -42,7 +44,7 @@ __device__ T sum_entries(const CsrView<V>& a, const T* x, Offset first, Offset e
   return sum;
 }
 
-/// The first blocks take `long_rows`, one each; the others all rows that are not longer than row_limit(lanes).
+/// The first blocks take one of `long_rows` each; the others take all rows that are not longer than row_limit(lanes).
 template <class S, class V>
 __global__ void __launch_bounds__(kThreads)
     multiply_rows(CsrView<V> a, const typename S::value_type* __restrict__ x,
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(kThreads)
   if (mine && lane == 0) y[row] = scale(sum, y[row]);
 }
 
-/// The rows longer than `limit`, in no order: as many as *count says.
+/// Lists the rows that are longer than `limit`, in any order, and counts them in *count.
 inline __global__ void __launch_bounds__(kThreads)
     list_long_rows(const Offset* __restrict__ indptr, std::int64_t rows, Offset limit, Index* list,
                    Index* count) {

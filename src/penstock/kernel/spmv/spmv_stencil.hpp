@@ -8,20 +8,20 @@
 
 namespace penstock {
 
-/// Runs of rows whose columns are those of the row above moved by one, as discretised PDEs and banded matrices have
-/// them. In a run the entry j of consecutive rows reads consecutive x: no gather and no index is read. A run whose rows
-/// also have equal values keeps one row of them (`shared`); another keeps its values lane by lane. The other rows
-/// stay in CSR (`rows`).
+/// Runs of rows whose columns are those of the row above moved by one, as in discretised PDEs and banded matrices. In a run,
+/// entries number j of consecutive rows read consecutive entries of x: there are no gathers, and no indices are read. If the
+/// rows of a run also have equal values, one row of values is kept (`shared`); other runs keep their values lane by lane. Rows
+/// in no run stay in CSR (`rows`).
 template <class V>
 struct StencilPlan {
   enum class Kind : std::uint8_t { rows, shared, own };
   struct Run {
     std::int64_t first_row = 0, rows = 0;
-    Offset values = 0;  // of an own run: where its values begin in `values`
+    Offset values = 0;  // if it is not shared: where its values begin in `values`
     Kind kind = Kind::rows;
   };
   std::vector<std::vector<Run>> chunks;  // a chunk is a unit of work for a thread
-  Array<V> values;           // of own runs: groups of kLanes rows (fewer at a run's end), entry by entry
+  Array<V> values;  // of runs that are not shared: groups of kLanes rows (fewer at the end), entry by entry
   std::int64_t run_nnz = 0;  // entries that lie in runs
   static constexpr std::int64_t kLanes = is_pattern<V> ? 8 : 64 / std::max<std::int64_t>(1, value_bytes<V>);
   std::int64_t bytes() const;
@@ -30,7 +30,7 @@ struct StencilPlan {
 template <class V>
 StencilPlan<V> make_stencil(const CsrView<V>& a);
 
-/// The share of a's entries that runs would hold, without building anything: a pass over the indices.
+/// The share of a's entries that runs would hold. It reads the indices once and builds nothing.
 template <class V>
 double stencil_share(const CsrView<V>& a);
 
@@ -39,8 +39,8 @@ void spmv_stencil(const StencilPlan<V>& plan, const CsrView<V>& a, const typenam
                   typename S::value_type* y, Scale<S> scale,
                   ProductDots<typename S::value_type>* dots = nullptr);
 
-/// Rows [first, last) of one run, into out[0 ..). `columns` and `values` are the first row's; an own run's values are
-/// those of its groups, and `first` is a multiple of the lanes.
+/// Rows [first, last) of one run, written to out[0 ..). `columns` and `values` are those of the first row; if the run is not
+/// shared, values are those of its groups, and `first` is a multiple of the lanes.
 template <class T, class V>
 struct StencilArgs {
   const Index* columns;

@@ -1,4 +1,4 @@
-// Eight doubles or sixteen floats of consecutive rows at a time; a run's end is masked.
+// Takes eight doubles or sixteen floats of consecutive rows at a time. The end of a run is masked.
 #include "penstock/kernel/lanes_avx512.hpp"
 #include "penstock/kernel/spmv/spmv_blocked.hpp"
 #include "penstock/kernel/spmv/spmv_stencil.hpp"
@@ -9,7 +9,7 @@ namespace {
 template <class T>
 constexpr std::int64_t kWidth = Lanes<T>::kWidth;
 
-/// The same coefficients for all rows (1 for a pattern): four vectors of rows share each coefficient.
+/// A run with the same coefficients in all rows (1 for a pattern): four vectors of rows share each coefficient.
 template <class T, class V>
 void shared(const StencilArgs<T, V>& p) {
   using L = Lanes<T>;
@@ -46,8 +46,8 @@ void shared(const StencilArgs<T, V>& p) {
   }
 }
 
-// The values come from memory, once; prefetched 2 KB ahead, a band of 33 diagonals of 1 M rows ran at 7.3 GFLOP/s where
-// it had run at 5.6 (4 and 8 KB: 6.6).
+// How many bytes ahead values are prefetched, which are read once from memory. With 2 KB, a band of 33 diagonals and 1 M rows
+// ran at 7.3 GFLOP/s, without prefetching at 5.6, and with 4 and 8 KB at 6.6.
 constexpr std::size_t kAhead = 2048;
 
 template <class T>

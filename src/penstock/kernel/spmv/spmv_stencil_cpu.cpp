@@ -1,3 +1,5 @@
+// Finds the runs of a matrix (spmv_stencil.hpp), lays their values out for vectors, and multiplies by them. A chunk of rows is
+// the unit of work: its runs go to the kernel of the instruction set, and its other rows to the row kernel.
 #include <algorithm>
 #include <atomic>
 
@@ -14,12 +16,12 @@ namespace {
 
 constexpr std::int64_t kChunkCost = 64 << 10;
 constexpr std::int64_t kStencilRows = 512;
-constexpr std::int64_t kLongestRow =
-    4096;  // a longer row is no stencil's: it stays in CSR and may be split there
+// A row with more entries is not of a stencil. It stays in CSR, where it may be split.
+constexpr std::int64_t kLongestRow = 4096;
 
 struct BaselineIsa {};
 
-/// Whether row r + 1 has row r's columns moved by one.
+/// Whether the columns of row r + 1 are those of row r moved by one.
 template <class V>
 bool moved_by_one(const CsrView<V>& a, std::int64_t r) {
   const Index* above = a.indices + (a.indptr[r] - a.first_nnz);
@@ -42,7 +44,7 @@ bool equal_values(const CsrView<V>& a, std::int64_t first, std::int64_t rows, Of
   }
 }
 
-/// The runs of a chunk, in row order. Runs shorter than a vector join their neighbours in CSR.
+/// The runs of a chunk, in the order of rows. Rows of a run that is shorter than a vector stay in CSR.
 template <class V>
 std::vector<typename StencilPlan<V>::Run> find_runs(const CsrView<V>& a, const RowBlock& b,
                                                     std::int64_t& run_nnz) {
@@ -72,7 +74,7 @@ std::vector<RowBlock> cut(const CsrView<V>& a) {
   return row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = kChunkCost});
 }
 
-/// An own run's values, group by group, entry by entry, row by row.
+/// Writes the values of a run that is not shared: group by group, entry by entry, row by row.
 template <class V>
 void lay_out(const CsrView<V>& a, const typename StencilPlan<V>::Run& run, V* to) {
   constexpr auto w = StencilPlan<V>::kLanes;
@@ -120,7 +122,7 @@ StencilPlan<V> make_stencil(const CsrView<V>& a) {
   using Plan = StencilPlan<V>;
   Plan plan;
   auto blocks = cut(a);
-  // A split row becomes one chunk again: it has no run, and the row kernel takes it whole.
+  // The pieces of a split row become one chunk again: it has no run, and the row kernel takes it as a whole.
   std::erase_if(blocks, [&](const RowBlock& b) { return b.piece && b.first_nnz != a.indptr[b.first_row]; });
   plan.chunks.resize(blocks.size());
   std::atomic<std::int64_t> total = 0;

@@ -1,8 +1,8 @@
 #pragma once
 #include "penstock/kernel/spmv/spmv_stencil.hpp"
 
-// The stencil kernel as plain loops over lanes, which every compiler vectorises. It is compiled once an instruction
-// set: `Isa` is a type of the including file's own unnamed namespace, so that no version replaces another.
+// The stencil kernel as plain loops over lanes, which every compiler vectorises. It is compiled once for each instruction set:
+// `Isa` is a type of the including file's own unnamed namespace, so that the linker keeps all versions.
 namespace penstock::stencil_loops {
 
 template <class Isa, class T, class V>

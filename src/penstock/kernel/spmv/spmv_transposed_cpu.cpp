@@ -1,6 +1,6 @@
-// y = A^T x as a scatter: entry (i, j) adds a_ij x_i to y_j. The rows are cut into shares of equal work, one a thread;
-// the first share scatters into y itself, each other one into a vector of its own, and these are added at the end in
-// order. The result therefore depends on the number of threads, by rounding only.
+// Computes y = A^T x as a scatter: entry (i, j) adds a_ij x_i to y_j. The rows are cut into shares of equal work, one for each
+// thread. The first share scatters into y itself, each other one into a vector of its own, and these are added in order at
+// the end. So the result depends on the number of threads, but only by rounding.
 #include <algorithm>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kBlockCost = 64 << 10;
 constexpr std::int64_t kTransposedGrain = 16 << 10;
 
-/// Shares worth their private vectors: these may cost as much memory traffic as the matrix, no more.
+/// How many shares are worth their private vectors, which may cost as much memory traffic as the matrix, but no more.
 template <class T, class V>
 std::int64_t share_count(const CsrView<V>& a) {
   const auto matrix = a.nnz() * static_cast<std::int64_t>(sizeof(Index) + sizeof(T));

@@ -1,24 +1,24 @@
 #pragma once
 #include "penstock/format/csr.hpp"
 
-// Two matrices of one shape, entry by entry. Both must have canonical rows (sort_rows makes them); so has the result.
-// What is stored follows from what A and B store, not from values: sums that cancel stay as explicit zeros. Throws
-// Error{invalid_argument} where the shapes differ.
+// Operations on two matrices of one shape, entry by entry. Both must have canonical rows (sort_rows makes them), and so has
+// the result. Which entries the result stores follows from those that A and B store, and not from values: sums that cancel
+// stay as explicit zeros. All throw Error{invalid_argument} if the shapes differ.
 namespace penstock {
 
-/// The operation where both store an entry; where one does, the other counts as the operation's neutral element.
+/// The operation if both matrices store an entry. If only one does, the result has its entry.
 enum class Join { plus, minus, min, max };
 
-/// The entries of A and those of B. Patterns: their union, whatever the operation. min and max need an order: no
-/// complex values.
+/// The entries of A and of B, joined by `op`. For patterns it is their union, whatever the operation. min and max are not
+/// defined for complex values, which have no order.
 template <class V>
 Csr<V> join(const Csr<V>& a, const Csr<V>& b, Join op);
 
-/// The products of the entries that both store. Patterns: their intersection.
+/// The products of the entries that both store. For patterns it is their intersection.
 template <class V>
 Csr<V> multiply(const Csr<V>& a, const Csr<V>& b);
 
-/// A's entries where m stores one, or with `complement` where it does not.
+/// The entries of A at places where m stores an entry, or with `complement` at places where m stores none.
 template <class V>
 Csr<V> mask(const Csr<V>& a, const Csr<One>& m, bool complement);
 

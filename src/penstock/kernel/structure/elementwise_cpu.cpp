@@ -1,7 +1,7 @@
-// Union, intersection and difference of sorted rows, in one pass over ranges of rows: a few ranges a thread are merged,
-// each to a place of its own in the cache; then it is known where they begin, and they are copied there. The merge has
-// no branches on the data, which a processor could only guess: each step takes the smaller column and moves on in A, in
-// B or in both. Rows with equal columns, the usual case of A + B, need no merge.
+// Union, intersection and difference of sorted rows, in one pass over ranges of rows. A few ranges for each thread are merged
+// at a time, each into memory of its own in the cache; then it is known where they begin in the result, and they are copied
+// there. The merge has no branches on the data, which a processor could not predict: each step takes the smaller column and
+// moves on in A, in B or in both. Rows with equal columns, the usual case of A + B, need no merge.
 #include "penstock/kernel/structure/elementwise.hpp"
 
 #include <algorithm>
@@ -20,12 +20,13 @@ namespace {
 
 enum class Keep { either, both, left };
 constexpr std::int64_t kRangesAThread = 8;
-constexpr std::int64_t kLopsided = 32;  // so much shorter a row is searched for in the longer one
+// If a row is so many times shorter than the other one, its entries are searched for in the longer row.
+constexpr std::int64_t kLopsided = 32;
 
 template <class V>
 constexpr bool is_complex = std::same_as<V, Complex64> || std::same_as<V, Complex128>;
 
-/// take ? v : other, without a branch.
+/// The value of (take ? v : other), without a branch.
 template <class V>
 V pick(bool take, V v, V other) {
   if constexpr (is_complex<V>) {
@@ -61,14 +62,15 @@ template <class V>
 struct Times {
   static constexpr V neutral() { return V(); }
   static V of(V a, V b) {
-    if constexpr (is_complex<V>)  // as written: the library's operator looks for infinities
+    // The formula is written out, because the library's operator checks for infinities.
+    if constexpr (is_complex<V>)
       return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
     else return a * b;
   }
 };
-struct Left {};  // A's value; B has none
+struct Left {};  // the operation that takes A's value; B has none
 
-/// One row of each, and their values.
+/// One row of each matrix, with values.
 template <class V>
 struct Rows {
   const Index *a, *b;
@@ -76,7 +78,7 @@ struct Rows {
   const V *av = nullptr, *bv = nullptr;
 };
 
-/// Calls f(i) for every entry i of the short row that the long one has, too; both sorted.
+/// Calls f(i) for every entry i of the short row that the long row has, too. Both are sorted.
 template <class F>
 void search(const Index* few, std::int64_t n, const Index* many, std::int64_t m, F&& f) {
   const auto* const end = many + m;
@@ -87,14 +89,15 @@ void search(const Index* few, std::int64_t n, const Index* many, std::int64_t m,
   }
 }
 
-/// The value where only A, only B or both have an entry.
+/// The value of an entry that only A, only B, or both have.
 template <class Op, class V>
 V combine(bool in_a, bool in_b, V x, V y) {
   if constexpr (std::same_as<Op, Left>) return x;
   else return Op::of(pick(in_a, x, Op::neutral()), pick(in_b, y, Op::neutral()));
 }
 
-/// Merges a row to `columns` and `values`, which have room for A's and B's entries; returns how many there are.
+/// Merges two rows into `columns` and `values`, which have room for the entries of both, and returns how many entries there
+/// are.
 template <Keep K, class Op, class V>
 std::int64_t merge_row(const Rows<V>& in, Index* columns, V* values) {
   constexpr bool kReadsB = !is_pattern<V> && !std::same_as<Op, Left>;
@@ -129,7 +132,8 @@ std::int64_t merge_row(const Rows<V>& in, Index* columns, V* values) {
     const auto x = in.a[i], y = in.b[j];
     columns[at] = x < y ? x : y;
     value(at, x <= y, y <= x, i, j);
-    at += K == Keep::either ? 1 : K == Keep::both ? x == y : x < y;  // else the next one overwrites it
+    // An entry that is not kept is overwritten by the next one.
+    at += K == Keep::either ? 1 : K == Keep::both ? x == y : x < y;
     i += x <= y, j += y <= x;
   }
   if constexpr (K == Keep::both) return at;
@@ -152,7 +156,7 @@ void check_shapes(const Csr<V>& a, const Csr<W>& b) {
           "the matrices are " + shape(a) + " and " + shape(b) + ": entry by entry needs equal shapes");
 }
 
-/// One range of rows, merged.
+/// The merged entries of one range of rows.
 template <class V>
 struct Scratch {
   std::vector<Index> columns;
@@ -176,7 +180,7 @@ Csr<V> merge(const Csr<V>& a, const Csr<W>& b) {
                     : K == Keep::both ? std::min(a.nnz(), b.nnz())
                                       : a.nnz();
   const auto indptr = allocate<Offset>(a.rows + 1);
-  const auto columns = allocate<Index>(most);  // what stays unused is never touched
+  const auto columns = allocate<Index>(most);  // memory that stays unused is never touched
   Array<V> values;
   if constexpr (!is_pattern<V>) values = allocate<V>(most);
   indptr.data[0] = 0;

@@ -7,7 +7,8 @@ namespace penstock {
 template <class V>
 Csr<V> triangle(const Csr<V>& a, std::int64_t k, bool upper);
 
-/// Without the entries whose value is 0, of either sign; the others keep their order. A pattern has none.
+/// The matrix without the entries whose value is 0, of either sign. The others keep their order. A pattern has no such
+/// entries.
 template <class V>
 Csr<V> without_zeros(const Csr<V>& a);
 

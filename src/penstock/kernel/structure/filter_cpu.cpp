@@ -9,7 +9,7 @@ namespace penstock {
 template <class V>
 Csr<V> triangle(const Csr<V>& a, std::int64_t k, bool upper) {
   const auto indptr = allocate<Offset>(a.rows + 1);
-  // Where a row's part below the cut ends.
+  // The place where the part of a row below the cut ends.
   const auto cut = [&](std::int64_t r) {
     const auto* const end = a.indices.data + a.indptr.data[r + 1];
     const auto column = std::clamp<std::int64_t>(r + k + (upper ? 0 : 1), 0, a.cols);

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-/// The second half of "count, then fill": indptr[r + 1] holds the length of row r, and becomes where it ends. Returns
-/// the sum.
+/// The step between "count" and "fill": indptr[r + 1] holds the length of row r, and becomes the place where row r ends.
+/// Returns the sum of all lengths.
 inline Offset lengths_to_offsets(const Array<Offset>& indptr) {
   constexpr std::int64_t kGrain = 1 << 15;
   const auto rows = indptr.size - 1;
@@ -29,8 +29,8 @@ inline Offset lengths_to_offsets(const Array<Offset>& indptr) {
   return before.back();
 }
 
-/// Where ranges of whole rows begin that cost about the same, and where the last one ends. `cost(r)` is what the rows
-/// before r cost: it must not fall. For work whose result does not depend on where the ranges end.
+/// The begins of ranges of whole rows that cost about the same, and the end of the last one. cost(r) is the cost of all rows
+/// before r, so it never falls. It is for work whose result does not depend on the ranges.
 template <class Cost>
 std::vector<std::int64_t> row_ranges(std::int64_t rows, Cost&& cost) {
   constexpr std::int64_t kRangeCost = 1 << 15;
@@ -51,7 +51,7 @@ std::vector<std::int64_t> row_ranges(std::int64_t rows, Cost&& cost) {
   return starts;
 }
 
-/// f(first, last) over such ranges.
+/// Calls f(first, last) for such ranges, on all threads.
 template <class Cost, class F>
 void for_row_ranges(std::int64_t rows, Cost&& cost, F&& f) {
   const auto starts = row_ranges(rows, cost);
@@ -60,7 +60,7 @@ void for_row_ranges(std::int64_t rows, Cost&& cost, F&& f) {
   });
 }
 
-/// The same where a row costs its entries and a little more.
+/// The same, if a row costs its entries and a little more.
 template <class V, class F>
 void for_row_ranges(const Csr<V>& a, F&& f) {
   for_row_ranges(

@@ -11,8 +11,9 @@
 
 namespace penstock {
 
-/// Sorts one row at a time by column, in place; equal columns keep their order. Its scratch grows to the longest row.
-/// Short rows by insertion, others by keys of (column, position), long ones by a radix sort of the entries.
+/// Sorts one row at a time by column, in place; equal columns keep their order. Short rows are sorted by insertion, longer
+/// ones by keys of (column, position), and long ones by a radix sort of the entries. Its scratch memory grows to the longest
+/// row.
 template <class V>
 class RowSorter {
  public:
@@ -27,7 +28,8 @@ class RowSorter {
  private:
   static constexpr std::int64_t kShort = 24;
   static constexpr std::int64_t kMedium = 64;
-  static constexpr std::size_t kWideDigits = 8192;  // from here on 11-bit digits beat 8-bit ones
+  // From this length on, 11-bit digits are faster than 8-bit ones.
+  static constexpr std::size_t kWideDigits = 8192;
   static constexpr int kMaxDigit = 11;
 
   void insertion(Index* columns, V* values, std::int64_t n) {

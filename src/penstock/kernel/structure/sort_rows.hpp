@@ -3,14 +3,15 @@
 
 namespace penstock {
 
-/// What the columns of every row do: never fall (sorted), always rise (canonical: sorted and no duplicates).
+/// The order of the columns in every row. sorted: they never fall. canonical: they always rise, so that there are no
+/// duplicates.
 struct RowOrder {
   bool sorted = true, canonical = true;
 };
 RowOrder row_order(const Csr<One>& a);
 
-/// The rows sorted by column. Equal entries stay side by side in their order, or with `merge` become their sum, added
-/// in the order of their bits like `coo_to_csr` does. Row offsets are shared where they stay.
+/// The matrix with rows sorted by column. Equal entries stay side by side in their order; with `merge` they become their sum,
+/// which is added in the order of their bits, as in coo_to_csr(). If row offsets do not change, they are shared.
 template <class V>
 Csr<V> sort_rows(const Csr<V>& a, bool merge);
 

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Sums runs of equal columns into their first; returns how many entries are left.
+/// Sums each run of equal columns into its first entry, and returns how many entries are left.
 template <class V>
 std::int64_t merge_equal(Index* columns, V* values, std::int64_t n) {
   std::int64_t kept = 0;

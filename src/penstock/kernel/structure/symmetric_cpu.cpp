@@ -13,10 +13,10 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kRowsLookedAt = 1024;
-constexpr Offset kMostToLookThrough = 4096;  // entries of a row
-constexpr Offset kLongRows = 8;              // entries a row
+constexpr Offset kMostToLookThrough = 4096;  // entries of a row that a sample searches at most
+constexpr Offset kLongRows = 8;  // entries of a row on average, from which on only half is transposed
 
-/// Whether one of some entries has no partner.
+/// Whether one of the sampled entries (i, j) has no entry (j, i).
 bool a_sample_is_alone(const Csr<One>& a) {
   const auto indptr = a.indptr.span();
   for (std::int64_t s = 0; s < std::min(kRowsLookedAt, a.nnz()); ++s) {
@@ -36,7 +36,8 @@ bool a_sample_is_alone(const Csr<One>& a) {
 bool has_symmetric_pattern(const Csr<One>& a) {
   if (a.rows != a.cols || a_sample_is_alone(a)) return false;
   if (!row_order(a).sorted) return has_symmetric_pattern(sort_rows(a, false));
-  // The part above the diagonal, turned, must be the part below it. Of short rows it is cheaper to turn all.
+  // The part above the diagonal, transposed, must be the part below it. If rows are short, it is cheaper to transpose
+  // everything.
   const bool half = a.nnz() >= kLongRows * a.rows;
   const auto turned = transpose(half ? triangle(a, 1, true) : a);
   std::atomic<bool> same = true;

@@ -1,11 +1,11 @@
-// A^T by a counting sort on the columns, in two passes so that writes stay in the cache.
+// Computes A^T by a counting sort on the columns, in two passes so that writes stay in the cache.
 //
-// The rows are cut into shares, and the columns into buckets of about 64k entries. Each share counts its entries in
-// every bucket; then it appends its rows to the buckets, each at the place that the counts give it: as many streams of
-// writes as buckets, no more. Now a bucket holds a few columns of A in the order of its rows, and one more counting
-// sort, inside the L2 cache, finishes it. A bucket of one column is finished as it is. All passes are stable, so the
-// result does not depend on the cut. Where shares hardly have a column in common, as in a mesh, or columns are few,
-// entries go to their place at once.
+// The rows are cut into shares, and the columns into buckets of about 64k entries. Each share counts its entries in every
+// bucket; then it appends its entries to the buckets, at the places that the counts give. So there are as many streams of
+// writes as buckets, and no more. Then a bucket holds a few columns of A in the order of its rows, and one more counting sort,
+// inside the L2 cache, finishes it. A bucket of one column is finished already. All passes are stable, so the result does not
+// depend on the cut. If shares have hardly a column in common, as in a mesh, or if there are few columns, entries are written
+// to their final place at once.
 #include "penstock/kernel/structure/transpose.hpp"
 
 #include <algorithm>
@@ -25,17 +25,18 @@ namespace {
 
 constexpr std::int64_t kTransposeBlockCost = 64 << 10;
 constexpr std::size_t kSharesAThread = 4;
-constexpr std::int64_t kMaxGranules = 1 << 14;  // a share counts its entries in each: 128 kB
-constexpr std::int64_t kFewColumns = 4096;      // as many places to write to fit the cache
-constexpr std::int64_t kLook = 1 << 20;         // entries between looks at the clock
+constexpr std::int64_t kMaxGranules = 1 << 14;  // a share has a count for each, which take 128 kB
+constexpr std::int64_t kFewColumns = 4096;      // the cache holds the lines of so many places to write to
+constexpr std::int64_t kLook = 1 << 20;         // entries between two calls of poll_interrupt()
 
 struct Share {
   std::size_t first_block = 0, last_block = 0;
   std::int64_t first_column = 0, last_column = 0;
-  std::vector<Offset> next;  // by granule: a count. Then by bucket: where the next entry goes
+  // First a count for each granule, then for each bucket the place of the next entry.
+  std::vector<Offset> next;
 };
 
-/// f(row, k) for the entries of some blocks, in order.
+/// Calls f(row, k) for the entries of some blocks, in order.
 template <class V, class F>
 void visit(const Csr<V>& a, const std::vector<RowBlock>& blocks, const Share& share, F&& f) {
   for (auto b = share.first_block; b < share.last_block; ++b) {
@@ -56,7 +57,8 @@ struct Parts {
   Array<V> values;
 };
 
-/// One bucket, of a few columns: from the order of A's rows to that of A^T's. `low` holds the last 16 bits of columns.
+/// Sorts one bucket, of a few columns, from the order of A's rows to the order of A^T's rows. `low` holds the last 16 bits of
+/// columns.
 template <class V>
 class BucketTurner {
  public:
@@ -107,7 +109,7 @@ std::vector<Share> make_shares(std::size_t blocks) {
   return shares;
 }
 
-/// Counts by granule become places by bucket.
+/// Replaces the counts of each granule by the places of each bucket.
 void place_shares(std::vector<Share>& shares, const detail::BucketMap& map) {
   std::vector<Offset> at(map.buckets.size());
   for (std::size_t b = 0; b < at.size(); ++b) at[b] = map.buckets[b].begin;
@@ -156,7 +158,7 @@ void fill(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::vector<Shar
   });
 }
 
-/// At once: each share counts in the range of columns that it meets.
+/// Writes entries to their final place at once. Each share has counts for the range of columns that it meets.
 template <class V>
 void fill_directly(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::vector<Share>& shares,
                    const Parts<V>& out) {
@@ -169,7 +171,7 @@ void fill_directly(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::ve
   auto* const lengths = out.indptr.data + 1;
   parallel_ranges(a.cols, 1 << 15, [&](std::int64_t first, std::int64_t last) {
     std::fill(lengths + first, lengths + last, 0);
-    for (auto& share : shares) {  // a share's entries follow those of the shares before it
+    for (auto& share : shares) {  // the entries of a share follow those of the shares before it
       auto* const next = share.next.data() - share.first_column;
       for (auto c = std::max(first, share.first_column); c < std::min(last, share.last_column); ++c)
         lengths[c] += std::exchange(next[c], lengths[c]);
@@ -188,8 +190,8 @@ void fill_directly(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::ve
   });
 }
 
-/// Whether the shares' columns hardly overlap, as in a mesh or a band, or are few: then the places where one share
-/// writes fit the cache without buckets. Finds the columns of each share.
+/// Whether the columns of the shares hardly overlap, as in a mesh or a band, or are few. Then the places to which a share
+/// writes fit the cache without buckets. It also finds the range of columns of each share.
 template <class V>
 bool is_local(const Csr<V>& a, const std::vector<RowBlock>& blocks, std::vector<Share>& shares) {
   parallel_for(std::ssize(shares), [&](std::int64_t s) {

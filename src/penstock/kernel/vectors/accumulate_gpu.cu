@@ -1,8 +1,8 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/vectors/accumulate.hpp"
 
-// A thread a number, added where it lies: over NVLink the memory's own GPU does the sum, so nothing comes back. Of the
-// whole system, because GPUs add to one another's sums.
+// A thread takes a number, which is added where the sum lies: over NVLink the GPU that has the memory does the addition, so
+// nothing is sent back. The operation is atomic for the whole system, because GPUs add to the sums of other GPUs.
 namespace penstock::gpu {
 namespace {
 

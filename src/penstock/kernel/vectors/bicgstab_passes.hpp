@@ -1,7 +1,8 @@
 #pragma once
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of BiCGStab whose rows several ranks share: sums end in memory that the host reads. r plays the part of s, too.
+// The passes of BiCGStab over rows that several ranks share. Sums are written to memory that the host reads. r is also used as
+// s.
 namespace penstock {
 
 /// shadow = p = r

@@ -5,25 +5,25 @@
 
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of conjugate gradients with M the identity or a diagonal (`Diagonal`: d, M's entries, is one more vector).
-// alpha and beta stay with the vectors: an iteration is a product and three passes, and the host may queue several before it
-// looks at the norms of the first. Iterations that were queued after the last one do nothing.
+// The passes of conjugate gradients, where M is the identity or a diagonal (`Diagonal`: its entries d are one more vector).
+// alpha and beta stay with the vectors. An iteration is a product and three passes, and the host may queue several iterations
+// before it looks at the norms of the first. Iterations that were queued behind the last one do nothing.
 namespace penstock {
 
 inline constexpr std::int64_t kNoLastIteration = std::numeric_limits<std::int64_t>::max();
 
-/// Lives with the vectors.
+/// The scalars, in the memory of the vectors.
 struct CgScalars {
   double rz, alpha, beta;
   std::int64_t last;  // iterations after this one do nothing
 };
 
-/// Lives where the host reads it: what an iteration left.
+/// The results of an iteration, in memory that the host reads.
 struct CgNews {
   enum Code : std::int64_t { running, small, not_finite, bad_preconditioner, not_positive };
   std::int64_t code;
   double rr;     // r . r
-  double value;  // of a breakdown: what should have been positive
+  double value;  // after a breakdown: the number that should have been positive
 };
 
 constexpr bool is_finite(double v) { return v - v == 0; }

@@ -3,8 +3,9 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/vectors/copy_by_kernel.hpp"
 
-// A block takes 16 KB at a time, four 16-byte loads a thread before the first store: over NVLink a load takes 1.5 us and
-// more, so that 600 KB must be under way. No more blocks than that takes, on any GPU: a product computes meanwhile.
+// A block copies 16 KB at a time, with four 16-byte loads of each thread before the first store. Over NVLink a load takes 1.5
+// us and more, so that 600 KB must be under way. There are as many blocks as that needs, and no more on any GPU, because a
+// product is computed at the same time.
 namespace penstock::gpu {
 namespace {
 

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kAlone = 32 << 10;  // entries up to which waking a thread costs more than it brings
+constexpr std::int64_t kAlone = 32 << 10;  // for so few entries, waking a thread costs more than it brings
 
 }  // namespace
 

@@ -4,14 +4,15 @@
 #include "penstock/kernel/vectors/dense_blocks.hpp"
 #include "penstock/semiring/plus_times.hpp"
 
-// Lanes side by side take a row's entries, and lanes after them the next row's: a warp reads the blocks in one piece. A block of
-// up to 32 rows has one entry a lane, and a lane several rows, whose reads are then under way together.
+// Neighbouring lanes take the entries of a row, and the lanes after them those of the next row, so a warp reads the blocks in
+// one piece. In blocks of up to 32 rows a lane has one entry of a row, and takes several rows, whose reads are under way
+// together.
 namespace penstock::gpu {
 namespace {
 
-constexpr int kRowsAtOnce = 4;  // 32 bytes a lane under way in float64, as in passes over vectors
+constexpr int kRowsAtOnce = 4;  // 32 bytes of each lane are under way in float64, as in passes over vectors
 
-/// `kOnce`: no row has more entries than lanes.
+/// `kOnce`: no row has more entries than there are lanes.
 template <class T, int kLanes, bool kOnce>
 __global__ void __launch_bounds__(kThreads)
     blocks_kernel(const T* blocks, std::uint32_t rows, std::uint32_t block, const T* __restrict__ x, T* y) {

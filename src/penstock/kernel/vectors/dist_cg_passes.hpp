@@ -1,8 +1,9 @@
 #pragma once
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of conjugate gradients whose rows several ranks share: sums end in memory that the host reads, which adds up
-// those of all ranks and brings the step lengths. M is the identity or a diagonal (`Diagonal`: d is one more vector).
+// The passes of conjugate gradients over rows that several ranks share. Sums are written to memory that the host reads; the
+// host adds up the sums of all ranks, and gives the step lengths. M is the identity or a diagonal (`Diagonal`: d is one more
+// vector).
 namespace penstock {
 
 /// out[0] = b . b; out[1] = entries of b that are not zero

@@ -16,7 +16,7 @@ void check_sizes(std::int64_t count, std::int64_t size, const char* what) {
                                       std::to_string(size) + ": at least 0 of size 1");
 }
 
-/// A size that the compiler knows turns each copy into a move.
+/// The size is known to the compiler, so that each copy is a move.
 template <std::size_t kBytes>
 void gather_as(const std::byte* x, const Index* indices, std::int64_t count, std::byte* out) {
   parallel_ranges(count, kRange, [&](std::int64_t first, std::int64_t last) {

@@ -1,12 +1,12 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/vectors/gather.hpp"
 
-// A thread a word, so that neighbours write, and where indices ascend read, what lies side by side: over a link only whole
-// lines are fast.
+// A thread takes a word, so that neighbouring threads write words that lie side by side, and also read such words if indices
+// ascend: over a link only whole lines are fast.
 namespace penstock::gpu {
 namespace {
 
-/// `per_entry` words an entry; 32-bit counts where they do, since their division is some twenty times cheaper.
+/// An entry has `per_entry` words. Counts have 32 bits if that is enough, because their division is some twenty times cheaper.
 template <class Word, class Count>
 __global__ void __launch_bounds__(kThreads)
     gather_kernel(const Word* __restrict__ x, const Index* indices, Count words, Count per_entry, Word* out) {
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
   y[at] = S::add(y[at], in[v]);
 }
 
-// A grid's last block may count past the end by less than a block: it must not wrap around.
+// The last block of a grid may count past the end by less than a block, which must not overflow.
 constexpr std::int64_t kNarrow = (std::int64_t(1) << 32) - 2 * kThreads;
 
 template <class Word>

@@ -67,7 +67,7 @@ void join_below(std::span<const JoinPart> parts, int value_bytes, const Joined& 
   for (const auto& p : parts) {
     if (!stream.where.is_gpu()) {
       for (std::int64_t r = 0; r <= p.rows; ++r) to.indptr[row + r] = entries + p.indptr[r];
-    } else if constexpr (have_cuda) {  // the last offset of a part is the first of the next
+    } else if constexpr (have_cuda) {  // the last offset of a part is the first one of the next part
       gpu::shift_offsets(p.indptr, p.rows + 1, entries, to.indptr + row, stream);
     } else {
       throw Error(Errc::not_compiled, kNoJoin);

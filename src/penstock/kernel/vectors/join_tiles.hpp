@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-inline constexpr int kMostJoined = 16;  // matrices at once
+inline constexpr int kMostJoined = 16;  // how many matrices one call joins at most
 
 /// A sparse matrix whose row offsets begin at 0, with values of any type, or none.
 struct JoinPart {
@@ -25,11 +25,11 @@ struct Joined {
   std::byte* values = nullptr;  // null: there are none
 };
 
-/// [A1 A2 ...]: of equally many rows. `value_bytes`: 0 (no values), 4 or 8. All of it is in the memory of the stream, in whose
-/// order it is done; at most kMostJoined parts, of fewer than 2^31 columns together. Throws Error{not_compiled} for a GPU in a
-/// build without CUDA.
+/// [A1 A2 ...], of matrices with equally many rows. `value_bytes` is 0 (no values), 4 or 8. Everything is in the memory of the
+/// stream's device, and done in the order of the stream. There are at most kMostJoined parts, with fewer than 2^31 columns
+/// together. Throws Error{not_compiled} for a GPU in a build without CUDA.
 void join_beside(std::span<const JoinPart> parts, int value_bytes, const Joined& to, Stream stream);
-/// [A1; A2; ...]: of equally many columns.
+/// [A1; A2; ...], of matrices with equally many columns.
 void join_below(std::span<const JoinPart> parts, int value_bytes, const Joined& to, Stream stream);
 
 namespace gpu {
@@ -37,11 +37,11 @@ struct JoinOffsets {
   const Offset* of[kMostJoined] = {};
   int count = 0;
 };
-/// out[r] = the sum of all offsets r, for n of them.
+/// out[r] = the sum of offset r of all parts, for r in [0, n).
 void sum_offsets(const JoinOffsets& parts, std::int64_t n, Offset* out, Stream stream);
 /// out[r] = from[r] + by.
 void shift_offsets(const Offset* from, std::int64_t n, Offset by, Offset* out, Stream stream);
-/// A part's entries to their places, columns moved by `first`.
+/// Copies the entries of a part to their places, and adds `first` to their columns.
 void place_entries(const JoinOffsets& parts, int which, const JoinPart& part, Index first, int value_bytes,
                    const Joined& to, Stream stream);
 }  // namespace gpu

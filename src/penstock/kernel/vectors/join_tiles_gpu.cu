@@ -4,7 +4,7 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kEach = 16;  // entries of a thread
+constexpr int kEach = 16;  // entries that a thread takes
 
 __global__ void __launch_bounds__(kThreads) sum_kernel(JoinOffsets parts, std::int64_t n, Offset* out) {
   const auto r = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
@@ -30,7 +30,7 @@ __device__ std::int64_t row_of_entry(const Offset* ends, std::int64_t from, std:
   return from;
 }
 
-/// A block takes neighbouring entries, whose rows it bounds first: rows may have any length.
+/// A block takes neighbouring entries, and first finds the range of their rows, because rows may have any length.
 template <class Word>
 __global__ void __launch_bounds__(kThreads)
     place_kernel(JoinOffsets parts, int which, std::int64_t rows, Offset nnz, const Index* indices,

@@ -1,7 +1,8 @@
 #pragma once
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// Passes that several methods over ranks share, and those of GMRES over its basis: sums end in memory that the host reads.
+// Passes that several methods over ranks share, and those of GMRES over its basis. Sums are written to memory that the host
+// reads.
 namespace penstock {
 
 /// out[0] = w . y, out[1] = y . y
@@ -49,7 +50,7 @@ struct KrylovScale {
   constexpr void operator()(NoScalars, const T* v, T* o, double*) const { o[0] = scale * v[0]; }
 };
 
-/// out[i] = v_i . w, K of them
+/// out[i] = v_i . w for K vectors v_i
 template <class T, int K>
 struct BasisDots {
   using In = T;
@@ -69,7 +70,7 @@ struct BasisDots {
   }
 };
 
-/// w += factor_0 v_0 + ..., K of them
+/// w += factor_0 v_0 + ..., for K vectors
 template <class T, int K>
 struct BasisAdd {
   using In = T;

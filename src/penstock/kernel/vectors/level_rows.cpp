@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-/// Level by level, a task after the other.
+/// Solves level by level, one task after the other.
 template <class T>
 void solve_here(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v) {
   for (auto l = run.first_level; l < run.first_level + run.levels; ++l) {

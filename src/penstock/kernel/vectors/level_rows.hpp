@@ -5,49 +5,50 @@
 #include "penstock/core/device.hpp"
 #include "penstock/format/csr.hpp"
 
-// Sparse triangular solves on a device, by level sets (Anderson & Saad 1989): the rows of a level need rows of earlier levels
-// alone. Levels that follow one another are one launch. Where they are narrow (a chain has levels of one row), one block
-// walks them and waits for itself between two; where they are wide, the warps of a grid claim tasks in the order of levels
-// and wait for the entries that they need (Liu, Li, Hogg, Duff & Vinter 2016): either way no launch for each level.
+// Sparse triangular solves on a device, by level sets (Anderson & Saad 1989): the rows of a level need only rows of earlier
+// levels. A run of levels is one launch. If the levels are narrow (a chain has levels of one row), one block solves one after
+// the other, with a barrier in between. If they are wide, the warps of a grid claim tasks in the order of levels, and wait for
+// the entries that they need (Liu, Li, Hogg, Duff & Vinter 2016). So there is no launch for each level.
 namespace penstock {
 
-/// The rows that a warp solves at once, of one level: 2^shift lanes for each.
+/// The rows of one level that a warp solves at once, with 2^shift lanes for each.
 struct alignas(8) RowTask {
-  Index first = 0;  // position
+  Index first = 0;  // the position of its first row
   std::uint16_t rows = 0, shift = 0;
 };
 
-/// A unit triangle in the order of its levels: its vector z is in that order, too, in which rows that are solved together read
+/// A unit triangle in the order of its levels. Its vector z is in the same order, so that rows that are solved together read
 /// and write side by side. All arrays are on the device.
 template <class T>
 struct LevelRows {
-  const Offset* starts = nullptr;  // of the row at each position; one more
-  const Index* indices = nullptr;  // positions
+  const Offset* starts = nullptr;  // where the row at each position begins, and the end of the last
+  const Index* indices = nullptr;  // columns as positions
   const T* values = nullptr;
-  const T* scale = nullptr;     // by position; may be null
-  const Index* from = nullptr;  // where the entry of each position is in `in`
-  const Index* to = nullptr;    // and in `out`
+  const T* scale = nullptr;     // for each position; may be null
+  const Index* from = nullptr;  // for each position its place in `in`
+  const Index* to = nullptr;    // for each position its place in `out`
   const RowTask* tasks = nullptr;
-  const Index* levels = nullptr;  // the first task of each level; one more
+  const Index* levels = nullptr;  // the first task of each level, and the end of the last
 };
 
-/// Levels, and their tasks, that one launch solves.
+/// The levels, and their tasks, that one launch solves.
 struct LevelRun {
   std::int64_t first_level = 0, levels = 0, first_task = 0, tasks = 0;
   bool wide = false;
 };
 
 inline constexpr int kWarp = 32;
-inline constexpr int kEntriesAtOnce = 4;  // of a lane, whose reads are under way together
-/// Tasks of a level that one block solves in one step: its warps.
+inline constexpr int kEntriesAtOnce = 4;  // entries of a lane whose reads are under way together
+/// The tasks of a narrow level at most: one for each warp of the block that solves it.
 inline constexpr std::int64_t kNarrowTasks = 8;
-/// Narrow levels between wide ones are solved with these, where there are fewer: a launch takes as long as they do.
+/// If there are fewer narrow levels than this between wide ones, they are solved with the wide ones: a launch takes as long.
 inline constexpr std::int64_t kLeastNarrow = 8;
-/// Blocks of a wide run: as many as have the rows of so many levels under way, and so many of a multiprocessor at most. What
-/// is read of a row before z takes as long as several levels; more would wait, and their waiting is traffic.
+/// The blocks of a wide run are as many as have the rows of kLevelsAtOnce levels under way, and at most kMostWideEach for each
+/// multiprocessor. Reading what a row needs besides z takes as long as several levels; more blocks would only wait, and
+/// waiting is traffic.
 inline constexpr std::int64_t kLevelsAtOnce = 4, kMostWideEach = 4;
 
-/// log2 of the lanes that a row of so many entries gets.
+/// log2 of the number of lanes for a row with so many entries.
 constexpr int lanes_shift(Offset entries) {
   const auto lanes = (entries + kEntriesAtOnce - 1) / kEntriesAtOnce;
   if (lanes <= 1) return 0;
@@ -55,22 +56,22 @@ constexpr int lanes_shift(Offset entries) {
   return std::bit_width(static_cast<std::uint64_t>(lanes - 1));
 }
 
-/// What a solve reads and writes.
+/// The vectors that a solve reads and writes.
 template <class T>
 struct LevelVectors {
   const T* in = nullptr;
-  T* z = nullptr;    // by position
-  T* out = nullptr;  // what z has, where `to` says; may be null
+  T* z = nullptr;    // in the order of positions
+  T* out = nullptr;  // gets the entries of z at the places `to`; may be null
 };
 
-/// z[p] = scale[p] in[from[p]] - (row p) . z for the positions of a run, after the runs before it. `ticket`, for a wide run, is
-/// zero; z then is kNotYet wherever no run has written. The three vectors do not overlap. Ordered on the stream. Each row's
-/// sum has a fixed order: the same bits in every run.
+/// z[p] = scale[p] in[from[p]] - (row p) . z for the positions p of a run, in the order of the stream, after the runs before
+/// it. For a wide run, `*ticket` is zero, and z is kNotYet wherever no run has written. The three vectors do not overlap. The
+/// sum of each row has a fixed order, so the bits are the same in every run.
 template <class T>
 void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVectors<T>& v, unsigned* ticket,
                   Stream stream);
 
-/// The byte that a z which is not there yet is filled with: a NaN that solve_levels never writes.
+/// Entries of z that are not there yet are filled with this byte. It makes a NaN that solve_levels never writes.
 inline constexpr int kNotYet = 0xff;
 
 namespace gpu {

@@ -3,7 +3,8 @@
 #include "penstock/kernel/vectors/level_rows.hpp"
 #include "penstock/semiring/plus_times.hpp"
 
-// What the narrow and the wide kernel share: a task as its lanes read it, and its rows' results.
+// The functions that the narrow and the wide kernel share: they read a task for its lanes, and compute the results of its
+// rows.
 namespace penstock::gpu {
 
 inline __device__ bool not_yet(double v) { return __double_as_longlong(v) == -1; }
@@ -11,21 +12,21 @@ inline __device__ bool not_yet(float v) { return __float_as_int(v) == -1; }
 inline __device__ double other_nan(double) { return __longlong_as_double(0x7ff8000000000000); }
 inline __device__ float other_nan(float) { return __int_as_float(0x7fc00000); }
 
-/// Past the first-level cache, which may hold what was there before, and each time that it is asked for.
+/// Reads memory each time, and not the first-level cache, which may hold an old value.
 template <class T>
 __device__ T read_shared(const T* p) {
   return *static_cast<const volatile T*>(p);
 }
-/// In one piece.
+/// Writes a value in one piece.
 template <class T>
 __device__ void write_shared(T* p, T v) {
   *static_cast<volatile T*>(p) = v;
 }
 
-/// A lane's share of a task: every (lanes)-th entry of a row from `first` on.
+/// A lane's share of a task: if a row has n lanes, every n-th entry of the row from `first` on.
 struct LaneRow {
-  Index position = -1;  // -1: none
-  Index from = 0;       // where its entry of `in` is
+  Index position = -1;  // of the row; -1: the lane has none
+  Index from = 0;       // where the row's entry of `in` is
   bool leads = false;
   int lanes = 1;
   Offset first = 0, end = 0;
@@ -44,8 +45,8 @@ __device__ LaneRow lane_row(const LevelRows<T>& rows, RowTask task) {
   return mine;
 }
 
-/// The task's rows; all lanes of the warp call it. `kWaits`: z may not be there yet. The rows of a task do not need each
-/// other, so that no lane waits for its own warp.
+/// Solves the rows of a task. All lanes of the warp call it. `kWaits`: entries of z may not be there yet. The rows of a task
+/// do not need each other, so no lane waits for its own warp.
 template <class T, bool kWaits>
 __device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const LevelVectors<T>& v) {
   T given = 0;
@@ -90,7 +91,7 @@ __device__ void solve_task(const LevelRows<T>& rows, const LaneRow& mine, const 
   sum = sum_lanes<PlusTimes<T>>(sum, mine.lanes);
   if (!writes) return;
   const T result = given - sum;
-  const T told = not_yet(result) ? other_nan(result) : result;  // never the NaN that stands for none
+  const T told = not_yet(result) ? other_nan(result) : result;  // never the NaN that means "not there yet"
   if constexpr (kWaits) write_shared(v.z + mine.position, told);
   else v.z[mine.position] = told;
   if (v.out) v.out[to] = told;

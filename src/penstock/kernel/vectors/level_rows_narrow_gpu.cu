@@ -1,7 +1,7 @@
 #include "penstock/kernel/vectors/level_rows_gpu.cuh"
 
-// One block walks levels of at most a task a warp. What a level is made of is read while the level before is solved: two
-// of the four reads that depend on one another in a level are then behind it.
+// One block walks levels that have at most a task for each warp. The data of a level are read while the level before is
+// solved. A level has four reads that depend on each other, and two of them are done beforehand in this way.
 namespace penstock::gpu {
 namespace {
 
@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(kThreads)
     narrow_kernel(LevelRows<T> rows, std::int64_t first_level, std::int64_t levels, LevelVectors<T> v) {
   const int warp = threadIdx.x / kWarp;
   const Index* marks = rows.levels + first_level;
-  // This warp's task of a level; one without rows where it has none.
+  // This warp's task of a level; if it has none, a task without rows.
   const auto task_of = [&](Index first, Index last) {
     return first + warp < last ? rows.tasks[first + warp] : RowTask{};
   };
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads)
     after = task_of(from, to);     // of the one after it
     from = to, to = mark(level + 4);
     solve_task<T, false>(rows, mine, v);
-    __syncthreads();  // z is there for the block
+    __syncthreads();  // the block can read z now
   }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of pipelined conjugate gradients whose rows several ranks share: sums end in memory that the host reads. Without
-// M (`Preconditioned` false), u is r, m is w and q is s, and they are not passed.
+// The passes of pipelined conjugate gradients over rows that several ranks share. Sums are written to memory that the host
+// reads. Without M (`Preconditioned` is false), u is r, m is w and q is s, and these are not passed.
 namespace penstock {
 
 /// The directions become zero; out[0] = u . r, out[1] = u . w, out[2] = r . r

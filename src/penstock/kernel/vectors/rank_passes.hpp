@@ -3,14 +3,14 @@
 
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of PageRank's power method, as graph/pagerank_cpu.cpp has them. Ranks are kept over the weights out of their
-// vertices, which is what the product multiplies; a vertex without edges has weight -1. `Based`: jumps and dangling vertices
-// lead to distributions that are two more vectors; otherwise everywhere alike, and `base` holds what that brings.
+// The passes of PageRank's power method (graph/pagerank/pagerank_cpu.cpp). Ranks are stored divided by the weights out of
+// their vertices, as the product needs them; a vertex without edges has weight -1. `Based`: jumps and dangling vertices lead
+// to distributions that are two more vectors. Otherwise both are uniform, and `base` is what each vertex gets.
 namespace penstock {
 
-/// Lives where the host reads it.
+/// The results of a step, in memory that the host reads.
 struct RankNews {
-  double change, dangling;  // or the sum of ranks, and how many were below zero
+  double change, dangling;  // of RankTake: the sum of ranks, and how many were below zero
 };
 
 /// What a step adds to a vertex.
@@ -24,7 +24,7 @@ struct RankJumps {
   }
 };
 
-/// Weights with -1 for vertices without edges, ranks over weights; the rank of those vertices.
+/// Writes the weights, with -1 for vertices without edges, and ranks over weights. The sum is the rank of those vertices.
 template <class T>
 struct RankBegin {
   using In = double;
@@ -44,7 +44,7 @@ struct RankBegin {
   constexpr void finish(const double* sums) const { *news = {0, sums[0]}; }
 };
 
-/// One step; `Accelerated`: extrapolated by omega from the step before (never with Based).
+/// One step. `Accelerated`: it is extrapolated by omega from the step before (never with Based).
 template <class T, bool Accelerated, bool Based>
 struct RankStep {
   struct Numbers {
@@ -54,8 +54,9 @@ struct RankStep {
   using In = T;
   using Out = T;
   static constexpr int kIn = 3 + (Accelerated ? 1 : 0) + (Based ? 2 : 0), kOut = 1, kSums = 2;
-  const T* in[kIn];  // y, weights, ranks over weights; those of the step before; personalization, dangling
-  T* out[kOut];      // the next
+  // Y, weights, ranks over weights, and those of the step before; personalization, dangling.
+  const T* in[kIn];
+  T* out[kOut];  // the next ranks over weights
   RankJumps jumps;
   double omega;
   RankNews* news;
@@ -74,7 +75,7 @@ struct RankStep {
   constexpr void finish(const double* sums) const { *news = {sums[0], sums[1]}; }
 };
 
-/// The ranks that the last plain step led to: those below zero are put to zero.
+/// Takes the ranks to which the last plain step led. Those below zero become zero.
 template <class T, bool Based>
 struct RankTake {
   using In = T;

@@ -9,12 +9,12 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
-// Passes over vectors that live where a stream computes. A pass reads kIn vectors and writes kOut of them, entry by entry,
-// takes kSums sums on the way, and ends by `finish(sums)`, which one thread calls when all is added up: scalars that follow
-// from sums stay with the vectors, and the next pass finds them there without the host. Everything in a pass is
-// constexpr: the CPU runs the same text that nvcc compiles.
+// Passes over vectors in the memory of a stream's device. A pass reads kIn vectors and writes kOut vectors, entry by entry,
+// and takes kSums sums. At its end one thread calls finish(sums), when everything is added up. So scalars that follow from
+// sums stay with the vectors, and the next pass finds them there without the host. Everything in a pass is constexpr: the CPU
+// runs the same text that nvcc compiles.
 //
-// Sums are taken in parts of a fixed order that depends on n alone: the same bits in every run.
+// Sums are taken in parts, in a fixed order that depends on n alone, so the bits are the same in every run.
 //
 //   using In, Out                        types of what is read and written (a vector of another type is another pass)
 //   static constexpr int kIn, kOut, kSums
@@ -26,13 +26,13 @@
 namespace penstock {
 
 inline constexpr int kMostSums = 8;
-/// Blocks of a GPU's pass: a constant of the sums, not of a chip, so that they have the same bits on every GPU. About a wave
-/// of large GPUs, several of small ones.
+/// The blocks of a pass on a GPU. The number does not depend on the chip, so that sums have the same bits on every GPU. It is
+/// about one wave on large GPUs, and several on small ones.
 inline constexpr int kSweepBlocks = 1056;
 
 struct NoScalars {};
 
-/// Where a GPU's blocks leave their parts of a sum. One for each stream of passes.
+/// The memory to which a GPU's blocks write their parts of sums. Each stream of passes needs one.
 class SumParts {
  public:
   explicit SumParts(Stream stream) {
@@ -40,10 +40,10 @@ class SumParts {
     memory_ = allocate<double>(kMostSums * kSweepBlocks + 1, device_place(stream.where));
     const double zero = 0;
     copy_async(memory_.data + kMostSums * kSweepBlocks, &zero, sizeof zero, stream);
-    synchronize(stream);  // `zero` ends here
+    synchronize(stream);  // `zero` is destroyed after this
   }
   double* parts() const { return memory_.data; }
-  /// Blocks that have arrived: zero between passes.
+  /// The number of blocks that have arrived. It is zero between passes.
   unsigned* arrived() const { return reinterpret_cast<unsigned*>(memory_.data + kMostSums * kSweepBlocks); }
 
  private:
@@ -80,7 +80,7 @@ void sweep(std::int64_t n, const P& pass) {
 }
 }  // namespace cpu
 
-/// One pass over vectors of n entries, ordered on the stream. Vectors begin at multiples of 16 bytes.
+/// Does one pass over vectors of n entries, in the order of the stream. Vectors begin at multiples of 16 bytes.
 template <class P>
 void sweep(std::int64_t n, const P& pass, const SumParts& sums, Stream stream) {
   static_assert(P::kSums <= kMostSums);
@@ -89,7 +89,7 @@ void sweep(std::int64_t n, const P& pass, const SumParts& sums, Stream stream) {
   else throw Error(Errc::not_compiled, "vectors on a GPU: this build has no CUDA");
 }
 
-/// Vectors of n entries that live with a device, and begin at multiples of 256 bytes.
+/// Vectors of n entries in the memory of a device, which begin at multiples of 256 bytes.
 template <class T>
 class DeviceVectors {
  public:

@@ -2,8 +2,8 @@
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// One pass over vectors on a GPU: 16-byte reads and writes, a grid that walks the vectors, and sums by the block that
-// arrives last, which adds the others' parts in their order. No atomic touches a sum.
+// One pass over vectors on a GPU. Reads and writes have 16 bytes, the grid walks over the vectors, and the block that arrives
+// last adds up the parts of all blocks in their order. Sums need no atomics.
 namespace penstock::gpu {
 
 template <class T, int kLanes>
@@ -46,19 +46,19 @@ inline __device__ double sum_block(double v, double* warps) {
   return v;
 }
 
-/// Blocks of a multiprocessor: eight where 32 registers do, four where a pass with many vectors, or several sums, takes more
-/// and has as many bytes under way.
+/// Blocks of a multiprocessor: eight if 32 registers are enough, and four if a pass has many vectors or several sums; it then
+/// needs more registers, and has as many bytes under way.
 template <class P>
 inline constexpr int kSweepEach = P::kIn + P::kOut < 4 && P::kIn + P::kOut + P::kSums < 5 ? 8 : 4;
-/// Of a grid: no more than kSweepBlocks, whatever the GPU, because sums depend on it. None waits for another, so they need
-/// not reside at once: to a small GPU they come in waves.
+/// The blocks of a grid: at most kSweepBlocks on any GPU, because sums depend on it. No block waits for another, so they need
+/// not reside at once; on a small GPU they come in waves.
 template <class P>
 inline constexpr int kBlocksOf = kSweepEach<P>*(kSweepBlocks / 8);
 
 template <class P>
 __global__ void __launch_bounds__(kThreads, most_blocks(kSweepEach<P>, kThreads))
     sweep_kernel(std::int64_t n, P pass, double* parts, unsigned* arrived) {
-  // What wanted() and scalars() read is written by finish() alone, after every block has arrived.
+  // Only finish() writes the data that wanted() and scalars() read, after every block has arrived.
   if (!pass.wanted()) return;
   const auto scalars = pass.scalars();
   constexpr int kLanes = 16 / int(sizeof(typename P::In) > sizeof(typename P::Out) ? sizeof(typename P::In)
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, most_blocks(kSweepEach<P>, kThreads)
       if (threadIdx.x == 0) parts[s * kSweepBlocks + blockIdx.x] = sum;
     }
     if (threadIdx.x == 0) {
-      __threadfence();  // the parts, before the arrival
+      __threadfence();  // the parts must be visible before the arrival
       last = atomicAdd(arrived, 1u) == gridDim.x - 1;
     }
     __syncthreads();
