@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kLook = 1024;  // rows between two looks for Ctrl-C, where one thread works alone
-constexpr std::int64_t kRows = 4096;  // rows of a task
+constexpr std::int64_t kLook = 1024;        // rows between two looks for Ctrl-C, where one thread works alone
+constexpr std::int64_t kFactorRows = 4096;  // rows of a task
 
 /// A copy of A that has been checked: square, rows sorted without duplicates, with every diagonal entry.
 struct Sorted {
@@ -39,12 +39,12 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
     std::vector<double> values;
     std::vector<Offset> ends, diagonal;
   };
-  std::vector<Part> parts(static_cast<std::size_t>((a.rows + kRows - 1) / kRows));
+  std::vector<Part> parts(static_cast<std::size_t>((a.rows + kFactorRows - 1) / kFactorRows));
   Sorted s;
   s.rows = a.rows;
   s.largest.resize(static_cast<std::size_t>(a.rows));
-  parallel_ranges(a.rows, kRows, [&](std::int64_t first, std::int64_t last) {
-    auto& part = parts[static_cast<std::size_t>(first / kRows)];
+  parallel_ranges(a.rows, kFactorRows, [&](std::int64_t first, std::int64_t last) {
+    auto& part = parts[static_cast<std::size_t>(first / kFactorRows)];
     std::vector<std::pair<Index, double>> row;
     auto block = std::upper_bound(starts.begin(), starts.end(), first) - 1;
     for (auto i = first; i < last; ++i) {
@@ -134,7 +134,7 @@ Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value va
   }
   t.indices.resize(static_cast<std::size_t>(t.starts.back()));
   t.values.resize(t.indices.size());
-  parallel_ranges(s.rows, kRows, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(s.rows, kFactorRows, [&](std::int64_t first, std::int64_t last) {
     for (auto p = first; p < last; ++p) {
       const auto i = t.order.row(p);
       auto to = static_cast<std::size_t>(t.starts[static_cast<std::size_t>(p)]);
@@ -194,7 +194,7 @@ void check(const Csr<V>& a, const FactorOptions& o, const std::string& name) {
           name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(a.rows));
 }
 
-constexpr double kZero = 1e-14;  // a pivot below this part of its row's largest entry is rounding
+constexpr double kZeroPivot = 1e-14;  // a pivot below this part of its row's largest entry is rounding
 
 }  // namespace
 
@@ -229,7 +229,7 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
         }
       }
       auto& pivot = value(diagonal(i));
-      if (!(std::abs(pivot) > kZero * s.largest[static_cast<std::size_t>(i)]) || !std::isfinite(pivot)) {
+      if (!(std::abs(pivot) > kZeroPivot * s.largest[static_cast<std::size_t>(i)]) || !std::isfinite(pivot)) {
         fault.report(i);
         pivot = 1;
       }
@@ -289,7 +289,7 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
         value(e) = scaled / value(diagonal(column(e)));
         pivot -= scaled * value(e);
       }
-      if (!(pivot > kZero * s.largest[static_cast<std::size_t>(i)]) || !std::isfinite(pivot)) {
+      if (!(pivot > kZeroPivot * s.largest[static_cast<std::size_t>(i)]) || !std::isfinite(pivot)) {
         fault.report(i);
         pivot = 1;
       }

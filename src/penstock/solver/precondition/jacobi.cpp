@@ -15,9 +15,9 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRows = 4096;  // rows of a task
+constexpr std::int64_t kJacobiRows = 4096;  // rows of a task
 /// A pivot below this part of the largest entry of its block is taken for rounding: the block is singular.
-constexpr double kZero = 1e-14;
+constexpr double kZeroInBlock = 1e-14;
 /// Rows of a block: it is inverted as a dense matrix, in time that grows as the cube of its rows.
 constexpr std::int64_t kMostBlock = 1024;
 
@@ -53,7 +53,7 @@ bool invert(double* m, std::int64_t n, double* work) {
     auto p = c;
     for (auto r = c + 1; r < n; ++r)
       if (std::abs(m[r * n + c]) > std::abs(m[p * n + c])) p = r;
-    if (!(std::abs(m[p * n + c]) > kZero * largest) || !std::isfinite(m[p * n + c])) return false;
+    if (!(std::abs(m[p * n + c]) > kZeroInBlock * largest) || !std::isfinite(m[p * n + c])) return false;
     for (std::int64_t j = 0; j < n && p != c; ++j)
       std::swap(m[p * n + j], m[c * n + j]), std::swap(out[p * n + j], out[c * n + j]);
     const double inverse = 1 / m[c * n + c];
@@ -77,7 +77,7 @@ LinearOp<T> jacobi(const Csr<V>& a) {
   const auto inverse = allocate<T>(std::max<std::int64_t>(a.rows, 1));
   const auto view = a.view();
   First fault;
-  parallel_ranges(a.rows, kRows, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(a.rows, kJacobiRows, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
       double d = 0;
       for (auto k = view.indptr[i]; k < view.indptr[i + 1]; ++k)
@@ -114,7 +114,7 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   const auto inverse = allocate<T>(std::max<std::int64_t>(n * block, 1));
   const auto view = a.view();
   First fault;
-  const auto per_thread = std::max<std::int64_t>(1, kRows / block);
+  const auto per_thread = std::max<std::int64_t>(1, kJacobiRows / block);
   parallel_ranges(blocks, per_thread, [&](std::int64_t first, std::int64_t last) {
     std::vector<double> dense(static_cast<std::size_t>(block * block)), work(dense.size());
     for (auto k = first; k < last; ++k) {

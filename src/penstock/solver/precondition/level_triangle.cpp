@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRows = 4096;  // rows of a task
+constexpr std::int64_t kTriangleRows = 4096;  // rows of a task
 
 template <class T>
 Array<T> some(std::int64_t count) {
@@ -122,7 +122,7 @@ LevelTriangle<T> by_levels(const HostTriangle<T>& t, std::span<const T> scale,
   out.starts.data[0] = 0;
   for (std::int64_t to = 0; to < t.rows; ++to)
     out.starts.data[to + 1] = out.starts.data[to] + length(from(to));
-  parallel_ranges(t.rows, kRows, [&](std::int64_t first, std::int64_t last) {
+  parallel_ranges(t.rows, kTriangleRows, [&](std::int64_t first, std::int64_t last) {
     for (auto to = first; to < last; ++to) {
       const auto p = from(to);
       const auto i = row(p);
