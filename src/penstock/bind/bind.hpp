@@ -37,6 +37,7 @@ void graph_paths(nb::module_&);
 void graph_sample(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
+void gpu_room(nb::module_&);
 void gpu_columns(nb::module_&);
 void cusparse_products(nb::module_&);
 void ell_g(nb::module_&);

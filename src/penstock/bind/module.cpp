@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_sample(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
+  penstock::bind::gpu_room(m);
   penstock::bind::gpu_columns(m);
   penstock::bind::cusparse_products(m);
   penstock::bind::ell_g(m);

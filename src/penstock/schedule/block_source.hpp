@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -38,13 +39,16 @@ concept BlockSource = requires(const B b, std::int64_t i) {
 struct BlockList {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::vector<RowBlock> blocks;
-  std::vector<std::int64_t> bytes;  // of each in a slot
+  std::vector<std::int64_t> bytes;  // of each block in a slot
   std::function<CopyParts(std::int64_t)> copies;
   std::string kernel;
   std::int64_t total_bytes() const {
     std::int64_t sum = 0;
     for (const auto b : bytes) sum += b;
     return sum;
+  }
+  bool has_pieces() const {
+    return std::any_of(blocks.begin(), blocks.end(), [](const RowBlock& b) { return b.piece; });
   }
 };
 

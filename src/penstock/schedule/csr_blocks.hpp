@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "penstock/schedule/block_source.hpp"
+#include "penstock/schedule/slot.hpp"
 
 namespace penstock {
 
 /// A CSR matrix in row blocks straight from its arrays, nothing copied or prepared: a slot holds a block's row offsets,
-/// its indices and its values. The first blocks may be larger than the others: those stay on GPUs.
+/// its indices and its values (CsrSlot). The first blocks may be larger than the others: those stay on GPUs.
 template <class V>
 class CsrBlocks {
  public:
@@ -24,7 +25,7 @@ class CsrBlocks {
         if (first.piece) break;  // a row that one device's share does not hold travels in pieces
         blocks_.push_back(first);
         row += first.rows;
-        left -= Layout(first).bytes;
+        left -= CsrSlot<V>(first).bytes;
       }
     for (auto b : row_blocks(offsets.subspan(static_cast<std::size_t>(row)), shape(slot_bytes))) {
       b.first_row += row;
@@ -41,11 +42,11 @@ class CsrBlocks {
   std::int64_t nnz() const { return a_.nnz(); }
   std::int64_t count() const { return std::ssize(blocks_); }
   RowBlock block(std::int64_t i) const { return blocks_[static_cast<std::size_t>(i)]; }
-  std::int64_t bytes(std::int64_t i) const { return Layout(block(i)).bytes; }
+  std::int64_t bytes(std::int64_t i) const { return CsrSlot<V>(block(i)).bytes; }
 
   CopyParts copies(std::int64_t i) const {
     const auto b = block(i);
-    const Layout at(b);
+    const CsrSlot<V> at(b);
     CopyParts parts;
     const auto piece = piece_number_[static_cast<std::size_t>(i)];
     parts[0] = {piece >= 0 ? piece_ptr_.data() + 2 * piece : a_.indptr.data + b.first_row, 0,
@@ -60,7 +61,7 @@ class CsrBlocks {
   void multiply(std::int64_t i, const std::byte* slot, const typename S::value_type* x,
                 typename S::value_type* y, Scale<S> scale, Stream stream) const {
     const auto b = block(i);
-    const Layout at(b);
+    const CsrSlot<V> at(b);
     spmv<S, V>(CsrView<V>{.rows = b.rows,
                           .cols = a_.cols,
                           .first_nnz = b.first_nnz,
@@ -72,26 +73,11 @@ class CsrBlocks {
   }
 
  private:
-  static constexpr std::int64_t kLargest = std::int64_t(1)
-                                           << 30;  // a kept block: few launches, and none too large
-  static constexpr std::int64_t kSmallest = 4096;
-  static constexpr std::int64_t kRowAlign =
-      4;  // y of a block begins at a multiple of 16 bytes: cuSPARSE wants it
-  static constexpr std::int64_t kPadding = 512;
+  static constexpr std::int64_t kLargest = 1 << 30;  // of a kept block: few launches, and none too large
+  static constexpr std::int64_t kSmallest = 4096;    // a device with less left keeps no more blocks
 
-  struct Layout {
-    explicit Layout(const RowBlock& b)
-        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))),
-          values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
-          bytes(values + up(b.nnz * value_bytes<V>)) {}
-    static constexpr std::int64_t up(std::int64_t n) { return (n + 127) / 128 * 128; }
-    std::int64_t indices, values, bytes;
-  };
   static BlockShape shape(std::int64_t bytes) {
-    return {.budget = std::max<std::int64_t>(bytes - kPadding, 64),
-            .nnz_cost = std::int64_t(sizeof(Index)) + value_bytes<V>,
-            .row_cost = sizeof(Offset),
-            .row_align = kRowAlign};
+    return csr_block_shape<V>(std::max(bytes - kSlotPadding, kLeastBlockBudget));
   }
   /// The rows from `row` on that fit `bytes`, found without cutting the rest.
   static RowBlock first_block(std::span<const Offset> offsets, std::int64_t row, std::int64_t bytes) {

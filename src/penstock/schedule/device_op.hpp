@@ -18,8 +18,8 @@ struct DeviceOp {
   Where where = {};
   /// Ordered on the stream, which is of `where`.
   std::function<void(const T* x, T* y, Stream stream)> apply = {};
-  bool waits =
-      false;  // apply waits for the stream, and returns when y is complete: nothing is gained by queueing more
+  /// Whether apply waits for the stream and returns when y is complete: nothing is gained by queueing more.
+  bool waits = false;
   /// The same for vectors in host memory; may be empty: they then travel to the device and back.
   std::function<void(std::span<const T> x, std::span<T> y)> apply_host = {};
   /// Least bytes that one application reads besides x, from now on; may be empty.

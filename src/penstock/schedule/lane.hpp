@@ -1,8 +1,8 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "penstock/core/array.hpp"
@@ -21,17 +21,17 @@ struct VectorAt {
 struct LaneCall {
   const BlockProduct* product = nullptr;
   VectorAt y;
-  std::byte* y_staging = nullptr;  // pinned, as large as y, where y is pageable
-  std::byte* cells = nullptr;      // pinned: one entry a block, for the sums of pieces
-  bool timed = false;
+  std::byte* y_staging = nullptr;             // pinned, as large as y, where y is pageable
+  std::byte* cells = nullptr;                 // pinned: one entry a block, for the sums of pieces
+  bool timed = false;                         // kernels are timed, for the trace
   std::atomic<std::int64_t>* next = nullptr;  // the next block that travels
-  std::atomic<bool>* stop = nullptr;          // another lane has failed
+  std::atomic<bool>* stop = nullptr;          // set when another lane has failed
 };
 
 struct LaneShape {
   Where where;
   std::int64_t kept_first = 0, kept_last = 0;  // blocks [first, last) stay in the device's memory
-  std::int64_t travels_last = 0;               // blocks up to here travel, if anybody claims them
+  std::int64_t travels_last = 0;               // blocks up to here travel, if any lane claims them
   int slots = 0;                               // 0: nothing travels
   std::int64_t slot_bytes = 0, slot_rows = 0;
   std::int64_t entry_bytes = 0;
@@ -39,8 +39,9 @@ struct LaneShape {
 };
 
 /// One device's part in a plan: the blocks that it keeps, a ring of slots for those that travel, its copy of x, and
-/// the streams on which they meet. All memory is taken when it is made. Kept blocks are multiplied while others
-/// travel, behind them in urgency; y goes back as blocks end. (buono-2017, section 3.2, with any number of slots.)
+/// the streams on which they meet. All memory is taken when it is made. Kept blocks are multiplied while others travel;
+/// travelling blocks go first where both wait for the GPU. y goes back as blocks end. lane_run.cpp says how a product
+/// goes. (buono-2017, section 3.2, with any number of slots.)
 class Lane {
  public:
   Lane(const BlockList& list, const LaneShape& shape);
@@ -48,12 +49,16 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  /// The memory that such a lane takes on its GPU; of kept blocks and their results alone, if asked.
-  static std::int64_t bytes_needed(const BlockList& list, const LaneShape& shape, bool kept_only = false);
+  /// The memory that such a lane takes on its GPU: for kept blocks and their rows of y, and for all else.
+  struct Need {
+    std::int64_t kept = 0, fixed = 0;
+    std::int64_t total() const { return kept + fixed; }
+  };
+  static Need bytes_needed(const BlockList& list, const LaneShape& shape);
 
   Where where() const { return shape_.where; }
   /// This lane's copy of x, and the stream on which to fill it: the product waits for `mark_x`.
-  std::byte* x_memory();
+  std::byte* x_memory() { return x_own_.data; }
   Stream x_stream() const { return copies_; }
   void mark_x() { record(x_ready_, copies_); }
   Event x_ready() const { return x_ready_; }
@@ -70,26 +75,44 @@ class Lane {
   const LaneShape& shape() const { return shape_; }
 
  private:
-  struct Slot;
+  /// A piece of the ring, which one block after the other passes through.
+  struct Slot {
+    explicit Slot(Where where)
+        : full(where), computed(where), returned(where), begin(where, true), end(where, true) {}
+    std::byte* memory = nullptr;
+    std::byte* y = nullptr;       // for the block's rows of y, on a GPU
+    std::byte* bounce = nullptr;  // pinned, where the matrix is in pageable memory
+    OwnedEvent full;              // the block has arrived
+    OwnedEvent computed;          // the kernel has read it: the slot may be filled again
+    OwnedEvent returned;          // its rows of y have left the slot
+    OwnedEvent begin, end;        // of the kernel, where it is timed
+    std::int64_t number = -1;     // of the block in it; -1: none
+    bool timed = false;           // begin and end are still to be read
+  };
   /// Rows of y (bytes from its start) that have been copied to the staging area once `done` is reached.
   struct Return {
     const OwnedEvent* done;
     std::int64_t first, bytes;
   };
+  /// Copies on this stream are made by the CPU's threads, and are done when the call returns.
+  static constexpr Stream kByCpu{};
 
   std::array<Stream, 6> streams() const;
+  Array<std::byte> take(std::int64_t bytes);
+  void take_ring();
   void keep_blocks();
   void copy_in(std::int64_t block, std::byte* slot, std::byte* bounce);
-  void fill(Slot& slot, const LaneCall& call, DeviceTrace& trace);
-  void compute(Slot& slot, const LaneCall& call, DeviceTrace& trace);
-  void start_kept(const LaneCall& call, DeviceTrace& trace);
+
+  bool writes_in_place(const LaneCall& call) const;
   std::byte* y_for(const RowBlock& b, std::int64_t number, std::byte* own, const LaneCall& call) const;
   void take_rows(const RowBlock& b, void* y, const LaneCall& call, Stream stream);
   bool bring_back(const RowBlock& b, std::int64_t number, const void* y, const LaneCall& call, Stream stream);
+  void start_kept(const LaneCall& call, DeviceTrace& trace);
+  void mark_kept(std::int64_t done, const LaneCall& call);
+  void fill(Slot& slot, const LaneCall& call, DeviceTrace& trace);
+  void compute(Slot& slot, const LaneCall& call, DeviceTrace& trace);
   void land_first(std::deque<Return>& queue, const LaneCall& call);
   void collect(const LaneCall& call, bool all);
-  bool writes_in_place(const LaneCall& call) const;
-  Array<std::byte> take(std::int64_t bytes);
 
   const BlockList& list_;
   LaneShape shape_;
@@ -99,7 +122,8 @@ class Lane {
   Array<std::byte> ring_, kept_, kept_y_, x_own_, y_ring_, cells_, bounce_;
   std::vector<std::int64_t> kept_at_;  // where each kept block begins in kept_
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<std::unique_ptr<OwnedEvent>> marks_;  // on the way of kept results
+  std::vector<std::unique_ptr<OwnedEvent>> marks_;  // each: a part of the kept rows is in the staging area
+  std::int64_t marked_ = 0;                         // kept blocks before the last mark of this product
   std::deque<Return> returns_, kept_returns_;
   const void* x_ = nullptr;
 };

@@ -1,34 +1,31 @@
 #include "penstock/schedule/multiply_columns.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/parallel.hpp"
+#include "penstock/schedule/drive_rings.hpp"
 #include "penstock/schedule/multiply_columns_gpu.hpp"
-#include "penstock/schedule/ring.hpp"
 
 namespace penstock {
 namespace {
 
 template <Semiring S, class V>
 void begin(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-           const Schedule& how, Scale<S> scale, Trace& t) {
+           const Schedule& schedule, Scale<S> scale, Trace& t) {
   const auto shape = [](const auto& m) { return std::to_string(m.rows) + " x " + std::to_string(m.cols); };
   require(x.rows == a.cols && y.rows == a.rows && x.cols == y.cols,
           "multiply: X is " + shape(x) + " and Y " + shape(y) + " for a matrix of " + shape(a));
-  check_matrix(how, a);
-  t = {.schedule = std::string(name(how)), .kernel = "balanced"};
+  check_matrix(schedule, a);
+  t = {.schedule = std::string(name(schedule)), .kernel = "balanced"};
   t.kernel_bytes =
       least_bytes(a, std::int64_t(sizeof(typename S::value_type)) * x.cols, !(scale.beta == S::zero()));
 }
 
-bool all_on_host(const Schedule& how) {
-  if (const auto* s = std::get_if<Streamed>(&how))
+bool all_on_host(const Schedule& schedule) {
+  if (const auto* s = std::get_if<Streamed>(&schedule))
     return std::none_of(s->devices.begin(), s->devices.end(), [](Where w) { return w.is_gpu(); });
-  return !first_device(how).is_gpu();
+  return !first_device(schedule).is_gpu();
 }
 
 /// `one(x, y, trace)` for each column, in contiguous copies of its own.
@@ -52,35 +49,20 @@ void by_columns(DenseView<const typename S::value_type> x, DenseView<typename S:
   }
 }
 
-/// The host's rings (multiply.cpp says how they work), their tiles multiplied with all of X.
+/// The host's rings (drive_rings.hpp), their tiles multiplied with all of X.
 template <Semiring S, class V>
 void stream(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-            const Streamed& how, Scale<S> scale, Trace& t) {
-  using T = typename S::value_type;
-  const auto blocks = streamed_blocks(a, how);
-  Array<T> memory;
+            const Streamed& settings, Scale<S> scale, Trace& t) {
+  const auto blocks = streamed_blocks(a, settings);
+  Array<typename S::value_type> memory;
   const auto xs = packed(x, memory);
   PieceRows<S> pieces(blocks, x.cols);
-  std::atomic<std::int64_t> next = 0;
-  std::mutex lock;
-  const auto rings = host_rings(how) * std::ssize(how.devices);
-  parallel_for(rings, [&](std::int64_t) {
-    Trace mine;
-    {
-      const OwnedStream here(Where{});
-      Ring<V> ring(a, blocks, next, Where{}, how.slots, &mine);
-      while (auto tile = ring.acquire(here)) {
-        poll_interrupt();
-        const auto& b = tile->block;
-        if (b.piece) spmm_tile<S, V>(tile->view, xs, pieces.cell(tile->number), {});
-        else spmm_tile<S, V>(tile->view, xs, y.from_row(b.first_row), scale);
-        ring.release(*tile, here);
-        ++mine.tiles;
-      }
-    }
-    const std::lock_guard guard(lock);
-    t.tiles += mine.tiles, t.copied_bytes += mine.copied_bytes, t.ring_bytes += mine.ring_bytes;
-    t.copy_seconds += mine.copy_seconds;
+  drive_rings(a, blocks, settings, t, [&](Ring<V>& ring, Stream here, Trace& mine) {
+    each_tile<V>(ring, here, mine, [&](const Tile<V>& tile) {
+      const auto& b = tile.block;
+      if (b.piece) spmm_tile<S, V>(tile.view, xs, pieces.cell(tile.number), {});
+      else spmm_tile<S, V>(tile.view, xs, y.from_row(b.first_row), scale);
+    });
   });
   pieces.finish(y, scale);
 }
@@ -89,15 +71,15 @@ void stream(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseVie
 
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
-                      DenseView<typename S::value_type> y, const Schedule& how, Scale<S> scale, Trace* trace,
-                      std::int64_t device_memory) {
+                      DenseView<typename S::value_type> y, const Schedule& schedule, Scale<S> scale,
+                      Trace* trace, std::int64_t device_memory) {
   Trace local;
   Trace& t = trace ? *trace : local;
-  begin<S>(a, x, y, how, scale, t);
+  begin<S>(a, x, y, schedule, scale, t);
   const ScopedTimer timer(&t.seconds);
   if (x.cols == 0) return;
-  if (!all_on_host(how)) return multiply_columns_gpu<S, V>(a, x, y, how, scale, t, device_memory);
-  if (const auto* s = std::get_if<Streamed>(&how)) return stream<S, V>(a, x, y, *s, scale, t);
+  if (!all_on_host(schedule)) return multiply_columns_gpu<S, V>(a, x, y, schedule, scale, t, device_memory);
+  if (const auto* s = std::get_if<Streamed>(&schedule)) return stream<S, V>(a, x, y, *s, scale, t);
   spmm<S, V>(a.view(), x, y, scale);
   t.tiles = 1;
 }

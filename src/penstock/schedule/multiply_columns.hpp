@@ -10,7 +10,7 @@ namespace penstock {
 /// of it where that is not 0. Throws as `multiply` does, and Error{out_of_memory} where that is too little for one column.
 template <Semiring S, class V>
 void multiply_columns(const Csr<V>& a, DenseView<const typename S::value_type> x,
-                      DenseView<typename S::value_type> y, const Schedule& how = InCore{},
+                      DenseView<typename S::value_type> y, const Schedule& schedule = InCore{},
                       Scale<S> scale = {}, Trace* trace = nullptr, std::int64_t device_memory = 0);
 
 /// The same in core on the CPU. `automatic` and `balanced` are SpMM; another algorithm's plan takes a column at a time.

@@ -12,8 +12,8 @@ namespace penstock {
 template <class V>
 class PackedBlocks {
  public:
-  /// `slot_bytes`: of a block that travels; never less than one of the encoder's blocks. `kept`: for each device, the
-  /// bytes of blocks that it keeps; they come first and are as large as kLargest.
+  /// `slot_bytes`: the most that a block that travels takes, but never less than one of the encoder's blocks. `kept`: for
+  /// each device, the bytes of blocks that it keeps. They come first, and each takes kLargest bytes at most.
   PackedBlocks(Packed<V> a, std::int64_t slot_bytes, std::span<const std::int64_t> kept = {})
       : a_(std::move(a)) {
     const std::span<const PackedBlock> all(*a_.blocks);
@@ -56,8 +56,9 @@ class PackedBlocks {
   }
 
  private:
-  using Run = std::pair<std::size_t, std::size_t>;  // the first of the encoder's blocks, how many
-  static constexpr std::int64_t kLargest = std::int64_t(1) << 30;  // a kept run: few launches
+  /// A block of this source: the number of its first encoder's block, and how many it has.
+  using Run = std::pair<std::size_t, std::size_t>;
+  static constexpr std::int64_t kLargest = 1 << 30;  // of a kept run: few launches
 
   std::span<const PackedBlock> blocks(std::int64_t i) const {
     const auto [first, count] = runs_[static_cast<std::size_t>(i)];

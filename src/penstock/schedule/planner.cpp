@@ -5,29 +5,23 @@
 #include "penstock/core/error.hpp"
 
 namespace penstock {
-namespace {
-
-/// Device memory left for a ring once x and y are placed. A host device computes on the caller's own x and y.
-std::int64_t ring_budget(const Workload&, const Limits& limits) { return limits.device_memory; }
-
-}  // namespace
 
 Schedule choose(const Workload& work, const Limits& limits) {
   require(limits.device_memory >= 0,
           "device_memory = " + std::to_string(limits.device_memory) + " is negative");
   if (limits.device_memory > 0 && work.matrix_bytes > limits.device_memory)
-    return Streamed{.ring_bytes = ring_budget(work, limits)};
+    return Streamed{.ring_bytes = limits.device_memory};
   return InCore{};
 }
 
-Plan price(const Schedule& how, const Workload& work, const Limits& limits, const Machine& m) {
-  Plan plan{.schedule = how, .uses = {}, .reason = {}};
+Plan price(const Schedule& schedule, const Workload& work, const Limits& limits, const Machine& m) {
+  Plan plan{.schedule = schedule, .uses = {}, .reason = {}};
   const auto total = work.matrix_bytes + work.x_bytes + work.y_bytes;
   const bool cached = total < m.cache_bytes / 2;
   const auto bandwidth = cached ? m.cache_read : m.host_read;
   const std::string memory = cached ? "host cache" : "host memory";
   const auto size = std::to_string(work.matrix_bytes) + " bytes of matrix";
-  if (std::holds_alternative<Streamed>(how)) {
+  if (std::holds_alternative<Streamed>(schedule)) {
     plan.uses.push_back({memory, total, bandwidth});
     plan.uses.push_back({"host cache (ring slots)", 2 * work.matrix_bytes, m.cache_read});
     plan.reason = limits.device_memory > 0 && work.matrix_bytes > limits.device_memory

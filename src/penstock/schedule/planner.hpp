@@ -14,10 +14,11 @@ struct Workload {
   std::int64_t x_bytes = 0, y_bytes = 0;
 };
 
-/// What the user allows. 0 and -1 mean no limit.
+/// What the user allows.
 struct Limits {
-  std::int64_t device_memory =
-      0;  // bytes a device may hold: rings and vectors; a matrix above it is streamed
+  // Bytes that a device may hold: a larger matrix is streamed. 0: no limit. Here the CPU is the device; it computes on
+  // the caller's own x and y, so its rings may take all of it.
+  std::int64_t device_memory = 0;
 };
 
 /// One resource's part of a product: bytes that cross it, and how long that takes at the measured bandwidth.
@@ -39,6 +40,6 @@ struct Plan {
 /// The schedule for one product: in core where the matrix fits the device memory allowed, streamed otherwise.
 /// Choosing needs no measurement; `price` adds the predicted bytes and seconds.
 Schedule choose(const Workload& work, const Limits& limits);
-Plan price(const Schedule& how, const Workload& work, const Limits& limits, const Machine& machine);
+Plan price(const Schedule& schedule, const Workload& work, const Limits& limits, const Machine& machine);
 
 }  // namespace penstock

@@ -32,4 +32,15 @@ Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   return out;
 }
 
+/// The bytes of columns and values that kernels of a GPU read over the link, as they are not in its memory; 0 for the CPU.
+template <class V>
+std::int64_t linked_entry_bytes(const Csr<V>& a, Where where) {
+  if (!where.is_gpu()) return 0;
+  const auto here = device_place(where);
+  std::int64_t bytes = 0;
+  if (a.indices.place != here) bytes += a.indices.bytes();
+  if (a.values.place != here) bytes += a.values.bytes();
+  return bytes;
+}
+
 }  // namespace penstock

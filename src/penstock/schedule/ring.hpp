@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/core/trace.hpp"
+#include "penstock/schedule/slot.hpp"
 #include "penstock/schedule/tile_source.hpp"
 
 namespace penstock {
@@ -21,25 +22,24 @@ class Ring {
   Ring(const Csr<V>& a, std::span<const RowBlock> blocks, std::atomic<std::int64_t>& next, Where where,
        int slots, Trace* trace)
       : a_(a), blocks_(blocks), next_(next), copies_(where), trace_(trace) {
-    std::int64_t bytes =
-        0;  // a block fills its slot from the front: rows and nonzeros share the slot's budget
-    for (const auto& b : blocks) bytes = std::max(bytes, Layout(b).bytes);
-    const Place here = where.is_gpu() ? Place{Memory::device, static_cast<std::int16_t>(where.gpu)} : Place{};
+    std::int64_t bytes = 0;
+    for (const auto& b : blocks) bytes = std::max(bytes, CsrSlot<V>(b).bytes);
     for (int i = 0; i < std::min<std::int64_t>(slots, std::ssize(blocks)); ++i) {
       slots_.push_back(std::make_unique<Slot>(where));
       auto& s = *slots_.back();
-      s.memory = allocate<std::byte>(bytes, here);
+      s.memory = allocate<std::byte>(bytes, device_place(where));
       if (trace_) trace_->ring_bytes += bytes;
     }
-    for (int i = 0; i < std::ssize(slots_); ++i)
-      if (where.is_gpu())
-        fill(i);  // on the CPU a slot is filled when it is asked for, and is still in cache then
+    if (!where.is_gpu()) return;  // there a slot is filled when it is asked for, and is still in cache then
+    for (int i = 0; i < std::ssize(slots_); ++i) fill(i);
   }
 
-  ~Ring() { drain(copies_); }  // an exception elsewhere may leave copies into the slots under way
+  /// An exception elsewhere may leave copies into the slots under way: they end before the slots are freed.
+  ~Ring() { drain(copies_); }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
+  /// The next tile, whose copy has arrived; none where all blocks are claimed.
   std::optional<Tile<V>> acquire(Stream compute) {
     if (slots_.empty()) return std::nullopt;
     auto& s = *slots_[static_cast<std::size_t>(head_)];
@@ -51,8 +51,8 @@ class Ring {
                   .cols = a_.cols,
                   .first_nnz = b.first_nnz,
                   .indptr = s.indptr(),
-                  .indices = s.indices(Layout(b)),
-                  .values = s.values(Layout(b)),
+                  .indices = s.indices(CsrSlot<V>(b)),
+                  .values = s.values(CsrSlot<V>(b)),
                   .count = b.nnz},
                  b,
                  s.number,
@@ -62,6 +62,7 @@ class Ring {
     return tile;
   }
 
+  /// Says that the stream's kernel is the tile's last reader. On a GPU the slot's next block is copied after that kernel.
   void release(const Tile<V>& tile, Stream compute) {
     if (!compute.where.is_gpu()) return;
     auto& s = *slots_[static_cast<std::size_t>(tile.slot)];
@@ -71,26 +72,18 @@ class Ring {
   }
 
  private:
-  /// Where a block's arrays begin in its slot, each at a multiple of 128 bytes.
-  struct Layout {
-    explicit Layout(const RowBlock& b)
-        : indices(up((b.rows + 1) * std::int64_t(sizeof(Offset)))),
-          values(indices + up(b.nnz * std::int64_t(sizeof(Index)))),
-          bytes(values + up(b.nnz * value_bytes<V>)) {}
-    static constexpr std::int64_t up(std::int64_t n) { return (n + 127) / 128 * 128; }
-    std::int64_t indices, values, bytes;
-  };
   struct Slot {
     explicit Slot(Where where) : full(where), empty(where) {}
     Offset* indptr() const { return reinterpret_cast<Offset*>(memory.data); }
-    Index* indices(const Layout& at) const { return reinterpret_cast<Index*>(memory.data + at.indices); }
-    V* values(const Layout& at) const { return reinterpret_cast<V*>(memory.data + at.values); }
+    Index* indices(const CsrSlot<V>& at) const { return reinterpret_cast<Index*>(memory.data + at.indices); }
+    V* values(const CsrSlot<V>& at) const { return reinterpret_cast<V*>(memory.data + at.values); }
     Array<std::byte> memory;
     OwnedEvent full, empty;
-    std::int64_t number = -1;
+    std::int64_t number = -1;      // of the block in it; -1: none
     Offset piece_ptr[2] = {0, 0};  // a piece's row offsets, in host memory until the copy has read them
   };
 
+  /// Claims a block and starts its copy into the slot.
   void fill(int i) {
     auto& s = *slots_[static_cast<std::size_t>(i)];
     s.number = claim();
@@ -100,13 +93,15 @@ class Ring {
     }
     const ScopedTimer timer(trace_ ? &trace_->copy_seconds : nullptr);
     const auto& b = blocks_[static_cast<std::size_t>(s.number)];
+    const CsrSlot<V> at(b);
     const auto view = block_view(a_.view(), b, s.piece_ptr);
     copy(s.indptr(), view.indptr, b.rows + 1);
-    copy(s.indices(Layout(b)), a_.indices.data + b.first_nnz, b.nnz);
-    if constexpr (!is_pattern<V>) copy(s.values(Layout(b)), a_.values.data + b.first_nnz, b.nnz);
+    copy(s.indices(at), a_.indices.data + b.first_nnz, b.nnz);
+    if constexpr (!is_pattern<V>) copy(s.values(at), a_.values.data + b.first_nnz, b.nnz);
     record(s.full, copies_);
   }
 
+  /// The number of the next block, beyond the last where none is left.
   std::int64_t claim() {
     return claimed_ >= 0 ? std::exchange(claimed_, -1) : next_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -21,8 +21,7 @@ struct Streamed {
   std::vector<Where> devices = {Where{}};
   std::int64_t block_bytes = 0;  // of one slot; 0 lets the planner choose
   int slots = 3;
-  std::int64_t ring_bytes =
-      0;  // at most this much for all slots of one device; 0 = no limit but the device's
+  std::int64_t ring_bytes = 0;  // of all slots of one device, at most; 0: no limit but the device's
 };
 
 /// Kernels dereference host memory over the link, from 128-byte lines on.
@@ -34,8 +33,11 @@ using Schedule = std::variant<InCore, Streamed, ZeroCopy>;
 
 std::string_view name(const Schedule&);  // "in_core", "streamed", "zero_copy"
 
+/// The device of the schedule, or the first of several.
+Where first_device(const Schedule& schedule);
+
 /// The one place where placement and schedule meet: throws Error{not_accessible} naming the remedy, or
 /// Error{invalid_argument} for options that make no sense.
-void check(const Schedule& how, Place matrix);
+void check(const Schedule& schedule, Place matrix);
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "penstock/schedule/gpu_room.hpp"
 #include "penstock/schedule/lane.hpp"
 
 namespace penstock {
@@ -12,9 +13,9 @@ struct StreamSettings {
   std::vector<Where> devices = {Where{}};
   std::int64_t slot_bytes = 0;  // 0: by the matrix's size, 1 to 32 MiB
   int slots = 3;                // of a ring; 2 is double buffering
-  std::int64_t device_memory =
-      0;             // that each GPU may hold, x and rings included; 0: what is free, less a reserve
-  bool keep = true;  // blocks that fit stay on the devices between products
+  /// Bytes that each GPU may hold, x and rings included; 0: what is free, less a reserve (gpu_room.hpp).
+  std::int64_t device_memory = 0;
+  bool keep = true;              // blocks that fit stay on the devices between products
   std::int64_t entry_bytes = 8;  // of the vectors' entries, at most
   bool bounce = false;           // the matrix is in pageable memory
 };
@@ -29,7 +30,7 @@ class StreamPlan {
   /// that is cut already ignores both.
   using Cut = std::function<BlockList(std::int64_t slot_bytes, std::span<const std::int64_t> kept)>;
 
-  /// A matrix before it is cut; `bytes` is what its blocks come to, about.
+  /// A matrix before it is cut; `bytes` is about what its blocks come to.
   struct Shape {
     std::int64_t rows = 0, cols = 0, bytes = 0;
   };
@@ -48,19 +49,29 @@ class StreamPlan {
   Where home() const { return settings_.devices.front(); }
 
  private:
+  // How a plan is made: stream_plan_build.cpp.
   void build(const Cut& cut, Shape matrix, double share);
-  static std::vector<std::int64_t> shares_of(std::span<const std::int64_t> kept, std::int64_t total);
+  std::vector<GpuRoom> rooms_for(Shape matrix, double share) const;
+  std::vector<LaneShape> fit(const Cut& cut, std::int64_t matrix_bytes, std::span<const GpuRoom> rooms);
   std::vector<LaneShape> assign(std::span<const std::int64_t> shares) const;
+  void require_fit(std::span<const LaneShape> shapes, std::span<const GpuRoom> rooms) const;
+  bool uses_gpus() const;
+
+  // How a product goes: stream_plan.cpp.
+  void check_call(const BlockProduct& product, VectorAt x, VectorAt y) const;
   void place_x(const BlockProduct& product, VectorAt x);
   void spread_from_host(const std::byte* x, std::int64_t bytes, bool pageable);
+  void stage_y(LaneCall& call);
   void finish_pieces(const BlockProduct& product, VectorAt y);
+  void sum_up(Trace& trace, const BlockProduct& product, VectorAt x, VectorAt y) const;
   std::byte* staging(Array<std::byte>& area, std::int64_t bytes);
 
   StreamSettings settings_;
   BlockList list_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::int64_t travels_first_ = 0;
-  Array<std::byte> cells_, x_staging_, y_staging_;
+  std::int64_t travels_first_ = 0;  // the blocks before it are kept by the lanes
+  Array<std::byte> cells_;          // one entry a block, for the sums of pieces
+  Array<std::byte> x_staging_, y_staging_;
   std::mutex turn_;
 };
 

@@ -7,6 +7,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/schedule/multiply_columns.hpp"
+#include "penstock/schedule/streamed_blocks.hpp"
 
 namespace penstock::bind {
 namespace {

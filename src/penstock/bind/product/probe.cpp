@@ -12,7 +12,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/read_probe.hpp"
-#include "penstock/schedule/probe.hpp"
+#include "penstock/schedule/probe/probe.hpp"
 
 namespace penstock::bind {
 namespace {

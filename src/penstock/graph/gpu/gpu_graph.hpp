@@ -12,6 +12,7 @@
 #include "penstock/core/device.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/graph/gpu/neighbour_sample.hpp"
+#include "penstock/schedule/gpu_room.hpp"
 
 // Traversals of graphs whose edges exceed a GPU: offsets and vertices on the device, edges where there is room, read by
 // kernels in place (min-2020). The drivers of such traversals are compiled always and linked only where kernels are.
@@ -43,7 +44,6 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                  // of all vertices of this graph, where somebody has it
 };
-inline constexpr std::int64_t kGpuReserve = 512 << 20;
 /// What traversals take of device memory for each vertex, beside its offset: what automatic choices leave room for.
 inline constexpr std::int64_t kVertexBytes = 18;
 /// Searches keep one part in so many of the edges at most, in bytes: the sample, and then the lists of the largest hubs, on
@@ -68,6 +68,8 @@ struct GpuGraphFacts {
   std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
 };
 
+/// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
+std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
 /// Automatic placement: device where offsets, edges, a sample of 4 and the vertices' arrays fit `budget`.
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
 /// The largest sample of at most `wanted` (a multiple of 4) slots that fits what is left beside the vertices' arrays.

@@ -50,9 +50,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   facts_.gpu = options.gpu;
   facts_.vertices = count, facts_.first_vertex = first, facts_.all_vertices = all;
   facts_.edges = own.size;
-  facts_.budget = options.device_memory > 0
-                      ? options.device_memory
-                      : std::max<std::int64_t>(0, gpu_info(options.gpu).free_bytes - kGpuReserve);
+  facts_.budget =
+      options.device_memory > 0 ? options.device_memory : graph_budget(0, gpu_info(options.gpu).free_bytes);
   facts_.placement =
       options.placement
           ? *options.placement

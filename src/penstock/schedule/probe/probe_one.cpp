@@ -1,15 +1,22 @@
-// The measurements of one device, the ones that most plans need first: pageable copies take the longest and
-// come last.
+// The measurements of one device: how fast bytes go up and down its link, one way and both ways, by one stream and by two,
+// from pinned and from pageable memory; how fast kernels read its own memory, pinned host memory and its neighbour's
+// memory; and what a call costs that moves next to nothing. The figures that most plans need come first. Each measurement
+// has a part of the time, and what it leaves over the next ones have. Pageable copies take the longest and come last.
 #include "penstock/kernel/read_probe.hpp"
-#include "penstock/schedule/probe_bench.hpp"
+#include "penstock/schedule/probe/probe_bench.hpp"
 
 namespace penstock::probing {
 namespace {
 
-constexpr std::int64_t kSmallest = 64 << 10, kLargest = 1 << 30;
-constexpr int kSweeps = 4;  // of device memory in one interval: a launch is then 1 % of it
-constexpr int kCalls = 64;  // in a row, for the cost of each
-constexpr int kPieces = 4;  // of pinned memory that zero-copy reads take turns in: none is in a cache still
+constexpr std::int64_t kSmallest = 64 << 10, kLargest = 1 << 30;  // bytes of a transfer; sizes go up fourfold
+constexpr std::int64_t kSmall = 1 << 20;  // transfers up to here come in pairs, as the blocks of a ring do
+constexpr int kSweeps = 4;                // of device memory in one interval: a launch is then 1 % of it
+constexpr int kCalls = 64;                // in a row, for the cost of each
+// Zero-copy reads take turns in so many pieces of memory, so that no piece is still in a cache.
+constexpr int kPieces = 4;
+// Each group of measurements ends when this part of a device's time is over, at the latest.
+constexpr double kUntilUp = 0.15, kUntilDown = 0.25, kUntilKernels = 0.4, kUntilDuplex = 0.55;
+constexpr double kUntilUpTwice = 0.65, kUntilDownTwice = 0.75, kUntilPageableUp = 0.88;
 
 std::vector<std::int64_t> transfer_sizes(std::int64_t most) {
   std::vector<std::int64_t> sizes;
@@ -28,16 +35,13 @@ double timed(Bench& b, F&& work) {
   return b.after(0);
 }
 
-constexpr std::int64_t kSmall = 1 << 20;
-
 /// copy(offset, bytes, stream) for transfers of all sizes, cut among the streams.
 template <class F>
 CopyCurve curve(Bench& b, int streams, Clock::time_point deadline, F&& copy) {
   CopyCurve found;
   for_sizes(transfer_sizes(b.bytes), deadline, [&](std::int64_t bytes) {
     const auto part = bytes / streams;
-    const int copies =
-        bytes > kSmall ? 1 : 2;  // small ones one behind the other, as the blocks of a ring come
+    const int copies = bytes > kSmall ? 1 : 2;
     const double took = median_turn(deadline, [&] {
       b.start(streams);
       for (int s = 0; s < streams; ++s) {
@@ -67,7 +71,7 @@ std::vector<DuplexPoint> duplex(Bench& b, Clock::time_point deadline) {
       return std::max(up.back(), down.back());
     });
     up.erase(up.begin()), down.erase(down.begin());  // the turn that is not counted
-    found.push_back({bytes, rate(bytes, median(up)), rate(bytes, median(down))});
+    found.push_back({bytes, rate(bytes, median_time(up)), rate(bytes, median_time(down))});
     return took;
   });
   return found;
@@ -115,7 +119,7 @@ CallCosts calls(Bench& b, Clock::time_point deadline) {
     return median_turn(deadline, [&] {
       const auto begin = Clock::now();
       for (int i = 0; i < times; ++i) call();
-      const double took = -seconds_until(begin) / times;
+      const double took = since(begin) / times;
       finish();
       return took;
     });
@@ -145,28 +149,29 @@ GpuRates measure_one(Bench& b, const Array<std::byte>& pageable, Bench* next, Cl
   GpuRates r;
   r.where = b.where;
   const auto begin = Clock::now();
-  const auto share = [&](double part) {  // what a measurement leaves over, the next ones have
+  const auto share = [&](double part) {
     return begin + std::chrono::duration_cast<Clock::duration>((deadline - begin) * part);
   };
   const auto up = [&](std::int64_t at, std::int64_t n, Stream s) { copy_up(b, at, n, s); };
   const auto down = [&](std::int64_t at, std::int64_t n, Stream s) { copy_down(b, at, n, s); };
-  r.h2d = curve(b, 1, share(0.15), up);
-  r.d2h = curve(b, 1, share(0.25), down);
+  r.h2d = curve(b, 1, share(kUntilUp), up);
+  r.d2h = curve(b, 1, share(kUntilDown), down);
   for (const auto pattern : kReadPatterns)
-    r.zero_copy[static_cast<int>(pattern)] = zero_copy(b, pattern, share(0.4));
-  r.calls = calls(b, share(0.4));
-  r.device_read = rate(
-      b.bytes, sweep(b, share(0.4), [&] { read_stream(words(b.target), b.bytes / 4, b.sum.data, b.first); }));
-  const double by_kernel =
-      sweep(b, share(0.4), [&] { copy_stream(words(b.target), words(b.source), b.bytes / 4, b.first); });
+    r.zero_copy[static_cast<int>(pattern)] = zero_copy(b, pattern, share(kUntilKernels));
+  r.calls = calls(b, share(kUntilKernels));
+  r.device_read = rate(b.bytes, sweep(b, share(kUntilKernels), [&] {
+                         read_stream(words(b.target), b.bytes / 4, b.sum.data, b.first);
+                       }));
+  const double by_kernel = sweep(
+      b, share(kUntilKernels), [&] { copy_stream(words(b.target), words(b.source), b.bytes / 4, b.first); });
   const double by_runtime =
-      sweep(b, share(0.4), [&] { copy_async(b.target.data, b.source.data, b.bytes, b.first); });
+      sweep(b, share(kUntilKernels), [&] { copy_async(b.target.data, b.source.data, b.bytes, b.first); });
   r.device_copy = rate(2 * b.bytes, std::min(by_kernel, by_runtime));
-  if (next) r.peer = peer(b, *next, share(0.4));
-  r.duplex = duplex(b, share(0.55));
-  r.h2d_2_streams = curve(b, 2, share(0.65), up);
-  r.d2h_2_streams = curve(b, 2, share(0.75), down);
-  r.pageable_h2d = curve(b, 1, share(0.88), [&](std::int64_t at, std::int64_t n, Stream s) {
+  if (next) r.peer = peer(b, *next, share(kUntilKernels));
+  r.duplex = duplex(b, share(kUntilDuplex));
+  r.h2d_2_streams = curve(b, 2, share(kUntilUpTwice), up);
+  r.d2h_2_streams = curve(b, 2, share(kUntilDownTwice), down);
+  r.pageable_h2d = curve(b, 1, share(kUntilPageableUp), [&](std::int64_t at, std::int64_t n, Stream s) {
     copy_async(b.target.data + at, pageable.data + at, n, s);
   });
   r.pageable_d2h = curve(b, 1, deadline, [&](std::int64_t at, std::int64_t n, Stream s) {

@@ -1,26 +1,27 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "penstock/core/array.hpp"
+#include "penstock/core/clock.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/schedule/probe.hpp"
+#include "penstock/schedule/probe/probe.hpp"
 
 // What the files of the probe share: memory, streams and a clock for each device, and how many turns are
 // timed.
 namespace penstock::probing {
 
-using Clock = std::chrono::steady_clock;
-inline double seconds_until(Clock::time_point end) {
-  return std::chrono::duration<double>(end - Clock::now()).count();
-}
+/// Seconds that are left; negative after the deadline.
+inline double seconds_until(Clock::time_point deadline) { return -since(deadline); }
 
-/// One device under test. Pinned memory and device memory are full of numbers, not zeros: those can be
+/// A clock may not have moved on between two readings: a time is never taken to be shorter than this, in seconds.
+inline constexpr double kLeastTime = 1e-9;
+
+/// One device under test. Pinned memory and device memory are full of numbers, not of zeros, because zeros can travel
 /// faster.
 struct Bench {
   Bench(Where where, std::int64_t bytes);
@@ -28,17 +29,17 @@ struct Bench {
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  /// On the device's own clock where it has one: start() opens an interval on the first stream, or in front
-  /// of both, stop() notes the end of what a stream has been given, after() waits for it and says how long it
-  /// took.
+  /// Times work on the device's own clock where it has one. start() opens an interval on the first stream, or in front
+  /// of both. stop() notes the end of what a stream has been given so far. after() waits for that end and says how long
+  /// after the start it came, in seconds.
   void start(int streams = 1);
   void stop(int stream);
   double after(int stream);
 
   Where where;
   std::int64_t bytes;                       // of each array; a multiple of 64 KB
-  Array<std::byte> pinned, target, source;  // source and target in device memory
-  Array<std::uint32_t> sum;                 // there too
+  Array<std::byte> pinned, target, source;  // source and target are in device memory
+  Array<std::uint32_t> sum;                 // in device memory, too: what kernels that read leave
   OwnedStream first, second;
 
  private:
@@ -47,15 +48,18 @@ struct Bench {
   std::array<double, 2> host_took_{};
 };
 
-inline double median(std::vector<double> v) {
+/// The median; of an even number of times the mean of the two in the middle (core/clock.hpp's is the upper one).
+inline double median_time(std::vector<double> v) {
   const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
   std::nth_element(v.begin(), middle, v.end());
   if (v.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(v.begin(), middle)) / 2;
 }
 
+// How often a measurement is repeated. Each has kTurns turns, or kFewTurns where the time runs out; more of them, up to
+// kMostTurns, until they have taken kEnough seconds together.
 inline constexpr int kTurns = 5, kFewTurns = 3, kMostTurns = 21;
-inline constexpr double kEnough = 0.02;  // seconds of turns that make more than kTurns superfluous
+inline constexpr double kEnough = 0.02;
 
 /// The median of what `once` returns, a time, over several turns after one that is not counted: fewer of them
 /// after the deadline.
@@ -69,7 +73,7 @@ double median_turn(Clock::time_point deadline, F&& once) {
     total += took.back();
     const auto n = static_cast<int>(took.size());
     if (n >= kMostTurns || (n >= kTurns && total > kEnough) || (n >= kFewTurns && Clock::now() > deadline))
-      return median(std::move(took));
+      return median_time(std::move(took));
   }
 }
 

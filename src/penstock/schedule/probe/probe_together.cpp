@@ -1,11 +1,12 @@
 // Several devices at once, each driven by a thread of its own. All wait for one another before a turn begins;
 // its time is from the first that starts to the last that ends.
+#include <algorithm>
 #include <exception>
 #include <latch>
 #include <thread>
 
 #include "penstock/kernel/read_probe.hpp"
-#include "penstock/schedule/probe_bench.hpp"
+#include "penstock/schedule/probe/probe_bench.hpp"
 
 namespace penstock::probing {
 namespace {
@@ -56,7 +57,7 @@ double at_once(Benches benches, F&& work) {
     if (turn.failed) std::rethrow_exception(turn.failed);
     begin = std::min(begin, turn.begin), end = std::max(end, turn.end);
   }
-  return std::max(std::chrono::duration<double>(end - begin).count(), 1e-9);
+  return std::max(std::chrono::duration<double>(end - begin).count(), kLeastTime);
 }
 
 }  // namespace

@@ -2,13 +2,17 @@
 #include <cmath>
 
 #include "penstock/core/error.hpp"
-#include "penstock/schedule/probe.hpp"
+#include "penstock/schedule/probe/probe.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr double kFar = 0.1;  // a time this far off the line, relatively, begins to lose weight
-constexpr int kRounds = 50;
+constexpr double kFar = 0.1;  // a time that is this part of itself off the line begins to lose weight
+constexpr int kRounds = 50;   // of weighing and solving, at most
+// The rounds end when they change the time of the largest transfer and the latency by less than these parts.
+constexpr double kSettledTime = 1e-9, kSettledLatency = 1e-6;
+// Relative to its terms, a determinant this small means that all points have one size.
+constexpr double kOneSize = 1e-12;
 
 struct Line {
   double latency = 0, per_byte = 0;
@@ -25,7 +29,7 @@ Line solve(std::span<const RatePoint> points, std::span<const double> weights) {
   }
   const Line no_latency{0, v1 / vv};
   const double det = uu * vv - uv * uv;
-  if (det <= 1e-12 * uu * vv) return no_latency;  // one size
+  if (det <= kOneSize * uu * vv) return no_latency;
   const Line line{(u1 * vv - v1 * uv) / det, (v1 * uu - u1 * uv) / det};
   return line.latency < 0 || line.per_byte <= 0 ? no_latency : line;
 }
@@ -47,8 +51,8 @@ LinkFit fit_link(std::span<const RatePoint> points) {
     const auto before = line;
     line = solve(points, weights);
     const auto n = static_cast<double>(points.back().bytes);
-    if (std::abs(line.at(n) - before.at(n)) <= 1e-9 * before.at(n) &&
-        std::abs(line.latency - before.latency) <= 1e-6 * before.latency)
+    if (std::abs(line.at(n) - before.at(n)) <= kSettledTime * before.at(n) &&
+        std::abs(line.latency - before.latency) <= kSettledLatency * before.latency)
       break;
   }
   return {line.latency, 1 / line.per_byte};

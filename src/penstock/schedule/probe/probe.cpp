@@ -1,23 +1,28 @@
-#include "penstock/schedule/probe.hpp"
+#include "penstock/schedule/probe/probe.hpp"
 
 #include <cmath>
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "penstock/schedule/probe_bench.hpp"
+#include "penstock/schedule/probe/probe_bench.hpp"
 
 namespace penstock {
 namespace {
 
 using probing::Bench;
-using probing::Clock;
 
-constexpr std::int64_t kMost = 1 << 30;      // of pinned memory a device
-constexpr std::int64_t kGranule = 64 << 10;  // the smallest transfer
+// The bytes of a bench's arrays: as many as the time allows, within these limits.
+constexpr std::int64_t kMost = 1 << 30;      // pinned memory of a device
 constexpr std::int64_t kLeast = 1 << 20;     // however short the time
-constexpr double kBytesPerSecond = 5e8;  // of a device's share of the time: filling memory takes some of it
-constexpr double kMargin = 0.9;          // of the time is planned: turns end later than foreseen
-constexpr double kAlone = 0.8;           // of it is for the devices one by one
+constexpr std::int64_t kPartOfFree = 8;      // an array takes one part in so many of what is free
+constexpr std::int64_t kGranule = 64 << 10;  // they are multiples of the smallest transfer
+// Bytes for each second of a device's part of the time: filling memory takes some of it.
+constexpr double kBytesPerSecond = 5e8;
+
+// How the time is spent. Of all of it, kMargin is planned, as turns end later than foreseen; but the start may take so long that
+// less is left, and then measurements have kLeastLeft of it all the same. kAlone of what is planned is for the devices one by
+// one, the rest for several at once.
+constexpr double kMargin = 0.9, kLeastLeft = 0.5, kAlone = 0.8;
 
 void check(std::span<const Where> devices) {
   const int n = device_count();
@@ -38,12 +43,12 @@ std::int64_t bench_bytes(double seconds, std::span<const GpuInfo> infos) {
   const double timely = seconds / static_cast<double>(n) * kBytesPerSecond;
   auto free = probe_topology().available_bytes / n;
   for (const auto& info : infos) free = std::min(free, info.free_bytes);
-  if (free < 8 * kLeast)
+  if (free < kPartOfFree * kLeast)
     throw Error(Errc::out_of_memory,
                 "probe: " + std::to_string(free) +
                     " bytes of host or device memory are free for each device, and it takes " +
-                    std::to_string(8 * kLeast) + ": free some, or name fewer GPUs");
-  const auto most = std::min(kMost, free / 8);
+                    std::to_string(kPartOfFree * kLeast) + ": free some, or name fewer GPUs");
+  const auto most = std::min(kMost, free / kPartOfFree);
   const auto bytes = timely < double(most) ? std::max(kLeast, static_cast<std::int64_t>(timely)) : most;
   return bytes / kGranule * kGranule;
 }
@@ -82,7 +87,7 @@ Probe probe(double seconds, std::span<const Where> devices) {
     copy_async(pageable.data, benches[0]->pinned.data, bytes, {});  // touches it
 
     const auto n = benches.size();
-    const double left = std::max(seconds / 2, seconds * kMargin + probing::seconds_until(begin));
+    const double left = std::max(seconds * kLeastLeft, seconds * kMargin - since(begin));
     const auto start = Clock::now();
     for (std::size_t i = 0; i < n; ++i) {
       const auto deadline = after(start, left * kAlone * double(i + 1) / double(n));
@@ -93,7 +98,7 @@ Probe probe(double seconds, std::span<const Where> devices) {
     for (std::size_t k = 1; k < 2 * n; k *= 2)
       p.together.push_back(measure_together(std::span(benches).first(std::min(k, n)), after(start, left)));
   }
-  p.seconds = -probing::seconds_until(begin);
+  p.seconds = since(begin);
   return p;
 }
 
