@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._plan.choice import (
     PREPARED,
-    decide,
+    compare,
     estimate_packed,
     predicted,
     setting_of,
@@ -38,6 +38,7 @@ from penstock._plan.schedules import InCore, Schedule, Streamed, as_schedule, gp
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
+    from penstock._plan.decision import Decision
 
 _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 _ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
@@ -65,10 +66,14 @@ class Plan:
     core: Any
     request: Request
     entry: int
-    codec: str
+    setting: Setting  # what it was made with
     facts: dict[str, Any]
     notes: list[str]
     foretold: dict[str, Prediction | None]  # by where x is
+
+    @property
+    def codec(self) -> str:
+        return self.setting.codec
 
     @property
     def prediction(self) -> Prediction | None:
@@ -111,13 +116,14 @@ def existing(a: csr_array, entry: int) -> Plan | None:
     return None
 
 
-def _is_made(a: csr_array, request: Request, entry: int) -> bool:
+def made(a: csr_array, request: Request, entry: int) -> Plan | None:
+    """The plan of a request for vectors as wide, or wider; None where it is not made yet."""
     known = a._derived.stream_plans
     if known is None:
-        return False
+        return None
     plans, lock = known
     with lock:
-        return any(r == request and e >= entry for r, e in plans)
+        return next((p for (r, e), p in plans.items() if r == request and e >= entry), None)
 
 
 # From schedules to requests
@@ -141,7 +147,8 @@ def request_for(
         devices = how._devices()
         request = _requested(how, devices, entry)
         rings = max(devices) < 0 and how.codec in ("auto", "raw")  # of the CPU: they need no plan
-        return request if not rings or on_cpu_too or _is_made(a, request, entry) else None
+        needed = not rings or on_cpu_too or made(a, request, entry) is not None
+        return request if needed else None
     if isinstance(how, InCore) and how.gpu >= 0:
         how._check()
         if how.kernel == "cusparse":
@@ -200,8 +207,8 @@ def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
     return _ell_g(a, min(slot or _ELL_G_BLOCK, _ELL_G_BLOCK))
 
 
-def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
-    """The codec and the block that "auto" and 0 stand for."""
+def resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
+    """What a request is made with: the codec and the block that "auto" and 0 stand for, over so many products."""
     want, on_gpu = request.setting, max(request.devices) >= 0
     if not on_gpu or max(request.devices) >= gpu_count():
         return replace(want, codec="raw") if want.codec == "auto" else want
@@ -209,18 +216,7 @@ def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setti
     if request.everything:
         return _in_core_codec(want, work, request.devices[0])
     machine = this_machine(gpu_count())
-    choices = settings(
-        work,
-        machine,
-        gpus=want.gpus,
-        codec=want.codec,
-        block=want.block,
-        slots=want.slots,
-        keep=want.keep,
-        cpu=want.cpu,
-        budget=want.budget,
-        ring=want.ring,
-    )
+    choices = settings(work, machine, **asdict(want))
     try:
         chosen = best(work, machine, choices)[0].setting
     except DoesNotFit:  # the core knows the exact sizes, and its error has them
@@ -318,8 +314,11 @@ def _shared(one: Request, other: Request) -> bool:
     return any(d >= 0 for d in set(one.devices) & set(other.devices))
 
 
-def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> Plan:
-    """The plan of a request, made at the first call. Throws MemoryError with numbers where it does not fit."""
+def plan_for(
+    a: csr_array, request: Request, entry: int, products: int = 1, setting: Setting | None = None
+) -> Plan:
+    """The plan of a request, made at the first call with `setting`, or with what `resolve` finds for so many products.
+    Throws MemoryError with numbers where it does not fit."""
     plans, lock = _plans(a)
     key = (request, entry)
     with lock:
@@ -328,7 +327,7 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 plans.move_to_end(known)
                 return plans[known]
         notes: list[str] = []
-        how = _resolve(a, request, entry, products)
+        how = resolve(a, request, entry, products) if setting is None else setting
         for other in [k for k in plans if request.setting.budget and _shared(k[0], request)]:
             del plans[other]  # the budget is for both
         while len(plans) >= KEPT:
@@ -346,11 +345,19 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 f"InCore(gpu={request.devices[0]}): {facts['streamed_bytes']} bytes of the matrix do not fit beside "
                 f"{facts['kept_bytes']}: use Streamed, which moves them, or allow more device_memory"
             )
-        made = replace(how, codec=codec)
-        foretold = {w: predicted(a, made, entry, w, facts) for w in ("host", "pinned", "device")}
-        plan = Plan(core, request, entry, codec, facts, notes, foretold)
+        used = replace(how, codec=codec)
+        foretold = {w: predicted(a, used, entry, w, facts) for w in ("host", "pinned", "device")}
+        plan = Plan(core, request, entry, used, facts, notes, foretold)
         plans[key] = plan
         return plan
+
+
+def plan_of(a: csr_array, decision: Decision, entry: int) -> Plan:
+    """The plan that carries a decision out, made where it does not exist."""
+    if decision.plan is not None and decision.schedule is None:
+        return decision.plan
+    assert decision.request is not None
+    return plan_for(a, decision.request, entry, setting=decision.setting)
 
 
 def _forget(a: csr_array, plan: Plan) -> None:
@@ -393,10 +400,11 @@ def prepare(a: csr_array, algorithm: str, schedule: Any, products: int | None) -
     """See `csr_array.prepare`."""
     entry = result_dtype(a.dtype).itemsize
     if schedule is None:
-        choice = decide(a, entry, "host", products or 1) if algorithm == "auto" else None
+        choice = compare(a, entry, "host", products or 1) if algorithm == "auto" else None
         if choice is None or choice.gpu is None:
             return _core.prepare(a._core, algorithm)
-        return str(plan_for(a, planned(choice.gpu.setting), entry, products or 1))
+        setting = choice.gpu.setting
+        return str(plan_for(a, planned(setting), entry, setting=setting))
     if algorithm != "auto":
         raise ValueError(
             f"algorithm '{algorithm}' is for products in core on the CPU: give it without a schedule"
