@@ -14,16 +14,17 @@
 
 namespace penstock {
 
-/// One of the ranges that bring a block into a slot: `bytes` bytes from host memory to offset `to` of the slot.
+/// One of the copies that bring a block into a slot: `bytes` bytes from host memory to offset `to` of the slot.
 struct CopyPart {
   const void* from = nullptr;
   std::int64_t to = 0, bytes = 0;
 };
 using CopyParts = std::array<CopyPart, 8>;  // unused ones have no bytes
 
-/// A matrix in row blocks that travel by themselves: raw CSR, packed, ELL-G. Knows how large each is in a slot, which
-/// copies bring it there, and how to multiply from there on the CPU or a GPU. `multiply<S>(i, slot, x, y, scale, stream)`
-/// writes the block's own rows at y[0 ..]; a piece of a split row writes one number, its sum.
+/// A matrix in row blocks, each of which travels by itself: CSR as it is, packed, or ELL-G. A source knows how large each
+/// block is in a slot, which copies bring it there, and how to multiply it from there on the CPU or a GPU.
+/// `multiply<S>(i, slot, x, y, scale, stream)` writes the rows of block i, the first of them to y[0]. A block that is a
+/// piece of a split row writes one number: its sum.
 template <class B>
 concept BlockSource = requires(const B b, std::int64_t i) {
   { b.rows() } -> std::convertible_to<std::int64_t>;

@@ -13,8 +13,8 @@ namespace penstock {
 template <class V>
 class CsrBlocks {
  public:
-  /// `slot_bytes`: of a block that travels. `kept`: for each device, the bytes of blocks that it keeps; they come
-  /// first and are cut at `kLargest`.
+  /// A block that travels takes `slot_bytes` at most. `kept` says for each device how many bytes of blocks it keeps. Those
+  /// blocks come first, and each takes kLargest bytes at most.
   CsrBlocks(Csr<V> a, std::int64_t slot_bytes, std::span<const std::int64_t> kept = {}) : a_(std::move(a)) {
     const auto offsets = a_.indptr.span();
     std::int64_t row = 0;
@@ -79,7 +79,8 @@ class CsrBlocks {
   static BlockShape shape(std::int64_t bytes) {
     return csr_block_shape<V>(std::max(bytes - kSlotPadding, kLeastBlockBudget));
   }
-  /// The rows from `row` on that fit `bytes`, found without cutting the rest.
+  /// The block of rows from `row` on that fit `bytes`, found by bisection without cutting the rest. It is a piece without
+  /// nonzeros where not even one row fits.
   static RowBlock first_block(std::span<const Offset> offsets, std::int64_t row, std::int64_t bytes) {
     const auto cut = shape(bytes);
     const auto rows = std::ssize(offsets) - 1;
@@ -101,8 +102,8 @@ class CsrBlocks {
 
   Csr<V> a_;
   std::vector<RowBlock> blocks_;
-  std::vector<Offset> piece_ptr_;           // of each piece: where it begins and ends
-  std::vector<std::int64_t> piece_number_;  // of each block, or -1
+  std::vector<Offset> piece_ptr_;           // two a piece: the nonzeros where it begins and ends
+  std::vector<std::int64_t> piece_number_;  // for each block which piece it is, or -1
 };
 static_assert(BlockSource<CsrBlocks<double>>);
 

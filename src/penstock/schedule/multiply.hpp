@@ -14,7 +14,7 @@ template <Semiring S, class V>
 void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
               const Schedule& schedule = InCore{}, Scale<S> scale = {}, Trace* trace = nullptr);
 
-/// The same in core on the CPU, by an algorithm that may use (and build) the matrix's plans.
+/// The same product in core on the CPU, by an algorithm that may use the matrix's plans and build them.
 template <Semiring S, class V>
 void multiply(const Csr<V>& a, std::span<const typename S::value_type> x, std::span<typename S::value_type> y,
               SpmvPlans<V>& plans, SpmvAlgorithm algorithm, Scale<S> scale = {}, Trace* trace = nullptr);

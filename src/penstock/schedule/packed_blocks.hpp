@@ -12,8 +12,8 @@ namespace penstock {
 template <class V>
 class PackedBlocks {
  public:
-  /// `slot_bytes`: the most that a block that travels takes, but never less than one of the encoder's blocks. `kept`: for
-  /// each device, the bytes of blocks that it keeps. They come first, and each takes kLargest bytes at most.
+  /// A block that travels takes `slot_bytes` at most, unless one of the encoder's blocks alone is larger. `kept` says for each
+  /// device how many bytes of blocks it keeps. Those blocks come first, and each takes kLargest bytes at most.
   PackedBlocks(Packed<V> a, std::int64_t slot_bytes, std::span<const std::int64_t> kept = {})
       : a_(std::move(a)) {
     const std::span<const PackedBlock> all(*a_.blocks);

@@ -23,17 +23,18 @@ struct Limits {
 
 /// One resource's part of a product: bytes that cross it, and how long that takes at the measured bandwidth.
 struct ResourceUse {
-  std::string resource;  // "host memory", "host cache", "host link"
+  std::string resource;  // such as "host memory" or "host cache (ring slots)"
   std::int64_t bytes = 0;
   double bandwidth = 0;  // bytes per second
   double seconds() const { return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0; }
 };
 
+/// A schedule with its price. `binding` is the entry of `uses` that takes longest.
 struct Plan {
   Schedule schedule;
   std::vector<ResourceUse> uses;
   std::string reason;
-  std::size_t binding = 0;  // the entry of `uses` that takes longest
+  std::size_t binding = 0;
   double seconds() const { return uses.empty() ? 0 : uses[binding].seconds(); }
 };
 

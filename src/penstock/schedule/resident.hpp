@@ -19,7 +19,7 @@ class Resident {
 };
 static_assert(TileSource<Resident<One>, One>);
 
-/// The matrix where it is, with its row offsets on the stream's GPU; counts their bytes where they cross the link.
+/// The matrix as it is, but with its row offsets on the stream's GPU. Where they must be sent there, the trace counts them.
 template <class V>
 Csr<V> with_offsets_on(Stream stream, const Csr<V>& a, Trace& trace) {
   const auto here = device_place(stream.where);

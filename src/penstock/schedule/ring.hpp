@@ -12,10 +12,11 @@
 
 namespace penstock {
 
-/// Row blocks copied through a ring of staging slots, ahead of the kernel that eats them (buono-2017, section 3.2,
+/// Row blocks are copied through a ring of slots, ahead of the kernel that multiplies them (buono-2017, section 3.2,
 /// with blocks of rows and any number of slots). Rings of several devices draw from one counter, so that a slow link
 /// takes fewer blocks. On the CPU copies are synchronous and a slot is a piece of cache. On a GPU the host waits for each
-/// tile's copy: a ring claims no more blocks than it has slots, and its pieces' row offsets have left host memory.
+/// tile's copy. A ring therefore never claims more blocks than it has slots, and the row offsets of a piece, which lie in
+/// host memory, have been read before its slot is filled again.
 template <class V>
 class Ring {
  public:
@@ -39,7 +40,7 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// The next tile, whose copy has arrived; none where all blocks are claimed.
+  /// The next tile, whose copy has arrived, or nothing where all blocks are taken.
   std::optional<Tile<V>> acquire(Stream compute) {
     if (slots_.empty()) return std::nullopt;
     auto& s = *slots_[static_cast<std::size_t>(head_)];
@@ -101,7 +102,7 @@ class Ring {
     record(s.full, copies_);
   }
 
-  /// The number of the next block, beyond the last where none is left.
+  /// The number of the next block; where none is left, a number beyond the last.
   std::int64_t claim() {
     return claimed_ >= 0 ? std::exchange(claimed_, -1) : next_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -131,7 +132,7 @@ class Ring {
   std::vector<std::unique_ptr<Slot>> slots_;
   Trace* trace_;
   int head_ = 0;
-  std::int64_t claimed_ = -1;  // the block that the next fill takes
+  std::int64_t claimed_ = -1;  // the block that look_ahead has claimed for the next fill; -1: none
 };
 static_assert(TileSource<Ring<double>, double>);
 

@@ -1,3 +1,5 @@
+// A link's latency and bandwidth from measured transfers: a line through their times. A few turns that something has
+// disturbed must not move it, so points far off the line are given less weight, and the line is found again (Huber).
 #include <algorithm>
 #include <cmath>
 

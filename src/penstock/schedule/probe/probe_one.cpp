@@ -88,7 +88,7 @@ double zero_copy(Bench& b, ReadPattern pattern, Clock::time_point deadline) {
   return rate(list_bytes(words, pattern), took);
 }
 
-/// Seconds of one of `kSweeps` passes of `work` in a row.
+/// Runs `work` kSweeps times in a row in each turn; returns the seconds of one run.
 template <class F>
 double sweep(Bench& b, Clock::time_point deadline, F&& work) {
   return median_turn(deadline, [&] {
