@@ -292,9 +292,8 @@ class csr_array(Structure):
         elif x is not None:
             x = as_array(x)
             dtype, columns = result_dtype(self.dtype, x.dtype), x.shape[1] if x.ndim == 2 else 1
-        from penstock._plan.explain import (
-            explain,
-        )  # not for `import penstock`: see _plan/decision.py
+        # Not for `import penstock`: see _plan/decision.py
+        from penstock._plan.explain import explain
 
         how = None if schedule is None else as_schedule(schedule)
         return explain(self, dtype.itemsize, columns, how, vectors)

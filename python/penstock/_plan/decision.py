@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from penstock._plan.model import Setting
     from penstock._plan.streaming import Plan, Request
 
-# Plans and the model of GPUs take a quarter of the time of `import penstock`: they are imported where a product may
-# need them.
+# Plans and the model of GPUs would take a quarter of the time of `import penstock`. The functions below import them, as
+# few products need them.
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _without_gpus(a: csr_array, limit: int | None) -> Decision:
 
 def _by_plan(a: csr_array, entry: int, ask: bool) -> Decision:
     """By a plan that exists, or by one to be made where GPUs are asked and faster."""
-    from penstock._plan import choice, streaming
+    from penstock._plan import choice, streaming  # see above
 
     plan = streaming.existing(a, entry)
     if plan is not None:
@@ -134,7 +134,7 @@ def _by_plan(a: csr_array, entry: int, ask: bool) -> Decision:
 
 
 def _chosen(found: Choice) -> Decision:
-    from penstock._plan import streaming
+    from penstock._plan import streaming  # see above
 
     assert found.gpu is not None
     setting = found.gpu.setting
@@ -154,7 +154,7 @@ def _as_asked(a: csr_array, entry: int, how: Schedule, algorithm: str, single: b
     if not single:
         _require_csr(how)
     elif not isinstance(how, ZeroCopy):
-        from penstock._plan import streaming
+        from penstock._plan import streaming  # see above
 
         request = streaming.request_for(a, how, entry)
         if request is not None:
@@ -168,7 +168,7 @@ def _as_asked(a: csr_array, entry: int, how: Schedule, algorithm: str, single: b
 
 
 def _of_request(a: csr_array, how: Schedule, request: Request, entry: int) -> Decision:
-    from penstock._plan import streaming
+    from penstock._plan import streaming  # see above
 
     plan = streaming.made(a, request, entry)
     setting = streaming.resolve(a, request, entry, 1) if plan is None else plan.setting
@@ -177,7 +177,7 @@ def _of_request(a: csr_array, how: Schedule, request: Request, entry: int) -> De
 
 def _with_vectors_on_gpu(a: csr_array, entry: int, how: Schedule | None) -> Decision:
     """By a plan of GPUs alone: nothing else reads vectors there."""
-    from penstock._plan import choice, streaming
+    from penstock._plan import choice, streaming  # see above
 
     if how is not None:
         request = (

@@ -27,10 +27,9 @@ from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
+    Work,
     best,
-    natural_block,
     settings,
-    usable_bytes,
 )
 from penstock._plan.panels import PanelPlan, needs_panels
 from penstock._plan.report import human_bytes
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 _ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
-_CPU_BLOCK = 1 << 18  # of a plan on the CPU (schedule/stream_plan.cpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
 _READABLE = ("host", "mapped", "pinned")
 
@@ -169,8 +167,9 @@ def _largest_slot(a: csr_array, how: Setting, entry: int, free: int) -> int:
     """Bytes that a slot of the ring may have; 0 where nothing bounds them."""
     slots = [b for b in (how.block, how.ring // how.slots) if b]
     if free:
-        left = usable_bytes(how.budget, free) - a.shape[1] * entry
-        slots.append(max(left * 8 // (8 + entry) // (2 * how.slots), 1))
+        x = a.shape[1] * entry
+        left = _core.gpu_usable_bytes(free, how.budget, x) - x
+        slots.append(max(_core.largest_slot(left, how.slots, entry), 1))
     return min(slots, default=0)
 
 
@@ -224,19 +223,31 @@ def resolve(a: csr_array, request: Request, entry: int, products: int) -> Settin
     return chosen
 
 
-def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
-    room = (
-        usable_bytes(want.budget, _core.gpu_memory(gpu)[0]) - (work.rows + work.cols) * work.entry
-    )
+def _in_core_codec(want: Setting, work: Work, gpu: int) -> Setting:
+    """The first form of which all bytes stay on the GPU."""
+    free, most = _core.gpu_memory(gpu)[0], 0
     for codec in ("raw", "packed") if want.codec == "auto" else (want.codec,):
-        if 0 < work.bytes(codec) <= room:
+        size, x, y = work.bytes(codec), work.cols * work.entry, work.rows * work.entry
+        if size <= 0:
+            continue
+        try:
+            kept = _core.gpu_room(
+                *(free, size, x, y),
+                device_memory=want.budget,
+                slots=want.slots,
+                entry_bytes=work.entry,
+            )["kept"]
+        except MemoryError:  # not even x and a ring fit
+            continue
+        if kept >= size:
             return replace(want, codec=codec)
+        most = max(most, kept)
     needed = min(b for b in (work.raw_bytes, work.packed_bytes or work.raw_bytes))
     if want.codec != "auto":
         needed = work.bytes(want.codec)
     raise MemoryError(
-        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {max(room, 0)}: "
-        "use Streamed, which keeps what fits and moves the rest, or allow more device_memory"
+        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {most}: use "
+        "Streamed, which keeps what fits and moves the rest, or allow more device_memory"
     )
 
 
@@ -246,13 +257,7 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
     source = _source(a, how, entry, free)
     block = how.block
     if how.ring:
-        natural = natural_block(source.nbytes) if on_gpu else _CPU_BLOCK
-        block = min(block or natural, how.ring // how.slots // 128 * 128)
-        if block < 640:
-            raise ValueError(
-                f"Streamed: a ring of {how.ring} bytes does not hold {how.slots} slots of 640 bytes: allow more bytes, "
-                "or use fewer slots"
-            )
+        block = _core.slot_within_ring(how.ring, how.slots, block, source.nbytes, on_gpu)
     pin = on_gpu and getattr(source, "place", a.place) == "host"
     devices = list(request.devices)
     cpu = how.cpu and -1 not in devices
