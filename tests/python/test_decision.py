@@ -177,6 +177,13 @@ def test_what_cannot_be_done_is_not_explained_either(fake_gpus):  # noqa: F811
                 refused()
 
 
+def test_cusparse_is_explained_as_a_copy_on_that_gpu(fake_gpus, decided):  # noqa: F811
+    a = ps.generate.laplacian((30, 30))
+    told = a.explain(schedule=ps.InCore(gpu=1, kernel="cusparse"))
+    assert decided[0][1].by == "cusparse" and "cuSPARSE" in told.reason
+    assert told.schedule == "in_core" and told.seconds > 0 and told.first_call_seconds > 0
+
+
 def test_gpus_that_failed_are_explained_as_such(fake_gpus):  # noqa: F811
     a = ps.generate.rmat(12)
     fake_gpus.fail = [MemoryError("cannot allocate")] * 9

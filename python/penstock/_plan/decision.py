@@ -89,7 +89,7 @@ def decide(
     Raises ValueError, PlacementError or MemoryError for what cannot be carried out.
     """
     if vectors == "device":
-        return _with_vectors_on_gpu(a, entry, schedule)
+        return _with_vectors_on_gpu(a, entry, schedule, algorithm)
     if schedule is not None:
         return _as_asked(a, entry, schedule, algorithm, single)
     limit = options.device_memory
@@ -106,15 +106,20 @@ def without_plan(a: csr_array, decision: Decision, why: str) -> Decision:
     return replace(_without_gpus(a, options.device_memory), note=why)
 
 
-def _without_gpus(a: csr_array, limit: int | None) -> Decision:
-    """In core where the matrix is, or in pieces where it exceeds the memory that a device may have."""
-    if a.place == "device":
-        gpu = _core.ordinal(a._core)
-        return Decision("core", InCore(gpu), _core.in_core(gpu))
+def on_cpu(a: csr_array, limit: int | None) -> Decision:
+    """In core, or through the CPU's caches where the matrix exceeds what a device may hold: `limit` bytes."""
     if limit is None or a.nbytes <= limit:
         return _IN_CORE
     how = Streamed(gpus=[-1], ring=limit)
     return Decision("core", how, _core.streamed([-1], ring_bytes=limit))
+
+
+def _without_gpus(a: csr_array, limit: int | None) -> Decision:
+    """In core where the matrix is, or on the CPU."""
+    if a.place == "device":
+        gpu = _core.ordinal(a._core)
+        return Decision("core", InCore(gpu), _core.in_core(gpu))
+    return on_cpu(a, limit)
 
 
 def _by_plan(a: csr_array, entry: int, ask: bool) -> Decision:
@@ -175,10 +180,17 @@ def _of_request(a: csr_array, how: Schedule, request: Request, entry: int) -> De
     return Decision("plan", how, plan=plan, request=request, setting=setting)
 
 
-def _with_vectors_on_gpu(a: csr_array, entry: int, how: Schedule | None) -> Decision:
+def _with_vectors_on_gpu(
+    a: csr_array, entry: int, how: Schedule | None, algorithm: str
+) -> Decision:
     """By a plan of GPUs alone: nothing else reads vectors there."""
     from penstock._plan import choice, streaming  # see above
 
+    if algorithm != "auto":
+        raise ValueError(
+            f"algorithm '{algorithm}' is for the CPU, and x or out is on a GPU: leave it at auto, or use vectors in "
+            "host memory"
+        )
     if how is not None:
         request = (
             streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None

@@ -85,7 +85,7 @@ def explain(
     if decision.by == "plan":
         return _plan_on_gpus(a, decision, entry, vectors)
     on_gpu = isinstance(decision.schedule, InCore) and decision.schedule.gpu >= 0
-    if on_gpu and columns == 1 and a.nnz:
+    if on_gpu and columns == 1 and a.nnz and gpu_count():
         return _in_core_on_gpu(a, decision, entry)
     return _by_core(a, decision, entry * columns, columns, how)
 

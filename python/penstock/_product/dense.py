@@ -38,7 +38,7 @@ def dot(
         # Not for `import penstock`: see _plan/decision.py
         from penstock._product.device_vectors import dot_on_gpu
 
-        return dot_on_gpu(a, x, out, alpha, beta, how, semiring)
+        return dot_on_gpu(a, x, out, alpha, beta, how, algorithm, semiring)
 
     xs, shape, dtype, alpha, beta, single = normalised(a, x, out, alpha, beta, semiring)
     decision = decide(a, xs.itemsize, how, algorithm, "host", single)
@@ -129,7 +129,7 @@ def _carry_out(
         matrix, algorithm = _copy_on_gpu(a, decision.schedule.gpu), "cusparse"
     args = (matrix, x, y, decision.lowered, algorithm, semiring, alpha, beta)
     if x.ndim == 1:
-        event = _core.product(*args, 0, traced)
+        event = _core.product(*args, traced)
     else:
         limit = 0 if decision.usual else options.device_memory or 0  # for X and Y on a GPU
         event = _core.product_columns(*args, limit, traced)

@@ -112,7 +112,14 @@ def _start(x: Any) -> int | None:
 
 
 def dot_on_gpu(
-    a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, how: Schedule | None, semiring: str
+    a: csr_array,
+    x: Any,
+    out: Any,
+    alpha: Any,
+    beta: Any,
+    how: Schedule | None,
+    algorithm: str,
+    semiring: str,
 ) -> Any:
     """`csr_array.dot` for vectors of which at least one is on a GPU. Nothing is converted; the result is of x's library
     where `out` is not given."""
@@ -131,7 +138,7 @@ def dot_on_gpu(
         raise ValueError("out overlaps x: give another array")
     boolean = semiring == "or_and"
     alpha, beta = (as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    decision = decide(a, dtype.itemsize, how, vectors="device")
+    decision = decide(a, dtype.itemsize, how, algorithm, "device")
     a._derived.products += decision.counts
     plan = streaming.plan_of(a, decision, dtype.itemsize)
     _hand_over(x)
