@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock._plan.explain import explain_on_cpu
+from penstock._plan.explain import explain
 
 import penstock as ps
 from penstock import _core
@@ -128,7 +128,7 @@ def test_explain_says_that_a_gpu_is_left_idle(monkeypatch):
     monkeypatch.setattr(_core, "why_no_gpu", lambda gpu=0: sentence)
     A = ps.csr_array(np.eye(3))
     assert sentence in A.explain().reason
-    assert sentence in explain_on_cpu(A, 8, 1, None).reason
+    assert sentence in explain(A, 8, 1, None).reason
     with pytest.raises(ps.PlacementError, match="CMAKE_CUDA_ARCHITECTURES=80"):
         A.dot(np.ones(3), schedule=ps.InCore(gpu=0))
     with pytest.raises(ps.PlacementError, match="CMAKE_CUDA_ARCHITECTURES=80"):

@@ -52,6 +52,7 @@ def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
         ({"x": OnGpu(x.astype(np.float32)), "out": y}, TypeError, "float64 is needed"),
         ({"x": there, "out": OnGpu(np.empty(2000, np.float32))}, TypeError, "out is float32"),
         ({"x": there, "beta": 1.0}, ValueError, "beta"),
+        ({"x": there, "out": y, "algorithm": "blocked"}, ValueError, "'blocked' is for the CPU"),
         ({"x": there, "out": y, "schedule": ps.InCore()}, ps.PlacementError, "host memory"),
         ({"x": there, "out": y, "schedule": ps.Streamed(cpu=True)}, ps.PlacementError, "CPU"),
     ]:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from fake_gpus import NEEDS_PLANS, fake_gpus, h200s  # noqa: F401
 from penstock._plan import choice as planner
+from penstock._plan import decision
 from penstock._plan import machine as gpu_machine
 from penstock._plan.machine import Gpu, Machine, from_probe
 from penstock._plan.model import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
-from penstock._product import dense
 
 import penstock as ps
 from penstock import _core
@@ -240,8 +240,7 @@ def test_small_matrices_stay_on_the_cpu(graph, fake_gpus, monkeypatch):  # noqa:
 
 @NEEDS_PLANS
 def test_a_matrix_multiplied_often_moves_to_the_gpus(graph, fake_gpus, monkeypatch):  # noqa: F811
-    monkeypatch.setattr(planner, "LEAST_NNZ", 1000)
-    monkeypatch.setattr(dense, "LEAST_NNZ", 1000)
+    monkeypatch.setattr(decision, "LEAST_NNZ", 1000)
     monkeypatch.setattr(planner, "cpu_seconds", lambda work, machine: 1e-5)
     x = np.random.default_rng(0).random(graph.shape[1])
     wanted = graph.dot(x, schedule=ps.InCore)

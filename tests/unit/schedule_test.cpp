@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "penstock/schedule/planner.hpp"
+#include "penstock/schedule/price.hpp"
 #include "support.hpp"
 
 namespace penstock {
@@ -72,26 +72,28 @@ TEST(Schedule, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(code(Streamed{.ring_bytes = -7}, "-7"), Errc::invalid_argument);
 }
 
-TEST(Planner, StreamsOnlyWhatDoesNotFit) {
+TEST(Price, SaysWhyAMatrixIsStreamed) {
   const Workload work{.place = {}, .matrix_bytes = 1000, .x_bytes = 80, .y_bytes = 80};
-  EXPECT_EQ(name(choose(work, {})), "in_core");
-  EXPECT_EQ(name(choose(work, {.device_memory = 100'000})), "in_core");
-  const auto how = choose(work, {.device_memory = 500});
-  ASSERT_EQ(name(how), "streamed");
-  EXPECT_EQ(std::get<Streamed>(how).ring_bytes, 500);  // all of it: x and y are the caller's own
-  EXPECT_EQ(test::code_of([&] { choose(work, {.device_memory = -1}); }), Errc::invalid_argument);
+  const auto reason = [&](const Schedule& how, std::int64_t memory) {
+    return price(how, work, memory, {}).reason;
+  };
+  EXPECT_NE(reason(InCore{}, 0).find("1000 bytes of matrix in host memory"), std::string::npos);
+  EXPECT_NE(reason(Streamed{}, 500).find("1000 bytes of matrix exceed the device memory of 500"),
+            std::string::npos);
+  for (const std::int64_t memory : {0, 1000})
+    EXPECT_NE(reason(Streamed{}, memory).find("asked for"), std::string::npos);
 }
 
-TEST(Planner, NamesTheSlowestResource) {
+TEST(Price, NamesTheSlowestResource) {
   Machine m;
   m.cache_bytes = 1 << 20, m.host_read = 1e9, m.host_copy = 1e9, m.cache_read = 4e9;
   const Workload work{.place = {}, .matrix_bytes = 1 << 30, .x_bytes = 1 << 20, .y_bytes = 1 << 20};
   for (const Schedule& how : {Schedule(InCore{}), Schedule(Streamed{})}) {
-    const auto plan = price(how, work, {}, m);
-    ASSERT_LT(plan.binding, plan.uses.size());
-    for (const auto& use : plan.uses) EXPECT_LE(use.seconds(), plan.seconds()) << use.resource;
-    EXPECT_GE(plan.seconds(), static_cast<double>(work.matrix_bytes) / m.host_read);
-    EXPECT_FALSE(plan.reason.empty());
+    const auto found = price(how, work, 0, m);
+    ASSERT_LT(found.binding, found.uses.size());
+    for (const auto& use : found.uses) EXPECT_LE(use.seconds(), found.seconds()) << use.resource;
+    EXPECT_GE(found.seconds(), static_cast<double>(work.matrix_bytes) / m.host_read);
+    EXPECT_FALSE(found.reason.empty());
   }
 }
 

@@ -16,6 +16,7 @@ from penstock._matrix.transposed import Transposed
 from penstock._matrix.writer import writer
 from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
+from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
 from penstock._product.operands import conj, from_left, is_sparse, on_gpu
 
@@ -283,15 +284,19 @@ class csr_array(Structure):
         Returns an Explanation, whose text has the schedule, the reason, bytes and seconds of each resource, the one
         that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
         """
-        if x is None:
-            return dense.explain(self, result_dtype(self.dtype), 1, schedule)
-        if is_sparse(x):
+        if x is not None and is_sparse(x):
             return sparse.estimate(sparse.Factors(self, csr_array._factor(x)), exact=False)
-        if on_gpu(x):
-            return dense.explain(self, result_dtype(self.dtype), 1, schedule, "device")
-        x = as_array(x)
-        columns = x.shape[1] if x.ndim == 2 else 1
-        return dense.explain(self, result_dtype(self.dtype, x.dtype), columns, schedule)
+        dtype, columns, vectors = result_dtype(self.dtype), 1, "host"
+        if x is not None and on_gpu(x):
+            vectors = "device"
+        elif x is not None:
+            x = as_array(x)
+            dtype, columns = result_dtype(self.dtype, x.dtype), x.shape[1] if x.ndim == 2 else 1
+        # Not for `import penstock`: see _plan/decision.py
+        from penstock._plan.explain import explain
+
+        how = None if schedule is None else as_schedule(schedule)
+        return explain(self, dtype.itemsize, columns, how, vectors)
 
     def prepare(
         self, algorithm: str = "auto", *, schedule: Any = None, products: int | None = None
@@ -318,7 +323,7 @@ class csr_array(Structure):
         """
         if schedule is None and products is None:
             return _core.prepare(self._core, algorithm)
-        from penstock._plan import streaming  # not for `import penstock`: see _product/dense.py
+        from penstock._plan import streaming  # not for `import penstock`: see _plan/decision.py
 
         if products is not None and (isinstance(products, bool) or products < 1):
             raise ValueError(f"products={products!r}: give how many will follow, at least 1")

@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
-    from penstock._plan.model import Setting
+    from penstock._plan.choice import Choice
     from penstock._plan.streaming import Plans
 
 _once = threading.Lock()
@@ -50,9 +50,9 @@ class Derived:
         default=None, metadata=_GPU
     )  # (GPU, the core's matrix there)
     products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
-    gpu_choice: tuple[Any, Setting | None, str] | None = field(
+    gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU
-    )  # (asked, chosen, why not)
+    )  # (asked, found, why not)
 
     # Of a graph
     symmetric_pattern: bool | None = None

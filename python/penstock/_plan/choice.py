@@ -1,4 +1,4 @@
-"""Which way a product goes: the CPU in core, the CPU's ring, or a plan on GPUs; and why, with numbers."""
+"""Whether GPUs are faster than the CPU for the products of a matrix, and with which plan; and why, with numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock._plan.model import (
     predict_panels,
     settings,
 )
-from penstock._plan.schedules import LEAST_NNZ, InCore, Schedule, Streamed, gpu_count, options
+from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count, options
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -137,14 +137,12 @@ def setting_of(how: Schedule, devices: list[int], entry: int) -> dict[str, Any]:
     }
 
 
-def decide(
-    a: csr_array, entry: int, vectors: str, products: int, measure: bool = False
-) -> Choice | None:
-    """The planner's choice where GPUs may be used; None where none is usable, or the matrix is not in host memory."""
+def compare(a: csr_array, entry: int, vectors: str, products: int) -> Choice | None:
+    """The best plan for GPUs against the CPU; None where no GPU is usable, or the matrix is not in host memory."""
     count = gpu_count()
     if count == 0 or a.nnz == 0 or a.place not in ("host", "mapped", "pinned"):
         return None
-    machine = this_machine(count, measure)
+    machine = this_machine(count)
     work = work_of(a, entry, vectors, products)
     budget = options.device_memory or 0
     on_cpu = cpu_seconds(work, machine)
@@ -165,38 +163,31 @@ def decide(
     return Choice(None, on_cpu, numbers, [plan, *others], machine)
 
 
-def automatic(a: csr_array, entry: int) -> Setting | None:
-    """The plan that `A @ x` makes, or None for the CPU. A matrix that has been multiplied n times is expected to be
-    multiplied n times more; the decision is taken anew when n has doubled."""
-    budget = options.device_memory or 0
-    if not (a.nnz >= LEAST_NNZ or 0 < budget < a.nbytes) or gpu_count() == 0:
-        return None
+def automatic(a: csr_array, entry: int) -> tuple[Choice | None, str]:
+    """(what `compare` finds for `A @ x`, why nothing is compared). A matrix that has been multiplied n times is
+    expected to be multiplied n times more; GPUs are compared anew when n has doubled."""
     done = a._derived.products
-    a._derived.products = done + 1
-    key = (entry, budget, options.gpus, done.bit_length())
+    key = (entry, options.device_memory or 0, options.gpus, done.bit_length())
     known = a._derived.gpu_choice
     if known is None or known[0] != key:
-        a._derived.gpu_choice = key, None, ""  # where the GPUs fail when they are asked
-        choice = decide(a, entry, "host", max(done, 1))
-        known = (
-            key,
-            choice.gpu.setting if choice is not None and choice.gpu is not None else None,
-            "",
-        )
+        try:
+            known = key, compare(a, entry, "host", max(done, 1)), ""
+        except (MemoryError, RuntimeError) as error:  # the GPUs fail when they are asked
+            known = key, None, _on_cpu(error)
         a._derived.gpu_choice = known
-    return known[1]
+    return known[1], known[2]
 
 
-def give_up(a: csr_array, why: str) -> None:
-    """No plan could be made: the CPU computes until the number of products has doubled."""
-    known = a._derived.gpu_choice
+def give_up(a: csr_array, error: Exception) -> str:
+    """No plan could be made: the CPU computes until the number of products has doubled. What a trace says of it."""
+    why, known = _on_cpu(error), a._derived.gpu_choice
     if known is not None:
         a._derived.gpu_choice = known[0], None, why
+    return why
 
 
-def why_given_up(a: csr_array) -> str:
-    """What `give_up` was told, as long as it holds; else nothing."""
-    return known[2] if (known := a._derived.gpu_choice) is not None else ""
+def _on_cpu(error: Exception) -> str:
+    return f"computed on the CPU: {error}"
 
 
 def predicted(

@@ -1,25 +1,29 @@
-"""`A.explain`: the planner's choice and what it considered, as an Explanation."""
+"""`A.explain`: the Decision that the product would carry out, and what it considered, as an Explanation."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._plan.choice import Choice, cpu_seconds, decide, setting_of, work_of
-from penstock._plan.machine import this_machine
+from penstock._plan.choice import cpu_seconds, work_of
+from penstock._plan.decision import Decision, decide
+from penstock._plan.machine import Machine, this_machine
 from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
+    Work,
     best,
     cpu_nnz,
+    predict,
     predict_panels,
     settings,
     use,
 )
 from penstock._plan.report import Explanation, human_bytes
 from penstock._plan.schedules import (
+    LEAST_NNZ,
     InCore,
     Schedule,
     Streamed,
@@ -28,7 +32,6 @@ from penstock._plan.schedules import (
     no_gpu,
     options,
 )
-from penstock._plan.streaming import existing, request_for
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -72,65 +75,85 @@ def _of(
     )
 
 
-def explain_on_gpu(
-    a: csr_array, entry: int, how: Schedule | None, vectors: str
-) -> Explanation | None:
-    """None where no GPU would take part."""
-    if how is None:
-        plan = _made(a, entry)
-        foretold = None if plan is None else plan.foretold[vectors]
-        if foretold is not None:
-            source = this_machine(gpu_count()).source
-            others = _others([], _cpu(a, entry, vectors))
-            return _of(a, foretold, f"a plan exists: {plan}", others, source)
-        choice = decide(a, entry, vectors, max(a._derived.products, 1), measure=True)
-        if choice is None or choice.gpu is None:
-            return None
+def explain(
+    a: csr_array, entry: int, columns: int, how: Schedule | None, vectors: str = "host"
+) -> Explanation:
+    """The Decision of a product with so many columns, whose entries take so many bytes, in words and numbers."""
+    decision = decide(a, entry, how, vectors=vectors, single=columns == 1)
+    if decision.by == "plan" and not decision.on_gpu:
+        return _plan_on_cpu(a, decision, entry)
+    if decision.by == "plan":
+        return _plan_on_gpus(a, decision, entry, vectors)
+    on_gpu = isinstance(decision.schedule, InCore) and decision.schedule.gpu >= 0
+    if on_gpu and columns == 1 and a.nnz and gpu_count():
+        return _in_core_on_gpu(a, decision, entry)
+    return _by_core(a, decision, entry * columns, columns, how)
+
+
+def _plan_on_gpus(a: csr_array, decision: Decision, entry: int, vectors: str) -> Explanation:
+    choice, plan = decision.choice, decision.plan
+    if choice is not None and choice.gpu is not None:
         others = _others(choice.others, choice.cpu_seconds)
         return _of(a, choice.gpu, choice.reason, others, choice.machine.source)
-    if isinstance(how, InCore) and how.kernel == "cusparse":
-        how = replace(how, kernel="merge_path")  # the same bytes
-    request = request_for(a, how, entry)
-    if request is None or max(request.devices) < 0:
-        return None
-    machine = this_machine(gpu_count(), measure_host=True)
-    work = work_of(a, entry, vectors, max(a._derived.products, 1))
+    machine = this_machine(gpu_count())
+    if plan is not None:
+        on_cpu = cpu_seconds(work_of(a, entry, vectors, 1), this_machine(gpu_count(), True))
+        others, why = _others([], on_cpu), f"a plan exists: {plan}"
+        found = plan.foretold[vectors]
+        if found is not None:
+            return _of(a, found, why, others, machine.source)
+        streamed = "streamed" if plan.facts["streamed_bytes"] else "in_core"
+        return Explanation(streamed, why, 0.0, "no prediction", [], 2 * a.nnz, 0.0, others)
+    work = work_of(a, entry, vectors, 1)
+    found = _foretold(work, machine, decision)
+    instead = _others(_instead(work, machine, decision), cpu_seconds(work, machine))
+    return _of(a, found, "asked for", instead, machine.source)
+
+
+def _foretold(work: Work, machine: Machine, decision: Decision) -> Prediction:
+    """Of a plan that is to be made; by ranges of columns where x does not fit, as plans are then made."""
+    request, setting = decision.request, decision.setting
+    assert request is not None and setting is not None
     try:
-        fields = setting_of(how, list(request.devices), entry)
-        found, others = best(work, machine, settings(work, machine, **fields))
+        return predict(work, machine, setting)
     except DoesNotFit as error:
-        if isinstance(how, InCore) or how.codec not in ("auto", "raw"):
-            raise MemoryError(f"{how}: {error}") from None
-        try:
-            made = Setting(**(fields | {"codec": "raw"}))
-            found, others = predict_panels(work, machine, made), []
-        except DoesNotFit as worse:
-            raise MemoryError(f"{how}: {worse}") from None
-    return _of(a, found, "asked for", _others(others, cpu_seconds(work, machine)), machine.source)
+        if request.everything or request.setting.codec not in ("auto", "raw"):
+            raise MemoryError(f"{decision.schedule}: {error}") from None
+    try:
+        return predict_panels(work, machine, replace(setting, codec="raw"))
+    except DoesNotFit as error:
+        raise MemoryError(f"{decision.schedule}: {error}") from None
 
 
-def _made(a: csr_array, entry: int) -> Any:
-    if a._derived.stream_plans is None:
-        return None
-    return existing(a, entry)
+def _instead(work: Work, machine: Machine, decision: Decision) -> list[Prediction]:
+    """The best of each other codec that the schedule allows."""
+    assert decision.request is not None and decision.setting is not None
+    try:
+        found, others = best(
+            work, machine, settings(work, machine, **asdict(decision.request.setting))
+        )
+    except DoesNotFit:
+        return []
+    return [p for p in (found, *others) if p.setting.codec != decision.setting.codec]
 
 
-def _cpu(a: csr_array, entry: int, vectors: str) -> float:
-    return cpu_seconds(work_of(a, entry, vectors, 1), this_machine(gpu_count(), True))
-
-
-def _host_plan(a: csr_array, entry: int, how: Schedule | None) -> Explanation | None:
-    """Of a plan that streams through the CPU's caches: one that exists, or one that a codec asks for."""
-    if how is None:
-        plan = _made(a, entry)
-        if plan is None:
-            return None
-        codec, why = plan.codec, f"a plan exists: {plan}"
+def _in_core_on_gpu(a: csr_array, decision: Decision, entry: int) -> Explanation:
+    """Without a plan: the matrix lies on that GPU, or NVIDIA's library keeps a copy there."""
+    machine, work = this_machine(gpu_count()), work_of(a, entry, "host", 1)
+    found = predict(work, machine, Setting(1, "raw"), (work.raw_bytes, 0))
+    if a.place == "device":
+        found, why = replace(found, setup=0.0), "the matrix is there"
     else:
-        request = request_for(a, how, entry)
-        if request is None:
-            return None
-        codec, why = request.setting.codec, f"asked for: blocks travel {request.setting.codec}"
+        why = "asked for: cuSPARSE" if decision.by == "cusparse" else "asked for"
+    return _of(a, found, why, _others([], cpu_seconds(work, machine)), machine.source)
+
+
+def _plan_on_cpu(a: csr_array, decision: Decision, entry: int) -> Explanation:
+    """A plan that streams through the CPU's caches: one that exists, or one that a codec asks for."""
+    assert decision.setting is not None
+    codec, plan = decision.setting.codec, decision.plan
+    exists = f"a plan exists: {plan}"
+    why = exists if plan is not None else f"asked for: blocks travel {codec}"
     host, work = _core.machine(), work_of(a, entry, "host", 1)
     moved = (work.bytes(codec) or work.raw_bytes) + sum(a.shape) * entry
     rate = cpu_nnz(work, _core.num_threads())
@@ -153,30 +176,29 @@ def _host_plan(a: csr_array, entry: int, how: Schedule | None) -> Explanation | 
     )
 
 
-def explain_on_cpu(a: csr_array, entry: int, columns: int, how: Schedule | None) -> Explanation:
-    """The CPU's two ways, and what GPUs would have taken where they were considered."""
-    plan = _host_plan(a, entry, how) if columns == 1 else None
-    if plan is not None:
-        return plan
+def _by_core(
+    a: csr_array, decision: Decision, entry: int, columns: int, how: Schedule | None
+) -> Explanation:
+    """Without a plan, by the CPU or over the link: the CPU's two ways, and what GPUs would have taken where they were
+    considered."""
     limit = options.device_memory or 0
-    chosen = _core.choose(a._core, entry, limit) if how is None else how._lower()
-    told = _core.price(a._core, chosen, entry, limit)
+    told = _core.price(a._core, decision.lowered, entry, limit)
     others, figures = [], _ON_CPU
-    choice: Choice | None = None
-    if how is None and columns == 1:
-        choice = decide(a, entry, "host", max(a._derived.products, 1))
-    for other in (InCore(), Streamed(gpus=[-1])):
-        lowered = other._lower()
-        if lowered.name != told["schedule"]:
-            price = _core.price(a._core, lowered, entry, limit)
-            others.append(_other(f"{price['schedule']} on the CPU", price["seconds"]))
-    if choice is not None:
-        others += _others(choice.others, None)
-        told["reason"] += f"; {choice.reason}"
-        figures += f"; of the GPUs, {choice.machine.source}"
+    if not isinstance(how, ZeroCopy) and a.place != "device":
+        for other in (InCore(), Streamed(gpus=[-1])):
+            lowered = other._lower()
+            if lowered.name != told["schedule"]:
+                price = _core.price(a._core, lowered, entry, limit)
+                others.append(_other(f"{price['schedule']} on the CPU", price["seconds"]))
+    if decision.choice is not None:
+        others += _others(decision.choice.others, None)
+        told["reason"] += f"; {decision.choice.reason}"
+        figures += f"; of the GPUs, {decision.choice.machine.source}"
+    elif decision.note:
+        told["reason"] += f"; {decision.note}"
     elif how is None and gpu_count() == 0:
         here = options.gpus == 0 or _core.gpus_seen()  # there are some, and a reason against them
         told["reason"] += f"; {no_gpu()}" if here else "; no GPU is usable here"
-    if isinstance(how, ZeroCopy):
-        others = []
+    elif how is None and columns == 1 and a.nnz < LEAST_NNZ:
+        told["reason"] += f"; GPUs are asked from {LEAST_NNZ:,} nonzeros on"
     return Explanation(**told, flops=2 * a.nnz * columns, alternatives=others, figures=figures)

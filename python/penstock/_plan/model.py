@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._plan.machine import Gpu, Machine
 
 MIB = 1 << 20
-_RESERVE = 512 * MIB  # what a plan leaves free on a GPU where no budget is set,
-_VECTORS = 6  # and for so many vectors
 
 # Nonzeros a byte that device memory could read meanwhile, of the kernels in core: 195 and 184 GFLOP/s, R-MAT 24, a
 # pattern times float64, on a GPU that reads 4.42 TB/s (an H200). Gathers from x bind, so GPUs are compared by the
@@ -105,17 +104,6 @@ class DoesNotFit(Exception):
     """A setting needs more memory than a GPU may hold; the message has the numbers."""
 
 
-def natural_block(total: int) -> int:
-    """A plan's own choice: 1/64 of what travels, 1 to 32 MiB (schedule/stream_plan.cpp)."""
-    return min(max(total // 64, MIB), 32 * MIB)
-
-
-def usable_bytes(budget: int, free: int, x: int = 0) -> int:
-    """What a plan may hold on a GPU with so many bytes free, x taking so many (schedule/stream_plan.cpp)."""
-    usable = budget or max(free - _RESERVE - _VECTORS * x, free // 2)
-    return min(usable, max(free - _RESERVE // 8, 0)) if free else usable
-
-
 def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
     """Ranges of columns whose part of x takes half of a GPU's memory. MemoryError where they would be too many."""
     count = -(-cols * entry // max(usable // 2, 1))
@@ -127,25 +115,26 @@ def panels_of(rows: int, cols: int, entry: int, usable: int) -> int:
     return max(count, 1)
 
 
-def _room(work: Work, how: Setting, gpu: Gpu, total: int) -> tuple[int, int]:
-    """(bytes of blocks that one GPU keeps, bytes of a slot or 0 where everything stays)."""
-    usable = usable_bytes(how.budget, gpu.memory, work.cols * work.entry)
-    left = usable - work.cols * work.entry
-    each = 1 + work.rows * work.entry / total  # a block's bytes, and those of its rows of y
-    if how.keep and left / each >= total / how.gpus + total / 64 + MIB / 16:
-        return int(left / each), 0
-    slot = how.block or natural_block(total)
-    if how.ring:
-        slot = min(slot, how.ring // how.slots)
-    with_y = 8 + work.entry
-    fits = left // (2 if how.keep and not how.block else 1) // how.slots * 8 // with_y // 128 * 128
-    slot = min(slot, fits)
-    if slot < 640:
-        raise DoesNotFit(
-            f"a GPU may hold {usable} bytes, x takes {work.cols * work.entry} of them, and {how.slots} slots need at "
-            f"least {how.slots * 640 * with_y // 8}"
+def _room(work: Work, how: Setting, number: int, free: int, total: int) -> tuple[int, int]:
+    """(bytes of blocks that a GPU keeps, bytes of a slot or 0 where everything stays): what the core makes plans by."""
+    x, y = work.cols * work.entry, work.rows * work.entry
+    try:
+        slot = how.block
+        if how.ring:
+            slot = _core.slot_within_ring(how.ring, how.slots, how.block, total)
+        room = _core.gpu_room(
+            *(free, total, x, y),
+            device_memory=how.budget,
+            slot_bytes=slot,
+            slots=how.slots,
+            entry_bytes=work.entry,
+            keep=how.keep,
+            devices=how.gpus,
+            gpu=number,
         )
-    return (max(int((left - how.slots * slot) / each), 0) if how.keep else 0), slot
+    except (MemoryError, ValueError) as error:
+        raise DoesNotFit(str(error)) from None
+    return room["kept"], room["slot"]
 
 
 def _both_ways(up: float, down: float, gpu: Gpu) -> float:
@@ -209,7 +198,7 @@ def predict(
     if total <= 0:
         raise DoesNotFit(f"the matrix has no form {how.codec!r}")
     if stays is None:
-        rooms = [_room(work, how, g, total) for g in machine.gpus[:n]]
+        rooms = [_room(work, how, i, machine.gpus[i].memory, total) for i in range(n)]
         kept = min(sum(r[0] for r in rooms), total) if how.keep else 0
         slot = min((r[1] for r in rooms if r[1]), default=0)
     else:
@@ -253,7 +242,7 @@ def predict(
     staged = travels / staging if work.place == "mapped" else 0.0
     results = y / staging if pageable else 0.0
     first = slot / gpu.up + gpu.latency if streamed and not kept else 0.0
-    parts = max(total // max(slot or natural_block(total), 1), 1)
+    parts = max(total // max(slot or _core.natural_slot(total), 1), 1)
     last = _kernel_seconds(work.nnz / parts, total / parts, how.codec, gpu, gathered)
     tail = _CALL + (last if streamed else 0.0)
     tail += (y / n / max(parts / n, 1)) / gpu.down + gpu.launch + (n - 1) * _LANE
@@ -284,7 +273,7 @@ def predict(
 
 def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
     """A product by ranges of columns (panels.py), for an x that does not fit. Throws DoesNotFit."""
-    usable = min(usable_bytes(how.budget, g.memory) for g in machine.gpus[: how.gpus])
+    usable = min(_core.gpu_usable_bytes(g.memory, how.budget) for g in machine.gpus[: how.gpus])
     try:
         count = panels_of(work.rows, work.cols, work.entry, usable)
     except MemoryError as error:
@@ -347,7 +336,7 @@ def settings(
         if n > len(machine.gpus):
             continue
         for c in codecs:
-            natural = natural_block(work.bytes(c))
+            natural = _core.natural_slot(work.bytes(c))
             for b in [block] if block else sorted({0, 4 * MIB, 16 * MIB, natural // 2}):
                 many = slots or (4 if 0 < b < 4 * MIB else 3)
                 yield Setting(n, c, b, many, keep, cpu, budget, ring)

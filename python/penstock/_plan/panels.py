@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._plan.model import Setting, panels_of, usable_bytes
+from penstock._plan.model import Setting, panels_of
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -67,5 +67,5 @@ def _added(total: dict[str, Any], event: dict[str, Any]) -> dict[str, Any]:
 
 def needs_panels(cols: int, entry: int, slots: int, budget: int, free: int) -> int:
     """The bytes that a GPU may hold where x and the least ring exceed them; 0 where they fit."""
-    usable = usable_bytes(budget, free)
-    return usable if cols * entry + slots * 640 * (8 + entry) // 8 + 4096 > usable else 0
+    usable = _core.gpu_usable_bytes(free, budget)
+    return usable if _core.needs_column_panels(cols * entry, usable, slots, entry) else 0

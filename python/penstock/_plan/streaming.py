@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._plan.choice import (
     PREPARED,
-    decide,
+    compare,
     estimate_packed,
     predicted,
     setting_of,
@@ -27,10 +27,9 @@ from penstock._plan.model import (
     DoesNotFit,
     Prediction,
     Setting,
+    Work,
     best,
-    natural_block,
     settings,
-    usable_bytes,
 )
 from penstock._plan.panels import PanelPlan, needs_panels
 from penstock._plan.report import human_bytes
@@ -38,10 +37,10 @@ from penstock._plan.schedules import InCore, Schedule, Streamed, as_schedule, gp
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
+    from penstock._plan.decision import Decision
 
 _PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
 _ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
-_CPU_BLOCK = 1 << 18  # of a plan on the CPU (schedule/stream_plan.cpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
 _READABLE = ("host", "mapped", "pinned")
 
@@ -65,10 +64,14 @@ class Plan:
     core: Any
     request: Request
     entry: int
-    codec: str
+    setting: Setting  # what it was made with
     facts: dict[str, Any]
     notes: list[str]
     foretold: dict[str, Prediction | None]  # by where x is
+
+    @property
+    def codec(self) -> str:
+        return self.setting.codec
 
     @property
     def prediction(self) -> Prediction | None:
@@ -111,13 +114,14 @@ def existing(a: csr_array, entry: int) -> Plan | None:
     return None
 
 
-def _is_made(a: csr_array, request: Request, entry: int) -> bool:
+def made(a: csr_array, request: Request, entry: int) -> Plan | None:
+    """The plan of a request for vectors as wide, or wider; None where it is not made yet."""
     known = a._derived.stream_plans
     if known is None:
-        return False
+        return None
     plans, lock = known
     with lock:
-        return any(r == request and e >= entry for r, e in plans)
+        return next((p for (r, e), p in plans.items() if r == request and e >= entry), None)
 
 
 # From schedules to requests
@@ -141,7 +145,8 @@ def request_for(
         devices = how._devices()
         request = _requested(how, devices, entry)
         rings = max(devices) < 0 and how.codec in ("auto", "raw")  # of the CPU: they need no plan
-        return request if not rings or on_cpu_too or _is_made(a, request, entry) else None
+        needed = not rings or on_cpu_too or made(a, request, entry) is not None
+        return request if needed else None
     if isinstance(how, InCore) and how.gpu >= 0:
         how._check()
         if how.kernel == "cusparse":
@@ -162,8 +167,9 @@ def _largest_slot(a: csr_array, how: Setting, entry: int, free: int) -> int:
     """Bytes that a slot of the ring may have; 0 where nothing bounds them."""
     slots = [b for b in (how.block, how.ring // how.slots) if b]
     if free:
-        left = usable_bytes(how.budget, free) - a.shape[1] * entry
-        slots.append(max(left * 8 // (8 + entry) // (2 * how.slots), 1))
+        x = a.shape[1] * entry
+        left = _core.gpu_usable_bytes(free, how.budget, x) - x
+        slots.append(max(_core.largest_slot(left, how.slots, entry), 1))
     return min(slots, default=0)
 
 
@@ -200,8 +206,8 @@ def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
     return _ell_g(a, min(slot or _ELL_G_BLOCK, _ELL_G_BLOCK))
 
 
-def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
-    """The codec and the block that "auto" and 0 stand for."""
+def resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
+    """What a request is made with: the codec and the block that "auto" and 0 stand for, over so many products."""
     want, on_gpu = request.setting, max(request.devices) >= 0
     if not on_gpu or max(request.devices) >= gpu_count():
         return replace(want, codec="raw") if want.codec == "auto" else want
@@ -209,18 +215,7 @@ def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setti
     if request.everything:
         return _in_core_codec(want, work, request.devices[0])
     machine = this_machine(gpu_count())
-    choices = settings(
-        work,
-        machine,
-        gpus=want.gpus,
-        codec=want.codec,
-        block=want.block,
-        slots=want.slots,
-        keep=want.keep,
-        cpu=want.cpu,
-        budget=want.budget,
-        ring=want.ring,
-    )
+    choices = settings(work, machine, **asdict(want))
     try:
         chosen = best(work, machine, choices)[0].setting
     except DoesNotFit:  # the core knows the exact sizes, and its error has them
@@ -228,19 +223,31 @@ def _resolve(a: csr_array, request: Request, entry: int, products: int) -> Setti
     return chosen
 
 
-def _in_core_codec(want: Setting, work: Any, gpu: int) -> Setting:
-    room = (
-        usable_bytes(want.budget, _core.gpu_memory(gpu)[0]) - (work.rows + work.cols) * work.entry
-    )
+def _in_core_codec(want: Setting, work: Work, gpu: int) -> Setting:
+    """The first form of which all bytes stay on the GPU."""
+    free, most = _core.gpu_memory(gpu)[0], 0
     for codec in ("raw", "packed") if want.codec == "auto" else (want.codec,):
-        if 0 < work.bytes(codec) <= room:
+        size, x, y = work.bytes(codec), work.cols * work.entry, work.rows * work.entry
+        if size <= 0:
+            continue
+        try:
+            kept = _core.gpu_room(
+                *(free, size, x, y),
+                device_memory=want.budget,
+                slots=want.slots,
+                entry_bytes=work.entry,
+            )["kept"]
+        except MemoryError:  # not even x and a ring fit
+            continue
+        if kept >= size:
             return replace(want, codec=codec)
+        most = max(most, kept)
     needed = min(b for b in (work.raw_bytes, work.packed_bytes or work.raw_bytes))
     if want.codec != "auto":
         needed = work.bytes(want.codec)
     raise MemoryError(
-        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {max(room, 0)}: "
-        "use Streamed, which keeps what fits and moves the rest, or allow more device_memory"
+        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {most}: use "
+        "Streamed, which keeps what fits and moves the rest, or allow more device_memory"
     )
 
 
@@ -250,13 +257,7 @@ def _make(a: csr_array, request: Request, how: Setting, entry: int, notes: list[
     source = _source(a, how, entry, free)
     block = how.block
     if how.ring:
-        natural = natural_block(source.nbytes) if on_gpu else _CPU_BLOCK
-        block = min(block or natural, how.ring // how.slots // 128 * 128)
-        if block < 640:
-            raise ValueError(
-                f"Streamed: a ring of {how.ring} bytes does not hold {how.slots} slots of 640 bytes: allow more bytes, "
-                "or use fewer slots"
-            )
+        block = _core.slot_within_ring(how.ring, how.slots, block, source.nbytes, on_gpu)
     pin = on_gpu and getattr(source, "place", a.place) == "host"
     devices = list(request.devices)
     cpu = how.cpu and -1 not in devices
@@ -318,8 +319,11 @@ def _shared(one: Request, other: Request) -> bool:
     return any(d >= 0 for d in set(one.devices) & set(other.devices))
 
 
-def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> Plan:
-    """The plan of a request, made at the first call. Throws MemoryError with numbers where it does not fit."""
+def plan_for(
+    a: csr_array, request: Request, entry: int, products: int = 1, setting: Setting | None = None
+) -> Plan:
+    """The plan of a request, made at the first call with `setting`, or with what `resolve` finds for so many products.
+    Throws MemoryError with numbers where it does not fit."""
     plans, lock = _plans(a)
     key = (request, entry)
     with lock:
@@ -328,7 +332,7 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 plans.move_to_end(known)
                 return plans[known]
         notes: list[str] = []
-        how = _resolve(a, request, entry, products)
+        how = resolve(a, request, entry, products) if setting is None else setting
         for other in [k for k in plans if request.setting.budget and _shared(k[0], request)]:
             del plans[other]  # the budget is for both
         while len(plans) >= KEPT:
@@ -346,11 +350,19 @@ def plan_for(a: csr_array, request: Request, entry: int, products: int = 1) -> P
                 f"InCore(gpu={request.devices[0]}): {facts['streamed_bytes']} bytes of the matrix do not fit beside "
                 f"{facts['kept_bytes']}: use Streamed, which moves them, or allow more device_memory"
             )
-        made = replace(how, codec=codec)
-        foretold = {w: predicted(a, made, entry, w, facts) for w in ("host", "pinned", "device")}
-        plan = Plan(core, request, entry, codec, facts, notes, foretold)
+        used = replace(how, codec=codec)
+        foretold = {w: predicted(a, used, entry, w, facts) for w in ("host", "pinned", "device")}
+        plan = Plan(core, request, entry, used, facts, notes, foretold)
         plans[key] = plan
         return plan
+
+
+def plan_of(a: csr_array, decision: Decision, entry: int) -> Plan:
+    """The plan that carries a decision out, made where it does not exist."""
+    if decision.plan is not None and decision.schedule is None:
+        return decision.plan
+    assert decision.request is not None
+    return plan_for(a, decision.request, entry, setting=decision.setting)
 
 
 def _forget(a: csr_array, plan: Plan) -> None:
@@ -393,10 +405,11 @@ def prepare(a: csr_array, algorithm: str, schedule: Any, products: int | None) -
     """See `csr_array.prepare`."""
     entry = result_dtype(a.dtype).itemsize
     if schedule is None:
-        choice = decide(a, entry, "host", products or 1) if algorithm == "auto" else None
+        choice = compare(a, entry, "host", products or 1) if algorithm == "auto" else None
         if choice is None or choice.gpu is None:
             return _core.prepare(a._core, algorithm)
-        return str(plan_for(a, planned(choice.gpu.setting), entry, products or 1))
+        setting = choice.gpu.setting
+        return str(plan_for(a, planned(setting), entry, setting=setting))
     if algorithm != "auto":
         raise ValueError(
             f"algorithm '{algorithm}' is for products in core on the CPU: give it without a schedule"

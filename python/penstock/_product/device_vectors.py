@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock import _core
-from penstock._plan import choice as planner
 from penstock._plan import streaming
+from penstock._plan.decision import decide
 from penstock._plan.report import active
-from penstock._plan.schedules import InCore, Schedule, Streamed, gpu_count
+from penstock._plan.schedules import Schedule
 from penstock._product.operands import as_number, on_gpu, product_type
 
 if TYPE_CHECKING:
@@ -112,42 +111,15 @@ def _start(x: Any) -> int | None:
     return None if interface is None else int(interface["data"][0])
 
 
-def _plan(a: csr_array, entry: int, how: Schedule | None) -> streaming.Plan:
-    if how is None:
-        plan = streaming.existing(a, entry)
-        if plan is not None and min(plan.request.devices) >= 0 and not plan.request.setting.cpu:
-            return plan
-        done = a._derived.products + 1
-        choice = planner.decide(a, entry, "device", done)
-        if choice is None or choice.gpu is None:
-            raise _core.PlacementError(_why(a, choice))
-        a._derived.products = done
-        return streaming.plan_for(a, streaming.planned(choice.gpu.setting), entry, done)
-    request = streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None
-    if request is None or min(request.devices) < 0 or request.setting.cpu:
-        raise _core.PlacementError(
-            f"x or out is on a GPU, and {how} computes elsewhere, or walks the matrix where it is ({a.place} memory): "
-            "use Streamed or InCore(gpu=...) with the matrix in host memory and without the CPU, or vectors in host "
-            "memory"
-        )
-    return streaming.plan_for(a, request, entry)
-
-
-def _why(a: csr_array, choice: planner.Choice | None) -> str:
-    if choice is not None:
-        return f"x or out is on a GPU, but no plan fits there ({choice.reason})"
-    if gpu_count() == 0:
-        return "x or out is on a GPU, but GPUs are turned off or not usable: see ps.options.gpus and penstock doctor"
-    if a.place == "device":
-        return (
-            "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory "
-            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(gpu=0))"
-        )
-    return f"x or out is on a GPU, and the matrix is empty or in {a.place} memory: use vectors in host memory"
-
-
 def dot_on_gpu(
-    a: csr_array, x: Any, out: Any, alpha: Any, beta: Any, how: Schedule | None, semiring: str
+    a: csr_array,
+    x: Any,
+    out: Any,
+    alpha: Any,
+    beta: Any,
+    how: Schedule | None,
+    algorithm: str,
+    semiring: str,
 ) -> Any:
     """`csr_array.dot` for vectors of which at least one is on a GPU. Nothing is converted; the result is of x's library
     where `out` is not given."""
@@ -166,7 +138,9 @@ def dot_on_gpu(
         raise ValueError("out overlaps x: give another array")
     boolean = semiring == "or_and"
     alpha, beta = (as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    plan = _plan(a, dtype.itemsize, how)
+    decision = decide(a, dtype.itemsize, how, algorithm, "device")
+    a._derived.products += decision.counts
+    plan = streaming.plan_of(a, decision, dtype.itemsize)
     _hand_over(x)
     _hand_over(out)
     events = active()

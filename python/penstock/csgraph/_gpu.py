@@ -17,9 +17,6 @@ from penstock.csgraph._incoming import edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
-# As in graph/gpu_graph.hpp: what a traversal takes of a GPU for each vertex, its sample and offset included, and what
-# is left free.
-_VERTEX_BYTES, _RESERVE = 8 + 16 + 18, 512 << 20
 
 # What arguments of traversals on GPUs may be; their methods differ.
 _CHOICES: dict[str, tuple[Any, ...]] = {
@@ -115,8 +112,9 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     wanted = gpu_count() if options.gpus else 1
     if device is not None or wanted < 2 or graph.place == "device":
         return [gpu]
-    budget = options.device_memory or _core.gpu_info(gpu)["free_bytes"] - _RESERVE
-    fits = graph.shape[0] * _VERTEX_BYTES + 4 * graph.nnz <= budget
+    limit = options.device_memory or 0
+    free = 0 if limit else _core.gpu_info(gpu)["free_bytes"]
+    fits = _core.gpu_graph_fits(graph.shape[0], graph.nnz, limit, free)
     return [gpu] if fits else list(range(wanted))
 
 

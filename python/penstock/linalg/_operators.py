@@ -10,6 +10,7 @@ from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._matrix.csr import csr_array
 from penstock._matrix.transposed import Transposed
+from penstock._plan.decision import on_cpu
 from penstock._plan.schedules import options
 
 PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
@@ -54,8 +55,8 @@ def real_dtype(a: Any, *others: Any) -> np.dtype:
 def matrix_op(a: csr_array, dtype: np.dtype, prepare: bool) -> Any:
     if a.dtype == np.float64 and dtype == np.float32:
         a = a.astype(np.float32)
-    limit = options.device_memory or 0
-    return _core.matrix_op(a._core, dtype.name, limit, PREPARE_AFTER if prepare else -1)
+    how = on_cpu(a, options.device_memory).lowered
+    return _core.matrix_op(a._core, dtype.name, how, PREPARE_AFTER if prepare else -1)
 
 
 def function_op(matvec: Any, n: int, dtype: np.dtype, name: str) -> Any:

@@ -19,7 +19,7 @@ struct InCore {
 /// several host devices, which is how the multi-GPU driver is tested without a GPU.
 struct Streamed {
   std::vector<Where> devices = {Where{}};
-  std::int64_t block_bytes = 0;  // of one slot; 0 lets the planner choose
+  std::int64_t block_bytes = 0;  // of one slot; 0: the core chooses
   int slots = 3;
   std::int64_t ring_bytes = 0;  // of all slots of one device, at most; 0: no limit but the device's
 };

@@ -8,7 +8,7 @@
 #include "penstock/bind/product/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/schedule/multiply.hpp"
-#include "penstock/schedule/planner.hpp"
+#include "penstock/schedule/price.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -57,10 +57,6 @@ Workload workload(const Matrix& m, std::int64_t entry_bytes) {
                                       "or the vector with astype");
 }
 
-AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory) {
-  return {choose(workload(a, entry_bytes), {.device_memory = device_memory})};
-}
-
 nb::object as_event(const Trace& trace, bool wanted) {
   return wanted ? nb::object(as_dict(trace)) : nb::none();
 }
@@ -96,11 +92,11 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
 
 nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
                    const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
-                   const nb::object& beta, std::int64_t device_memory, bool traced) {
+                   const nb::object& beta, bool traced) {
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
-  const auto schedule = asked ? *asked : planned(a, static_cast<std::int64_t>(x.itemsize()), device_memory);
+  const auto schedule = asked.value_or(AnySchedule{InCore{}});
   const auto wish = wished(algorithm, schedule);
 #define X(S, V)                                                                 \
   if (try_product<S, V>(a, x, y, schedule, wish, semiring, alpha, beta, trace)) \
@@ -141,14 +137,14 @@ nb::object product_transposed(const Matrix& a, const AnyVector& x, const nb::obj
   no_kernel(semiring);
 }
 
-nb::dict as_dict(const Plan& plan) {
+nb::dict as_dict(const Schedule& schedule, const Price& price) {
   nb::dict d;
-  d["schedule"] = std::string(name(plan.schedule));
-  d["reason"] = plan.reason;
-  d["seconds"] = plan.seconds();
-  d["binding"] = plan.uses.at(plan.binding).resource;
+  d["schedule"] = std::string(name(schedule));
+  d["reason"] = price.reason;
+  d["seconds"] = price.seconds();
+  d["binding"] = price.uses.at(price.binding).resource;
   nb::list uses;
-  for (const auto& u : plan.uses) {
+  for (const auto& u : price.uses) {
     nb::dict e;
     e["resource"] = u.resource, e["bytes"] = u.bytes, e["bandwidth"] = u.bandwidth,
     e["seconds"] = u.seconds();
@@ -178,8 +174,8 @@ void multiply(nb::module_& m) {
       nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
   m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
         nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
-        nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0, nb::arg("traced") = true,
-        "y = alpha A x + beta y; without a schedule the planner chooses. What was done, where traced.");
+        nb::arg("beta") = nb::none(), nb::arg("traced") = true,
+        "y = alpha A x + beta y; in core on the CPU without a schedule. What was done, where traced.");
   m.def("product_transposed", product_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);
@@ -202,16 +198,15 @@ void multiply(nb::module_& m) {
     const nb::gil_scoped_release release;
     return std::visit([](const auto& p) { return p.bytes(); }, *m.plans);
   });
-  m.def("choose", planned, nb::arg("a"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
   m.def(
       "price",
       [](const Matrix& a, const AnySchedule& schedule, std::int64_t entry_bytes, std::int64_t device_memory) {
         const auto work = workload(a, entry_bytes);
         check(schedule.value, work.place);
         const nb::gil_scoped_release release;
-        const auto plan = price(schedule.value, work, {.device_memory = device_memory}, machine());
+        const auto found = price(schedule.value, work, device_memory, machine());
         const nb::gil_scoped_acquire acquire;
-        return as_dict(plan);
+        return as_dict(schedule.value, found);
       },
       nb::arg("a"), nb::arg("schedule"), nb::arg("entry_bytes"), nb::arg("device_memory") = 0);
 }

@@ -43,8 +43,7 @@ nb::object product_columns(const Matrix& a, const AnyColumns& x, const nb::objec
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
-  const auto bytes = static_cast<std::int64_t>(x.itemsize() * x.shape(1));
-  const auto schedule = asked ? *asked : planned(a, bytes, device_memory);
+  const auto schedule = asked.value_or(AnySchedule{InCore{}});
   const auto wish = wished(algorithm, schedule);
   const auto run = [&]<class S, class V>(const Csr<V>& csr, auto xs, auto ys, Scale<S> scale) {
     if (runs_on_cpu(schedule.value))
@@ -84,7 +83,9 @@ void multiply_columns(nb::module_& m) {
   m.def("product_columns", product_columns, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("schedule") = nb::none(), nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times",
         nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(), nb::arg("device_memory") = 0,
-        nb::arg("traced") = true, "Y = alpha A X + beta Y, X and Y of any strides; otherwise as product.");
+        nb::arg("traced") = true,
+        "Y = alpha A X + beta Y, X and Y of any strides; otherwise as product. device_memory: what a GPU may "
+        "hold, 0 for what is free.");
   m.def("product_columns_transposed", product_columns_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);

@@ -30,7 +30,6 @@ inline bool runs_on_cpu(const Schedule& schedule) {
 }
 
 [[noreturn]] void no_kernel(const std::string& semiring);
-AnySchedule planned(const Matrix& a, std::int64_t entry_bytes, std::int64_t device_memory);
 nb::object as_event(const Trace& trace, bool wanted);
 /// The algorithm by name; throws where the schedule has no choice of one.
 SpmvAlgorithm wished(const std::string& algorithm, const AnySchedule& schedule);

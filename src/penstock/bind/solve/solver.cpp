@@ -4,11 +4,11 @@
 
 #include <optional>
 
+#include "penstock/bind/product/product.hpp"
 #include "penstock/bind/solve/device_op.hpp"
 #include "penstock/bind/solve/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
-#include "penstock/schedule/planner.hpp"
 #include "penstock/solver/krylov/cg_gpu.hpp"
 #include "penstock/solver/matrix_op.hpp"
 
@@ -16,26 +16,23 @@ namespace penstock::bind {
 namespace {
 
 template <class T, class V>
-bool try_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory,
+bool try_matrix_op(const Matrix& m, const std::string& dtype, const Schedule& schedule,
                    std::int64_t prepare_after, AnyOp& out) {
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || dtype != dtype_of<T>()) return false;
   m.guard().look();
-  const Workload work{a->indices.place, a->bytes(), a->cols * std::int64_t(sizeof(T)),
-                      a->rows * std::int64_t(sizeof(T))};
   // The plans live in a variant that the matrix owns: the pointer keeps it.
   std::shared_ptr<SpmvPlans<V>> plans(m.plans, &std::get<SpmvPlans<V>>(*m.plans));
-  out.op = matrix_op<T, V>(*a, plans, choose(work, {.device_memory = device_memory}),
-                           {.prepare_after = prepare_after});
+  out.op = matrix_op<T, V>(*a, plans, schedule, {.prepare_after = prepare_after});
   out.guard = m.guard();
   return true;
 }
 
-AnyOp bound_matrix_op(const Matrix& m, const std::string& dtype, std::int64_t device_memory,
+AnyOp bound_matrix_op(const Matrix& m, const std::string& dtype, const AnySchedule& schedule,
                       std::int64_t prepare_after) {
   AnyOp out;
 #define X(T, V) \
-  if (try_matrix_op<T, V>(m, dtype, device_memory, prepare_after, out)) return out;
+  if (try_matrix_op<T, V>(m, dtype, schedule.value, prepare_after, out)) return out;
   PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
   throw Error(Errc::not_compiled,
@@ -200,7 +197,7 @@ void solver(nb::module_& m) {
       .def_prop_ro("dtype", dtype_of_op)
       .def_prop_ro("levels", levels_of)
       .def("apply", apply, nb::arg("x"), nb::arg("y"));
-  m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("device_memory"),
+  m.def("matrix_op", bound_matrix_op, nb::arg("a"), nb::arg("dtype"), nb::arg("schedule"),
         nb::arg("prepare_after"));
   m.def("function_op", bound_function_op, nb::arg("rows"), nb::arg("dtype"), nb::arg("function"));
   m.def("solve", solve, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
