@@ -8,7 +8,7 @@ from penstock import _core
 
 RANKS = (1, 2, 3, 4, 8)
 PARTITIONS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
-HALOS = tuple(_core.halo_names())
+HALOS = tuple(h.name for h in _core.halos())
 SECONDS = 60  # a wait that takes longer is a hang
 
 

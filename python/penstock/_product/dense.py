@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_type, checked
+from penstock._choices import SEMIRINGS
 from penstock._plan.place import Place, moved
 from penstock._plan.report import Explanation, active
 from penstock._plan.schedules import LEAST_NNZ, InCore, Streamed, ZeroCopy, as_schedule, options
@@ -93,7 +94,7 @@ def run(
             f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
         )
     dtype = product_type(a.dtype, x.dtype, semiring)
-    boolean = semiring == "or_and"
+    boolean = SEMIRINGS[semiring].boolean
     if alpha is not None or beta is not None:
         alpha, beta = (
             as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta"))

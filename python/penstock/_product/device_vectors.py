@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import SEMIRINGS
 from penstock._plan import choice as planner
 from penstock._plan import streaming
 from penstock._plan.report import active
@@ -164,7 +165,7 @@ def dot_on_gpu(
         _checked(out, "out", rows, dtype)
     if _overlaps(x, out):
         raise ValueError("out overlaps x: give another array")
-    boolean = semiring == "or_and"
+    boolean = SEMIRINGS[semiring].boolean
     alpha, beta = (as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     plan = _plan(a, dtype.itemsize, how)
     _hand_over(x)

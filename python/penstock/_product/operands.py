@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array, result_dtype
-
-SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
+from penstock._choices import SEMIRINGS, one_of
 
 
 def as_dense(x: Any) -> np.ndarray:
@@ -46,8 +45,8 @@ def on_gpu(x: Any) -> bool:
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
     if semiring not in SEMIRINGS:
-        raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
-    if semiring == "or_and":
+        one_of("semiring", semiring, SEMIRINGS)
+    if SEMIRINGS[semiring].boolean:
         return np.dtype(np.uint8)
     common = matrix == x and matrix.kind != "b"  # then NumPy need not be asked
     dtype = matrix if common else result_dtype(matrix, x)

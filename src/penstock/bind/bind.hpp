@@ -15,6 +15,7 @@ namespace penstock::bind {
 
 // One function a subject, each in its own file.
 void core(nb::module_&);
+void choices(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
 void encode(nb::module_&);

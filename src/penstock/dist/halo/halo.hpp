@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/comm/comm.hpp"
+#include "penstock/core/choice.hpp"
 #include "penstock/dist/share/comm_plan.hpp"
 
 namespace penstock {
@@ -38,10 +39,10 @@ struct HaloContext {
   Where where = {};  // of x and the ghosts: the CPU, or this rank's GPU
 };
 
-/// By name, out of halo_names(where); "auto" is the choice of choose_halo(). Collective. Throws Error{invalid_argument}
+/// By name, out of halos(where); "auto" is the choice of choose_halo(). Collective. Throws Error{invalid_argument}
 /// that lists the names, Error{not_compiled} or Error{not_accessible} with the remedy where this strategy cannot work here.
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& context);
-std::vector<std::string_view> halo_names(Where where);      // without "auto"
+std::vector<Choice> halos(Where where = {});                // the list, without "auto"
 void require_halo(std::string_view strategy, Where where);  // throws where it is neither of these nor "auto"
 
 /// The strategy that an exchange of this plan takes least time with: every one that could win is made and timed on the

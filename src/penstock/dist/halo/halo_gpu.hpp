@@ -40,10 +40,10 @@ class GpuHalo : public Halo {
   Array<std::byte> ghosts_;
 };
 
-/// By name, out of gpu_halo_names(); "auto" is the choice of choose_gpu_halo(). Collective. Throws as make_halo does, on
+/// By name, out of gpu_halos(); "auto" is the choice of choose_gpu_halo(). Collective. Throws as make_halo does, on
 /// every rank alike.
 std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloContext& context);
-const std::vector<std::string_view>& gpu_halo_names();
+std::vector<Choice> gpu_halos();  // the list, without "auto"
 
 /// The strategy that takes least time here: those that can work and may win are made and timed on the plan itself; the
 /// slowest rank counts. The same answer on all ranks. Collective.

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "penstock/core/choice.hpp"
 #include "penstock/format/csr.hpp"
 
 // What kernels see of a graph whose edges may be in host memory. lists_gpu.cuh reads it.
@@ -10,6 +11,12 @@ namespace penstock {
 /// neighbouring lanes reading neighbouring entries; `aligned`: and it starts at a multiple of 128 bytes; `direct`: as
 /// merged, with more reads in flight, for edges in the GPU's own memory.
 enum class Access : std::uint8_t { strided, merged, aligned, direct };
+inline constexpr Choice kAccessPolicies[] = {
+    {"strided", "a thread walks a list"},
+    {"merged", "a warp walks a list"},
+    {"aligned", "a warp walks a list from a multiple of 128 bytes"},
+    {"direct", "as merged, with more reads in flight"},
+};
 
 /// Requests for entries of lists that are not in device memory, as a warp issues them: of one 128-byte line each, and of
 /// 32, 64, 96 or 128 bytes of it (whole 32-byte sectors).
