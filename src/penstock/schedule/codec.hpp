@@ -14,5 +14,6 @@ inline constexpr Choice kCodecs[] = {
     {"ell_g", "column-major rows with their lengths"},
 };
 inline constexpr std::string_view name(Codec codec) { return kCodecs[static_cast<int>(codec)].name; }
+static_assert(name(Codec::raw) == "raw" && name(Codec::packed) == "packed" && name(Codec::ell_g) == "ell_g");
 
 }  // namespace penstock

@@ -17,6 +17,11 @@ inline constexpr Choice kAccessPolicies[] = {
     {"aligned", "a warp walks a list from a multiple of 128 bytes"},
     {"direct", "as merged, with more reads in flight"},
 };
+inline constexpr std::string_view name(Access access) {
+  return kAccessPolicies[static_cast<int>(access)].name;
+}
+static_assert(name(Access::strided) == "strided" && name(Access::merged) == "merged" &&
+              name(Access::aligned) == "aligned" && name(Access::direct) == "direct");
 
 /// Requests for entries of lists that are not in device memory, as a warp issues them: of one 128-byte line each, and of
 /// 32, 64, 96 or 128 bytes of it (whole 32-byte sectors).
