@@ -2,7 +2,7 @@
 
 Checks, messages and the command line's help read these: nothing else in the package names them all.
 
->>> one_of("semiring", "min_plus", SEMIRINGS)
+>>> one_of("codec", "packed", CODECS, "auto")
 >>> one_of("codec", "zip", CODECS, "auto")
 Traceback (most recent call last):
 ...
@@ -52,6 +52,19 @@ def one_of(what: str, value: Any, names: Collection[str], *first: str) -> None:
     if not isinstance(value, str) or (value not in names and value not in first):
         known = ", ".join((*first, *names))
         raise ValueError(f"{what}={value!r} is unknown: choose one of {known}")
+
+
+def semiring_named(name: Any) -> Semiring:
+    """ValueError, with the names, where there is none of that name.
+
+    >>> semiring_named("min_plus").zero
+    inf
+    """
+    try:
+        return SEMIRINGS[name]
+    except (KeyError, TypeError):  # TypeError: a list, for one, is no key
+        known = ", ".join(SEMIRINGS)
+        raise ValueError(f"semiring={name!r} is unknown: choose one of {known}") from None
 
 
 def in_words(names: Iterable[str], *first: str) -> str:

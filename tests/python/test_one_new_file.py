@@ -71,6 +71,11 @@ def test_semirings_are_those_of_the_core():
     refused(lambda name: A.dot(x, semiring=name), "semirings")
     refused(lambda name: ps.spgemm(A, A, semiring=name), "semirings")
     refused(lambda name: A.add(A, name), "semirings")
+    for wrong in (None, ["min_plus"], 1):  # no name at all
+        with pytest.raises(ValueError, match="choose one of plus_times"):
+            A.dot(x, semiring=wrong)
+        with pytest.raises(ValueError, match="choose one of auto, raw"):
+            ps.Streamed(gpus=[-1], codec=wrong)._check()
 
 
 def test_codecs_and_algorithms_are_those_of_the_core():

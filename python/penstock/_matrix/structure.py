@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
-from penstock._choices import SEMIRINGS, one_of
+from penstock._choices import semiring_named
 from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
@@ -120,8 +120,7 @@ class Structure(Guarded):
         >>> A.add(B, "min_plus").data
         array([1., 5., 1.])
         """
-        one_of("semiring", semiring, SEMIRINGS)
-        kind, a = SEMIRINGS[semiring], self._me()
+        kind, a = semiring_named(semiring), self._me()
         if kind.sums not in _JOINS:
             raise TypeError(
                 f"no sum of matrices over {semiring}: the core does not join entries by {kind.sums}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array, result_dtype
-from penstock._choices import SEMIRINGS, one_of
+from penstock._choices import semiring_named
 
 
 def as_dense(x: Any) -> np.ndarray:
@@ -44,13 +44,12 @@ def on_gpu(x: Any) -> bool:
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
-    if semiring not in SEMIRINGS:
-        one_of("semiring", semiring, SEMIRINGS)
-    if SEMIRINGS[semiring].boolean:
+    linear = semiring == "plus_times"  # most products are, and need not be looked up
+    if not linear and semiring_named(semiring).boolean:
         return np.dtype(np.uint8)
     common = matrix == x and matrix.kind != "b"  # then NumPy need not be asked
     dtype = matrix if common else result_dtype(matrix, x)
-    if semiring != "plus_times" and dtype.kind == "c":
+    if not linear and dtype.kind == "c":
         raise TypeError(f"{semiring} needs an order, which complex numbers do not have")
     return dtype
 

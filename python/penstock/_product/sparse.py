@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import VALUE_TYPES, result_dtype
-from penstock._choices import SEMIRINGS, one_of
+from penstock._choices import semiring_named
 from penstock._plan.report import human_bytes
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def _ascending(b: csr_array) -> bool:
 
 
 def _number_type(a: csr_array, b: csr_array, semiring: str, dtype: Any) -> np.dtype:
-    if semiring not in SEMIRINGS:
-        one_of("semiring", semiring, SEMIRINGS)
-    if SEMIRINGS[semiring].boolean:
+    if semiring_named(semiring).boolean:
         if dtype is not None and np.dtype(dtype) != np.bool_:
             raise TypeError(f"dtype={dtype}: a product over {semiring} is a pattern (bool)")
         return np.dtype(bool)
@@ -80,7 +78,7 @@ class Factors:
                 "A's columns must be as many as B's rows"
             )
         self.semiring, self.dtype = semiring, _number_type(a, b, semiring, dtype)
-        boolean = SEMIRINGS[semiring].boolean
+        boolean = semiring_named(semiring).boolean
         self.a = a if a.dtype == np.bool_ else a.astype(self.dtype)
         keeps_pattern = boolean or (semiring == "plus_times" and self.dtype.kind == "f")
         if b.dtype != np.bool_:
