@@ -30,4 +30,6 @@ function(penstock_unity target)
     set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${name}_${part})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC warns of lambdas that capture types of an unnamed namespace wherever these are not in the file that it was given.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()

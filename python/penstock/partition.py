@@ -25,12 +25,14 @@ True
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._choices import PARTITIONERS
 from penstock._matrix.given import as_matrix
 
 __all__ = [
@@ -265,3 +267,21 @@ def labels(A: Any, owners: Any, n: int | None = None) -> Partition:
     core = as_matrix(A, "labels")._core
     own = np.ascontiguousarray(own, np.int32)
     return Partition(_core.partition_labels(core, own, 0 if n is None else _count(n, "labels")))
+
+
+def _named(name: str, text: str) -> Callable[[Any, int], Partition]:
+    """The function of a partitioner that the core lists and that has none above."""
+
+    def made(A: Any, n: int) -> Partition:
+        return _made(A, name, n)
+
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"{text[:1].upper()}{text[1:]}."
+    return made
+
+
+for _p in PARTITIONERS.values():
+    if _p.name not in __all__:
+        globals()[_p.name] = _named(_p.name, _p.text)
+        __all__ += [_p.name]
+del _p

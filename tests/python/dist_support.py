@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock import _core
+from penstock import _choices
 
 RANKS = (1, 2, 3, 4, 8)
-PARTITIONS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
-HALOS = tuple(_core.halo_names())
+PARTITIONS = tuple(_choices.PARTITIONERS)
+HALOS = tuple(_choices.HALOS)
 SECONDS = 60  # a wait that takes longer is a hang
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock._choices import PARTITIONERS
 from penstock.cli.app import app
 from typer.testing import CliRunner
 
@@ -16,7 +17,7 @@ import penstock as ps
 from penstock import _core
 
 DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[3] / "shared" / "data"))
-METHODS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
+METHODS = tuple(PARTITIONERS)
 
 
 def matrix(rows, cols, row, col):
@@ -40,7 +41,8 @@ def matrices(draw):
 
 
 def methods_for(a):
-    return METHODS if a.shape[0] == a.shape[1] else METHODS[:-1]
+    square = a.shape[0] == a.shape[1]
+    return [m for m in METHODS if square or PARTITIONERS[m].reads != "graph"]
 
 
 def by_hand(a, p):

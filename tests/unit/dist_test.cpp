@@ -162,7 +162,7 @@ TEST(DistProduct, EqualsTheWholeProductByEveryStrategy) {
   for (const int n : kRanks)
     for (const auto& p : {partition::balanced(a, n), partition::grid(a, n), partition::bins(a, n)})
       succeed(n, [&](Comm& c) {
-        for (const auto halo : halo_names({})) multiplies(c, a, p, halo);
+        for (const auto& halo : halos()) multiplies(c, a, p, halo.name);
         multiplies(c, a, p, "auto");
       });
 }

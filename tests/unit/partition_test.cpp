@@ -2,18 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/partition/metrics.hpp"
 #include "support.hpp"
 
 namespace penstock {
 namespace {
-
-using Maker = Partition (*)(const Csr<One>&, std::int64_t);
-constexpr Maker kMakers[] = {partition::contiguous, partition::balanced, partition::grid, partition::bins,
-                             partition::label_propagation};
 
 /// Distinct (part, column) of which another part owns the column, and (part, row) likewise: by sets.
 void expect_counts(const Csr<One>& a, const Partition& p) {
@@ -39,15 +38,38 @@ TEST(Partition, EveryEntryIsInOnePartAndEveryFigureIsCounted) {
   for (const auto shape : test::kShapes)
     for (const std::int64_t cols : {400, 300})
       for (const std::int64_t parts : {1, 2, 9, 12, 500})
-        for (const auto make : kMakers) {
+        for (const auto& partitioner : partition::partitioners()) {
           const auto a = test::matrix_of<One>(cols, test::indptr_of(shape, 400, 7), 3);
-          if (cols != 400 && make == partition::label_propagation) continue;
-          const auto p = make(a, parts);
+          if (cols != 400 && partitioner.reads == partition::Reads::graph) continue;
+          const auto p = partitioner.make(a, parts);
+          ASSERT_EQ(name(p.kind), partitioner.name);
           ASSERT_EQ(p.row_owners.size, 400);
           ASSERT_EQ(p.col_owners.size, cols);
           for (const auto owner : p.row_owners.span()) ASSERT_TRUE(owner >= 0 && owner < parts);
           expect_counts(a, p);
         }
+}
+
+TEST(Partition, OfNothingButTheShapeWhereThatIsAllItReads) {
+  const auto a = test::matrix_of<One>(300, test::indptr_of(test::kShapes[0], 400, 7), 3);
+  const Csr<One> shape{a.rows, a.cols, {}, {}, {}};
+  for (const auto& partitioner : partition::partitioners()) {
+    if (partitioner.reads != partition::Reads::shape) continue;
+    const auto whole = partitioner.make(a, 6), p = partitioner.make(shape, 6);
+    EXPECT_TRUE(std::ranges::equal(whole.row_owners.span(), p.row_owners.span())) << partitioner.name;
+    EXPECT_TRUE(std::ranges::equal(whole.col_owners.span(), p.col_owners.span())) << partitioner.name;
+  }
+}
+
+TEST(Partition, AnUnknownNameIsAnsweredByTheList) {
+  for (const auto& known : partition::partitioners()) EXPECT_EQ(&partition::partitioner(known.name), &known);
+  try {
+    partition::partitioner("best");
+    FAIL();
+  } catch (const Error& error) {
+    for (const auto& known : partition::partitioners())
+      EXPECT_NE(std::string(error.what()).find(known.name), std::string::npos) << error.what();
+  }
 }
 
 TEST(Partition, SharesDoNotOverflow) {

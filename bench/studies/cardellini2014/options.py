@@ -19,7 +19,7 @@ def options(about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    strategies = words((*paper.STRATEGIES, *paper.OURS, *_core.halo_names()))
+    strategies = words((*paper.STRATEGIES, *paper.OURS, *(h.name for h in _core.halos())))
     parser.add_argument("--parts", type=words(PARTS), default=list(PARTS), help=",".join(PARTS))
     parser.add_argument("--sizes", type=numbers, help="N of pdeN (160,240,320,400)")
     parser.add_argument("--weak", type=numbers, help="N of the pdeN on one GPU, for weak (160,254)")

@@ -31,7 +31,9 @@ class Run(PaperRun):
 
     def strategies(self, ranks: int, gpus: int) -> list[str]:
         wanted = (
-            [*_core.halo_names(), "auto"] if gpus == ON_CPU else [*paper.STRATEGIES, *paper.OURS]
+            [*(h.name for h in _core.halos()), "auto"]
+            if gpus == ON_CPU
+            else [*paper.STRATEGIES, *paper.OURS]
         )
         if 0 < gpus < ranks:
             wanted = [s for s in wanted if s not in _ALONE]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock._check.chunks import row_chunks
+from penstock._choices import SEMIRINGS
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 CHUNK = 1 << 23  # entries at a time
 SAMPLE_ABOVE = 1 << 31  # entries: beyond, SciPy's speed on one thread would take minutes
 SAMPLE = 1 << 28
-
-_reduce = {"min_plus": np.minimum, "max_times": np.maximum, "or_and": np.logical_or}
-_zero = {"plus_times": 0.0, "min_plus": np.inf, "max_times": 0.0, "or_and": False}
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,8 @@ def _blocks(
 
 
 def _terms(block: Any, x: np.ndarray, semiring: str) -> np.ndarray:
-    data = block.data if semiring == "or_and" else block.data.astype(np.float64)
-    if semiring == "or_and":
-        return (data != 0) & (x[block.indices] != 0)
-    return data + x[block.indices] if semiring == "min_plus" else data * x[block.indices]
+    data = block.data if SEMIRINGS[semiring].boolean else block.data.astype(np.float64)
+    return SEMIRINGS[semiring].products(data, x[block.indices])
 
 
 def _reference(
@@ -72,12 +68,12 @@ def _reference(
     lengths = np.diff(block.indptr)
     if semiring == "plus_times":
         return block @ x, abs(block) @ np.abs(x), lengths
-    y = np.full(block.shape[0], _zero[semiring], dtype=bool if semiring == "or_and" else np.float64)
+    kind = SEMIRINGS[semiring]
+    y = np.full(block.shape[0], kind.zero, dtype=bool if kind.boolean else np.float64)
     filled = np.flatnonzero(lengths)
-    if filled.size:
-        y[filled] = _reduce[semiring].reduceat(_terms(block, x, semiring), block.indptr[filled])
-    if semiring == "max_times":
-        y = np.maximum(y, 0)  # the semiring's zero is part of every maximum
+    if filled.size:  # the semiring's zero is part of every sum, such as of a maximum
+        terms = kind.sums.reduceat(_terms(block, x, semiring), block.indptr[filled])
+        y[filled] = kind.sums(y[filled], terms)
     return y, np.abs(y), np.zeros_like(lengths)
 
 
@@ -87,9 +83,8 @@ def _transposed(
     """The same for A^T x, of all columns at once."""
     cols = a.shape[1]
     plus = semiring == "plus_times"
-    y = np.full(
-        cols, _zero[semiring], dtype=np.result_type(x, np.float64) if semiring != "or_and" else bool
-    )
+    kind = SEMIRINGS[semiring]
+    y = np.full(cols, kind.zero, dtype=bool if kind.boolean else np.result_type(x, np.float64))
     scale, lengths = np.zeros(cols), np.zeros(cols, np.int64)
     for first, last in row_chunks(a.indptr, CHUNK):
         block, part = a[first:last].to_scipy(), x[first:last]
@@ -101,7 +96,7 @@ def _transposed(
             spread = np.repeat(part, np.diff(block.indptr))
             with_row = block.copy()
             with_row.indices = np.arange(block.nnz, dtype=np.int64)  # entry k meets spread[k]
-            _reduce[semiring].at(y, block.indices, _terms(with_row, spread, semiring))
+            kind.sums.at(y, block.indices, _terms(with_row, spread, semiring))
         if tell:
             tell(last / a.shape[0])
     return (y, scale, lengths) if plus else (y, np.abs(y), np.zeros_like(lengths))
@@ -139,7 +134,7 @@ def verify(
     >>> verify(a, x, a @ x).ok, verify(a, x, np.zeros(3)).ok
     (True, False)
     """
-    wide = x if semiring == "or_and" else x.astype(np.result_type(x.dtype, np.float64))
+    wide = x if SEMIRINGS[semiring].boolean else x.astype(np.result_type(x.dtype, np.float64))
     eps = 0.0 if y.dtype == np.bool_ else float(np.finfo(y.dtype).eps)
     tiny = 0.0 if y.dtype == np.bool_ else float(np.finfo(y.dtype).tiny)
     blocks, complete = _blocks(a, sample_above, sample, seed)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-_reduce = {"plus_times": np.add, "min_plus": np.minimum, "max_times": np.maximum}
+from penstock._choices import SEMIRINGS
+
 _SAMPLES = 64
 
 
@@ -46,17 +47,16 @@ def _row(a: Any, b: Any, row: int, semiring: str) -> tuple[np.ndarray, ...]:
     at = np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
     at = (at + np.arange(counts.sum())).astype(np.int64)
     x = np.repeat(a.data[first:last], counts)
-    columns, terms = b.indices[at], x + b.data[at] if semiring == "min_plus" else x * b.data[at]
-    if semiring == "or_and":
+    kind = SEMIRINGS[semiring]
+    columns, terms = b.indices[at], kind.products(x, b.data[at])
+    if kind.boolean:
         columns, terms = columns[terms != 0], terms[terms != 0]
     order = np.argsort(columns, kind="stable")
     columns, terms = columns[order], terms[order]
     unique, start, number = np.unique(columns, return_index=True, return_counts=True)
-    if semiring == "or_and" or not unique.size:
+    if kind.boolean or not unique.size:
         return unique, np.ones(unique.size), np.ones(unique.size), number
-    values = _reduce[semiring].reduceat(terms, start)
-    if semiring == "max_times":
-        values = np.maximum(values, 0)
+    values = kind.sums(kind.zero, kind.sums.reduceat(terms, start))  # zero is part of every sum
     return unique, values, np.add.reduceat(np.abs(terms), start), number
 
 

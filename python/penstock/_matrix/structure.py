@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
+from penstock._choices import semiring_named
 from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Structure"]
 
-_JOINS = {"plus_times": "plus", "max_times": "max", "min_plus": "min", "or_and": "plus"}
+# What the core joins entries by, for a semiring that adds by this function of NumPy.
+_JOINS = {np.add: "plus", np.maximum: "max", np.minimum: "min", np.logical_or: "plus"}
 
 
 def _order(a: csr_array) -> tuple[bool, bool]:
@@ -118,14 +120,14 @@ class Structure(Guarded):
         >>> A.add(B, "min_plus").data
         array([1., 5., 1.])
         """
-        if semiring not in _JOINS:
-            raise ValueError(
-                f"semiring={semiring!r} is unknown: choose one of {', '.join(sorted(_JOINS))}"
+        kind, a = semiring_named(semiring), self._me()
+        if kind.sums not in _JOINS:
+            raise TypeError(
+                f"no sum of matrices over {semiring}: the core does not join entries by {kind.sums}"
             )
-        a = self._me()
-        if semiring == "or_and":
+        if kind.boolean:
             a, B = a.astype(bool), as_kind(type(a), B, "A.add(B)").astype(bool)
-        return join(a, B, _JOINS[semiring], "A + B")
+        return join(a, B, _JOINS[kind.sums], "A + B")
 
     def __add__(self, B: Any) -> Any:
         return self._me() if _is_zero(B) else join(self._me(), B, "plus", "A + B")

@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
+from penstock._choices import SEMIRINGS
 from penstock._plan.model import Setting, panels_of
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
-
-_ONE = {"plus_times": 1, "max_times": 1, "min_plus": 0, "or_and": True}
 
 
 class PanelPlan:
@@ -50,7 +49,7 @@ class PanelPlan:
         total: dict[str, Any] | None = None
         for number in range(len(self._panels)):
             part = x[number * self._width : (number + 1) * self._width]
-            old = beta if number == 0 else _ONE[semiring]
+            old = beta if number == 0 else SEMIRINGS[semiring].one
             event = self._plan(number).multiply(part, y, semiring, alpha, old, traced)
             if event is not None:
                 total = event if total is None else _added(total, event)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import CODECS, one_of
 from penstock._plan.options import options, parse_bytes
 
-CODECS = ("auto", "raw", "packed", "ell_g")
 KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")
 # Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
 LEAST_NNZ = 4_000_000
@@ -42,11 +42,6 @@ def _usable(count: int) -> str:
     return f"{count} GPU{'s' * (count != 1)}{limit} {'is' if count == 1 else 'are'}"
 
 
-def _one_of(what: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{what}={value!r} is unknown: choose one of {', '.join(known)}")
-
-
 @dataclass(frozen=True)
 class InCore:
     """The matrix is where the device can read it. `gpu=-1` is the CPU.
@@ -61,7 +56,7 @@ class InCore:
     kernel: str = "auto"
 
     def _check(self) -> None:
-        _one_of("InCore: kernel", self.kernel, KERNELS)
+        one_of("InCore: kernel", self.kernel, KERNELS)
         if self.gpu < 0 and self.kernel != "auto":
             raise ValueError(
                 f"InCore(kernel={self.kernel!r}) is of GPUs: name one with gpu=0, or choose the CPU's by algorithm="
@@ -130,7 +125,7 @@ class Streamed:
         return devices
 
     def _check(self) -> None:
-        _one_of("Streamed: codec", self.codec, CODECS)
+        one_of("Streamed: codec", self.codec, CODECS, "auto")
         for name, value in (("keep", self.keep), ("cpu", self.cpu)):
             if not isinstance(value, (bool, np.bool_)):
                 raise TypeError(f"Streamed({name}={value!r}): give True or False")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock._choices import SEMIRINGS
 from penstock._plan import streaming
 from penstock._plan.decision import decide
 from penstock._plan.report import active
@@ -136,7 +137,7 @@ def dot_on_gpu(
         _checked(out, "out", rows, dtype)
     if _overlaps(x, out):
         raise ValueError("out overlaps x: give another array")
-    boolean = semiring == "or_and"
+    boolean = SEMIRINGS[semiring].boolean
     alpha, beta = (as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     decision = decide(a, dtype.itemsize, how, algorithm, "device")
     a._derived.products += decision.counts

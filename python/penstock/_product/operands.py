@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
-
-SEMIRINGS = ("plus_times", "min_plus", "max_times", "or_and")
+from penstock._choices import SEMIRINGS, semiring_named
 
 
 def as_dense(x: Any) -> np.ndarray:
@@ -45,13 +44,12 @@ def on_gpu(x: Any) -> bool:
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:
-    if semiring not in SEMIRINGS:
-        raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
-    if semiring == "or_and":
+    linear = semiring == "plus_times"  # most products are, and need not be looked up
+    if not linear and semiring_named(semiring).boolean:
         return np.dtype(np.uint8)
     common = matrix == x and matrix.kind != "b"  # then NumPy need not be asked
     dtype = matrix if common else result_dtype(matrix, x)
-    if semiring != "plus_times" and dtype.kind == "c":
+    if not linear and dtype.kind == "c":
         raise TypeError(f"{semiring} needs an order, which complex numbers do not have")
     return dtype
 
@@ -86,7 +84,7 @@ def normalised(
             f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
         )
     dtype = product_type(a.dtype, x.dtype, semiring)
-    boolean = semiring == "or_and"
+    boolean = SEMIRINGS[semiring].boolean
     if alpha is not None or beta is not None:
         alpha = as_number(alpha, dtype, boolean, "alpha")
         beta = as_number(beta, dtype, boolean, "beta")

@@ -13,8 +13,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import VALUE_TYPES, result_dtype
+from penstock._choices import semiring_named
 from penstock._plan.report import human_bytes
-from penstock._product.operands import SEMIRINGS
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -34,11 +34,9 @@ def _ascending(b: csr_array) -> bool:
 
 
 def _number_type(a: csr_array, b: csr_array, semiring: str, dtype: Any) -> np.dtype:
-    if semiring not in SEMIRINGS:
-        raise ValueError(f"semiring={semiring!r} is unknown: choose one of {', '.join(SEMIRINGS)}")
-    if semiring == "or_and":
+    if semiring_named(semiring).boolean:
         if dtype is not None and np.dtype(dtype) != np.bool_:
-            raise TypeError(f"dtype={dtype}: a product over or_and is a pattern (bool)")
+            raise TypeError(f"dtype={dtype}: a product over {semiring} is a pattern (bool)")
         return np.dtype(bool)
     with_values = [m.dtype for m in (a, b) if m.dtype != np.bool_]
     number = result_dtype(*with_values) if with_values else np.dtype(np.float64)
@@ -80,15 +78,14 @@ class Factors:
                 "A's columns must be as many as B's rows"
             )
         self.semiring, self.dtype = semiring, _number_type(a, b, semiring, dtype)
+        boolean = semiring_named(semiring).boolean
         self.a = a if a.dtype == np.bool_ else a.astype(self.dtype)
-        keeps_pattern = semiring == "or_and" or (
-            semiring == "plus_times" and self.dtype.kind == "f"
-        )
+        keeps_pattern = boolean or (semiring == "plus_times" and self.dtype.kind == "f")
         if b.dtype != np.bool_:
             self.b = b.astype(self.dtype)
         else:
             self.b = b if keeps_pattern else _ones(b, self.dtype)
-        if self.a.dtype == np.bool_ and semiring != "or_and" and not keeps_pattern:
+        if self.a.dtype == np.bool_ and not keeps_pattern:
             self.a = _ones(self.a, self.dtype)
         self.mask = mask
         self.shape = (a.shape[0], b.shape[1])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS, in_words
 from penstock.cli import ui
 
 DeviceMemory = Annotated[
@@ -18,15 +19,14 @@ DeviceMemory = Annotated[
 AccessOption = Annotated[
     str | None,
     typer.Option(
-        metavar="HOW", help="How a GPU reads lists: auto, strided, merged, aligned or direct."
+        metavar="HOW", help=f"How a GPU reads lists: {in_words(ACCESS_POLICIES, 'auto')}."
     ),
 ]
 PlacementOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHERE",
-        help="Where a GPU's edges are: auto, pinned, host_alloc, managed_read_mostly, "
-        "managed_accessed_by or device.",
+        help=f"Where a GPU's edges are: {in_words(EDGE_PLACEMENTS, 'auto')}.",
     ),
 ]
 GpusOption = Annotated[

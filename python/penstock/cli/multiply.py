@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from penstock._choices import ALGORITHMS, CODECS, SEMIRINGS, in_words
 from penstock.cli import ui
 from penstock.cli.convert import VALUE_TYPES, value_type
 from penstock.cli.files import check_output, describe, read_matrix, summary
@@ -129,18 +130,14 @@ def multiply(
         typer.Option(min=0, help="Stream over so many GPUs; 0 uses none. [default: the planner's]"),
     ] = None,
     codec: Annotated[
-        str | None, typer.Option(help="How entries travel: auto, raw, packed or ell_g.")
+        str | None, typer.Option(help=f"How entries travel: {in_words(CODECS, 'auto')}.")
     ] = None,
     keep: Annotated[
         bool | None,
         typer.Option("--keep/--no-keep", help="Keep on the GPUs what fits.", show_default=False),
     ] = None,
-    algorithm: Annotated[
-        str, typer.Option(help="auto, balanced, blocked, binned or stencil.")
-    ] = "auto",
-    semiring: Annotated[
-        str, typer.Option(help="plus_times, min_plus, max_times or or_and.")
-    ] = "plus_times",
+    algorithm: Annotated[str, typer.Option(help=f"{in_words(ALGORITHMS, 'auto')}.")] = "auto",
+    semiring: Annotated[str, typer.Option(help=f"{in_words(SEMIRINGS)}.")] = "plus_times",
     dtype: Annotated[
         str | None, typer.Option(help=f"Convert the values first: {', '.join(VALUE_TYPES)}.")
     ] = None,

@@ -10,16 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock._choices import PARTITIONERS
 from penstock.cli import ui
 from penstock.cli.figure import check_plot, write
 from penstock.cli.files import describe, read_matrix, summary
 
 Method = enum.Enum(
     "Method",
-    {n: n for n in ("contiguous", "balanced", "grid", "bins", "label_propagation", "metis")},
+    {n: n for n in (*PARTITIONERS, "metis")},
     type=str,
 )
-_SQUARE = ("label_propagation", "metis")
+_SQUARE = (*(n for n, p in PARTITIONERS.items() if p.reads == "graph"), "metis")
 PAPER = (
     "MAD in Page and Kogge (2018), 25 matrices, least / median / most: "
     "grid 6.0e-03 / 7.1e-02 / 3.2e-01, bins 2.7e-08 / 4.74e-06 / 6.7e-03"
@@ -102,7 +103,7 @@ def partition(
         Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)
     ],
     parts: Annotated[int, typer.Option("-n", "--parts", min=1, help="Ranks, processes or GPUs.")],
-    method: Annotated[Method, typer.Option(help="How to share the rows out.")] = Method.balanced,
+    method: Annotated[Method, typer.Option(help="How to share the rows out.")] = Method["balanced"],
     compare: Annotated[
         bool, typer.Option("--compare", help="All methods side by side, whatever --method says.")
     ] = False,

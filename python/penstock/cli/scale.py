@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock._choices import PARTITIONERS
 from penstock.cli import generators, ui
 from penstock.cli.figure import check_plot
 from penstock.cli.files import describe, read_matrix, summary
@@ -17,9 +18,7 @@ NETWORK_HELP = (
     "measured; or measured: this machine's, by `penstock probe --mpi`, else now, by ranks that are threads."
 )
 LAYOUTS = "contiguous,balanced,grid,grid_reduce,bins,bins_gather"
-LAYOUTS_HELP = (
-    "Some of contiguous, balanced, grid, grid_reduce, bins, bins_gather, label_propagation."
-)
+LAYOUTS_HELP = f"Some of {', '.join(PARTITIONERS)}, grid_reduce, bins_gather."
 MOST_WEAK = 2**26  # entries of the largest matrix that weak scaling makes
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from penstock._choices import SEMIRINGS, in_words
 from penstock.cli import ui
 from penstock.cli.convert import VALUE_TYPES, value_type
 from penstock.cli.files import check_output, describe, read_matrix, summary
@@ -51,9 +52,7 @@ def spgemm(
     file2: Annotated[
         Path | None, typer.Argument(help="B. [default: A itself]", show_default=False)
     ] = None,
-    semiring: Annotated[
-        str, typer.Option(help="plus_times, min_plus, max_times or or_and.")
-    ] = "plus_times",
+    semiring: Annotated[str, typer.Option(help=f"{in_words(SEMIRINGS)}.")] = "plus_times",
     dtype: Annotated[
         str | None, typer.Option(help=f"Convert the values first: {', '.join(VALUE_TYPES)}.")
     ] = None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.report import active
@@ -20,11 +21,8 @@ _SMALL = 1 << 20
 
 # What arguments of traversals on GPUs may be; their methods differ.
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "access": ("auto", "strided", "merged", "aligned", "direct"),
-    "placement": (
-        *("auto", "pinned", "host_alloc"),
-        *("managed_read_mostly", "managed_accessed_by", "device"),
-    ),
+    "access": ("auto", *ACCESS_POLICIES),
+    "placement": ("auto", *EDGE_PLACEMENTS),
     "sample": (0, 4, 8, 16),
 }
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock import _core
+from penstock._choices import PARTITIONERS
 from penstock._io import edge_list, matrix_market
 from penstock._io._entries import Body, too_few, too_many
 from penstock._io._errors import FREE_ROWS, MAX_COLS, broken
@@ -38,7 +39,8 @@ _BODIES: dict[str, Callable[[TextFile], Body | None]] = {
 def from_text(path: Any, comm: Any, how: Options) -> Any:
     """The core's distributed matrix; None where rank 0 should read the file alone: because there is no other rank, the
     partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. Collective."""
-    by_pattern = isinstance(how.partition, str) and how.partition == "label_propagation"
+    name = how.partition
+    by_pattern = isinstance(name, str) and PARTITIONERS[name].reads == "graph"
     if comm.size == 1 or how.scatter == "masters" or by_pattern:
         return None
     path = os.fspath(path)

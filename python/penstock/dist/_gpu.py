@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import GPU_HALOS, SEMIRINGS
 from penstock._plan.place import Place, as_place, host
 from penstock._plan.place import device as device_place
 from penstock._plan.schedules import InCore, Streamed, as_schedule
@@ -45,7 +46,7 @@ def gpu_halo_names() -> tuple[str, ...]:
     >>> "peer" in ps.dist.gpu_halo_names()
     True
     """
-    return tuple(_core.gpu_halo_names())
+    return tuple(GPU_HALOS)
 
 
 def _offer(name: str) -> None:
@@ -183,17 +184,17 @@ class GpuPart:
         x = self._sized(x, "x", cols, columns)
         dtype = product_type(self._matrix.dtype, _dtype(x), semiring)
         x = self._ready(x, "x", cols, dtype, columns)
+        boolean = SEMIRINGS[semiring].boolean
         if out is None:
             if beta is not None:
                 raise ValueError("beta is given without out: there is nothing to add to")
             out = _empty_like(x, (rows, *columns)) if on_gpu(x) else np.empty(rows, dtype)
         elif isinstance(out, np.ndarray):
-            if semiring == "or_and" and out.dtype == np.bool_:
+            if boolean and out.dtype == np.bool_:
                 out = out.view(np.uint8)
             if out.dtype != dtype or not out.flags.c_contiguous or not out.flags.writeable:
                 raise ValueError(f"out must be {dtype}, C-contiguous and writable")
         out = self._ready(out, "out", rows, dtype, columns)
-        boolean = semiring == "or_and"
         alpha, beta = (
             as_number(v, dtype, boolean, n) for v, n in ((alpha, "alpha"), (beta, "beta"))
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import partition
+from penstock._choices import PARTITIONERS
 from penstock._matrix.given import as_matrix
 
 __all__ = ["LAYOUTS", "Counts", "Layout", "count"]
@@ -27,18 +28,14 @@ class Layout:
     words: str
 
 
-LAYOUTS = {
-    "contiguous": Layout("contiguous", "owners", "equal numbers of rows"),
-    "balanced": Layout("balanced", "owners", "rows in order, equal numbers of entries"),
-    "grid": Layout("grid", "owners", "process grid, sums to the row's owner"),
+# Every partitioner with sums to the owners, and two that end as Page and Kogge's do.
+LAYOUTS = {p.name: Layout(p.name, "owners", p.text) for p in PARTITIONERS.values()} | {
     "grid_reduce": Layout(
         "grid", "reduce", "process grid, rows reduced: Page and Kogge's naive one"
     ),
-    "bins": Layout("bins", "owners", "rows packed by length, split where too long"),
     "bins_gather": Layout(
-        "bins", "gather", "the same, y gathered at rank 0: Page and Kogge's balanced one"
+        "bins", "gather", "as bins, y gathered at rank 0: Page and Kogge's balanced one"
     ),
-    "label_propagation": Layout("label_propagation", "owners", "neighbours together"),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core, generate
+from penstock._choices import PARTITIONERS
 from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
@@ -20,7 +21,6 @@ from penstock.partition import Partition
 
 __all__ = ["Options", "load"]
 
-KINDS = ("contiguous", "balanced", "grid", "bins", "label_propagation")
 SCATTER = ("direct", "masters")
 OPENED = 20  # times that a store is opened which is replaced meanwhile
 
@@ -87,15 +87,15 @@ def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] |
         return ValueError, f"scatter={how.scatter!r} is unknown: choose one of {', '.join(SCATTER)}"
     p = how.partition
     if isinstance(p, str):
-        if p not in KINDS:
+        if p not in PARTITIONERS:
             return (
                 ValueError,
-                f"partition={p!r} is unknown: choose one of {', '.join(KINDS)}, or give owners",
+                f"partition={p!r} is unknown: choose one of {', '.join(PARTITIONERS)}, or give owners",
             )
-        if p == "label_propagation" and kind == "generator":
+        if PARTITIONERS[p].reads == "graph" and kind == "generator":
             return (
                 ValueError,
-                "label_propagation reads the whole pattern, which no rank has of a generated matrix: give owners",
+                f"{p} reads the whole pattern, which no rank has of a generated matrix: give owners",
             )
     elif p is not None and not isinstance(p, Partition) and np.ndim(p) != 1:
         return (
@@ -153,7 +153,7 @@ def _from_store(path: Any, comm: Any, how: Options) -> Any:
     a = open_on_all(path, comm)
     p = given(how, *a.shape, comm.size)
     if p is None:
-        if how.partition == "label_propagation" or how.partition == "bins":
+        if PARTITIONERS[how.partition].reads in ("lengths", "graph"):
             p = _from_first(a, comm, how)
         else:  # from the row offsets alone, of which a few pages are read
             p = _core.partition(a._core, how.partition, comm.size)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import PARTITIONERS
 from penstock.partition import Partition
 
 
@@ -64,7 +65,7 @@ def given(how: Options, rows: int, cols: int, parts: int) -> Any:
 def by_shape(how: Options, rows: int, cols: int, parts: int) -> Any:
     """The partition where the shape is enough for it, else None."""
     p = given(how, rows, cols, parts)
-    if p is None and how.partition in ("contiguous", "grid"):
+    if p is None and PARTITIONERS[how.partition].reads == "shape":
         p = _core.partition_of_shape(how.partition, rows, cols, parts)
     if p is not None and p.parts != parts:
         raise ValueError(f"the partition has {p.parts} parts, but there are {parts} ranks")

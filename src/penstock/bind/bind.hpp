@@ -16,6 +16,7 @@ namespace penstock::bind {
 
 // Each function binds one subject, in a file of its own.
 void core(nb::module_&);
+void choices(nb::module_&);
 void csr(nb::module_&);
 void coo(nb::module_&);
 void encode(nb::module_&);

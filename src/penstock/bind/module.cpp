@@ -3,6 +3,7 @@
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   penstock::bind::core(m);
+  penstock::bind::choices(m);
   penstock::bind::csr(m);
   penstock::bind::files(m);
   penstock::bind::coo(m);

@@ -35,15 +35,8 @@ nb::object list_of(const std::vector<std::int64_t>& v) {
 }
 
 Partition make(const Matrix& a, const std::string& kind, std::int64_t parts) {
-  const auto f = kind == "contiguous"          ? partition::contiguous
-                 : kind == "balanced"          ? partition::balanced
-                 : kind == "grid"              ? partition::grid
-                 : kind == "bins"              ? partition::bins
-                 : kind == "label_propagation" ? partition::label_propagation
-                                               : nullptr;
-  require(f != nullptr,
-          "partition \"" + kind + "\" is not contiguous, balanced, grid, bins or label_propagation");
-  return of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return f(c, parts); });
+  const auto& f = partition::partitioner(kind);
+  return of_pattern(a, [&](const Csr<One>& c, std::int64_t) { return f.make(c, parts); });
 }
 
 nb::object pieces(const Partition& p) {

@@ -44,6 +44,10 @@ std::vector<RowPiece> split(const Csr<One>& a, const Array<Index>& longest_first
 
 }  // namespace
 
+/// The balanced distribution of Page and Kogge (2018): rows longer than omega = ceil(nnz / parts) are split there, then
+/// the longest goes to the part with the fewest entries, and so on. A split row is owned by the holder of its first
+/// piece. Rows without entries go where fewest rows are. (The paper prints omega as nnz / m, which would split half the
+/// rows of any matrix; its text, "the optimal amount of nnz per process", says nnz / P.)
 Partition bins(const Csr<One>& a, std::int64_t parts) {
   auto p = begin(a, parts, PartitionKind::bins);
   const auto order = degree_order(a, true);

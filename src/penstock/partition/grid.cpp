@@ -2,6 +2,9 @@
 
 namespace penstock::partition {
 
+/// The naive distribution of Page and Kogge (2018), after their [5]: the most square process grid, equal ranges of rows
+/// and of columns. Partial sums of a row meet at the row master, part (i, 0), who owns it; process (0, j) is the column
+/// master through whom column j's processes are served.
 Partition grid(const Csr<One>& a, std::int64_t parts) {
   auto p = begin(a, parts, PartitionKind::grid);
   // In the paper the number of parts is a square. For other numbers the grid is as nearly square as possible, with at least

@@ -123,6 +123,9 @@ class Propagation {
 
 }  // namespace
 
+/// Neighbours together, within a few per cent of equal entries: begins at the better of two cuts, of the rows in order
+/// and by bisection of breadth-first levels, then moves rows to the part that most of their neighbours are in, as long
+/// as neither part leaves its bounds. The same for any number of threads. Square matrices.
 Partition label_propagation(const Csr<One>& a, std::int64_t parts) {
   auto p = begin(a, parts, PartitionKind::label_propagation);
   require(a.rows == a.cols,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "penstock/core/choice.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reserve.hpp"
@@ -9,13 +10,16 @@
 namespace penstock {
 
 std::string_view name(PartitionKind kind) {
-  constexpr std::string_view kNames[] = {"contiguous", "balanced",          "grid",
-                                         "bins",       "label_propagation", "labels"};
-  return kNames[static_cast<int>(kind)];
+  return kind == PartitionKind::labels ? "labels"
+                                       : partition::partitioners()[static_cast<std::size_t>(kind)].name;
 }
 
 namespace partition {
 namespace {
+
+#define PENSTOCK_ROW(NAME, READS, TEXT) {#NAME, Reads::READS, TEXT, NAME},
+constexpr Partitioner kPartitioners[] = {PENSTOCK_PARTITIONERS(PENSTOCK_ROW)};
+#undef PENSTOCK_ROW
 
 // Rows of a task: writing their owners takes a few tens of microseconds.
 constexpr std::int64_t kOwnersOfATask = 1 << 14;
@@ -43,6 +47,20 @@ Array<const Index> owners_of(const std::vector<std::int64_t>& cuts, F&& f) {
 }
 
 }  // namespace
+
+std::string_view name(Reads reads) {
+  constexpr std::string_view kNames[] = {"shape", "offsets", "lengths", "graph"};
+  return kNames[static_cast<int>(reads)];
+}
+
+std::span<const Partitioner> partitioners() { return kPartitioners; }
+
+const Partitioner& partitioner(std::string_view name) {
+  const auto* found = std::ranges::find(kPartitioners, name, &Partitioner::name);
+  require(found != std::end(kPartitioners),
+          "partition '" + std::string(name) + "' is unknown: choose one of " + list_names(kPartitioners));
+  return *found;
+}
 
 Partition begin(const Csr<One>& a, std::int64_t parts, PartitionKind kind) {
   require(parts >= 1 && parts <= kMostParts, "parts = " + std::to_string(parts) + ": a partition has 1 to " +

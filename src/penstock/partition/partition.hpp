@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +9,22 @@
 // Who holds which rows, columns and entries of a matrix that is shared out among parts (ranks, processes, GPUs).
 namespace penstock {
 
-enum class PartitionKind { contiguous, balanced, grid, bins, label_propagation, labels };
+// The one list of partitioners: a name, what it reads of the matrix (Reads, below), and a few words for help texts. A new
+// one is a line here and the function of that name, in a file of its own, partition/NAME.cpp.
+#define PENSTOCK_PARTITIONERS(X)                                  \
+  X(contiguous, shape, "equal numbers of rows")                   \
+  X(balanced, offsets, "rows in order, equal numbers of entries") \
+  X(grid, shape, "process grid, sums to the row's owner")         \
+  X(bins, lengths, "rows packed by length, split where too long") \
+  X(label_propagation, graph, "neighbours together")
+
+/// What made a partition: a function of the list, or owners that the user gave.
+enum class PartitionKind {
+#define PENSTOCK_KIND(NAME, READS, TEXT) NAME,
+  PENSTOCK_PARTITIONERS(PENSTOCK_KIND)
+#undef PENSTOCK_KIND
+      labels
+};
 std::string_view name(PartitionKind kind);
 
 /// Entries [first, last) of the matrix's arrays: a piece of a row that is shared by several parts.
@@ -36,25 +52,28 @@ namespace partition {
 
 inline constexpr std::int64_t kMostParts = 1 << 20;
 
-/// Equal numbers of rows, in order.
-Partition contiguous(const Csr<One>& a, std::int64_t parts);
-/// Rows in order, cut where the number of entries before the cut is nearest to an equal share.
-Partition balanced(const Csr<One>& a, std::int64_t parts);
-/// The naive distribution of Page and Kogge (2018), after their [5]: the most square process grid, equal ranges of rows
-/// and of columns. Partial sums of a row meet at the row master, part (i, 0), who owns it; process (0, j) is the column
-/// master through whom column j's processes are served.
-Partition grid(const Csr<One>& a, std::int64_t parts);
-/// The balanced distribution of Page and Kogge (2018): rows longer than omega = ceil(nnz / parts) are split there, then
-/// the longest goes to the part with the fewest entries, and so on. A split row is owned by the holder of its first
-/// piece. Rows without entries go where fewest rows are. (The paper prints omega as nnz / m, which would split half the
-/// rows of any matrix; its text, "the optimal amount of nnz per process", says nnz / P.)
-Partition bins(const Csr<One>& a, std::int64_t parts);
-/// Puts neighbours into one part, with entries equal within a few per cent. It begins with the better of two cuts: of the
-/// rows in order, or by bisection of breadth-first levels. Then it moves rows to the part that has most of their neighbours,
-/// as long as neither part leaves its bounds. The result is the same for any number of threads. For square matrices.
-Partition label_propagation(const Csr<One>& a, std::int64_t parts);
+// Each function of the list cuts `a` into `parts`. Its file says how. The result is the same for any number of threads.
+#define PENSTOCK_DECLARED(NAME, READS, TEXT) Partition NAME(const Csr<One>& a, std::int64_t parts);
+PENSTOCK_PARTITIONERS(PENSTOCK_DECLARED)
+#undef PENSTOCK_DECLARED
 /// The user's partition: part owners[r] in [0, parts) holds row r; parts == 0 stands for the largest owner + 1.
 Partition labels(const Csr<One>& a, const Array<const Index>& owners, std::int64_t parts);
+
+/// What a partitioner reads, which says how ranks make one of a matrix that none of them has as a whole. `shape`: no more
+/// than that, so every rank computes it alone. `offsets`, a few, and `lengths`, of all rows: by its twin over ranks in
+/// dist/share/balance.hpp. `graph`: the neighbours of all rows of a square matrix, so one rank must have it.
+enum class Reads { shape, offsets, lengths, graph };
+std::string_view name(Reads reads);
+
+struct Partitioner {
+  std::string_view name;
+  Reads reads;
+  std::string_view text;
+  Partition (*make)(const Csr<One>& a, std::int64_t parts);
+};
+std::span<const Partitioner> partitioners();
+/// By name; throws Error{invalid_argument} that lists them.
+const Partitioner& partitioner(std::string_view name);
 
 /// The part of each entry, in the order of the arrays. Throws where p was made of another matrix.
 Array<const Index> entry_parts(const Csr<One>& a, const Partition& p);

@@ -8,6 +8,7 @@ namespace penstock {
 template <class T>
 struct MaxTimes {
   using value_type = T;
+  static constexpr SemiringInfo kInfo{"max_times", "maximum", "multiply", "most probable paths"};
   static constexpr T zero() { return T(0); }
   static constexpr T one() { return T(1); }
   static constexpr T add(T a, T b) { return a < b ? b : a; }

@@ -9,6 +9,7 @@ namespace penstock {
 template <class T>
 struct MinPlus {
   using value_type = T;
+  static constexpr SemiringInfo kInfo{"min_plus", "minimum", "add", "lengths of shortest paths"};
   static constexpr T zero() { return std::numeric_limits<T>::infinity(); }
   static constexpr T one() { return T(0); }
   static constexpr T add(T a, T b) { return b < a ? b : a; }

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import penstock as ps
 from penstock import _core
 
-HALOS = ("auto", *_core.halo_names())
+HALOS = ("auto", *(h.name for h in _core.halos()))
 PRECONDITIONERS = (None, "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev", "schwarz")
 
 

@@ -161,8 +161,9 @@ void dist(nb::module_& m) {
       "partition_of_shape",
       [](const std::string& kind, std::int64_t rows, std::int64_t cols, std::int64_t parts) {
         const Csr<One> shape{rows, cols, {}, {}, {}};
-        require(kind == "contiguous" || kind == "grid", "partition '" + kind + "' needs more than the shape");
-        return kind == "grid" ? partition::grid(shape, parts) : partition::contiguous(shape, parts);
+        const auto& f = partition::partitioner(kind);
+        require(f.reads == partition::Reads::shape, "partition '" + kind + "' needs more than the shape");
+        return f.make(shape, parts);
       },
       arg("kind"), arg("rows"), arg("cols"), arg("parts"));
   m.def(
@@ -172,11 +173,6 @@ void dist(nb::module_& m) {
         return partition::labels(shape, share(owners), parts);
       },
       arg("owners"), arg("rows"), arg("cols"), arg("parts"));
-  m.def("halo_names", [] {
-    std::vector<std::string> names;
-    for (const auto n : halo_names({})) names.emplace_back(n);
-    return names;
-  });
 }
 
 }  // namespace penstock::bind

@@ -229,14 +229,6 @@ void dist_gpu(nb::module_& m) {
         "z = M r by the rank's device, for a LinearOp with a form for devices; `times` in a row: for "
         "measurements. Collective.");
   m.def(
-      "gpu_halo_names",
-      [] {
-        std::vector<std::string> names;
-        for (const auto n : gpu_halo_names()) names.emplace_back(n);
-        return names;
-      },
-      "The strategies for vectors on GPUs, without \"auto\".");
-  m.def(
       "offer_library", [](const std::string& name, const std::string& path) { offer_library(name, path); },
       arg("name"), arg("path"), "Where \"nccl\" or \"nvshmem\" is; opened when first needed.");
 }

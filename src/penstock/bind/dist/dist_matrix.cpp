@@ -45,10 +45,9 @@ void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, cons
   if (try_product<S, V>(a, x, y, semiring, alpha, beta, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
-  throw Error(Errc::not_compiled,
-              "no distributed product for semiring " + semiring +
-                  " with these value types: there are plus_times and min_plus in float32 and float64, "
-                  "and or_and");
+  throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring +
+                                      " with these value types: there are plus_times and " +
+                                      rank_real_semirings() + " in float32 and float64, and or_and");
 }
 
 /// The numbers of the entries of a vector that a rank owns; with rank < 0 those of all ranks, one rank after the other.

@@ -18,19 +18,17 @@ struct BoundGpuGraph {
 inline std::optional<EdgePlacement> placement_named(const std::string& text) {
   if (text == "auto") return std::nullopt;
   for (int i = 0; i < int(std::size(kEdgePlacements)); ++i)
-    if (text == kEdgePlacements[i]) return static_cast<EdgePlacement>(i);
-  throw Error(Errc::invalid_argument, "placement=\"" + text +
-                                          "\" is unknown: choose auto, pinned, host_alloc, "
-                                          "managed_read_mostly, managed_accessed_by or device");
+    if (text == kEdgePlacements[i].name) return static_cast<EdgePlacement>(i);
+  throw Error(Errc::invalid_argument,
+              "placement=\"" + text + "\" is unknown: choose one of " + list_names(kEdgePlacements, "auto"));
 }
 
 inline std::optional<Access> access_named(const std::string& text) {
   if (text == "auto") return std::nullopt;
-  constexpr std::string_view names[] = {"strided", "merged", "aligned", "direct"};
-  for (int i = 0; i < 4; ++i)
-    if (text == names[i]) return static_cast<Access>(i);
+  for (int i = 0; i < int(std::size(kAccessPolicies)); ++i)
+    if (text == kAccessPolicies[i].name) return static_cast<Access>(i);
   throw Error(Errc::invalid_argument,
-              "access=\"" + text + "\" is unknown: choose auto, strided, merged, aligned or direct");
+              "access=\"" + text + "\" is unknown: choose one of " + list_names(kAccessPolicies, "auto"));
 }
 
 /// What kernels have read of the edges: bytes, and requests by their size.

@@ -4,7 +4,6 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/product/gpu_timing.hpp"
-#include "penstock/bind/product/semiring_name.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/spmv/spmv_gpu.hpp"
 

@@ -4,7 +4,6 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/product/gpu_timing.hpp"
-#include "penstock/bind/product/semiring_name.hpp"
 #include "penstock/kernel/spmm/spmm_gpu.hpp"
 
 namespace penstock::bind {

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "penstock/bind/bind.hpp"
-#include "penstock/bind/product/semiring_name.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/schedule/schedule.hpp"
 

@@ -2,7 +2,6 @@
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
-#include "penstock/bind/product/semiring_name.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spgemm/spgemm.hpp"
 

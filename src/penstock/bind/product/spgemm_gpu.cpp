@@ -7,7 +7,6 @@
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/product/cusparse.hpp"
 #include "penstock/bind/product/gpu_timing.hpp"
-#include "penstock/bind/product/semiring_name.hpp"
 #include "penstock/kernel/cusparse/cusparse_spgemm.hpp"
 
 namespace penstock::bind {

@@ -13,6 +13,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/format/column_panels.hpp"
+#include "penstock/schedule/codec.hpp"
 #include "penstock/schedule/csr_blocks.hpp"
 #include "penstock/schedule/ell_blocks.hpp"
 #include "penstock/schedule/packed_blocks.hpp"
@@ -60,12 +61,12 @@ class Pages {
 /// A plan over the blocks that `cut(slot_bytes, kept)` makes of a matrix with values of type V.
 template <class V, class Source>
 AnyPlan plan_with(std::function<Source(std::int64_t, std::span<const std::int64_t>)> cut,
-                  StreamPlan::Shape shape, StreamSettings settings, Pages pages, std::string codec,
+                  StreamPlan::Shape shape, StreamSettings settings, Pages pages, Codec codec,
                   std::string kernel) {
   settings.bounce = pages.bounce();
   std::shared_ptr<const Source> source;
   AnyPlan out;
-  out.codec = std::move(codec);
+  out.codec = name(codec);
   out.keeps = std::move(pages.locks);
   out.plan = std::make_shared<StreamPlan>(
       [&](std::int64_t slot_bytes, std::span<const std::int64_t> kept) {
@@ -96,7 +97,7 @@ AnyPlan plan_of(const Csr<V>& a, const StreamSettings& settings, bool pin) {
   const Csr<V> read{a.rows, a.cols, pages.ready(a.indptr), pages.ready(a.indices), pages.ready(a.values)};
   return plan_with<V, CsrBlocks<V>>(
       [&](std::int64_t slot, auto kept) { return CsrBlocks<V>(read, slot, kept); },
-      {a.rows, a.cols, a.bytes()}, settings, std::move(pages), "raw",
+      {a.rows, a.cols, a.bytes()}, settings, std::move(pages), Codec::raw,
       pages.on_gpu() ? "merge_path" : "balanced");
 }
 
@@ -107,7 +108,7 @@ AnyPlan plan_of(const Packed<V>& a, const StreamSettings& settings, bool pin) {
   read.bytes = pages.ready(a.bytes);
   return plan_with<V, PackedBlocks<V>>(
       [&](std::int64_t slot, auto kept) { return PackedBlocks<V>(read, slot, kept); },
-      {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), "packed", "packed");
+      {a.rows, a.cols, a.nbytes()}, settings, std::move(pages), Codec::packed, "packed");
 }
 
 template <class V>
@@ -116,7 +117,7 @@ AnyPlan plan_of(const EllG<V>& a, const StreamSettings& settings, bool pin) {
   auto read = a;
   read.bytes = pages.ready(a.bytes);
   return plan_with<V, EllBlocks<V>>([&](std::int64_t, auto) { return EllBlocks<V>(read); },
-                                    {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), "ell_g",
+                                    {a.rows, a.cols, a.bytes.size}, settings, std::move(pages), Codec::ell_g,
                                     "ell_g");
 }
 

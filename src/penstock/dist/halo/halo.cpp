@@ -14,18 +14,18 @@ namespace penstock {
 namespace {
 
 struct Strategy {
-  std::string_view name;
+  std::string_view name, text;
   halo::MakeExchange carry;  // null: `make` makes the whole strategy
   std::unique_ptr<Halo> (*make)(const HaloContext&);
 };
 
 constexpr Strategy kStrategies[] = {
-    {"isend", halo::isend, nullptr},
-    {"persistent", halo::persistent, nullptr},
-    {"neighborhood", halo::neighborhood, nullptr},
-    {"indexed", nullptr, halo::indexed},
-    {"put", halo::put, nullptr},
-    {"sync", nullptr, halo::sync},
+    {"isend", "a message to each neighbour", halo::isend, nullptr},
+    {"persistent", "the same messages, prepared once", halo::persistent, nullptr},
+    {"neighborhood", "one collective call among neighbours", halo::neighborhood, nullptr},
+    {"indexed", "messages straight from x, by a derived type", nullptr, halo::indexed},
+    {"put", "written into the receiver's memory", halo::put, nullptr},
+    {"sync", "everything to everyone", nullptr, halo::sync},
 };
 
 const Strategy* find(std::string_view name) {
@@ -56,19 +56,18 @@ double time_of(Halo& halo, const HaloContext& c, const void* x) {
 
 }  // namespace
 
-std::vector<std::string_view> halo_names(Where where) {
-  if (where.is_gpu()) return gpu_halo_names();
-  std::vector<std::string_view> names;
-  for (const auto& s : kStrategies) names.push_back(s.name);
-  return names;
+std::vector<Choice> halos(Where where) {
+  if (where.is_gpu()) return gpu_halos();
+  std::vector<Choice> list;
+  for (const auto& s : kStrategies) list.push_back({s.name, s.text});
+  return list;
 }
 
 void require_halo(std::string_view strategy, Where where) {
-  const auto names = halo_names(where);
-  if (strategy == "auto" || std::ranges::find(names, strategy) != names.end()) return;
-  std::string all = "auto";
-  for (const auto n : names) all += ", " + std::string(n);
-  throw Error(Errc::invalid_argument, "halo strategy \"" + std::string(strategy) + "\" is not one of " + all);
+  const auto list = halos(where);
+  if (strategy == "auto" || std::ranges::find(list, strategy, &Choice::name) != list.end()) return;
+  throw Error(Errc::invalid_argument,
+              "halo strategy \"" + std::string(strategy) + "\" is not one of " + list_names(list, "auto"));
 }
 
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& c) {

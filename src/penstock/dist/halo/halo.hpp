@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/comm/comm.hpp"
+#include "penstock/core/choice.hpp"
 #include "penstock/dist/share/comm_plan.hpp"
 
 namespace penstock {
@@ -39,10 +40,11 @@ struct HaloContext {
   Where where = {};  // whose memory has x and the ghosts: the CPU's, or that of this rank's GPU
 };
 
-/// Makes a strategy by its name, one of halo_names(where), or "auto" for the choice of choose_halo(). Collective. Throws Error{invalid_argument}
-/// that lists the names, Error{not_compiled} or Error{not_accessible} with the remedy where this strategy cannot work here.
+/// Makes a strategy by its name, one of halos(where), or "auto" for the choice of choose_halo(). Collective. Throws
+/// Error{invalid_argument} that lists the names, Error{not_compiled} or Error{not_accessible} with the remedy where this
+/// strategy cannot work here.
 std::unique_ptr<Halo> make_halo(std::string_view strategy, const HaloContext& context);
-std::vector<std::string_view> halo_names(Where where);      // without "auto"
+std::vector<Choice> halos(Where where = {});                // the list, without "auto"
 void require_halo(std::string_view strategy, Where where);  // throws unless it is one of these or "auto"
 
 /// The fastest strategy for this plan: every one that could be it is made and timed with the plan itself, by the slowest rank.

@@ -13,18 +13,23 @@ namespace penstock {
 namespace {
 
 using Make = std::unique_ptr<GpuHalo> (*)(const HaloContext&);
-constexpr std::pair<std::string_view, Make> kGpuStrategies[] = {
-    {"sync", halo_gpu_sync},
-    {"gather", halo_gpu_gather},
-    {"pinned", halo_gpu_pinned},
-    {"index_standard", halo_gpu_index_standard},
-    {"index_pinned", halo_gpu_index_pinned},
-    {"device", halo_gpu_device},
-    {"device_indexed", halo_gpu_device_indexed},
-    {"peer", halo_gpu_peer},
-    {"peer_packed", halo_gpu_peer_packed},
-    {"nccl", halo_gpu_nccl},
-    {"nvshmem", halo_gpu_nvshmem},
+struct GpuStrategy {
+  std::string_view name, text;
+  Make make;
+};
+
+constexpr GpuStrategy kGpuStrategies[] = {
+    {"sync", "the whole vector, through host memory", halo_gpu_sync},
+    {"gather", "packed by a kernel, the indices copied each time", halo_gpu_gather},
+    {"pinned", "indices and buffers in pinned memory", halo_gpu_pinned},
+    {"index_standard", "indices on the GPU", halo_gpu_index_standard},
+    {"index_pinned", "indices on the GPU, packed into pinned memory", halo_gpu_index_pinned},
+    {"device", "packed, by an MPI that knows of GPUs", halo_gpu_device},
+    {"device_indexed", "by a derived type of such an MPI", halo_gpu_device_indexed},
+    {"peer", "read in place in the neighbour's memory", halo_gpu_peer},
+    {"peer_packed", "packed into the neighbour's memory", halo_gpu_peer_packed},
+    {"nccl", "by NVIDIA's NCCL", halo_gpu_nccl},
+    {"nvshmem", "by NVIDIA's NVSHMEM, between processes", halo_gpu_nvshmem},
 };
 
 }  // namespace
@@ -75,21 +80,17 @@ Array<const Index> GpuHalo::indices_in(Place place) {
 std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloContext& context) {
   require(context.entry_bytes > 0, "halo: entries of " + std::to_string(context.entry_bytes) + " bytes");
   if (strategy == "auto") strategy = choose_gpu_halo(context);
-  for (const auto& [name, make] : kGpuStrategies)
-    if (name == strategy) return make(context);
-  std::string names = "auto";
-  for (const auto& one : kGpuStrategies) names += ", " + std::string(one.first);
-  throw Error(Errc::invalid_argument,
-              "halo=\"" + std::string(strategy) + "\" is no strategy for vectors on a GPU: one of " + names);
+  for (const auto& one : kGpuStrategies)
+    if (one.name == strategy) return one.make(context);
+  throw Error(Errc::invalid_argument, "halo=\"" + std::string(strategy) +
+                                          "\" is no strategy for vectors on a GPU: one of " +
+                                          list_names(kGpuStrategies, "auto"));
 }
 
-const std::vector<std::string_view>& gpu_halo_names() {
-  static const auto names = [] {
-    std::vector<std::string_view> list;
-    for (const auto& one : kGpuStrategies) list.push_back(one.first);
-    return list;
-  }();
-  return names;
+std::vector<Choice> gpu_halos() {
+  std::vector<Choice> list;
+  for (const auto& one : kGpuStrategies) list.push_back({one.name, one.text});
+  return list;
 }
 
 }  // namespace penstock

@@ -40,10 +40,10 @@ class GpuHalo : public Halo {
   Array<std::byte> ghosts_;
 };
 
-/// Makes a strategy by its name, one of gpu_halo_names(), or "auto" for the choice of choose_gpu_halo(). Collective. Throws
+/// Makes a strategy by its name, one of gpu_halos(), or "auto" for the choice of choose_gpu_halo(). Collective. Throws
 /// what make_halo throws, on all ranks alike.
 std::unique_ptr<GpuHalo> make_gpu_halo(std::string_view strategy, const HaloContext& context);
-const std::vector<std::string_view>& gpu_halo_names();
+std::vector<Choice> gpu_halos();  // the list, without "auto"
 
 /// The fastest strategy for this plan: those that can work here and could be it are made and timed with the plan itself, by
 /// the slowest rank. The same answer on all ranks. Collective.

@@ -190,16 +190,16 @@ template <class V>
 template <Semiring S>
 typename DistProduct<V>::Links& DistProduct<V>::links_of(std::int64_t columns, bool transposed) {
   using T = typename S::value_type;
-  constexpr int number = std::same_as<S, PlusTimes<T>> ? 0 : std::same_as<S, MinPlus<T>> ? 1 : 2;
+  const auto names = rank_semirings();
+  const auto number = static_cast<int>(std::ranges::find(names, semiring_name<S>()) - names.begin());
   const int kind = (number * 16 + static_cast<int>(sizeof(T))) * 2 + transposed;
   if (const auto known = links_.find({columns, kind}); known != links_.end()) return known->second;
-  const char* names[] = {"plus_times", "min_plus", "or_and"};
   return links_of(columns, kind,
                   std::string("a distributed product\nmatrix\t") + (transposed ? "A.T" : "A") +
-                      "\nsemiring\t" + names[number] + "\ndtype\t" +
-                      (number == 2      ? "bool"
-                       : sizeof(T) == 4 ? "float32"
-                                        : "float64") +
+                      "\nsemiring\t" + std::string(semiring_name<S>()) + "\ndtype\t" +
+                      (std::same_as<S, OrAnd> ? "bool"
+                       : sizeof(T) == 4       ? "float32"
+                                              : "float64") +
                       "\ncolumns of x\t" + std::to_string(columns));
 }
 

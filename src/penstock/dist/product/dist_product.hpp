@@ -18,7 +18,7 @@ namespace penstock {
 std::vector<std::string_view> sum_names();  // "owners", "reduce", "gather"
 
 struct DistProductOptions {
-  std::string halo = "auto";     // a name of halo_names(), or "auto"
+  std::string halo = "auto";     // a name of halos(), or "auto"
   std::string sums = "owners";   // a name of sum_names()
   Schedule schedule = InCore{};  // of the local product, on the CPU
   SpmvAlgorithm algorithm = SpmvAlgorithm::automatic;
@@ -133,16 +133,14 @@ class DistProduct {
 }  // namespace penstock
 
 // The closed list of what is compiled.
-#define PENSTOCK_FOR_EACH_DIST(X) \
-  X(PlusTimes<float>, One)        \
-  X(PlusTimes<float>, float)      \
-  X(PlusTimes<double>, One)       \
-  X(PlusTimes<double>, float)     \
-  X(PlusTimes<double>, double)    \
-  X(MinPlus<float>, One)          \
-  X(MinPlus<float>, float)        \
-  X(MinPlus<double>, One)         \
-  X(MinPlus<double>, double)      \
-  X(OrAnd, One)                   \
-  X(OrAnd, float)                 \
+#define PENSTOCK_FOR_EACH_DIST(X)                          \
+  X(PlusTimes<float>, One)                                 \
+  X(PlusTimes<float>, float)                               \
+  X(PlusTimes<double>, One)                                \
+  X(PlusTimes<double>, float)                              \
+  X(PlusTimes<double>, double)                             \
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_VALUES, X, float)  \
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_VALUES, X, double) \
+  X(OrAnd, One)                                            \
+  X(OrAnd, float)                                          \
   X(OrAnd, double)

@@ -37,9 +37,9 @@ struct DistProductGpu<V>::Streaming {
 template <class V>
 DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
     : a_(std::move(a)), options_(std::move(options)), setup_(options_.where) {
-  const auto& names = gpu_halo_names();
+  const auto list = gpu_halos();
   // Of an unknown name this throws, and says which names there are.
-  if (options_.halo != "auto" && std::ranges::find(names, options_.halo) == names.end())
+  if (options_.halo != "auto" && std::ranges::find(list, options_.halo, &Choice::name) == list.end())
     make_gpu_halo(options_.halo, {a_.comm, a_.plan, 8, options_.where});
   if (options_.halo != "auto") strategy_ = options_.halo;
   std::array<std::int64_t, 2> any{a_.plan->ghosts(), a_.sums->ghosts()};

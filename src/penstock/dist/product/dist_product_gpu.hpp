@@ -22,7 +22,7 @@ namespace penstock {
 
 struct DistGpuOptions {
   Where where = {};           // this rank's device; the CPU is one, too
-  std::string halo = "auto";  // of gpu_halo_names(), or "auto"
+  std::string halo = "auto";  // of gpu_halos(), or "auto"
   /// The owned rows of the local block stay in host memory and travel block by block (what fits is kept): for parts that
   /// the GPU's memory does not hold. All else of the matrix is on the GPU.
   bool streamed = false;

@@ -224,19 +224,21 @@ class Spgemm final : public LocalProduct {
 }  // namespace
 
 std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue a, TileValue b) {
-#define X(NAME, S, VA, VB)                                                \
-  if (semiring == NAME && a == tile_value<VA>() && b == tile_value<VB>()) \
+#define X(S, VA, VB)                                                                    \
+  if (semiring == semiring_name<S>() && a == tile_value<VA>() && b == tile_value<VB>()) \
     return std::make_unique<Spgemm<S, VA, VB>>();
-  X("plus_times", PlusTimes<double>, One, One)
-  X("plus_times", PlusTimes<double>, double, double)
-  X("plus_times", PlusTimes<double>, One, double)
-  X("plus_times", PlusTimes<double>, double, One)
-  X("plus_times", PlusTimes<float>, float, float)
-  X("plus_times", PlusTimes<float>, One, float)
-  X("plus_times", PlusTimes<float>, float, One)
-  X("min_plus", MinPlus<float>, float, float)
-  X("min_plus", MinPlus<double>, double, double)
-  X("or_and", OrAnd, One, One)
+  X(PlusTimes<double>, One, One)
+  X(PlusTimes<double>, double, double)
+  X(PlusTimes<double>, One, double)
+  X(PlusTimes<double>, double, One)
+  X(PlusTimes<float>, float, float)
+  X(PlusTimes<float>, One, float)
+  X(PlusTimes<float>, float, One)
+#define OF_NUMBERS(S, T) X(S<T>, T, T)
+  PENSTOCK_RANK_SEMIRINGS(OF_NUMBERS, float)
+  PENSTOCK_RANK_SEMIRINGS(OF_NUMBERS, double)
+#undef OF_NUMBERS
+  X(OrAnd, One, One)
 #undef X
   return nullptr;
 }
@@ -252,8 +254,8 @@ std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue
       Errc::not_compiled,
       "no product of tiles over " + std::string(semiring) + " of A in " + std::string(text_of(a)) + " and " +
           (b_sparse ? "sparse" : "dense") + " B in " + std::string(text_of(b)) +
-          ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), "
-          "min_plus with one of them, and or_and of patterns with patterns or uint8");
+          ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), " +
+          rank_real_semirings() + " with one of them, and or_and of patterns with patterns or uint8");
 }
 
 }  // namespace penstock

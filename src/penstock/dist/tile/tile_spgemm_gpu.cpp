@@ -279,17 +279,17 @@ class SpgemmGpu final : public LocalProduct {
 
 std::unique_ptr<LocalProduct> local_spgemm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                                Where where) {
-#define X(NAME, S, VA, VB)                                                \
-  if (semiring == NAME && a == tile_value<VA>() && b == tile_value<VB>()) \
+#define X(S, VA, VB)                                                                    \
+  if (semiring == semiring_name<S>() && a == tile_value<VA>() && b == tile_value<VB>()) \
     return std::make_unique<SpgemmGpu<S, VA, VB>>(where);
-  X("plus_times", PlusTimes<double>, One, One)
-  X("plus_times", PlusTimes<double>, double, double)
-  X("plus_times", PlusTimes<double>, One, double)
-  X("plus_times", PlusTimes<double>, double, One)
-  X("plus_times", PlusTimes<float>, float, float)
-  X("plus_times", PlusTimes<float>, One, float)
-  X("plus_times", PlusTimes<float>, float, One)
-  X("or_and", OrAnd, One, One)
+  X(PlusTimes<double>, One, One)
+  X(PlusTimes<double>, double, double)
+  X(PlusTimes<double>, One, double)
+  X(PlusTimes<double>, double, One)
+  X(PlusTimes<float>, float, float)
+  X(PlusTimes<float>, One, float)
+  X(PlusTimes<float>, float, One)
+  X(OrAnd, One, One)
 #undef X
   return nullptr;
 }

@@ -91,22 +91,22 @@ class Spmm final : public LocalProduct {
 };
 
 template <Semiring S, class V>
-bool matches(std::string_view asked, std::string_view semiring, TileValue a, TileValue b) {
-  return asked == semiring && a == tile_value<V>() && b == tile_value<typename S::value_type>();
+bool matches(std::string_view asked, TileValue a, TileValue b) {
+  return asked == semiring_name<S>() && a == tile_value<V>() && b == tile_value<typename S::value_type>();
 }
 
 }  // namespace
 
 std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a, TileValue b) {
-#define X(NAME, S, V) \
-  if (matches<S, V>(semiring, NAME, a, b)) return std::make_unique<Spmm<S, V>>();
-  X("plus_times", PlusTimes<float>, One)
-  X("plus_times", PlusTimes<float>, float)
-  X("plus_times", PlusTimes<double>, One)
-  X("plus_times", PlusTimes<double>, double)
-  X("min_plus", MinPlus<float>, float)
-  X("min_plus", MinPlus<double>, double)
-  X("or_and", OrAnd, One)
+#define X(S, V) \
+  if (matches<S, V>(semiring, a, b)) return std::make_unique<Spmm<S, V>>();
+  X(PlusTimes<float>, One)
+  X(PlusTimes<float>, float)
+  X(PlusTimes<double>, One)
+  X(PlusTimes<double>, double)
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, float)
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, double)
+  X(OrAnd, One)
 #undef X
   return nullptr;
 }

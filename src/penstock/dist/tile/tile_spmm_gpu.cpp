@@ -131,13 +131,13 @@ class SpmmGpu final : public LocalProduct {
 
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,
                                              Where where) {
-#define X(NAME, S, V)                                                                        \
-  if (semiring == NAME && a == tile_value<V>() && b == tile_value<typename S::value_type>()) \
+#define X(S, V)                                                                                            \
+  if (semiring == semiring_name<S>() && a == tile_value<V>() && b == tile_value<typename S::value_type>()) \
     return std::make_unique<SpmmGpu<S, V>>(where);
-  X("plus_times", PlusTimes<float>, One)
-  X("plus_times", PlusTimes<float>, float)
-  X("plus_times", PlusTimes<double>, One)
-  X("plus_times", PlusTimes<double>, double)
+  X(PlusTimes<float>, One)
+  X(PlusTimes<float>, float)
+  X(PlusTimes<double>, One)
+  X(PlusTimes<double>, double)
 #undef X
   return nullptr;
 }

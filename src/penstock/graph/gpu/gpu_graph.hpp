@@ -29,9 +29,14 @@ enum class EdgePlacement : std::uint8_t {
   managed_accessed_by,
   device
 };
-inline constexpr std::string_view kEdgePlacements[] = {"pinned", "host_alloc", "managed_read_mostly",
-                                                       "managed_accessed_by", "device"};
-inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)]; }
+inline constexpr Choice kEdgePlacements[] = {
+    {"pinned", "the host's array, its pages locked"},
+    {"host_alloc", "a pinned copy"},
+    {"managed_read_mostly", "a managed copy, whose pages are duplicated where they are read"},
+    {"managed_accessed_by", "a managed copy, which the GPU reads over the link"},
+    {"device", "a copy on the GPU"},
+};
+inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)].name; }
 
 /// Which lists are cached: the longest, which many searches read again and again, or the shortest, which waste most of the
 /// link. For a list of d ids and d weights of a byte, about 60 bytes more are read than the 5 d that are needed.

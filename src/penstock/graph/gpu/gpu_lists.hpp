@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "penstock/core/choice.hpp"
 #include "penstock/format/csr.hpp"
 
 // The form in which kernels get a graph whose edges may be in host memory. lists_gpu.cuh reads it.
@@ -10,6 +11,17 @@ namespace penstock {
 /// and neighbouring lanes read neighbouring entries. `aligned`: the same, and it starts at a multiple of 128 bytes. `direct`:
 /// as merged, with more reads in flight, for edges in the GPU's own memory.
 enum class Access : std::uint8_t { strided, merged, aligned, direct };
+inline constexpr Choice kAccessPolicies[] = {
+    {"strided", "a thread walks a list"},
+    {"merged", "a warp walks a list"},
+    {"aligned", "a warp walks a list from a multiple of 128 bytes"},
+    {"direct", "as merged, with more reads in flight"},
+};
+inline constexpr std::string_view name(Access access) {
+  return kAccessPolicies[static_cast<int>(access)].name;
+}
+static_assert(name(Access::strided) == "strided" && name(Access::merged) == "merged" &&
+              name(Access::aligned) == "aligned" && name(Access::direct) == "direct");
 
 /// Requests of warps for entries of lists that are not in device memory. Each is for 32, 64, 96 or 128 bytes (whole sectors of
 /// 32 bytes) of one 128-byte line.

@@ -71,13 +71,11 @@ SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, boo
   X(PlusTimes<float>, float)             \
   X(PlusTimes<double>, One)              \
   X(PlusTimes<double>, double)
-#define PENSTOCK_FOR_EACH_SPGEMM_OTHER(X) \
-  X(PlusTimes<Complex64>, Complex64)      \
-  X(PlusTimes<Complex128>, Complex128)    \
-  X(MinPlus<float>, float)                \
-  X(MinPlus<double>, double)              \
-  X(MaxTimes<float>, float)               \
-  X(MaxTimes<double>, double)             \
+#define PENSTOCK_FOR_EACH_SPGEMM_OTHER(X)                   \
+  X(PlusTimes<Complex64>, Complex64)                        \
+  X(PlusTimes<Complex128>, Complex128)                      \
+  PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, float)  \
+  PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, double) \
   X(OrAnd, One)
 #define PENSTOCK_FOR_EACH_SPGEMM(X) \
   PENSTOCK_FOR_EACH_SPGEMM_PLUS(X)  \

@@ -2,10 +2,7 @@
 #include "penstock/core/device.hpp"
 #include "penstock/format/csr.hpp"
 #include "penstock/kernel/dot.hpp"
-#include "penstock/semiring/max_times.hpp"
-#include "penstock/semiring/min_plus.hpp"
-#include "penstock/semiring/or_and.hpp"
-#include "penstock/semiring/plus_times.hpp"
+#include "penstock/semiring/semirings.hpp"
 
 namespace penstock {
 
@@ -58,27 +55,22 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
 }  // namespace penstock
 
 // The closed list of what is compiled. Everything that instantiates kernels reads it from here.
-#define PENSTOCK_FOR_EACH_REAL_SEMIRING(X, T) \
-  X(MinPlus<T>, One)                          \
-  X(MinPlus<T>, T)                            \
-  X(MaxTimes<T>, One)                         \
-  X(MaxTimes<T>, T)
-#define PENSTOCK_FOR_EACH_SPMV(X)            \
-  X(PlusTimes<float>, One)                   \
-  X(PlusTimes<float>, float)                 \
-  X(PlusTimes<double>, One)                  \
-  X(PlusTimes<double>, float)                \
-  X(PlusTimes<double>, double)               \
-  X(PlusTimes<Complex64>, One)               \
-  X(PlusTimes<Complex64>, float)             \
-  X(PlusTimes<Complex64>, Complex64)         \
-  X(PlusTimes<Complex128>, One)              \
-  X(PlusTimes<Complex128>, float)            \
-  X(PlusTimes<Complex128>, double)           \
-  X(PlusTimes<Complex128>, Complex64)        \
-  X(PlusTimes<Complex128>, Complex128)       \
-  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, float)  \
-  PENSTOCK_FOR_EACH_REAL_SEMIRING(X, double) \
-  X(OrAnd, One)                              \
-  X(OrAnd, float)                            \
+#define PENSTOCK_FOR_EACH_SPMV(X)                          \
+  X(PlusTimes<float>, One)                                 \
+  X(PlusTimes<float>, float)                               \
+  X(PlusTimes<double>, One)                                \
+  X(PlusTimes<double>, float)                              \
+  X(PlusTimes<double>, double)                             \
+  X(PlusTimes<Complex64>, One)                             \
+  X(PlusTimes<Complex64>, float)                           \
+  X(PlusTimes<Complex64>, Complex64)                       \
+  X(PlusTimes<Complex128>, One)                            \
+  X(PlusTimes<Complex128>, float)                          \
+  X(PlusTimes<Complex128>, double)                         \
+  X(PlusTimes<Complex128>, Complex64)                      \
+  X(PlusTimes<Complex128>, Complex128)                     \
+  PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_VALUES, X, float)  \
+  PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_VALUES, X, double) \
+  X(OrAnd, One)                                            \
+  X(OrAnd, float)                                          \
   X(OrAnd, double)

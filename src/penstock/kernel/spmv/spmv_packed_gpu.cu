@@ -396,10 +396,8 @@ X(PlusTimes<float>)
 X(PlusTimes<double>)
 X(PlusTimes<Complex64>)
 X(PlusTimes<Complex128>)
-X(MinPlus<float>)
-X(MinPlus<double>)
-X(MaxTimes<float>)
-X(MaxTimes<double>)
+PENSTOCK_REAL_SEMIRINGS(PENSTOCK_ALONE, X, float)
+PENSTOCK_REAL_SEMIRINGS(PENSTOCK_ALONE, X, double)
 X(OrAnd)
 #undef X
 

@@ -14,7 +14,13 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kNames[] = {"auto", "balanced", "blocked", "binned", "stencil"};
+/// In the order of SpmvAlgorithm, after `automatic`.
+constexpr Choice kAlgorithms[] = {
+    {"balanced", "rows by nonzeros, the CSR arrays as they are"},
+    {"blocked", "blocks in which x and y stay in cache"},
+    {"binned", "products go to bins of rows and are then added up"},
+    {"stencil", "runs of rows whose columns are the row above's, moved by one"},
+};
 constexpr double kStencilShare = 0.8;  // the share of the entries that must lie in runs
 // With fewer entries, a product takes microseconds, most of which is the call.
 constexpr std::int64_t kBlockedEntries = 1 << 16;
@@ -53,16 +59,18 @@ SpmvAlgorithm rule(const CsrView<V>& a) {
 
 }  // namespace
 
-std::string_view name(SpmvAlgorithm algorithm) { return kNames[static_cast<int>(algorithm)]; }
+std::span<const Choice> spmv_algorithms() { return kAlgorithms; }
+
+std::string_view name(SpmvAlgorithm algorithm) {
+  return algorithm == SpmvAlgorithm::automatic ? "auto" : kAlgorithms[static_cast<int>(algorithm) - 1].name;
+}
 
 SpmvAlgorithm spmv_algorithm(std::string_view wish) {
-  std::string known;
-  for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i) {
-    if (kNames[i] == wish) return static_cast<SpmvAlgorithm>(i);
-    known += std::string(i ? ", " : "") + std::string(kNames[i]);
-  }
-  throw Error(Errc::invalid_argument,
-              "algorithm '" + std::string(wish) + "' is unknown: choose one of " + known);
+  if (wish == "auto") return SpmvAlgorithm::automatic;
+  for (int i = 0; i < static_cast<int>(std::size(kAlgorithms)); ++i)
+    if (kAlgorithms[i].name == wish) return static_cast<SpmvAlgorithm>(i + 1);
+  throw Error(Errc::invalid_argument, "algorithm '" + std::string(wish) + "' is unknown: choose one of " +
+                                          list_names(kAlgorithms, "auto"));
 }
 
 template <class V>

@@ -3,8 +3,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 
+#include "penstock/core/choice.hpp"
 #include "penstock/kernel/spmv/spmv.hpp"
 
 namespace penstock {
@@ -12,6 +14,7 @@ namespace penstock {
 /// How the CPU walks a matrix in memory. `balanced` needs only the CSR arrays; the others need a plan.
 enum class SpmvAlgorithm { automatic, balanced, blocked, binned, stencil };
 std::string_view name(SpmvAlgorithm);
+std::span<const Choice> spmv_algorithms();            // the list, without "auto"
 SpmvAlgorithm spmv_algorithm(std::string_view name);  // throws Error{invalid_argument} listing the names
 
 template <class V>

@@ -1,9 +1,7 @@
 #pragma once
 #include "penstock/core/device.hpp"
 #include "penstock/format/csr.hpp"
-#include "penstock/semiring/min_plus.hpp"
-#include "penstock/semiring/or_and.hpp"
-#include "penstock/semiring/plus_times.hpp"
+#include "penstock/semiring/semirings.hpp"
 
 // Copies entries of a vector to one place, and adds them where they belong. The CPU is a device, too.
 namespace penstock {
@@ -30,9 +28,9 @@ void scatter_add(const typename S::value_type* in, const Index* indices, std::in
 
 }  // namespace penstock
 
-#define PENSTOCK_FOR_EACH_SCATTER_ADD(X) \
-  X(PlusTimes<float>)                    \
-  X(PlusTimes<double>)                   \
-  X(MinPlus<float>)                      \
-  X(MinPlus<double>)                     \
+#define PENSTOCK_FOR_EACH_SCATTER_ADD(X)             \
+  X(PlusTimes<float>)                                \
+  X(PlusTimes<double>)                               \
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_ALONE, X, float)  \
+  PENSTOCK_RANK_SEMIRINGS(PENSTOCK_ALONE, X, double) \
   X(OrAnd)

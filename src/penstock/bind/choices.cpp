@@ -1,0 +1,67 @@
+// The names that arguments may have, one list a choice: Python's checks, messages and help texts ask here.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <vector>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/core/choice.hpp"
+#include "penstock/dist/halo/halo.hpp"
+#include "penstock/dist/halo/halo_gpu.hpp"
+#include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/kernel/spmv/spmv_plan.hpp"
+#include "penstock/partition/partition.hpp"
+#include "penstock/schedule/codec.hpp"
+#include "penstock/semiring/semirings.hpp"
+
+namespace penstock::bind {
+namespace {
+
+template <class Rows>
+auto copied(const Rows& rows) {
+  return std::vector(std::begin(rows), std::end(rows));
+}
+
+}  // namespace
+
+void choices(nb::module_& m) {
+  nb::class_<Choice>(m, "Choice", "A name that an argument may have, and what it stands for.")
+      .def_ro("name", &Choice::name)
+      .def_ro("text", &Choice::text);
+  nb::class_<ListedSemiring>(m, "Semiring", "`add` and `mul` name the NumPy functions that compute the same.")
+      .def_prop_ro("name", [](const ListedSemiring& s) { return s.info.name; })
+      .def_prop_ro("text", [](const ListedSemiring& s) { return s.info.text; })
+      .def_prop_ro("add", [](const ListedSemiring& s) { return s.info.add; })
+      .def_prop_ro("mul", [](const ListedSemiring& s) { return s.info.mul; })
+      .def_ro("zero", &ListedSemiring::zero)
+      .def_ro("one", &ListedSemiring::one)
+      .def_ro("boolean", &ListedSemiring::boolean);
+  using partition::Partitioner;
+  nb::class_<Partitioner>(m, "Partitioner",
+                          "`reads`: \"shape\", \"offsets\", \"lengths\" or \"graph\" of the matrix.")
+      .def_ro("name", &Partitioner::name)
+      .def_ro("text", &Partitioner::text)
+      .def_prop_ro("reads", [](const Partitioner& p) { return partition::name(p.reads); });
+
+  m.def(
+      "semirings", [] { return copied(semirings()); }, "What `semiring=` may be.");
+  m.def(
+      "codecs", [] { return copied(kCodecs); }, "What `codec=` may be, without \"auto\".");
+  m.def(
+      "partitioners", [] { return copied(partition::partitioners()); }, "What `partition=` may be by name.");
+  m.def(
+      "halos", [] { return copied(halos()); }, "What `halo=` may be among CPUs, without \"auto\".");
+  m.def(
+      "gpu_halos", [] { return copied(gpu_halos()); }, "What `halo=` may be among GPUs, without \"auto\".");
+  m.def(
+      "access_policies", [] { return copied(kAccessPolicies); }, "What `access=` may be, without \"auto\".");
+  m.def(
+      "edge_placements", [] { return copied(kEdgePlacements); },
+      "What `placement=` of a graph's edges may be, without \"auto\".");
+  m.def(
+      "algorithms", [] { return copied(spmv_algorithms()); },
+      "What `algorithm=` of a product on the CPU may be, without \"auto\".");
+}
+
+}  // namespace penstock::bind
