@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import graph, named
+from penstock.csgraph import GpuOptions
 from penstock.csgraph._graph import simple
 
 import penstock as ps
@@ -30,7 +31,7 @@ def between(a, what, **how):
     task = {"k": min(4, a.shape[0]), "seed": 3}
     task |= {key: how.pop(key) for key in ("endpoints", "directed") if key in how}
     with ps.trace() as events:
-        got = ps.csgraph.betweenness_centrality(a, device=0, **task, **how)
+        got = ps.csgraph.betweenness_centrality(a, device=0, **task, gpu_options=GpuOptions(**how))
     expected = ps.csgraph.betweenness_centrality(a, device="cpu", **task)
     close(got, expected, f"{what} {task} {how} {events}")
     return events[-1]
@@ -108,8 +109,8 @@ def test_betweenness_under_a_budget():
 def closed(a, what, **how):
     """Triangles, of all and of each vertex, checked; what the trace tells."""
     with ps.trace() as events:
-        total = ps.csgraph.triangle_count(a, device=0, **how)
-        each = ps.csgraph.triangles(a, device=0, **how)
+        total = ps.csgraph.triangle_count(a, device=0, gpu_options=GpuOptions(**how))
+        each = ps.csgraph.triangles(a, device=0, gpu_options=GpuOptions(**how))
     expected = ps.csgraph.triangles(a, device="cpu")
     bad = np.flatnonzero(each != expected)
     assert not bad.size, (

@@ -39,7 +39,7 @@ def _components(
         event = None
         if on.trace and on.usable:
             with ps.trace() as events:
-                find(graph, counted=True)
+                csgraph.connected_components(graph, **on.arguments(counted=True))
             event = events[0]
         fault = None
         if verify:

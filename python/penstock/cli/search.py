@@ -151,7 +151,7 @@ def bfs(
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
         with ps.trace() as events:
-            csgraph.bfs(graph, start, directed=not undirected, counted=True, **how)
+            csgraph.bfs(graph, start, directed=not undirected, **on.arguments(counted=True))
         return events[0] if events else None
 
     kind = Search(
@@ -193,10 +193,11 @@ def sssp(
         raise ui.InputError(f"--delta {delta}: give a positive number")
 
     on = gpu.OnDevice(device_memory, access, placement, trace)
-    how = {"directed": not undirected, "delta": delta, **on.arguments()}
+    walk: dict[str, Any] = {"directed": not undirected, "delta": delta}
+    how = on.arguments()
 
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        found = csgraph.sssp(graph, start, return_predecessors=tree, **how)
+        found = csgraph.sssp(graph, start, return_predecessors=tree, **walk, **how)
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, distances: np.ndarray, tree: np.ndarray | None) -> None:
@@ -204,7 +205,7 @@ def sssp(
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
         with ps.trace() as events:
-            csgraph.sssp(graph, start, counted=True, **how)
+            csgraph.sssp(graph, start, **walk, **on.arguments(counted=True))
         return events[0] if events else None
 
     kind = Search(
