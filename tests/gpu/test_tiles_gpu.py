@@ -44,7 +44,9 @@ def multiply(a, b, devices, sizes, kinds=KINDS, grid=None, **named):
         assert at.device == ps.device(devices[comm.rank]), at.explain()
         out = []
         for stationary, steal in kinds:
-            c = ps.dist.matmul(at, bt, stationary, steal, **named)
+            how = {"stationary": stationary, "steal": steal}
+            how = {"algorithm": "summa"} if stationary == "summa" else how
+            c = ps.dist.matmul(at, bt, **how, **named)
             assert c.device == at.device, (stationary, steal)
             out.append((c.collect(), c.times))
         return out

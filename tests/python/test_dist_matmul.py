@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,8 +49,7 @@ def test_masked_products_are_those_of_whole_matrices(shape, grid, stationary, st
         at = ps.dist.tiles(a, comm, cut, 4, grid)
         bt = ps.dist.tiles(b, comm, 4, 3, grid)
         on = ps.dist.tiles(mask, comm, cut, 3, grid)
-        how = False if stationary == "summa" else steal
-        c = ps.dist.matmul(at, bt, stationary, how, mask=on, seed=seed)
+        c = ps.dist.matmul(at, bt, **how_of(stationary, steal), mask=on, seed=seed)
         i, j = c.plan().products["i"], c.plan().products["j"]
         assert np.all(on.tile_nnz[i, j] > 0), "a product where the mask is empty"
         return c.collect()
@@ -191,7 +190,7 @@ def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
             ps.dist.matmul(t, t, "c", memory=memory)
         for stationary, steal in (("c", False), ("a", True), ("summa", False)):
             name = tmp_path / f"{stationary}.penstock"
-            c = ps.dist.matmul(t, t, stationary, steal, memory=memory, out=name)
+            c = ps.dist.matmul(t, t, **how_of(stationary, steal), memory=memory, out=name)
             same(c, whole)
         c = ps.dist.matmul(t, t, memory=20000, mask=on, out=tmp_path / "masked.penstock")
         same(c, masked)

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from dist_support import matrices, run
+from dist_support import how_of, matrices, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,12 +74,14 @@ def test_products_equal_those_of_whole_matrices(factors, ranks, data):
     sizes = [data.draw(st.sampled_from((None, 1, 3, 5, 20))) for _ in range(3)]
     algorithm = data.draw(st.sampled_from(ALGORITHMS))
     steal = False if algorithm == "summa" else data.draw(st.sampled_from(STEALS))
-    prefetch = data.draw(st.integers(0, 3))
+    prefetch = None if algorithm == "summa" else data.draw(st.integers(0, 3))
 
     def work(comm):
         at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid)
         bt = ps.dist.tiles(b, comm, sizes[1], sizes[2], grid)
-        c = ps.dist.matmul(at, bt, algorithm, steal, prefetch, semiring, seed=a.nnz)
+        c = ps.dist.matmul(
+            at, bt, **how_of(algorithm, steal), prefetch=prefetch, semiring=semiring, seed=a.nnz
+        )
         return c.collect(), c.times, c.plan().products["i"].size
 
     found = run(work, ranks)
@@ -152,8 +154,9 @@ def test_stationary_c_has_the_same_bits_each_time():
 
     def work(comm, algorithm):
         t, y = ps.dist.tiles(A, comm), ps.dist.tiles(x, comm)
-        first = ps.dist.matmul(t, y, algorithm).collect()
-        again = ps.dist.matmul(t, y, algorithm, prefetch=3).collect()
+        more = {} if algorithm == "summa" else {"prefetch": 3}
+        first = ps.dist.matmul(t, y, **how_of(algorithm)).collect()
+        again = ps.dist.matmul(t, y, **how_of(algorithm), **more).collect()
         return np.array_equal(first, again)
 
     for algorithm in ("c", "summa"):
@@ -190,9 +193,10 @@ def test_refusals_say_what_to_do():
         ps.dist.matmul(ps.dist.tiles(A, comm), ps.dist.tiles(b, comm, rows), *args, **kwargs)
 
     cases = [
-        (lambda c: product(c, "d"), ValueError, "unknown: choose one of auto, a, b, c, summa"),
+        (lambda c: product(c, "d"), ValueError, "unknown: choose one of auto, a, b, c; SUMMA"),
         (lambda c: product(c, "c", "x"), ValueError, "steal='x' is unknown"),
-        (lambda c: product(c, "summa", True), ValueError, "SUMMA works in lockstep"),
+        (lambda c: product(c, "summa"), ValueError, "SUMMA is algorithm='summa'"),
+        (lambda c: product(c, algorithm="cannon"), ValueError, "choose one of one_sided, summa"),
         (lambda c: product(c, prefetch=-1), ValueError, "prefetch=-1"),
         (
             lambda c: product(c, memory=100),

@@ -386,7 +386,7 @@ def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
             for op, b in (("spmm", right), ("spgemm", left)):
                 times = ps.dist.matmul(left, b, stationary=stays).times
                 found[f"{op} {stays}"] = (times["fetched_bytes"], times["sent_bytes"])
-        chosen = ps.dist.matmul(left, right).times["algorithm"]
+        chosen = ps.dist.matmul(left, right).times["stationary"]
         assert chosen in "abc" and len(set(comm.collect(chosen))) == 1
         return found
 

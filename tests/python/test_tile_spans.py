@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 from penstock.dist._tile_choice import count_maps
 from penstock.dist._tile_counts import count_spmm
 from penstock.dist._tile_grid import even_grid
@@ -61,7 +61,7 @@ def test_products_fetch_and_send_only_those_rows(grid, device):
         counts = count_maps(at._core.map, xt._core.map)
         out = []
         for kind in KINDS:
-            c = ps.dist.matmul(at, xt, *kind)
+            c = ps.dist.matmul(at, xt, **how_of(*kind))
             moved = np.array([c.times["fetched_bytes"], c.times["sent_bytes"]])
             comm.all_reduce(moved)
             out.append((kind, c.collect(), moved.tolist(), c.plan().loads))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 
 import penstock as ps
 from penstock import _core
@@ -20,8 +20,8 @@ def test_every_algorithm(ranks):
         assert (at.transport, at.device) == ("peer", ps.host) and "host" in at.explain()
         out = []
         for stationary, steal in KINDS:
-            dense = ps.dist.matmul(at, xt, stationary, steal)
-            sparse = ps.dist.matmul(at, at, stationary, steal)
+            dense = ps.dist.matmul(at, xt, **how_of(stationary, steal))
+            sparse = ps.dist.matmul(at, at, **how_of(stationary, steal))
             assert dense.device == sparse.device == ps.host
             out.append((dense.collect(), sparse.collect()))
         return out

@@ -18,7 +18,7 @@ from penstock.dist._tile_grid import even_grid
 import penstock as ps
 from penstock import _core
 from studies.brock2024.gpu_suite import Dense
-from studies.brock2024.worker import COUNTED, PARTS
+from studies.brock2024.worker import COUNTED, PARTS, how_of
 
 _ALLOWED = 1e-4  # of a sum of float32
 _SAMPLE, _AT_ONCE = (
@@ -146,7 +146,7 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
             stays, _, stealing = name.partition("+")
             comm.barrier()
             start = time.perf_counter()
-            c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
+            c = ps.dist.matmul(left, right, **how_of(stays, stealing))
             comm.barrier()
             spent = time.perf_counter() - start
             if turn:

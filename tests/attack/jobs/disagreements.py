@@ -213,8 +213,8 @@ CLEAN = {
     "steal": (lambda c, odd: matmul(c, steal=bool(odd)), "disagree on steal: .* none, .* locality"),
     "prefetch": (lambda c, odd: matmul(c, prefetch=1 + odd), "disagree on prefetch"),
     "summa": (
-        lambda c, odd: matmul(c, stationary="summa" if odd else "b"),
-        "disagree on stationary",
+        lambda c, odd: matmul(c, stationary="auto", algorithm="summa" if odd else "one_sided"),
+        "matmul: ranks disagree on algorithm: .* one_sided, .* summa",
     ),
     "replicas": (lambda c, odd: matmul(c, replicas=1 + odd), "disagree on replicas"),
     "split": (
