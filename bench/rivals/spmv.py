@@ -105,7 +105,7 @@ def _ours(
         run = functools.partial(a.T.dot, x, out=y)
     else:
         run = functools.partial(a.dot, x, out=y, algorithm=algorithm, schedule=schedule)
-    with ps.trace() as events:
+    with ps.record() as events:
         run()
     notes |= {"kernel": events[-1]["kernel"], "tiles": events[-1]["tiles"]}
     return Contestant(name, run, "ours", into(y, np.nan), prepare_seconds=seconds, notes=notes)

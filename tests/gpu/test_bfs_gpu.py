@@ -23,7 +23,7 @@ def same(got, expected, what):
 
 def searched(a, source, what="", **how):
     """Levels, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
+    with ps.record() as events:
         levels = ps.csgraph.bfs(a, source, device=0, gpu_options=GpuOptions(**how))
     same(levels, ps.csgraph.bfs(a, source, device="cpu"), f"{what} from {source} {how} {events}")
     return levels, events[-1]
@@ -204,7 +204,7 @@ def test_many_sources(name):
     if name == "directed":
         a.T.formed()
     for how in ({}, {"sample": 0}, {"method": "top_down", "access": "strided"}, {"counted": True}):
-        with ps.trace() as events:
+        with ps.record() as events:
             levels = ps.csgraph.bfs(a, sources=starts, device=0, gpu_options=GpuOptions(**how))
         for k, start in enumerate(starts):
             same(levels[k], expected[k], f"{name}: search {k} from {start} {how} {events}")
@@ -214,7 +214,7 @@ def test_many_sources(name):
 def test_many_sources_share_what_they_read():
     a = named("rmat_10")
     starts = np.arange(64)
-    with ps.trace() as events:
+    with ps.record() as events:
         on = GpuOptions(placement="pinned", counted=True)
         levels = ps.csgraph.bfs(a, sources=starts, device=0, gpu_options=on)
         on = GpuOptions(method="top_down", placement="pinned", counted=True)
@@ -256,7 +256,7 @@ def test_a_large_graph_under_a_budget_goes_to_the_gpu():
     a = ps.generate.rmat(16, seed=8)
     assert a.nnz > 1 << 20
     for limit, used in ((None, 0), ("1GB", 1)):
-        with ps.options(device_memory=limit), ps.trace() as events:
+        with ps.options(device_memory=limit), ps.record() as events:
             levels = ps.csgraph.bfs(a, 3)
         assert len(events) == used
         same(levels, ps.csgraph.bfs(a, 3, device="cpu"), str(limit))

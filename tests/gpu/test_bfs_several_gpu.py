@@ -32,7 +32,7 @@ def same(got, expected, what):
 
 def searched(a, source, gpus, what="", **how):
     """Levels, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
+    with ps.record() as events:
         levels = ps.csgraph.bfs(a, source, device=gpus, gpu_options=GpuOptions(**how))
     same(levels, ps.csgraph.bfs(a, source, device="cpu"), f"{what} from {source} {how} {events}")
     return levels, events[-1]
@@ -99,7 +99,7 @@ def _beyond_samples():
 def test_samples_are_those_of_one_gpu():
     """Degrees of neighbours that another GPU has count as well: as many vertices stay open as on one GPU."""
     a, left_open = _beyond_samples()
-    with ps.trace() as events:
+    with ps.record() as events:
         for _ in range(2):  # the second search of a graph has the best sample made
             ps.csgraph.bfs(a, 0, device=0, gpu_options=GpuOptions(placement="pinned"))
     one = {step["first_level"]: step["open"] for step in events[-1]["steps"] if step["open"]}
@@ -155,7 +155,7 @@ def test_each_gpu_reads_the_lists_of_its_own_vertices():
     """Top-down, every list is read once, by whoever has it: together as many bytes as on one GPU."""
     a = named("rmat_16")
     how = {"method": "top_down", "placement": "pinned", "counted": True, "sample": 0}
-    with ps.trace() as events:
+    with ps.record() as events:
         levels = ps.csgraph.bfs(a, 0, device=0, gpu_options=GpuOptions(**how))
     _, event = searched(a, 0, [0, 0, 0], **how)
     assert (levels >= 0).sum() == event["reached"]
@@ -212,7 +212,7 @@ def test_options_choose_several_gpus():
     a = ps.generate.rmat(17, seed=6)
     n = a.shape[0]
     for count, memory, used in ((2, 100 * n, [0, 1]), (2, "4GB", [0]), (None, 100 * n, [0])):
-        with ps.options(gpus=count, device_memory=memory), ps.trace() as events:
+        with ps.options(gpus=count, device_memory=memory), ps.record() as events:
             levels = ps.csgraph.bfs(a, 1)
         assert events[-1]["gpus"] == used, events[-1]
         same(levels, ps.csgraph.bfs(a, 1, device="cpu"), used)

@@ -57,7 +57,7 @@ def check(a, what, result, told):
 
 def found(a, what, **how):
     """Checks the components that `how` finds; what the trace tells."""
-    with ps.trace() as events:
+    with ps.record() as events:
         result = ps.csgraph.connected_components(a, device=0, gpu_options=GpuOptions(**how))
     check(a, f"{what} {how}", result, events)
     return events[-1]

@@ -81,7 +81,7 @@ def check(a, what, result, told):
 
 def found(a, what, gpus, **how):
     """Checks the components that `how` finds; what the trace tells."""
-    with ps.trace() as events:
+    with ps.record() as events:
         result = ps.csgraph.connected_components(a, device=gpus, gpu_options=GpuOptions(**how))
     check(a, f"{what} {gpus} {how}", result, events)
     return events[-1]

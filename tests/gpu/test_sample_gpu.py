@@ -104,7 +104,7 @@ def test_through_a_store(tmp_path):
         b = ps.open(path, validate=True)
         b._derived.symmetric_pattern = True
         same(b._derived.neighbour_sample, _core.sample_neighbours(a._core, 4), "in the store")
-        with ps.trace() as events:
+        with ps.record() as events:
             levels = ps.csgraph.bfs(b, hub, device=gpus, gpu_options=pinned)
         assert events[-1]["graph"]["sample_given"], events[-1]["graph"]
         assert np.array_equal(levels, expected)
@@ -114,7 +114,7 @@ def test_one_that_does_not_fit_is_not_taken():
     a = ps.generate.rmat(15, seed=3)
     n = a.shape[0]
     a._derived.neighbour_sample = _core.sample_neighbours(a._core, 4)
-    with ps.options(device_memory=30 * n), ps.trace() as events:
+    with ps.options(device_memory=30 * n), ps.record() as events:
         levels = ps.csgraph.bfs(a, 1, device=0)
     facts = events[-1]["graph"]
     assert facts["sample_size"] == 0 and not facts["sample_given"], facts

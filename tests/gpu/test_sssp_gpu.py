@@ -24,7 +24,7 @@ def same(got, expected, what):
 
 def found(a, source, what="", **how):
     """Distances, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
+    with ps.record() as events:
         distances = ps.csgraph.sssp(a, source, device=0, gpu_options=GpuOptions(**how))
     told = events[-1]
     same(distances, ps.csgraph.sssp(a, source, device="cpu"), f"{what} from {source} {how} {told}")

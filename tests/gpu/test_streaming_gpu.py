@@ -59,7 +59,7 @@ def test_codecs_shapes_and_budgets(codec, share, shape):
             with pytest.raises(ValueError, match="longest row"):
                 A.dot(x, schedule=how)
             return
-    with ps.options(device_memory=budget(case, BUDGETS[share])), ps.trace() as t:
+    with ps.options(device_memory=budget(case, BUDGETS[share])), ps.record() as t:
         # Blocks of these forms are cut when they are made: they may be larger than the budget
         if (codec, share) in [("packed", "tight"), ("ell_g", "tight"), ("ell_g", "half")]:
             try:
@@ -224,7 +224,7 @@ def test_in_core_kernels(kernel):
     A, x = as_matrix(case), case.vector("float64")
     how = ps.InCore(gpu=0, kernel=kernel)
     for _ in range(2):
-        with ps.trace() as t:
+        with ps.record() as t:
             agrees(A.dot(x, schedule=how), *case.product(x, "plus_times"))
     assert t[0]["schedule"] == "in_core" and t[0]["copied_bytes"] == 0, t[0]
     with ps.options(device_memory=100_000), pytest.raises(MemoryError, match="Streamed"):
@@ -282,12 +282,12 @@ def test_a_full_gpu_recovers():
     with cupy.cuda.Device(0):
         taken = cupy.cuda.runtime.malloc(max(free - (600 << 20), 0))
     try:
-        with ps.trace() as t:
+        with ps.record() as t:
             agrees(A.dot(x, schedule=ps.Streamed(gpus=1)), *case.product(x, "plus_times"))
     finally:
         cupy.cuda.runtime.free(taken)
     A.release()
-    with ps.trace() as t:
+    with ps.record() as t:
         agrees(A.dot(x, schedule=ps.Streamed(gpus=1)), *case.product(x, "plus_times"))
     assert t[0]["kept_bytes"] > 0
 
@@ -300,7 +300,7 @@ def test_an_x_that_does_not_fit_goes_in_ranges(place):
     if place == "cupy":
         cupy = pytest.importorskip("cupy")
         there, y = cupy.asarray(x), cupy.asarray(old)
-    with ps.options(device_memory=8 * case.cols), ps.trace() as t:
+    with ps.options(device_memory=8 * case.cols), ps.record() as t:
         A.dot(there, out=y, alpha=-1.5, beta=0.25, schedule=ps.Streamed(gpus=1))
     got = y if place == "host" else y.get()
     agrees(got, *case.product(x, "plus_times", -1.5, 0.25, old))
@@ -338,10 +338,10 @@ def test_prepared_plans_are_used():
     A, x = as_matrix(case), case.vector("float64")
     told = A.prepare(schedule=ps.Streamed(gpus=1), products=10)
     assert "GPU 0" in told
-    with ps.trace() as t:
+    with ps.record() as t:
         agrees(A @ x, *case.product(x, "plus_times"))
     assert t[0]["predicted_seconds"] > 0 and t[0]["devices"][0]["gpu"] == 0
     assert "a plan exists" in A.explain(x).reason and "considered" in str(A.explain(x))
-    with ps.options(gpus=0), ps.trace() as t:
+    with ps.options(gpus=0), ps.record() as t:
         A @ x
     assert t[0]["schedule"] == "in_core" and t[0]["kernel"] != "merge_path"

@@ -79,7 +79,7 @@ def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
     monkeypatch.setattr(_core, "device_count", lambda: 2)
     monkeypatch.setattr(_core, "gpu_parts", make)
     monkeypatch.setattr(_core, "components_parts", find)
-    with ps.options(device_memory=1 << 30), ps.trace() as events:
+    with ps.options(device_memory=1 << 30), ps.record() as events:
         how = GpuOptions(counted=True, sample=8)
         count, labels = ps.csgraph.connected_components(twin, device=[0, 1], gpu_options=how)
     assert count == expected[0] and np.array_equal(labels, expected[1])

@@ -65,12 +65,12 @@ def test_traces_of_threads_are_apart():
     A, x = case(100, 100)
 
     def work(_):
-        with ps.trace() as t:
+        with ps.record() as t:
             A @ x
             A @ x
         return len(t)
 
-    with ps.trace() as mine, ThreadPoolExecutor(4) as pool:
+    with ps.record() as mine, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(20))) == [2] * 20
     assert mine == []
 

@@ -44,7 +44,7 @@ def test_streamed_equals_in_core(placed, place, semiring, block, slots, ring, de
     assert A.place == place
     x = np.random.default_rng(1).integers(-5, 6, A.shape[1]).astype(float)
     how = ps.Streamed(gpus=[-1] * devices, block=block, slots=slots, ring=ring)
-    with ps.trace() as t:
+    with ps.record() as t:
         got = A.dot(x, schedule=how, semiring=semiring)
         wanted = A.dot(x, schedule=ps.InCore, semiring=semiring)
     np.testing.assert_array_equal(got, wanted)
@@ -118,7 +118,7 @@ def test_device_memory_makes_the_planner_stream(placed):
     A = placed["host"]
     x = np.arange(400.0)
     wanted = A @ x
-    with ps.options(device_memory="32KiB") as o, ps.trace() as t:
+    with ps.options(device_memory="32KiB") as o, ps.record() as t:
         assert o is ps.options and o.device_memory == 32768 and A.nbytes > 32768
         np.testing.assert_array_equal(A @ x, wanted)
         assert "exceed" in str(A.explain(x)) and A.explain().schedule == "streamed"

@@ -56,7 +56,7 @@ def test_plans_of_every_codec(codec, block, slots, dtype):
     how = ps.Streamed(gpus=[-1], codec=codec, block=block, slots=slots)
     told = A.prepare(schedule=how)
     assert codec in told and "the CPU" in told
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A @ x, wanted)
         y = np.ones(2000, wanted.dtype)
         A.dot(x, out=y, alpha=2.0, beta=3.0, schedule=how)
@@ -74,13 +74,13 @@ def test_other_semirings(A, semiring, codec):
     x = np.abs(np.random.default_rng(1).integers(0, 6, 12_000).astype(float))
     wanted = A.dot(x, semiring=semiring)
     A.prepare(schedule=ps.Streamed(gpus=[-1], codec=codec, block="8KiB"))
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, semiring=semiring), wanted)
     assert t[0]["codec"] == codec
 
 
 def test_the_cpus_ring_needs_no_plan(A, x):
-    with ps.trace() as t:
+    with ps.record() as t:
         A.dot(x, schedule=ps.Streamed(gpus=[-1]))
     assert t[0]["schedule"] == "streamed" and "codec" not in t[0]
     assert A._derived.stream_plans is None
@@ -201,7 +201,7 @@ def test_ranges_of_columns(fake_gpus, semiring, dtype):  # noqa: F811
     wanted, updated = A.dot(x, semiring=semiring), A.dot(x, out=old.copy(), **ways)
     entry = 1 if semiring == "or_and" else x.itemsize
     how = ps.Streamed(gpus=1)
-    with ps.options(device_memory=int(8000 * entry) + 6000), ps.trace() as t:
+    with ps.options(device_memory=int(8000 * entry) + 6000), ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how, semiring=semiring), wanted)
         np.testing.assert_array_equal(A.dot(x, out=old, schedule=how, **ways), updated)
         assert streaming.existing(A, entry).facts["panels"] >= 2
@@ -248,7 +248,7 @@ def test_in_core_that_does_not_fit_names_streamed(A, x, fake_gpus):  # noqa: F81
 def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot allocate 5 bytes of memory on GPU 0")]
     how = ps.Streamed(gpus=1, codec="raw")  # another codec would be tried first
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert "more was not free" in t[0]["notes"][0]
     assert fake_gpus.made[0]["device_memory"] == fake_gpus.free // 2
@@ -287,7 +287,7 @@ def test_memory_that_runs_out_in_a_product(A, x, fake_gpus):  # noqa: F811
 
 def test_pages_that_cannot_be_locked(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot pin 5 bytes of host memory")]
-    with ps.trace() as t:
+    with ps.record() as t:
         A.dot(x, schedule=ps.Streamed(gpus=1))
     assert not fake_gpus.made[0]["pin"] and "not locked" in t[0]["notes"][0]
 
@@ -297,7 +297,7 @@ def test_what_a_plan_does_not_know_goes_through_the_ring(A, x, fake_gpus, monkey
     how = ps.Streamed(gpus=1, codec="raw")
     A.dot(x, schedule=how)
     streaming.existing(A, 8).core.fail = [ps.NotCompiledError("no kernel for this")]
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert t[0]["fallback"] == "no kernel for this" and t[0]["schedule"] == "streamed"
 
@@ -359,7 +359,7 @@ def test_gpus_can_be_limited(A, x, fake_gpus):  # noqa: F811
     with ps.options(gpus=0):
         with pytest.raises(ValueError, match="GPUs are turned off"):
             A.dot(x, schedule=ps.Streamed(gpus=1))
-        with ps.trace() as t:
+        with ps.record() as t:
             A.dot(x, schedule=ps.Streamed())
             A @ x  # the plan of that GPU is not used, either
         assert all("codec" not in e for e in t)

@@ -20,7 +20,7 @@ A = ps.csr_array(sp.eye_array(3, format="csr"), dtype=np.float64)
 y: np.ndarray = A.dot(np.ones(3), alpha=2.0, schedule=ps.Streamed(gpus=[-1], block="1MiB"), semiring="min_plus")
 rows, cols = A.shape
 part = A[0:2]
-with ps.options(device_memory="1GB") as now, ps.trace() as events:
+with ps.options(device_memory="1GB") as now, ps.record() as events:
     z = A.T @ y
 print(rows + cols, A.nnz, A.dtype.itemsize, A.explain(y).seconds * 2, events[0]["tiles"], now.device_memory)
 B: ps.csr_array = A.astype(np.float32).copy()

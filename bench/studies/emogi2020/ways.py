@@ -56,7 +56,7 @@ class Found:
     result: Any
     seconds: float  # of the search: by the GPU's clock, without bringing the result to the host
     call: float  # of the call, from Python to Python
-    event: dict[str, Any] | None  # what ps.trace tells of it
+    event: dict[str, Any] | None  # what ps.record tells of it
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Way:
         how = dict(self.how)
         if counted:
             how["gpu_options"] = replace(how.get("gpu_options", GpuOptions()), counted=True)
-        with ps.options(device_memory=self.device_memory), ps.trace() as events:
+        with ps.options(device_memory=self.device_memory), ps.record() as events:
             begin = time.perf_counter()
             result = self.algorithm.call(self.graph, source, **how)
             call = time.perf_counter() - begin

@@ -150,7 +150,7 @@ def bfs(
         csgraph.verify_bfs(walked, start, levels, tree)
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
-        with ps.trace() as events:
+        with ps.record() as events:
             csgraph.bfs(graph, start, directed=not undirected, **on.arguments(counted=True))
         return events[0] if events else None
 
@@ -204,7 +204,7 @@ def sssp(
         csgraph.verify_sssp(_both_ways(graph) if undirected else graph, start, distances, tree)
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
-        with ps.trace() as events:
+        with ps.record() as events:
             csgraph.sssp(graph, start, **walk, **on.arguments(counted=True))
         return events[0] if events else None
 

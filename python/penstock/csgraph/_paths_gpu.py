@@ -54,7 +54,7 @@ def search(
     predecessors: bool,
     on: OnGpu,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """(distances, predecessors or None), and `ps.trace` is told."""
+    """(distances, predecessors or None), and `ps.record` is told."""
     how = on.options
     symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 

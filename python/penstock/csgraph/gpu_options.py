@@ -52,7 +52,7 @@ class GpuOptions:
         `sssp` and `dijkstra`: how much of its memory a GPU gives to copies of the shortest lists, which waste most of
         the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides.
     counted : bool
-        `ps.trace` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
+        `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
 
     Raises ValueError for a value that is none of these, and TypeError for a `counted` that is no bool. A function
     raises ValueError for options where it runs on the CPU, and for a field that it does not read.
