@@ -60,7 +60,7 @@ USES = {
     "partition": "ps.partition.balanced(A, 4)" if hasattr(ps.partition, "balanced") else "A @ x",
     "dist": "ps.dist.run(lambda c: ps.dist.csr_array(A, c).local_shape, 2)",
     "dist of the path": "ps.dist.run(lambda c: ps.dist.csr_array(path, c).local_shape, 2)",
-    "tiles of the path": "ps.dist.run(lambda c: ps.dist.tiles(path, c).nnz, 2)",
+    "tiles of the path": "ps.dist.run(lambda c: ps.dist.tiled_array(path, c).nnz, 2)",
 }
 SCRIPT = """
 import json, os, sys

@@ -144,7 +144,7 @@ class Program:
             assert info == 0
             close(S @ D.collect(y), x)
         elif step == "matmul":
-            T = ps.dist.tiles(A, comm)
+            T = ps.dist.tiled_array(A, comm)
             stays = {"stationary": "abc"[number % 4]} if number % 4 < 3 else {"algorithm": "summa"}
             close(ps.dist.matmul(T, T, **stays).collect().toarray(), (S @ S).toarray())
         elif step == "reduce":

@@ -27,8 +27,8 @@ def matrix(rows, cols, per_row, seed, dtype=np.float64):
 
 def product(devices, a, b, sizes, grid=None, turns=1):
     def work(comm):
-        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid, device=devices)
-        bt = ps.dist.tiles(b, comm, sizes[1], sizes[2], grid, device=devices)
+        at = ps.dist.tiled_array(a, comm, sizes[0], sizes[1], grid, device=devices)
+        bt = ps.dist.tiled_array(b, comm, sizes[1], sizes[2], grid, device=devices)
         found = []
         for _ in range(turns):
             c = ps.dist.matmul(at, bt, algorithm="summa")
@@ -81,7 +81,9 @@ def test_the_same_bits_each_time():
     )
 
     def work(comm):
-        at, xt = (ps.dist.tiles(m, comm, 1000, s, device=[0, 0]) for m, s in ((A, 1000), (X, 64)))
+        at, xt = (
+            ps.dist.tiled_array(m, comm, 1000, s, device=[0, 0]) for m, s in ((A, 1000), (X, 64))
+        )
         return [ps.dist.matmul(at, xt, algorithm="summa").collect() for _ in range(2)]
 
     for first, second in ps.dist.run(work, 2, timeout=120):
@@ -106,7 +108,7 @@ def test_a_rank_that_fails_stops_the_other(devices):
     A = matrix(400, 400, 5, 8)
 
     def work(comm):
-        at = ps.dist.tiles(A, comm, 50, 50, device=devices)
+        at = ps.dist.tiled_array(A, comm, 50, 50, device=devices)
         ps.dist.matmul(at, at, algorithm="summa")
         if comm.rank == 1:
             raise RuntimeError("gone fishing")

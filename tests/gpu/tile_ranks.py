@@ -25,8 +25,8 @@ def main(transport: str, gpus: list[int]) -> str:
     comm = ps.dist.world()
     A, X = operands()
     try:
-        at = ps.dist.tiles(A, comm, 300, 300, transport=transport, device=gpus)
-        xt = ps.dist.tiles(X, comm, 300, 11, transport=transport, device=gpus)
+        at = ps.dist.tiled_array(A, comm, 300, 300, transport=transport, device=gpus)
+        xt = ps.dist.tiled_array(X, comm, 300, 11, transport=transport, device=gpus)
     except (_core.PlacementError, ImportError) as e:  # on all ranks alike
         return f"impossible: {e}"
     wanted, square = A @ X, ps.spgemm(A, A)

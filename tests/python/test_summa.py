@@ -17,8 +17,8 @@ BAND = ps.generate.banded(64, 3, seed=2)  # tiles off the diagonal are empty
 @pytest.mark.parametrize("grid", [(1, 3), (3, 1), (2, 2)], ids=str)
 def test_any_grid(grid, device):
     def work(comm):
-        at, bt = (ps.dist.tiles(m, comm, 13, 13, grid, device=device) for m in (A, BAND))
-        xt = ps.dist.tiles(X, comm, 13, 2, grid, device=device)
+        at, bt = (ps.dist.tiled_array(m, comm, 13, 13, grid, device=device) for m in (A, BAND))
+        xt = ps.dist.tiled_array(X, comm, 13, 2, grid, device=device)
         dense, sparse = (
             ps.dist.matmul(left, right, algorithm="summa") for left, right in ((at, xt), (bt, at))
         )
@@ -36,7 +36,10 @@ def test_what_is_fetched_is_counted_once():
     """On a row of two ranks A's tiles travel, and B's lie where they are needed."""
 
     def work(comm):
-        at, xt = ps.dist.tiles(A, comm, 32, 32, (1, 2)), ps.dist.tiles(X, comm, 32, 5, (1, 2))
+        at, xt = (
+            ps.dist.tiled_array(A, comm, 32, 32, (1, 2)),
+            ps.dist.tiled_array(X, comm, 32, 5, (1, 2)),
+        )
         c = ps.dist.matmul(at, xt, algorithm="summa")
         sizes = [[8 * 33 + -(-n // 2) * 8 + 8 * n for n in row] for row in at.tile_nnz]
         others = sum(sizes[i][k] for i in range(2) for k in range(2) if at.owner(i, k) != comm.rank)
@@ -55,7 +58,7 @@ def test_what_lockstep_has_no_room_for_is_refused(given):
     (name,) = given
 
     def work(comm):
-        t = ps.dist.tiles(A, comm)
+        t = ps.dist.tiled_array(A, comm)
         with pytest.raises(
             ValueError, match=f"{name}=.* with algorithm='summa'.* leave {name} out"
         ):

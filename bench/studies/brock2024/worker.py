@@ -31,8 +31,8 @@ def error(got: Any, a: Any, b: Any) -> float:
 
 def work(comm: Any, a: Any, b: Any, turns: int, algorithms: list[str]) -> dict[str, Any] | None:
     """On rank 0: algorithm -> seconds of each turn, what they were, bytes, the error. `b` None: A times itself."""
-    left = ps.dist.tiles(a, comm)
-    right = left if b is None else ps.dist.tiles(b, comm)
+    left = ps.dist.tiled_array(a, comm)
+    right = left if b is None else ps.dist.tiled_array(b, comm)
     seconds: dict[str, list[float]] = {name: [] for name in algorithms}
     parts: dict[str, list[list[float]]] = {name: [] for name in algorithms}
     found: dict[str, Any] = {}

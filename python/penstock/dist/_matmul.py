@@ -10,7 +10,7 @@ from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
 from penstock.dist._tile_choice import choose
-from penstock.dist._tiles import tiles
+from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
 
@@ -20,8 +20,8 @@ _STEAL = {False: "none", None: "none", True: "locality", "random": "random", "lo
 
 
 def matmul(
-    A: tiles,
-    B: tiles,
+    A: tiled_array,
+    B: tiled_array,
     stationary: str = "auto",
     steal: bool | str = False,
     prefetch: int | None = None,
@@ -30,7 +30,7 @@ def matmul(
     algorithm: str = "one_sided",
     memory: int | None = None,
     seed: int = 0,
-    mask: tiles | None = None,
+    mask: tiled_array | None = None,
     replicas: int = 1,
     out: str | os.PathLike[str] | None = None,
 ) -> Any:
@@ -39,9 +39,9 @@ def matmul(
 
     Parameters
     ----------
-    A : tiles
+    A : tiled_array
         Sparse.
-    B : tiles
+    B : tiled_array
         Sparse or dense; its tile rows are as large as A's tile columns.
     stationary : str
         Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b"
@@ -63,7 +63,7 @@ def matmul(
         Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int
         Of the order in which tiles are robbed.
-    mask : tiles, optional
+    mask : tiled_array, optional
         Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
         nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
     replicas : int
@@ -77,7 +77,7 @@ def matmul(
 
     Returns
     -------
-    tiles, or with `out` the opened store (a csr_array)
+    tiled_array, or with `out` the opened store (a csr_array)
         On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
         was made.
 
@@ -88,10 +88,12 @@ def matmul(
     fit, with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
     """
     for name, matrix in (("A", A), ("B", B)):
-        if not isinstance(matrix, tiles):
-            raise TypeError(f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiles first")
-    if mask is not None and not isinstance(mask, tiles):
-        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiles first")
+        if not isinstance(matrix, tiled_array):
+            raise TypeError(
+                f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiled_array first"
+            )
+    if mask is not None and not isinstance(mask, tiled_array):
+        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiled_array first")
     if algorithm not in ALGORITHMS:
         raise ValueError(
             f"algorithm={algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
@@ -146,21 +148,21 @@ def _refuse_for_summa(
             )
 
 
-def _kind(matrix: tiles) -> str:
+def _kind(matrix: tiled_array) -> str:
     rows, cols = matrix.shape
     return f"{rows} x {cols} {matrix.dtype} in tiles of {matrix.tile_shape} on {matrix.grid}"
 
 
 def _multiply(
-    A: tiles,
-    B: tiles,
+    A: tiled_array,
+    B: tiled_array,
     kind: str,
     steal: bool | str,
     prefetch: int,
     semiring: str,
     memory: int | None,
     seed: int,
-    mask: tiles | None,
+    mask: tiled_array | None,
     replicas: int,
     out: str | os.PathLike[str] | None,
 ) -> Any:
@@ -198,14 +200,14 @@ def _multiply(
     )
     times["algorithm"] = "summa" if kind == "summa" else "one_sided"
     times["stationary"], times["steal"] = "c" if kind == "summa" else kind, _STEAL[steal]
-    return tiles._of(core, made_by, times)
+    return tiled_array._of(core, made_by, times)
 
 
 def plan(A: Any, B: Any, stationary: str, replicas: int = 1) -> Any:
     """The products of tiles of A B under a stationary matrix "a", "b" or "c", with owners, bytes and flops, without
-    computing anything; entries count as spread evenly within tiles. A and B: tiles, or directories of tiles."""
+    computing anything; entries count as spread evenly within tiles. A and B: tiled_array, or directories of tiles."""
     return _core.tile_plan(_map(A), _map(B), stationary, replicas)
 
 
 def _map(matrix: Any) -> Any:
-    return matrix._core.map if isinstance(matrix, tiles) else matrix
+    return matrix._core.map if isinstance(matrix, tiled_array) else matrix

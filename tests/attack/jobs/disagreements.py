@@ -39,7 +39,7 @@ def turned(comm, odd):
 
 
 def matmul(comm, **how):
-    t = ps.dist.tiles(A, comm)
+    t = ps.dist.tiled_array(A, comm)
     return ps.dist.matmul(t, t, **({"stationary": "c"} | how))
 
 
@@ -199,11 +199,11 @@ CLEAN = {
         "disagree on degree, from 2 to 3",
     ),
     "tiles": (
-        lambda c, odd: ps.dist.tiles(A, c, tile_rows=30 + odd),
-        "tiles: ranks disagree on tile_rows: .* 30, .* 31",
+        lambda c, odd: ps.dist.tiled_array(A, c, tile_rows=30 + odd),
+        "tiled_array: ranks disagree on tile_rows: .* 30, .* 31",
     ),
     "grid": (
-        lambda c, odd: ps.dist.tiles(A, c, grid=(1, c.size) if odd else (c.size, 1)),
+        lambda c, odd: ps.dist.tiled_array(A, c, grid=(1, c.size) if odd else (c.size, 1)),
         "disagree on grid",
     ),
     "stationary": (

@@ -14,7 +14,7 @@ CLAIMS = 3000
 def check_tiles(comm):
     a = ps.generate.rmat(8, 8, seed=3, dtype=np.float64)
     x = np.arange(256 * 5.0).reshape(256, 5)
-    t, y = ps.dist.tiles(a, comm, 40, 40), ps.dist.tiles(x, comm, 40)
+    t, y = ps.dist.tiled_array(a, comm, 40, 40), ps.dist.tiled_array(x, comm, 40)
     for how in (
         {"stationary": "a"},
         {"stationary": "b", "steal": "random"},
