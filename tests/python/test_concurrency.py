@@ -146,7 +146,7 @@ LONG = {
     "product": "forever(lambda: A @ x)",
     "transposed": "forever(lambda: A.T @ x)",
     "streamed": "forever(lambda: A.dot(x, schedule=ps.Streamed(block=4096)))",
-    "streamed to two": "forever(lambda: A.dot(x, schedule=ps.Streamed(gpus=[-1, -1])))",
+    "streamed to two": "forever(lambda: A.dot(x, schedule=ps.Streamed(device=['cpu', 'cpu'])))",
     "blocked plan": "forever(lambda: ps.csr_array(A[:]).prepare('blocked'))",
     "binned plan": "forever(lambda: ps.csr_array(A[:]).prepare('binned'))",
     "binned plan of one row": "forever(lambda: ps.csr_array(one[:]).prepare('binned'))",

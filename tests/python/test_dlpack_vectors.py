@@ -36,7 +36,7 @@ def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
 
     monkeypatch.setattr(streaming, "multiply", multiply)
     there, y = OnGpu(x), OnGpu(np.empty(2000))
-    for how in (None, ps.Streamed(gpus=1), ps.InCore(gpu=0)):
+    for how in (None, ps.Streamed(device=0), ps.InCore(device=0)):
         y.array[:] = np.nan
         with ps.record() as t:
             assert A.dot(there, out=y, schedule=how) is y

@@ -282,16 +282,16 @@ def test_a_budget_exceeded_streams_over_the_gpus(graph, fake_gpus):  # noqa: F81
 
 @NEEDS_PLANS
 def test_explain_of_schedules(graph, fake_gpus):  # noqa: F811
-    plan = graph.explain(schedule=ps.Streamed(gpus=1, codec="raw", keep=False))
+    plan = graph.explain(schedule=ps.Streamed(device=0, codec="raw", keep=False))
     assert (
         plan.schedule == "streamed"
         and "1 GPU, raw" in plan.reason
         and "nothing kept" in plan.reason
     )
-    assert graph.explain(schedule=ps.InCore(gpu=0)).schedule == "in_core"
-    assert graph.explain(schedule=ps.Streamed(gpus=[-1])).binding.startswith("host")
+    assert graph.explain(schedule=ps.InCore(device=0)).schedule == "in_core"
+    assert graph.explain(schedule=ps.Streamed(device="cpu")).binding.startswith("host")
     with ps.options(device_memory=100), pytest.raises(MemoryError, match="x takes 32768"):
-        graph.explain(schedule=ps.Streamed(gpus=1))
+        graph.explain(schedule=ps.Streamed(device=0))
 
 
 @NEEDS_PLANS

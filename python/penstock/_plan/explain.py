@@ -165,7 +165,7 @@ def explain_on_cpu(a: csr_array, entry: int, columns: int, how: Schedule | None)
     choice: Choice | None = None
     if how is None and columns == 1:
         choice = decide(a, entry, "host", max(a._derived.products, 1))
-    for other in (InCore(), Streamed(gpus=[-1])):
+    for other in (InCore(), Streamed(device="cpu")):
         lowered = other._lower()
         if lowered.name != told["schedule"]:
             price = _core.price(a._core, lowered, entry, limit)

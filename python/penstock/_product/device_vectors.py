@@ -127,7 +127,7 @@ def _plan(a: csr_array, entry: int, how: Schedule | None) -> streaming.Plan:
     if request is None or min(request.devices) < 0 or request.setting.cpu:
         raise _core.PlacementError(
             f"x or out is on a GPU, and {how} computes elsewhere, or walks the matrix where it is ({a.place} memory): "
-            "use Streamed or InCore(gpu=...) with the matrix in host memory and without the CPU, or vectors in host "
+            "use Streamed or InCore(device=...) with the matrix in host memory and without the CPU, or vectors in host "
             "memory"
         )
     return streaming.plan_for(a, request, entry)
@@ -141,7 +141,7 @@ def _why(a: csr_array, choice: planner.Choice | None) -> str:
     if a.place == "device":
         return (
             "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory "
-            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(gpu=0))"
+            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(device=0))"
         )
     return f"x or out is on a GPU, and the matrix is empty or in {a.place} memory: use vectors in host memory"
 
