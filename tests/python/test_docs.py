@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -138,6 +140,17 @@ def test_classes_are_in_capwords_and_matrices_as_scipy_has_them() -> None:
             assert re.fullmatch(r"[a-z]+_array", last), name
         else:
             assert re.fullmatch(r"([A-Z][a-z]*)+0?", last), name
+
+
+def test_where_a_computation_runs_is_called_device() -> None:
+    asked: dict[str, set[str]] = {}
+    for name, value in public().items():
+        if callable(value) and not isinstance(value, Exception | ModuleType):
+            with contextlib.suppress(ValueError):  # of the compiled module
+                asked[name] = set(inspect.signature(value).parameters)
+    assert "device" in asked["penstock.Streamed"] & asked["penstock.dist.tiled_array"]
+    other = {"gpu", "gpus", "devices", "where", "on", "folder"}
+    assert not {name: other & names for name, names in asked.items() if other & names}
 
 
 def test_faults_are_found() -> None:
