@@ -131,7 +131,7 @@ def rank_check(
 def rank_case(scale: int, codec: str, keep: bool, settings: Any, by_cpu: bool) -> dict[str, Any]:
     """float64 throughout: a start and a tolerance below float32's ask for it. tol=0 never ends early."""
     a = ps.generate.rmat(scale, 16, seed=1)
-    a.prepare(schedule=ps.Streamed(gpus=1, codec=codec, keep=keep), products=LONG)
+    a.prepare(schedule=ps.Streamed(device=0, codec=codec, keep=keep), products=LONG)
     n = a.shape[0]
     start = np.full(n, 1 / n)
 

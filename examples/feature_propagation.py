@@ -27,7 +27,7 @@ def propagate(
     comm: ps.dist.Comm, matrix: ps.csr_array, features: np.ndarray, hops: int
 ) -> np.ndarray:
     """All features after `hops` products, on every rank."""
-    a, h = ps.dist.tiles(matrix, comm), ps.dist.tiles(features, comm)
+    a, h = ps.dist.tiled_array(matrix, comm), ps.dist.tiled_array(features, comm)
     for _ in range(hops):
         h = ps.dist.matmul(a, h)
     return h.collect()

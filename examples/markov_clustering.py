@@ -17,7 +17,7 @@ import penstock as ps
 Tile = ps.csr_array
 
 
-def own_tiles(m: ps.dist.tiles) -> dict[tuple[int, int], Tile]:
+def own_tiles(m: ps.dist.tiled_array) -> dict[tuple[int, int], Tile]:
     """Copies of the tiles of this rank."""
     down, across = m.tiles
     return {
@@ -34,7 +34,9 @@ def changed(tile: Tile, values: np.ndarray, keep: np.ndarray) -> Tile:
     return ps.csr_array((values[keep], (row[keep], tile.indices[keep])), shape=tile.shape)
 
 
-def normalised(m: ps.dist.tiles, tiles: dict[tuple[int, int], Tile]) -> dict[tuple[int, int], Tile]:
+def normalised(
+    m: ps.dist.tiled_array, tiles: dict[tuple[int, int], Tile]
+) -> dict[tuple[int, int], Tile]:
     """Columns that sum to 1 over all ranks."""
     width = m.tile_shape[1]
     sums = np.zeros(m.shape[1])
@@ -55,7 +57,7 @@ def cluster(
     steps: int = 60,
 ) -> np.ndarray:
     """A label for each vertex, the same within a cluster; on every rank. `graph`: symmetric, with self loops."""
-    m = ps.dist.tiles(graph, comm)
+    m = ps.dist.tiled_array(graph, comm)
     m.renew_tiles(normalised(m, own_tiles(m)))
     for _ in range(steps):
         square = ps.dist.matmul(m, m, steal=True)

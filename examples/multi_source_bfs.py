@@ -23,7 +23,7 @@ def levels(comm: ps.dist.Comm, backwards: ps.csr_array, sources: np.ndarray) -> 
     n = backwards.shape[0]
     start = np.zeros((n, sources.size), np.uint8)
     start[sources, np.arange(sources.size)] = 1
-    a, frontier = ps.dist.tiles(backwards, comm), ps.dist.tiles(start, comm)
+    a, frontier = ps.dist.tiled_array(backwards, comm), ps.dist.tiled_array(start, comm)
     mine = [(i, j) for i in range(frontier.tiles[0]) for j in range(frontier.tiles[1])
             if frontier.owner(i, j) == comm.rank]  # fmt: skip
     level = {at: np.where(frontier.get_tile(*at) > 0, 0, -1) for at in mine}

@@ -17,7 +17,7 @@ import penstock as ps
 
 def triangles(comm: ps.dist.Comm, graph: ps.csr_array) -> int:
     """On every rank. `graph`: undirected, without self loops, the same on all ranks."""
-    lower = ps.dist.tiles(ps.tril(graph, -1), comm)
+    lower = ps.dist.tiled_array(ps.tril(graph, -1), comm)
     paths = ps.dist.matmul(lower, lower, mask=lower)
     down, across = paths.tiles
     mine = sum(

@@ -69,8 +69,8 @@ def _streamed(p: Problem) -> Contestant:
 
     a, x, y = p.penstock(), p.x, p.output()
     ring = max(a.nbytes // 8, 1)
-    run = functools.partial(a.dot, x, out=y, schedule=ps.Streamed(gpus=[-1], ring=ring))
-    with ps.trace() as events:
+    run = functools.partial(a.dot, x, out=y, schedule=ps.Streamed(device="cpu", ring=ring))
+    with ps.record() as events:
         run()
     notes = {"ring_bytes": ring, "tiles": events[-1]["tiles"]}
     return Contestant("penstock_streamed", run, "ours", into(y, np.nan), notes=notes)

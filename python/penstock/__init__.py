@@ -16,7 +16,7 @@ from penstock._core import NotCompiledError, PlacementError
 from penstock._matrix import writer as _writer
 from penstock._matrix.csr import csr_array
 from penstock._plan.place import device, empty, host, managed, pinned
-from penstock._plan.report import show_config, trace
+from penstock._plan.report import record, show_config
 from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ __all__ = [
     "options",
     "partition",
     "pinned",
+    "record",
     "reorder",
     "save",
     "set_num_threads",
@@ -93,7 +94,6 @@ __all__ = [
     "spgemm",
     "spgemm_blocks",
     "spgemm_estimate",
-    "trace",
     "tril",
     "triu",
 ]

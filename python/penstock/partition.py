@@ -8,7 +8,7 @@ costs then.
 | `grid` | the naive 2-D process grid of Page and Kogge (2018): ranges of rows times ranges of columns |
 | `bins` | their balanced one: rows split at nnz / n, the longest first to the part with the fewest entries |
 | `label_propagation` | neighbours together, entries within a few per cent of equal |
-| `metis` | the same by METIS, where `pymetis` is installed |
+| `metis` | the same by METIS; needs `pymetis` |
 | `labels` | the user's |
 
 A partition is the same for any number of threads.
@@ -212,14 +212,16 @@ def metis(A: Any, n: int) -> Partition:
     """Neighbours together by METIS (Karypis and Kumar 1998): few cut entries of A + A^T, parts of about equally many
     entries of A. For a square matrix of fewer than 2^31 entries.
 
-    Needs `pymetis` (`pip install 'penstock-sparse[metis]'`); without it this is
-    `label_propagation`, and `kind` says so.
+    Needs `pymetis`. ImportError, with the remedy, where it is not installed; `label_propagation` needs nothing.
     """
     parts = _count(n, "metis")
     try:
         import pymetis
-    except ImportError:
-        return label_propagation(A, parts)
+    except ImportError as error:
+        raise ImportError(
+            "partition.metis needs pymetis: pip install 'penstock-sparse[metis]', or take "
+            "partition.label_propagation"
+        ) from error
     graph = as_matrix(A, "metis")
     rows, cols = graph.shape
     if rows != cols:

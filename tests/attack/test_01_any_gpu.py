@@ -130,9 +130,9 @@ def test_explain_says_that_a_gpu_is_left_idle(monkeypatch):
     assert sentence in A.explain().reason
     assert sentence in explain(A, 8, 1, None).reason
     with pytest.raises(ps.PlacementError, match="CMAKE_CUDA_ARCHITECTURES=80"):
-        A.dot(np.ones(3), schedule=ps.InCore(gpu=0))
+        A.dot(np.ones(3), schedule=ps.InCore(device=0))
     with pytest.raises(ps.PlacementError, match="CMAKE_CUDA_ARCHITECTURES=80"):
-        ps.InCore(gpu=0)._lower()
+        ps.InCore(device=0)._lower()
 
 
 def test_gpus_that_are_seen_are_described():

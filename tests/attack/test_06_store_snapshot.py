@@ -166,7 +166,7 @@ def test_ranks_open_one_version(tmp_path, monkeypatch, kind):
 
     def work(comm):
         if kind == "tiles":
-            return ps.dist.tiles(str(path), comm=comm).collect()
+            return ps.dist.tiled_array(str(path), comm=comm).collect()
         D = ps.dist.csr_array(str(path), comm)
         return D.collect(D @ np.ones(len(D.rows)))
 

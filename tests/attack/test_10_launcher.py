@@ -33,7 +33,7 @@ if sys.argv[1:] == ["saves"]:
         print("saved", comm.rank, flush=True)
         sys.exit(0)
     signal.signal(signal.SIGTERM, save)
-tiles = ps.dist.tiles(ps.generate.laplacian((8, 8)), comm)
+tiles = ps.dist.tiled_array(ps.generate.laplacian((8, 8)), comm)
 ps.dist.matmul(tiles, tiles)  # memory that ranks share
 print("ready", flush=True)
 time.sleep(100)

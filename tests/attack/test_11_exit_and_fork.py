@@ -191,7 +191,7 @@ calls = [
     ranks(lambda comm: (lambda D: D @ np.ones(D.local_shape[1]))(ps.dist.csr_array(L, comm))),
     ranks(lambda comm: (lambda D: ps.dist.linalg.cg(D, np.ones(D.local_shape[0]), maxiter=3))(
         ps.dist.csr_array(L, comm))),
-    ranks(lambda comm: (lambda T: ps.dist.matmul(T, T).nnz)(ps.dist.tiles(P, comm))),
+    ranks(lambda comm: (lambda T: ps.dist.matmul(T, T).nnz)(ps.dist.tiled_array(P, comm))),
     ranks(lambda comm: ps.dist.csgraph.bfs(ps.dist.csr_array(P, comm), 0)),
 ]
 for call in calls:

@@ -278,7 +278,7 @@ def test_traces_collect_what_is_started_inside_and_nothing_else():
     stranger = threading.Thread(target=others)
     stranger.start()
     busy.wait()
-    with ps.trace() as events:
+    with ps.record() as events:
         products(a, x, 2)
         in_thread(lambda: products(a, x, 3))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -286,7 +286,7 @@ def test_traces_collect_what_is_started_inside_and_nothing_else():
         ps.dist.run(lambda comm: products(a, x, 1), ranks=2)
         time.sleep(0.01)
         assert len(events) == 9
-        with ps.trace() as inner:
+        with ps.record() as inner:
             products(a, x, 1)
         assert (len(events), len(inner)) == (9, 1)
         late = threading.Event()
@@ -305,7 +305,7 @@ def test_streaming_of_two_threads_under_limits_of_their_own():
 
     def work(size):
         for _ in range(20):
-            with ps.options(device_memory=size), ps.trace() as t:
+            with ps.options(device_memory=size), ps.record() as t:
                 np.testing.assert_allclose(a @ x, wanted, rtol=1e-12)
             got.setdefault(size, set()).add(t[0]["schedule"])
 

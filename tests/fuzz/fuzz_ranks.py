@@ -144,11 +144,9 @@ class Program:
             assert info == 0
             close(S @ D.collect(y), x)
         elif step == "matmul":
-            T = ps.dist.tiles(A, comm)
-            stationary = ("a", "b", "c", "summa")[number % 4]
-            close(
-                ps.dist.matmul(T, T, stationary=stationary).collect().toarray(), (S @ S).toarray()
-            )
+            T = ps.dist.tiled_array(A, comm)
+            stays = {"stationary": "abc"[number % 4]} if number % 4 < 3 else {"algorithm": "summa"}
+            close(ps.dist.matmul(T, T, **stays).collect().toarray(), (S @ S).toarray())
         elif step == "reduce":
             values = np.arange(1.0, (5, 900)[two] + 1)
             comm.all_reduce(values, "max" if number % 3 else "sum")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import NAMES, named, sources
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from penstock import _core
@@ -22,8 +23,8 @@ def same(got, expected, what):
 
 def searched(a, source, what="", **how):
     """Levels, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
-        levels = ps.csgraph.bfs(a, source, device=0, **how)
+    with ps.record() as events:
+        levels = ps.csgraph.bfs(a, source, device=0, gpu_options=GpuOptions(**how))
     same(levels, ps.csgraph.bfs(a, source, device="cpu"), f"{what} from {source} {how} {events}")
     return levels, events[-1]
 
@@ -68,7 +69,8 @@ def test_every_placement(name, placement):
 def test_every_sample_and_predecessors(name, sample):
     a = named(name)
     for source in sources(a, 2):
-        levels, tree = ps.csgraph.bfs(a, source, device=0, sample=sample, return_predecessors=True)
+        on = GpuOptions(sample=sample)
+        levels, tree = ps.csgraph.bfs(a, source, device=0, return_predecessors=True, gpu_options=on)
         ps.csgraph.verify_bfs(a, source, levels, tree)
 
 
@@ -186,7 +188,7 @@ def test_what_a_search_asks_is_made_as_it_pays():
         assert [f["cache_bytes"] > 0 for f in facts] == [False, True, True], facts
         kept = facts[1]["sample_bytes"] + 4 * facts[1]["cached_edges"]
         assert facts[1]["cached_edges"] > 0 and kept <= a.nnz and facts[2] == facts[1], facts
-        distances = ps.csgraph.sssp(w, 7, device=0, placement="pinned")
+        distances = ps.csgraph.sssp(w, 7, device=0, gpu_options=GpuOptions(placement="pinned"))
         near = distances[np.isfinite(distances)]
         assert np.array_equal(near, expected[7][expected[7] >= 0]), facts
         levels, event = searched(w, 7, placement="pinned")
@@ -202,8 +204,8 @@ def test_many_sources(name):
     if name == "directed":
         a.T.formed()
     for how in ({}, {"sample": 0}, {"method": "top_down", "access": "strided"}, {"counted": True}):
-        with ps.trace() as events:
-            levels = ps.csgraph.bfs(a, sources=starts, device=0, **how)
+        with ps.record() as events:
+            levels = ps.csgraph.bfs(a, sources=starts, device=0, gpu_options=GpuOptions(**how))
         for k, start in enumerate(starts):
             same(levels[k], expected[k], f"{name}: search {k} from {start} {how} {events}")
 
@@ -212,12 +214,12 @@ def test_many_sources(name):
 def test_many_sources_share_what_they_read():
     a = named("rmat_10")
     starts = np.arange(64)
-    with ps.trace() as events:
-        levels = ps.csgraph.bfs(a, sources=starts, device=0, placement="pinned", counted=True)
+    with ps.record() as events:
+        on = GpuOptions(placement="pinned", counted=True)
+        levels = ps.csgraph.bfs(a, sources=starts, device=0, gpu_options=on)
+        on = GpuOptions(method="top_down", placement="pinned", counted=True)
         for start in starts:
-            ps.csgraph.bfs(
-                a, int(start), device=0, method="top_down", counted=True, placement="pinned"
-            )
+            ps.csgraph.bfs(a, int(start), device=0, gpu_options=on)
     for k, start in enumerate(starts):
         same(levels[k], ps.csgraph.bfs(a, int(start), device="cpu"), f"from {start}")
     alone = sum(event["link_bytes"] for event in events[1:])
@@ -247,14 +249,14 @@ def test_budgets():
         _, event = searched(a, 0)
     assert event["graph"]["placement"] == "device", event["graph"]
     with ps.options(device_memory=100 * n), pytest.raises(MemoryError, match="the edges"):
-        ps.csgraph.bfs(a, 0, device=0, placement="device")
+        ps.csgraph.bfs(a, 0, device=0, gpu_options=GpuOptions(placement="device"))
 
 
 def test_a_large_graph_under_a_budget_goes_to_the_gpu():
     a = ps.generate.rmat(16, seed=8)
     assert a.nnz > 1 << 20
     for limit, used in ((None, 0), ("1GB", 1)):
-        with ps.options(device_memory=limit), ps.trace() as events:
+        with ps.options(device_memory=limit), ps.record() as events:
             levels = ps.csgraph.bfs(a, 3)
         assert len(events) == used
         same(levels, ps.csgraph.bfs(a, 3, device="cpu"), str(limit))
@@ -301,7 +303,8 @@ def test_bad_input():
     other = _core.gpu_graph(named("dense")._core)
     with pytest.raises(ValueError, match="of another graph"):
         _core.bfs_gpu(g, other, 0)
+    base = GpuOptions(method="level_synchronous")
     with pytest.raises(ValueError, match="finds no predecessors"):
-        ps.csgraph.bfs(a, 0, device=0, method="level_synchronous", return_predecessors=True)
+        ps.csgraph.bfs(a, 0, device=0, return_predecessors=True, gpu_options=base)
     with pytest.raises(ValueError, match="GPUs are usable|GPU is usable"):
         ps.csgraph.bfs(a, 0, device=999)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named, sources
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from penstock import _core
@@ -31,8 +32,8 @@ def same(got, expected, what):
 
 def searched(a, source, gpus, what="", **how):
     """Levels, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
-        levels = ps.csgraph.bfs(a, source, device=gpus, **how)
+    with ps.record() as events:
+        levels = ps.csgraph.bfs(a, source, device=gpus, gpu_options=GpuOptions(**how))
     same(levels, ps.csgraph.bfs(a, source, device="cpu"), f"{what} from {source} {how} {events}")
     return levels, events[-1]
 
@@ -79,7 +80,7 @@ def test_every_sample_and_predecessors(name, sample, gpus):
     a = named(name)
     for source in sources(a, 1):
         levels, tree = ps.csgraph.bfs(
-            a, source, device=gpus, sample=sample, return_predecessors=True
+            a, source, device=gpus, return_predecessors=True, gpu_options=GpuOptions(sample=sample)
         )
         same(levels, ps.csgraph.bfs(a, source, device="cpu"), name)
         ps.csgraph.verify_bfs(a, source, levels, tree)
@@ -98,9 +99,9 @@ def _beyond_samples():
 def test_samples_are_those_of_one_gpu():
     """Degrees of neighbours that another GPU has count as well: as many vertices stay open as on one GPU."""
     a, left_open = _beyond_samples()
-    with ps.trace() as events:
+    with ps.record() as events:
         for _ in range(2):  # the second search of a graph has the best sample made
-            ps.csgraph.bfs(a, 0, device=0, placement="pinned")
+            ps.csgraph.bfs(a, 0, device=0, gpu_options=GpuOptions(placement="pinned"))
     one = {step["first_level"]: step["open"] for step in events[-1]["steps"] if step["open"]}
     assert one == {2: left_open}, (left_open, events[-1]["steps"])
     _, event = searched(a, 0, [0, 0, 0], placement="pinned")
@@ -154,8 +155,8 @@ def test_each_gpu_reads_the_lists_of_its_own_vertices():
     """Top-down, every list is read once, by whoever has it: together as many bytes as on one GPU."""
     a = named("rmat_16")
     how = {"method": "top_down", "placement": "pinned", "counted": True, "sample": 0}
-    with ps.trace() as events:
-        levels = ps.csgraph.bfs(a, 0, device=0, **how)
+    with ps.record() as events:
+        levels = ps.csgraph.bfs(a, 0, device=0, gpu_options=GpuOptions(**how))
     _, event = searched(a, 0, [0, 0, 0], **how)
     assert (levels >= 0).sum() == event["reached"]
     # Each part's copy begins at a page, so a list may lie otherwise in its sectors: one more of them at most.
@@ -194,7 +195,7 @@ def test_budgets():
         _, event = searched(a, 0, [0, 0])
     assert event["graph"]["placement"] == "device", event["graph"]
     with ps.options(device_memory=60 * n), pytest.raises(MemoryError, match="the edges"):
-        ps.csgraph.bfs(a, 0, device=[0, 0], placement="device")
+        ps.csgraph.bfs(a, 0, device=[0, 0], gpu_options=GpuOptions(placement="device"))
 
 
 def test_many_sources(gpus):
@@ -211,7 +212,7 @@ def test_options_choose_several_gpus():
     a = ps.generate.rmat(17, seed=6)
     n = a.shape[0]
     for count, memory, used in ((2, 100 * n, [0, 1]), (2, "4GB", [0]), (None, 100 * n, [0])):
-        with ps.options(gpus=count, device_memory=memory), ps.trace() as events:
+        with ps.options(gpus=count, device_memory=memory), ps.record() as events:
             levels = ps.csgraph.bfs(a, 1)
         assert events[-1]["gpus"] == used, events[-1]
         same(levels, ps.csgraph.bfs(a, 1, device="cpu"), used)
@@ -257,7 +258,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="of another graph"):
         _core.gpu_parts(named("dense")._core, [0, 0], like=g)
     with pytest.raises(ValueError, match="runs on one GPU"):
-        ps.csgraph.bfs(a, 0, device=[0, 0], method="level_synchronous")
+        ps.csgraph.bfs(a, 0, device=[0, 0], gpu_options=GpuOptions(method="level_synchronous"))
     with pytest.raises(ValueError, match="GPUs are usable|GPU is usable"):
         ps.csgraph.bfs(a, 0, device=[0, 999])
     with pytest.raises(ValueError, match="names GPUs alone"):

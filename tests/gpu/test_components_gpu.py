@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from penstock import _core
@@ -56,8 +57,8 @@ def check(a, what, result, told):
 
 def found(a, what, **how):
     """Checks the components that `how` finds; what the trace tells."""
-    with ps.trace() as events:
-        result = ps.csgraph.connected_components(a, device=0, **how)
+    with ps.record() as events:
+        result = ps.csgraph.connected_components(a, device=0, gpu_options=GpuOptions(**how))
     check(a, f"{what} {how}", result, events)
     return events[-1]
 
@@ -159,7 +160,7 @@ def test_budgets():
 
 def test_searches_and_components_share_a_sample():
     a = ps.generate.rmat(15, seed=12)
-    ps.csgraph.bfs(a, 3, device=0, placement="pinned")
+    ps.csgraph.bfs(a, 3, device=0, gpu_options=GpuOptions(placement="pinned"))
     before = a._derived.gpu_graph[1].facts()
     found(a, "after a search", placement="pinned")
     after = a._derived.gpu_graph[1].facts()

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from penstock import _core
@@ -80,8 +81,8 @@ def check(a, what, result, told):
 
 def found(a, what, gpus, **how):
     """Checks the components that `how` finds; what the trace tells."""
-    with ps.trace() as events:
-        result = ps.csgraph.connected_components(a, device=gpus, **how)
+    with ps.record() as events:
+        result = ps.csgraph.connected_components(a, device=gpus, gpu_options=GpuOptions(**how))
     check(a, f"{what} {gpus} {how}", result, events)
     return events[-1]
 
@@ -180,13 +181,14 @@ def test_the_giant_component_is_not_read():
 
 def test_searches_and_components_share_parts_and_samples(gpus):
     a = ps.generate.rmat(15, seed=12)
-    ps.csgraph.bfs(a, 3, device=gpus, placement="pinned", return_predecessors=True)
+    pinned = GpuOptions(placement="pinned")
+    ps.csgraph.bfs(a, 3, device=gpus, return_predecessors=True, gpu_options=pinned)
     before = a._derived.gpu_parts[1].facts()
     found(a, "after a search", gpus, placement="pinned")
     after = a._derived.gpu_parts[1].facts()
     for name in ("sample_bytes", "sample_seconds"):
         assert after[name] == before[name] > 0, (name, before, after)
-    levels = ps.csgraph.bfs(a, 3, device=gpus, placement="pinned")
+    levels = ps.csgraph.bfs(a, 3, device=gpus, gpu_options=pinned)
     assert np.array_equal(levels, ps.csgraph.bfs(a, 3, device="cpu"))
 
 
@@ -251,6 +253,8 @@ def test_bad_input():
     count, _, _ = _core.components_parts(g, g)  # a call that failed leaves all as it was
     assert count == ps.csgraph.connected_components(a, device="cpu", return_labels=False)
     with pytest.raises(ValueError, match="runs on one GPU"):
-        ps.csgraph.connected_components(a, device=[0, 0], method="label_propagation")
+        ps.csgraph.connected_components(
+            a, device=[0, 0], gpu_options=GpuOptions(method="label_propagation")
+        )
     with pytest.raises(ValueError, match="found on the CPU"):
         ps.csgraph.connected_components(a, connection="strong", device=[0, 0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import graph, named
+from penstock.csgraph import GpuOptions
 from penstock.csgraph._graph import simple
 
 import penstock as ps
@@ -29,8 +30,8 @@ def between(a, what, **how):
     """Betweenness from a few sources, checked; what the trace tells."""
     task = {"k": min(4, a.shape[0]), "seed": 3}
     task |= {key: how.pop(key) for key in ("endpoints", "directed") if key in how}
-    with ps.trace() as events:
-        got = ps.csgraph.betweenness_centrality(a, device=0, **task, **how)
+    with ps.record() as events:
+        got = ps.csgraph.betweenness_centrality(a, device=0, **task, gpu_options=GpuOptions(**how))
     expected = ps.csgraph.betweenness_centrality(a, device="cpu", **task)
     close(got, expected, f"{what} {task} {how} {events}")
     return events[-1]
@@ -75,7 +76,7 @@ def test_too_many_paths_for_float64():
     assert left.tolist() == [0, 9], (left, told)
     close(sums, ps.csgraph.source_sums(a, some[2:]), told)
     seed = next(s for s in range(999) if np.random.default_rng(s).choice(n, 2, False).min() < 200)
-    with ps.trace() as events:
+    with ps.record() as events:
         got = ps.csgraph.betweenness_centrality(a, k=2, seed=seed, device=0)
     assert events[-1]["on_cpu"] >= 1, events
     close(got, ps.csgraph.betweenness_centrality(a, k=2, seed=seed, device="cpu"), events)
@@ -107,9 +108,9 @@ def test_betweenness_under_a_budget():
 
 def closed(a, what, **how):
     """Triangles, of all and of each vertex, checked; what the trace tells."""
-    with ps.trace() as events:
-        total = ps.csgraph.triangle_count(a, device=0, **how)
-        each = ps.csgraph.triangles(a, device=0, **how)
+    with ps.record() as events:
+        total = ps.csgraph.triangle_count(a, device=0, gpu_options=GpuOptions(**how))
+        each = ps.csgraph.triangles(a, device=0, gpu_options=GpuOptions(**how))
     expected = ps.csgraph.triangles(a, device="cpu")
     bad = np.flatnonzero(each != expected)
     assert not bad.size, (

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from penstock import _core
@@ -93,17 +94,18 @@ def test_through_a_store(tmp_path):
     a = ps.generate.rmat(16, seed=2)
     path = tmp_path / "a.penstock"
     hub = int(np.argmax(np.diff(a.indptr)))
-    expected = ps.csgraph.bfs(a, hub, device=0, placement="pinned")
+    pinned = GpuOptions(placement="pinned")
+    expected = ps.csgraph.bfs(a, hub, device=0, gpu_options=pinned)
     a.save(tmp_path / "b.penstock")
     assert ps.open(tmp_path / "b.penstock")._derived.neighbour_sample is None
-    ps.csgraph.bfs(a, hub, device=0, placement="pinned")  # the second search makes the best one
+    ps.csgraph.bfs(a, hub, device=0, gpu_options=pinned)  # the second search makes the best one
     a.save(path)
     for gpus in (0, [0, 0]):
         b = ps.open(path, validate=True)
         b._derived.symmetric_pattern = True
         same(b._derived.neighbour_sample, _core.sample_neighbours(a._core, 4), "in the store")
-        with ps.trace() as events:
-            levels = ps.csgraph.bfs(b, hub, device=gpus, placement="pinned")
+        with ps.record() as events:
+            levels = ps.csgraph.bfs(b, hub, device=gpus, gpu_options=pinned)
         assert events[-1]["graph"]["sample_given"], events[-1]["graph"]
         assert np.array_equal(levels, expected)
 
@@ -112,7 +114,7 @@ def test_one_that_does_not_fit_is_not_taken():
     a = ps.generate.rmat(15, seed=3)
     n = a.shape[0]
     a._derived.neighbour_sample = _core.sample_neighbours(a._core, 4)
-    with ps.options(device_memory=30 * n), ps.trace() as events:
+    with ps.options(device_memory=30 * n), ps.record() as events:
         levels = ps.csgraph.bfs(a, 1, device=0)
     facts = events[-1]["graph"]
     assert facts["sample_size"] == 0 and not facts["sample_given"], facts

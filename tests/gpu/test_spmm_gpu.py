@@ -177,7 +177,7 @@ def test_python_surface():
     case = Case("regular_7", "float64")
     a = ps.csr_array((case.values, case.indices, case.indptr), shape=(case.rows, case.cols))
     x = columns(case.cols, 9, "float64")
-    y = a.dot(x, schedule=ps.Streamed(gpus=[0], block="1MiB"))
+    y = a.dot(x, schedule=ps.Streamed(device=0, block="1MiB"))
     check(case, x, y)
 
 

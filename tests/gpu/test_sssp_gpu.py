@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from penstock.csgraph import GpuOptions
 from weighted_graphs import LENGTHS, SHAPES, SMALL, graph, named, sources
 
 import penstock as ps
@@ -23,8 +24,8 @@ def same(got, expected, what):
 
 def found(a, source, what="", **how):
     """Distances, checked against the CPU's; and what the trace tells."""
-    with ps.trace() as events:
-        distances = ps.csgraph.sssp(a, source, device=0, **how)
+    with ps.record() as events:
+        distances = ps.csgraph.sssp(a, source, device=0, gpu_options=GpuOptions(**how))
     told = events[-1]
     same(distances, ps.csgraph.sssp(a, source, device="cpu"), f"{what} from {source} {how} {told}")
     return distances, told
@@ -115,13 +116,14 @@ def test_limits_and_several_sources(shape, lengths, method):
     far = ps.csgraph.sssp(a, 0, device="cpu")
     middle = float(np.median(far[np.isfinite(far)]))
     starts = sources(a, 3)
+    on = GpuOptions(method=method)
     for limit in (0.0, middle, middle + 1e-9, np.inf):
         how = {"indices": starts, "limit": limit, "return_predecessors": True}
-        got = ps.csgraph.dijkstra(a, device=0, method=method, min_only=True, **how)
+        got = ps.csgraph.dijkstra(a, device=0, min_only=True, gpu_options=on, **how)
         expected = ps.csgraph.dijkstra(a, device="cpu", min_only=True, **how)
         for part, right, what in zip(got, expected, ("distances", "tree", "roots"), strict=True):
             same(part, right, f"{shape} {lengths} limit {limit}: {what}")
-        rows = ps.csgraph.dijkstra(a, device=0, method=method, **how)
+        rows = ps.csgraph.dijkstra(a, device=0, gpu_options=on, **how)
         right = ps.csgraph.dijkstra(a, device="cpu", **how)
         same(rows[0].ravel(), right[0].ravel(), f"{shape} {lengths} limit {limit}: rows")
         same(rows[1].ravel(), right[1].ravel(), f"{shape} {lengths} limit {limit}: trees")
@@ -212,9 +214,8 @@ def test_unaligned_edges():
 
 def test_names_and_weights_are_checked():
     a = named("rmat_10", "bytes")
-    for name in ("method", "access", "placement"):
-        with pytest.raises(ValueError, match=f"{name}='fast' is unknown"):
-            ps.csgraph.sssp(a, 0, device=0, **{name: "fast"})
+    with pytest.raises(ValueError, match="method='top_down' is unknown"):
+        ps.csgraph.sssp(a, 0, device=0, gpu_options=GpuOptions(method="top_down"))
     bad = graph(3, [0, 1], [1, 2], [1.0, -2.0], both_ways=False)
     with pytest.raises(ValueError, match="1 -> 2"):
         ps.csgraph.sssp(bad, 0, device=0)

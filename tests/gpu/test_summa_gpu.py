@@ -27,11 +27,11 @@ def matrix(rows, cols, per_row, seed, dtype=np.float64):
 
 def product(devices, a, b, sizes, grid=None, turns=1):
     def work(comm):
-        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid, device=devices)
-        bt = ps.dist.tiles(b, comm, sizes[1], sizes[2], grid, device=devices)
+        at = ps.dist.tiled_array(a, comm, sizes[0], sizes[1], grid, device=devices)
+        bt = ps.dist.tiled_array(b, comm, sizes[1], sizes[2], grid, device=devices)
         found = []
         for _ in range(turns):
-            c = ps.dist.matmul(at, bt, "summa")
+            c = ps.dist.matmul(at, bt, algorithm="summa")
             found.append((c.collect(), c.times))
         return found
 
@@ -81,8 +81,10 @@ def test_the_same_bits_each_time():
     )
 
     def work(comm):
-        at, xt = (ps.dist.tiles(m, comm, 1000, s, device=[0, 0]) for m, s in ((A, 1000), (X, 64)))
-        return [ps.dist.matmul(at, xt, "summa").collect() for _ in range(2)]
+        at, xt = (
+            ps.dist.tiled_array(m, comm, 1000, s, device=[0, 0]) for m, s in ((A, 1000), (X, 64))
+        )
+        return [ps.dist.matmul(at, xt, algorithm="summa").collect() for _ in range(2)]
 
     for first, second in ps.dist.run(work, 2, timeout=120):
         np.testing.assert_array_equal(first, second)
@@ -106,11 +108,11 @@ def test_a_rank_that_fails_stops_the_other(devices):
     A = matrix(400, 400, 5, 8)
 
     def work(comm):
-        at = ps.dist.tiles(A, comm, 50, 50, device=devices)
-        ps.dist.matmul(at, at, "summa")
+        at = ps.dist.tiled_array(A, comm, 50, 50, device=devices)
+        ps.dist.matmul(at, at, algorithm="summa")
         if comm.rank == 1:
             raise RuntimeError("gone fishing")
-        ps.dist.matmul(at, at, "summa")
+        ps.dist.matmul(at, at, algorithm="summa")
 
     with pytest.raises(RuntimeError, match="gone fishing"):
         ps.dist.run(work, 2, timeout=60)

@@ -39,12 +39,16 @@ def multiply(a, b, devices, sizes, kinds=KINDS, grid=None, **named):
     """A B on all ranks, [rank][kind] -> (C, times). `sizes` of tiles: rows of A, its columns, those of B."""
 
     def work(comm):
-        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid, device=devices)
-        bt = at if b is a else ps.dist.tiles(b, comm, sizes[1], sizes[2], grid, device=devices)
+        at = ps.dist.tiled_array(a, comm, sizes[0], sizes[1], grid, device=devices)
+        bt = (
+            at if b is a else ps.dist.tiled_array(b, comm, sizes[1], sizes[2], grid, device=devices)
+        )
         assert at.device == ps.device(devices[comm.rank]), at.explain()
         out = []
         for stationary, steal in kinds:
-            c = ps.dist.matmul(at, bt, stationary, steal, **named)
+            how = {"stationary": stationary, "steal": steal}
+            how = {"algorithm": "summa"} if stationary == "summa" else how
+            c = ps.dist.matmul(at, bt, **how, **named)
             assert c.device == at.device, (stationary, steal)
             out.append((c.collect(), c.times))
         return out
@@ -156,8 +160,8 @@ def test_idle_ranks_steal_on_one_gpu():
     X = dense_matrix(4096, 64, 12)
 
     def work(comm):
-        at = ps.dist.tiles(A, comm, 512, 64, grid=(4, 1), device=0)
-        xt = ps.dist.tiles(X, comm, 64, 64, grid=(4, 1), device=0)
+        at = ps.dist.tiled_array(A, comm, 512, 64, grid=(4, 1), device=0)
+        xt = ps.dist.tiled_array(X, comm, 64, 64, grid=(4, 1), device=0)
         c = ps.dist.matmul(at, xt, "c", "random", prefetch=0)
         return c.collect(), c.times["own"], c.times["stolen"]
 
@@ -184,11 +188,11 @@ def test_tiles_are_read_and_written_from_the_host(devices):
     A, X = random_matrix(300, 300, 5, 15), dense_matrix(300, 8, 16)
 
     def work(comm):
-        x = ps.dist.tiles(X, comm, 75, 4, device=devices)
+        x = ps.dist.tiled_array(X, comm, 75, 4, device=devices)
         if comm.rank == 1:
             x.replace_tile(0, 0, -X[:75, :4])
         x.barrier()
-        s = ps.dist.tiles(A, comm, 100, 150, device=devices)
+        s = ps.dist.tiled_array(A, comm, 100, 150, device=devices)
         whole = s.collect() @ np.eye(300)
         mine = next((i, j) for i in range(3) for j in range(2) if s.owner(i, j) == comm.rank)
         s.renew_tiles({mine: ps.csr_array((100, 150), dtype=np.float64)} if comm.rank else {})
@@ -210,23 +214,23 @@ def test_refusals():
     A, X = random_matrix(50, 50, 3, 17), dense_matrix(50, 4, 18)
     count = _core.device_count()
     with pytest.raises(_core.PlacementError, match=f"can use {count} GPU"):
-        ps.dist.run(lambda comm: ps.dist.tiles(A, comm, device=count), 2)
+        ps.dist.run(lambda comm: ps.dist.tiled_array(A, comm, device=count), 2)
 
     def apart(comm):
-        ps.dist.matmul(ps.dist.tiles(A, comm, device=0), ps.dist.tiles(X, comm), "c")
+        ps.dist.matmul(ps.dist.tiled_array(A, comm, device=0), ps.dist.tiled_array(X, comm), "c")
 
     with pytest.raises(ValueError, match="give both the same device="):
         ps.dist.run(apart, 2)
 
     def too_little(comm):
-        at = ps.dist.tiles(A, comm, device=0)
+        at = ps.dist.tiled_array(A, comm, device=0)
         ps.dist.matmul(at, at, "c", memory=100)
 
     with pytest.raises(MemoryError, match="needs about"):
         ps.dist.run(too_little, 2)
 
     def no_such_product(comm):
-        at, xt = (ps.dist.tiles(m, comm, device=0) for m in (A, X))
+        at, xt = (ps.dist.tiled_array(m, comm, device=0) for m in (A, X))
         ps.dist.matmul(at, xt, "c", semiring="min_plus")
 
     with pytest.raises(_core.NotCompiledError, match="without device="):
@@ -237,7 +241,7 @@ def test_a_rank_that_fails_stops_the_others():
     A = random_matrix(400, 400, 5, 19)
 
     def work(comm):
-        at = ps.dist.tiles(A, comm, 50, 50, device=0)
+        at = ps.dist.tiled_array(A, comm, 50, 50, device=0)
         if comm.rank == 1:
             raise RuntimeError("gone fishing")
         ps.dist.matmul(at, at, "a")

@@ -223,20 +223,20 @@ def test_memory_is_given_back():
 def prepared(A, **how):
     """A with a plan; `how` as in ps.Streamed."""
     pytest.importorskip("penstock._plan.streaming")
-    if isinstance(how["gpus"], list) and max(how["gpus"]) >= _core.device_count():
+    if isinstance(how["device"], list) and max(how["device"]) >= _core.device_count():
         pytest.skip("needs two GPUs")
     A.prepare(schedule=ps.Streamed(**how), products=50)
     return A
 
 
 PLANS = {
-    "kept": {"gpus": 1},
-    "streams_all": {"gpus": 1, "keep": False, "block": 1 << 16},
-    "raw": {"gpus": 1, "keep": False, "codec": "raw", "block": 1 << 16},
-    "with_cpu": {"gpus": 1, "keep": False, "codec": "raw", "block": 1 << 16, "cpu": True},
-    "one_gpu_twice": {"gpus": [0, 0], "keep": False, "block": 1 << 16},
-    "two_gpus": {"gpus": [0, 1], "keep": False, "block": 1 << 16},
-    "two_gpus_keep": {"gpus": [0, 1]},
+    "kept": {"device": 0},
+    "streams_all": {"device": 0, "keep": False, "block": 1 << 16},
+    "raw": {"device": 0, "keep": False, "codec": "raw", "block": 1 << 16},
+    "with_cpu": {"device": 0, "keep": False, "codec": "raw", "block": 1 << 16, "cpu": True},
+    "one_gpu_twice": {"device": [0, 0], "keep": False, "block": 1 << 16},
+    "two_gpus": {"device": [0, 1], "keep": False, "block": 1 << 16},
+    "two_gpus_keep": {"device": [0, 1]},
 }
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import penstock as ps
 from penstock import _core
 
-KINDS = [*((a, s) for a in "abc" for s in (False, "locality", "random")), ("summa", False)]
+KINDS = [{"stationary": a, "steal": s} for a in "abc" for s in (False, "locality", "random")]
+KINDS.append({"algorithm": "summa"})
 
 
 def operands():
@@ -24,15 +25,15 @@ def main(transport: str, gpus: list[int]) -> str:
     comm = ps.dist.world()
     A, X = operands()
     try:
-        at = ps.dist.tiles(A, comm, 300, 300, transport=transport, device=gpus)
-        xt = ps.dist.tiles(X, comm, 300, 11, transport=transport, device=gpus)
+        at = ps.dist.tiled_array(A, comm, 300, 300, transport=transport, device=gpus)
+        xt = ps.dist.tiled_array(X, comm, 300, 11, transport=transport, device=gpus)
     except (_core.PlacementError, ImportError) as e:  # on all ranks alike
         return f"impossible: {e}"
     wanted, square = A @ X, ps.spgemm(A, A)
     for kind in KINDS:
         what = f"{kind}, rank {comm.rank}"
-        np.testing.assert_array_equal(ps.dist.matmul(at, xt, *kind).collect(), wanted, what)
-        C = ps.dist.matmul(at, at, *kind).collect()
+        np.testing.assert_array_equal(ps.dist.matmul(at, xt, **kind).collect(), wanted, what)
+        C = ps.dist.matmul(at, at, **kind).collect()
         for part in ("indptr", "indices", "data"):
             got, right = (np.asarray(getattr(m, part)) for m in (C, square))
             np.testing.assert_array_equal(got, right, f"{what}: {part}")

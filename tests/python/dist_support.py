@@ -17,6 +17,11 @@ def run(f, ranks, *args):
     return ps.dist.run(f, ranks, *args, timeout=SECONDS)
 
 
+def how_of(name, steal=False):
+    """Arguments of ps.dist.matmul: "summa" is an algorithm, all else is what stays."""
+    return {"algorithm": "summa"} if name == "summa" else {"stationary": name, "steal": steal}
+
+
 def solved_twice(A, b, ranks, method, M=None, partition="contiguous", form=None, **named):
     """x and info with vectors on the device, which the CPU plays, and with the host's. `form`: what M is there."""
     solve = getattr(ps.dist.linalg, method)

@@ -167,7 +167,7 @@ def test_bits_do_not_depend_on_threads(threads, of_matrix, of_x):
     x = rng.standard_normal(shape[1]).astype(of_x)
     complex_ = np.dtype(of_x).kind == "c"
     ways = [dict(algorithm=a) for a in (["balanced"] if complex_ else ALGORITHMS)]
-    ways += [dict(schedule=ps.Streamed(gpus=[-1] * d, block=4096, slots=2)) for d in (1, 2)]
+    ways += [dict(schedule=ps.Streamed(device=["cpu"] * d, block=4096, slots=2)) for d in (1, 2)]
     seen = {}
     for n in (1, 2, 3, 7):
         threads(n)
@@ -199,7 +199,7 @@ def test_prepare_chooses_and_says_what_it_chose():
     wanted = band.to_scipy() @ x
     for name in ALGORITHMS:
         assert band.prepare(name) == name
-        with ps.trace() as t:
+        with ps.record() as t:
             np.testing.assert_allclose(band @ x, wanted)
         assert t[0]["kernel"] == name
     assert ps.csr_array(*skewed()).prepare("binned") == "binned"

@@ -6,6 +6,7 @@ import doctest
 import inspect
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,21 +73,22 @@ class PlayedGpu:
         self.asked: list[dict[str, Any]] = []
 
     def function(self, real: Any) -> Any:
-        def search(A: Any, source: Any = None, *, device: Any = None, method: str = "auto", access: str = "auto",
-                   placement: str = "auto", sample: int = 4, counted: bool = False) -> Any:  # fmt: skip
-            how = {"method": method, "access": access, "placement": placement, "counted": counted,
-                   "device": device, "budget": ps.options.device_memory}  # fmt: skip
+        def search(
+            A: Any, source: Any = None, *, device: Any = None, gpu_options: Any = None
+        ) -> Any:
+            on = gpu_options or ps.csgraph.GpuOptions()
+            how = {**asdict(on), "device": device, "budget": ps.options.device_memory}
             first = (A,) if source is None else (A, source)
             result = real(*first, **({"device": "cpu"} if "device" in known else {}))
             if device == "cpu":
                 return result
             self.asked.append(how)
             self.fail(how)
-            facts = {"placement": placement, "used_bytes": 10, "sample_bytes": 2, "cache_bytes": 1,
+            facts = {"placement": on.placement, "used_bytes": 10, "sample_bytes": 2, "cache_bytes": 1,
                      "build_seconds": 1e-3, "sample_seconds": 2e-3}  # fmt: skip
-            read = {"bytes": 1600, "requests": REQUESTS} if counted else None
+            read = {"bytes": 1600, "requests": REQUESTS} if on.counted else None
             active().append(
-                {"graph": facts, "seconds": 1e-3 if method == "auto" else 1e-2, "read": read}
+                {"graph": facts, "seconds": 1e-3 if on.method == "auto" else 1e-2, "read": read}
             )
             return self.spoil(how, result)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from penstock.cli import device, ui
 from penstock.cli.app import app
-from penstock.csgraph import _gpu
+from penstock.csgraph import GpuOptions, _gpu
 from typer.testing import CliRunner
 
 import penstock as ps
@@ -40,10 +40,6 @@ def test_many_sources_are_rows(graph):
     "given, message",
     [
         ({"sources": [3, 1024]}, r"sources\[1\]=1024 is outside"),
-        ({"method": "sideways"}, "method='sideways' is unknown: choose one of auto"),
-        ({"access": "random"}, "access='random'"),
-        ({"placement": "attic"}, "placement='attic'"),
-        ({"sample": 5}, "sample=5"),
         ({"device": "gpu"}, "device='gpu' is unknown"),
         ({"device": 99}, "usable here"),
         ({"device": -1}, "usable here"),
@@ -132,7 +128,8 @@ def test_what_a_trace_says(monkeypatch):
     assert "from device memory" in device.as_rows(on, event("device"))["read"]
     assert device.as_rows(on, event(requests=(0, 0, 0, 0)))["requests"] == "none"
     assert device.as_json(on, event())["trace"]["amplification"] == pytest.approx(0.1)
-    assert on.arguments() == {"device": 0, "access": "auto", "placement": "auto"}
+    assert on.arguments() == {"device": 0, "gpu_options": GpuOptions()}
+    assert on.arguments(counted=True)["gpu_options"] == GpuOptions(counted=True)
     assert device.OnDevice().arguments() == {} and device.as_rows(device.OnDevice(), None) == {}
 
 
@@ -146,7 +143,7 @@ def test_the_command_names_its_gpus(monkeypatch):
     with pytest.raises(ui.InputError, match="--gpus 3: 2 usable"):
         device.OnDevice(gpus=3).arguments()
     monkeypatch.setattr(_core, "device_count", lambda: 0)
-    assert on.arguments()["device"] == "cpu"
+    assert on.arguments() == {"device": "cpu"}
 
 
 def test_several_gpus_where_they_are_named_or_one_is_too_small(monkeypatch, graph):

@@ -83,8 +83,8 @@ def test_more_than_two_to_the_31_entries(big):
     assert A.nnz == NNZ > 2**31 and A.place == "mapped" and A.dtype == bool
 
     np.testing.assert_array_equal(A @ X, known(X))
-    how = ps.Streamed(gpus=[-1, -1], block="1MiB")
-    with ps.trace() as t:
+    how = ps.Streamed(device=["cpu", "cpu"], block="1MiB")
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(X, schedule=how), known(X))
     assert t[0]["tiles"] > 8000 and t[0]["copied_bytes"] > 4 * NNZ
 

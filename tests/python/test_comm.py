@@ -284,7 +284,7 @@ def test_wrong_numbers_of_ranks():
 def test_a_trace_sees_every_rank():
     A = ps.generate.rmat(6, seed=1)
     x = np.ones(A.shape[1])
-    with ps.trace() as events:
+    with ps.record() as events:
         run(lambda comm: A @ x, 3)
     assert len(events) == 3
 

@@ -65,12 +65,12 @@ def test_traces_of_threads_are_apart():
     A, x = case(100, 100)
 
     def work(_):
-        with ps.trace() as t:
+        with ps.record() as t:
             A @ x
             A @ x
         return len(t)
 
-    with ps.trace() as mine, ThreadPoolExecutor(4) as pool:
+    with ps.record() as mine, ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(20))) == [2] * 20
     assert mine == []
 
@@ -146,7 +146,7 @@ LONG = {
     "product": "forever(lambda: A @ x)",
     "transposed": "forever(lambda: A.T @ x)",
     "streamed": "forever(lambda: A.dot(x, schedule=ps.Streamed(block=4096)))",
-    "streamed to two": "forever(lambda: A.dot(x, schedule=ps.Streamed(gpus=[-1, -1])))",
+    "streamed to two": "forever(lambda: A.dot(x, schedule=ps.Streamed(device=['cpu', 'cpu'])))",
     "blocked plan": "forever(lambda: ps.csr_array(A[:]).prepare('blocked'))",
     "binned plan": "forever(lambda: ps.csr_array(A[:]).prepare('binned'))",
     "binned plan of one row": "forever(lambda: ps.csr_array(one[:]).prepare('binned'))",

@@ -39,34 +39,37 @@ CASES = [
     Case("the CPU in core", "core", "in_core"),
     Case("asked for", "core", "in_core", ps.InCore()),
     Case("above the limit", "core", "streamed", limit="30KB"),
-    Case("the CPU's ring", "core", "streamed", ps.Streamed(gpus=[-1], block="4KiB")),
-    Case("two rings", "core", "streamed", ps.Streamed(gpus=[-1, -1], ring="64KiB")),
+    Case("the CPU's ring", "core", "streamed", ps.Streamed(device="cpu", block="4KiB")),
+    Case("two rings", "core", "streamed", ps.Streamed(device=["cpu", "cpu"], ring="64KiB")),
     Case("columns", "core", "in_core", columns=3),
     Case("columns above the limit", "core", "streamed", columns=3, limit="30KB"),
-    Case("columns by a ring", "core", "streamed", ps.Streamed(gpus=[-1]), columns=3),
+    Case("columns by a ring", "core", "streamed", ps.Streamed(device="cpu"), columns=3),
     Case("no column", "core", "in_core", columns=0),
     Case("transposed", "core", "in_core", transposed=True),
-    Case("transposed, by a ring", "core", "streamed", ps.Streamed(gpus=[-1]), transposed=True),
-    Case("a plan of the CPU", "plan", "streamed", prepared=ps.Streamed(gpus=[-1])),
+    Case("transposed, by a ring", "core", "streamed", ps.Streamed(device="cpu"), transposed=True),
+    Case("a plan of the CPU", "plan", "streamed", prepared=ps.Streamed(device="cpu")),
     Case("one for another schedule", "core", "in_core", ps.InCore(), prepared=ps.Streamed([-1])),
 ]
 ON_GPUS = [
     Case("large", "plan", "streamed", least=1000),
     Case("above the limit", "plan", "streamed", limit="300KB"),
     Case("small", "core", "in_core"),
-    Case("streamed", "plan", "streamed", ps.Streamed(gpus=2)),
-    Case("nothing kept", "plan", "streamed", ps.Streamed(gpus=1, keep=False, block="64KiB")),
-    Case("with the CPU", "plan", "streamed", ps.Streamed(gpus=1, cpu=True, codec="raw")),
-    Case("in core", "plan", "streamed", ps.InCore(gpu=1)),
-    Case("prepared", "plan", "streamed", prepared=ps.Streamed(gpus=1)),
+    Case("streamed", "plan", "streamed", ps.Streamed(device=[0, 1])),
+    Case("nothing kept", "plan", "streamed", ps.Streamed(device=[0], keep=False, block="64KiB")),
+    Case("with the CPU", "plan", "streamed", ps.Streamed(device=[0], cpu=True, codec="raw")),
+    Case("in core", "plan", "streamed", ps.InCore(device=1)),
+    Case("prepared", "plan", "streamed", prepared=ps.Streamed(device=[0])),
     Case("prepared as asked", "plan", "streamed", ps.InCore(0), prepared=ps.InCore(0)),
-    Case("columns", "core", "in_core", columns=3, least=1000, prepared=ps.Streamed(gpus=1)),
+    Case("columns", "core", "in_core", columns=3, least=1000, prepared=ps.Streamed(device=[0])),
     Case("transposed", "plan", "streamed", least=1000, transposed=True),
     Case("vectors there", "plan", "streamed", on_gpu=True),
-    Case("vectors there, in core", "plan", "streamed", ps.InCore(gpu=0), on_gpu=True),
+    Case("vectors there, in core", "plan", "streamed", ps.InCore(device=0), on_gpu=True),
 ]
 BY_CODEC = [
-    pytest.param(Case(codec, "plan", "streamed", ps.Streamed(gpus=gpus, codec=codec)), marks=needs)
+    pytest.param(
+        Case(codec, "plan", "streamed", ps.Streamed(device=list(range(gpus)), codec=codec)),
+        marks=needs,
+    )
     for codec, needs in (("packed", NEEDS_PACKED), ("ell_g", NEEDS_ELL_G))
     for gpus in ([-1], 1)
 ]
@@ -104,7 +107,7 @@ def _check(case: Case, decided, monkeypatch, a) -> None:
             told = a.explain(there, schedule=case.schedule)
             assert a._derived.products == before  # explaining is not multiplying
             y = np.full(wanted.shape, np.nan)
-            with ps.trace() as events:
+            with ps.record() as events:
                 a.dot(there, out=OnGpu(y) if case.on_gpu else y, schedule=case.schedule)
             np.testing.assert_array_equal(y, wanted)
             (first, explained), (second, done) = decided
@@ -155,8 +158,8 @@ def test_what_cannot_be_done_is_not_explained_either(fake_gpus):  # noqa: F811
     a = ps.generate.laplacian((30, 30))
     x, two = np.ones(900), np.ones((900, 2))
     for v, how, error, words in [
-        (two, ps.Streamed(gpus=1, codec="packed"), ValueError, "several columns"),
-        (x, ps.Streamed(gpus=3), ValueError, "2 GPUs"),
+        (two, ps.Streamed(device=[0], codec="packed"), ValueError, "several columns"),
+        (x, ps.Streamed(device=[0, 1, 2]), ValueError, "2 GPUs"),
         (x, ps.InCore(kernel="packed"), ValueError, "is of GPUs"),
         (OnGpu(x), ps.InCore(), ps.PlacementError, "host memory"),
         (OnGpu(x), ps.Streamed(cpu=True), ps.PlacementError, "CPU"),
@@ -170,8 +173,8 @@ def test_what_cannot_be_done_is_not_explained_either(fake_gpus):  # noqa: F811
                 refused()
     with ps.options(device_memory=a.nbytes // 8):
         for refused in (
-            lambda: a.explain(x, schedule=ps.InCore(gpu=0)),
-            lambda: a.dot(x, schedule=ps.InCore(gpu=0)),
+            lambda: a.explain(x, schedule=ps.InCore(device=0)),
+            lambda: a.dot(x, schedule=ps.InCore(device=0)),
         ):
             with pytest.raises(MemoryError, match="InCore.*has room for.*Streamed"):
                 refused()
@@ -179,7 +182,7 @@ def test_what_cannot_be_done_is_not_explained_either(fake_gpus):  # noqa: F811
 
 def test_cusparse_is_explained_as_a_copy_on_that_gpu(fake_gpus, decided):  # noqa: F811
     a = ps.generate.laplacian((30, 30))
-    told = a.explain(schedule=ps.InCore(gpu=1, kernel="cusparse"))
+    told = a.explain(schedule=ps.InCore(device=1, kernel="cusparse"))
     assert decided[0][1].by == "cusparse" and "cuSPARSE" in told.reason
     assert told.schedule == "in_core" and told.seconds > 0 and told.first_call_seconds > 0
 
@@ -187,7 +190,7 @@ def test_cusparse_is_explained_as_a_copy_on_that_gpu(fake_gpus, decided):  # noq
 def test_gpus_that_failed_are_explained_as_such(fake_gpus):  # noqa: F811
     a = ps.generate.rmat(12)
     fake_gpus.fail = [MemoryError("cannot allocate")] * 9
-    with ps.options(device_memory="300KB"), ps.trace() as t:
+    with ps.options(device_memory="300KB"), ps.record() as t:
         for _ in range(3):
             a @ np.ones(a.shape[1])
         told = a.explain()  # of the fourth, for which nothing is asked anew

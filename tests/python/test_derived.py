@@ -78,7 +78,7 @@ def test_nothing_is_kept_that_is_no_field():
         graph @ np.ones(graph.shape[1])
         graph @ graph
         assert graph.T.formed() is graph.T.formed()
-        graph.prepare(schedule=ps.Streamed(gpus=[-1], codec="packed"))
+        graph.prepare(schedule=ps.Streamed(device="cpu", codec="packed"))
         ps.csgraph.bfs(graph, 0)
         ps.csgraph.sssp(graph, 0)
         ps.csgraph.pagerank(graph)
@@ -90,7 +90,7 @@ def test_nothing_is_kept_that_is_no_field():
 
 def test_release_of_a_matrix_frees_its_plans():
     A = ps.generate.rmat(10, seed=1)
-    A.prepare(schedule=ps.Streamed(gpus=[-1], codec="packed"))
+    A.prepare(schedule=ps.Streamed(device="cpu", codec="packed"))
     A.has_sorted_indices  # noqa: B018
     assert A._derived.stream_plans is not None and A._derived.packed is not None
     A.release()

@@ -126,6 +126,9 @@ def test_what_is_wrong_is_said_on_all_ranks():
             ps.dist.run(work, 2, halo=halo)
     with pytest.raises(ValueError, match="in core or streamed"):
         ps.dist.run(work, 2, schedule=ps.ZeroCopy())
+    for how in (ps.Streamed(codec="packed"), ps.Streamed(block=4096), ps.InCore(device=0)):
+        with pytest.raises(ValueError, match="nothing else is chosen: give ps"):
+            ps.dist.run(work, 2, schedule=how)
 
 
 @pytest.mark.parametrize("halo", HERE)
@@ -278,3 +281,22 @@ def test_checkpoints(method, M, every, restart, stop, tmp_path):
             np.testing.assert_array_equal(info.residuals, alone.residuals)
         assert abs(info.iterations - alone.iterations) <= 2
         np.testing.assert_allclose(x, whole, rtol=0, atol=1e-6 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("device", ["cpu", ps.host])
+def test_the_cpu_as_a_device_has_two_names(device):
+    a = ps.generate.laplacian((6, 6))
+
+    def work(comm):
+        d = ps.dist.csr_array(a, comm, device=device)
+        return d.device, d.collect(d @ d.share(np.arange(36.0)))
+
+    for where, y in ps.dist.run(work, 2):
+        assert where == ps.host
+        np.testing.assert_allclose(y, a @ np.arange(36.0))
+
+
+def test_a_device_that_is_none_is_refused():
+    for device, error in (("gpu", ValueError), (-1, ValueError), (ps.pinned, TypeError)):
+        with pytest.raises(error, match=r"dist.csr_array\(device="):
+            ps.dist.run(lambda comm, d=device: ps.dist.csr_array(np.eye(4), comm, device=d), 1)

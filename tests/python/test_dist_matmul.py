@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,11 +46,10 @@ def test_masked_products_are_those_of_whole_matrices(shape, grid, stationary, st
     cut = 1 + seed % 5
 
     def work(comm):
-        at = ps.dist.tiles(a, comm, cut, 4, grid)
-        bt = ps.dist.tiles(b, comm, 4, 3, grid)
-        on = ps.dist.tiles(mask, comm, cut, 3, grid)
-        how = False if stationary == "summa" else steal
-        c = ps.dist.matmul(at, bt, stationary, how, mask=on, seed=seed)
+        at = ps.dist.tiled_array(a, comm, cut, 4, grid)
+        bt = ps.dist.tiled_array(b, comm, 4, 3, grid)
+        on = ps.dist.tiled_array(mask, comm, cut, 3, grid)
+        c = ps.dist.matmul(at, bt, **how_of(stationary, steal), mask=on, seed=seed)
         i, j = c.plan().products["i"], c.plan().products["j"]
         assert np.all(on.tile_nnz[i, j] > 0), "a product where the mask is empty"
         return c.collect()
@@ -63,22 +62,22 @@ def test_masks_bound_the_memory_and_are_refused_in_words():
     few = ps.csr_array((np.ones(3), ([0, 60, 127], [5, 70, 9])), shape=A.shape)
 
     def work(comm):
-        t, on = ps.dist.tiles(A, comm), ps.dist.tiles(few, comm)
+        t, on = ps.dist.tiled_array(A, comm), ps.dist.tiled_array(few, comm)
         with pytest.raises(MemoryError, match="needs about"):
             ps.dist.matmul(t, t, "c", memory=5000)
         same(ps.dist.matmul(t, t, "c", memory=5000, mask=on).collect(), ps.spgemm(A, A, mask=few))
         refused = [
-            (ps.dist.tiles(few[:100], comm), ValueError, "shape 100 x 128, C has 128 x 128"),
-            (ps.dist.tiles(few, comm, 10), ValueError, "tile_rows=64"),
-            (ps.dist.tiles(few, comm, 64, 64, (1, 2)), ValueError, "grid of 1 x 2 ranks"),
-            (ps.dist.tiles(np.ones((128, 128)), comm), ValueError, "mask's tiles are dense"),
-            (few, TypeError, "cut it with ps.dist.tiles"),
+            (ps.dist.tiled_array(few[:100], comm), ValueError, "shape 100 x 128, C has 128 x 128"),
+            (ps.dist.tiled_array(few, comm, 10), ValueError, "tile_rows=64"),
+            (ps.dist.tiled_array(few, comm, 64, 64, (1, 2)), ValueError, "grid of 1 x 2 ranks"),
+            (ps.dist.tiled_array(np.ones((128, 128)), comm), ValueError, "mask's tiles are dense"),
+            (few, TypeError, "cut it with ps.dist.tiled_array"),
         ]
         for mask, error, words in refused:
             with pytest.raises(error, match=words):
                 ps.dist.matmul(t, t, mask=mask)
         with pytest.raises(ValueError, match="B is dense"):
-            ps.dist.matmul(t, ps.dist.tiles(np.ones((128, 2)), comm), mask=on)
+            ps.dist.matmul(t, ps.dist.tiled_array(np.ones((128, 2)), comm), mask=on)
         comm.barrier()
 
     run(work, 2)
@@ -102,8 +101,8 @@ def test_copies_add_up_to_the_product(shape, grid, sparse, steal, seed):
     cut = 1 + seed % 5
 
     def work(comm):
-        at = ps.dist.tiles(a, comm, cut, 2, (rows, cols))
-        bt = ps.dist.tiles(b if sparse else b.toarray(), comm, 2, 3, (rows, cols))
+        at = ps.dist.tiled_array(a, comm, cut, 2, (rows, cols))
+        bt = ps.dist.tiled_array(b if sparse else b.toarray(), comm, 2, 3, (rows, cols))
         c = ps.dist.matmul(at, bt, steal=steal, replicas=replicas, seed=seed)
         return c.collect(), c.times
 
@@ -120,8 +119,8 @@ def test_copies_add_up_to_the_product(shape, grid, sparse, steal, seed):
 def test_the_model_knows_the_bytes_of_copies():
     def work(comm):
         at, bt = (
-            ps.dist.tiles(A, comm, grid=(2, 4)),
-            ps.dist.tiles(np.ones((128, 24)), comm, grid=(2, 4)),
+            ps.dist.tiled_array(A, comm, grid=(2, 4)),
+            ps.dist.tiled_array(np.ones((128, 24)), comm, grid=(2, 4)),
         )
         counts = _tile_choice.count_maps(at._core.map, bt._core.map)
         for copies in (2, 4):
@@ -146,7 +145,7 @@ def test_the_model_knows_the_bytes_of_copies():
 
 def test_copies_are_refused_in_words():
     def work(comm):
-        t = ps.dist.tiles(A, comm)
+        t = ps.dist.tiled_array(A, comm)
         for kwargs, error, words in (
             ({"replicas": 3}, ValueError, "replicas=3 on a grid of 2 x 1 ranks"),
             ({"replicas": 0}, ValueError, "replicas=0"),
@@ -169,7 +168,9 @@ def test_large_tiles_are_merged_with_small_ones():
     counts = ps.spgemm(a, a)
 
     def work(comm):
-        t = [ps.dist.tiles(a, comm, *cut) for cut in ((9000, 6000), (6000, 9000), (2000, 2000))]
+        t = [
+            ps.dist.tiled_array(a, comm, *cut) for cut in ((9000, 6000), (6000, 9000), (2000, 2000))
+        ]
         same(ps.dist.matmul(t[0], t[1]).collect(), counts)  # 200,000 rows and entries, then 110,000
         same(ps.dist.matmul(t[2], t[2], "a").collect(), counts)
 
@@ -185,17 +186,20 @@ def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
         grid = {3: (1, 3), 4: (2, 2)}.get(
             comm.size
         )  # a chunk has as many rows of tiles as the grid
-        t, on = ps.dist.tiles(A, comm, 10, 10, grid), ps.dist.tiles(few, comm, 10, 10, grid)
+        t, on = (
+            ps.dist.tiled_array(A, comm, 10, 10, grid),
+            ps.dist.tiled_array(few, comm, 10, 10, grid),
+        )
         memory = 60000 if comm.size == 1 else 30000  # of several chunks: as a whole it is refused
         with pytest.raises(MemoryError, match=r"write C to a store \(out=\)"):
             ps.dist.matmul(t, t, "c", memory=memory)
         for stationary, steal in (("c", False), ("a", True), ("summa", False)):
             name = tmp_path / f"{stationary}.penstock"
-            c = ps.dist.matmul(t, t, stationary, steal, memory=memory, out=name)
+            c = ps.dist.matmul(t, t, **how_of(stationary, steal), memory=memory, out=name)
             same(c, whole)
         c = ps.dist.matmul(t, t, memory=20000, mask=on, out=tmp_path / "masked.penstock")
         same(c, masked)
-        again = ps.dist.tiles(tmp_path / "c.penstock", comm)
+        again = ps.dist.tiled_array(tmp_path / "c.penstock", comm)
         same(again.collect(), whole)
 
     run(work, ranks)
@@ -209,8 +213,8 @@ def test_results_larger_than_memory_go_to_a_file(ranks, tmp_path):
 
 def test_files_that_cannot_be(tmp_path, monkeypatch):
     def work(comm, path, error, words, memory=60000, b=None):
-        t = ps.dist.tiles(A, comm, 10, 10)
-        b = t if b is None else ps.dist.tiles(b, comm, 10)
+        t = ps.dist.tiled_array(A, comm, 10, 10)
+        b = t if b is None else ps.dist.tiled_array(b, comm, 10)
         with pytest.raises(error, match=words):
             ps.dist.matmul(t, b, "c", memory=memory, out=path)
         comm.barrier()

@@ -164,7 +164,7 @@ def test_metrics_are_those_of_the_partition(a, ranks, name):
         assert (m.bytes > 0).all()
 
 
-@pytest.mark.parametrize("schedule", [ps.InCore(), ps.Streamed(block="4KiB", gpus=[-1])])
+@pytest.mark.parametrize("schedule", [ps.InCore(), ps.Streamed(block="4KiB", device="cpu")])
 def test_schedules_and_plans(schedule):
     x = vectors(A.shape[1], 0, np.float64)
 

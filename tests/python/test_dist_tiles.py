@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from dist_support import matrices, run
+from dist_support import how_of, matrices, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,12 +74,14 @@ def test_products_equal_those_of_whole_matrices(factors, ranks, data):
     sizes = [data.draw(st.sampled_from((None, 1, 3, 5, 20))) for _ in range(3)]
     algorithm = data.draw(st.sampled_from(ALGORITHMS))
     steal = False if algorithm == "summa" else data.draw(st.sampled_from(STEALS))
-    prefetch = data.draw(st.integers(0, 3))
+    prefetch = None if algorithm == "summa" else data.draw(st.integers(0, 3))
 
     def work(comm):
-        at = ps.dist.tiles(a, comm, sizes[0], sizes[1], grid)
-        bt = ps.dist.tiles(b, comm, sizes[1], sizes[2], grid)
-        c = ps.dist.matmul(at, bt, algorithm, steal, prefetch, semiring, seed=a.nnz)
+        at = ps.dist.tiled_array(a, comm, sizes[0], sizes[1], grid)
+        bt = ps.dist.tiled_array(b, comm, sizes[1], sizes[2], grid)
+        c = ps.dist.matmul(
+            at, bt, **how_of(algorithm, steal), prefetch=prefetch, semiring=semiring, seed=a.nnz
+        )
         return c.collect(), c.times, c.plan().products["i"].size
 
     found = run(work, ranks)
@@ -110,7 +112,7 @@ def test_sources_give_the_same_tiles(ranks, tmp_path):
             sources[partition] = ps.dist.csr_array(A, comm, partition)
         out = {}
         for name, source in sources.items():
-            t = ps.dist.tiles(source, comm, 50, 30)
+            t = ps.dist.tiled_array(source, comm, 50, 30)
             assert t.tiles == (3, 5) and t.nnz == A.nnz == t.tile_nnz.sum() and t.sparse
             out[name] = t.collect()
         return out
@@ -124,14 +126,14 @@ def test_tiles_are_read_and_written_one_by_one():
     x = np.arange(35.0).reshape(7, 5)
 
     def work(comm):
-        t = ps.dist.tiles(x, comm, 3, 2)
+        t = ps.dist.tiled_array(x, comm, 3, 2)
         assert np.array_equal(t.get_tile(2, 2), x[6:, 4:]) and t.owner(2, 2) == 0
         comm.barrier()
         if comm.rank == 1:
             t.replace_tile(0, 1, -x[:3, 2:4])
         t.barrier()
         assert np.array_equal(t.get_tile(0, 1), -x[:3, 2:4])
-        s = ps.dist.tiles(A, comm, 40, 64)
+        s = ps.dist.tiled_array(A, comm, 40, 64)
         assert np.array_equal(s.get_tile(3, 1) @ np.eye(64), (A @ np.eye(128))[120:, 64:])
         mine = [(i, j) for i in range(4) for j in range(2) if s.owner(i, j) == comm.rank]
         s.renew_tiles(
@@ -151,9 +153,10 @@ def test_stationary_c_has_the_same_bits_each_time():
     x = np.random.default_rng(1).standard_normal((128, 7))
 
     def work(comm, algorithm):
-        t, y = ps.dist.tiles(A, comm), ps.dist.tiles(x, comm)
-        first = ps.dist.matmul(t, y, algorithm).collect()
-        again = ps.dist.matmul(t, y, algorithm, prefetch=3).collect()
+        t, y = ps.dist.tiled_array(A, comm), ps.dist.tiled_array(x, comm)
+        more = {} if algorithm == "summa" else {"prefetch": 3}
+        first = ps.dist.matmul(t, y, **how_of(algorithm)).collect()
+        again = ps.dist.matmul(t, y, **how_of(algorithm), **more).collect()
         return np.array_equal(first, again)
 
     for algorithm in ("c", "summa"):
@@ -187,12 +190,15 @@ def test_refusals_say_what_to_do():
         comm.barrier()  # the ranks can go on
 
     def product(comm, *args, b=A, rows=None, **kwargs):
-        ps.dist.matmul(ps.dist.tiles(A, comm), ps.dist.tiles(b, comm, rows), *args, **kwargs)
+        ps.dist.matmul(
+            ps.dist.tiled_array(A, comm), ps.dist.tiled_array(b, comm, rows), *args, **kwargs
+        )
 
     cases = [
-        (lambda c: product(c, "d"), ValueError, "unknown: choose one of auto, a, b, c, summa"),
+        (lambda c: product(c, "d"), ValueError, "unknown: choose one of auto, a, b, c; SUMMA"),
         (lambda c: product(c, "c", "x"), ValueError, "steal='x' is unknown"),
-        (lambda c: product(c, "summa", True), ValueError, "SUMMA works in lockstep"),
+        (lambda c: product(c, "summa"), ValueError, "SUMMA is algorithm='summa'"),
+        (lambda c: product(c, algorithm="cannon"), ValueError, "choose one of one_sided, summa"),
         (lambda c: product(c, prefetch=-1), ValueError, "prefetch=-1"),
         (
             lambda c: product(c, memory=100),
@@ -206,20 +212,24 @@ def test_refusals_say_what_to_do():
             ps.NotCompiledError,
             "plus_times with one",
         ),
-        (lambda c: ps.dist.matmul(A, A), TypeError, "cut it with ps.dist.tiles"),
-        (lambda c: ps.dist.tiles(A), TypeError, "comm: the ranks"),
-        (lambda c: ps.dist.tiles(A, c, grid=(3, 3)), ValueError, "grid of 3 x 3"),
-        (lambda c: ps.dist.tiles(A, c, tile_rows=0), ValueError, "positive"),
+        (lambda c: ps.dist.matmul(A, A), TypeError, "cut it with ps.dist.tiled_array"),
+        (lambda c: ps.dist.tiled_array(A), TypeError, "comm: the ranks"),
+        (lambda c: ps.dist.tiled_array(A, c, grid=(3, 3)), ValueError, "grid of 3 x 3"),
+        (lambda c: ps.dist.tiled_array(A, c, tile_rows=0), ValueError, "positive"),
         (
-            lambda c: ps.dist.tiles(A, c, tile_rows=3 + c.rank),
+            lambda c: ps.dist.tiled_array(A, c, tile_rows=3 + c.rank),
             ValueError,
             "ranks disagree on tile_rows: rank 0 gives 3, rank 1 gives 4",
         ),
-        (lambda c: ps.dist.tiles(np.ones((3, 4 + c.rank)), c), ValueError, "different matrices"),
-        (lambda c: ps.dist.tiles(np.ones((3, 4), int), c), TypeError, "use astype"),
-        (lambda c: ps.dist.tiles(A, c).times, ValueError, "there are no times"),
-        (lambda c: ps.dist.tiles(A, c).plan(), ValueError, "there is no plan"),
-        (lambda c: ps.dist.tiles(A, c).get_tile(9, 0), ValueError, "no tile"),
+        (
+            lambda c: ps.dist.tiled_array(np.ones((3, 4 + c.rank)), c),
+            ValueError,
+            "different matrices",
+        ),
+        (lambda c: ps.dist.tiled_array(np.ones((3, 4), int), c), TypeError, "use astype"),
+        (lambda c: ps.dist.tiled_array(A, c).times, ValueError, "there are no times"),
+        (lambda c: ps.dist.tiled_array(A, c).plan(), ValueError, "there is no plan"),
+        (lambda c: ps.dist.tiled_array(A, c).get_tile(9, 0), ValueError, "no tile"),
     ]
     for case in cases:
         run(work, 2, *case)
@@ -227,7 +237,7 @@ def test_refusals_say_what_to_do():
 
 def test_a_failing_rank_stops_the_others():
     def work(comm):
-        t = ps.dist.tiles(A, comm)
+        t = ps.dist.tiled_array(A, comm)
         if comm.rank == 1:
             raise OSError("gone")
         ps.dist.matmul(t, t, "a")

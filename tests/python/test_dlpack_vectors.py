@@ -36,9 +36,9 @@ def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
 
     monkeypatch.setattr(streaming, "multiply", multiply)
     there, y = OnGpu(x), OnGpu(np.empty(2000))
-    for how in (None, ps.Streamed(gpus=1), ps.InCore(gpu=0)):
+    for how in (None, ps.Streamed(device=0), ps.InCore(device=0)):
         y.array[:] = np.nan
-        with ps.trace() as t:
+        with ps.record() as t:
             assert A.dot(there, out=y, schedule=how) is y
         np.testing.assert_array_equal(y.array, A.to_scipy() @ x)
         assert len(t) == 1

@@ -1,9 +1,12 @@
-"""README.md and the pages of docs/: short enough, with links that lead somewhere and names that exist."""
+"""README.md and the pages of docs/: short enough, with links that lead somewhere, names that exist, and all of them."""
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import importlib
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -98,7 +101,63 @@ def test_the_home_page_is_the_readme_with_links_that_start_in_docs(home: ModuleT
     assert (result.failed, result.attempted) == (0, 1)
 
 
+def public(module: ModuleType = ps) -> dict[str, object]:
+    """Every name in `__all__` of the package and of its public modules, with what it stands for."""
+    found: dict[str, object] = {}
+    for name in module.__all__:
+        value = getattr(module, name)
+        found[f"{module.__name__}.{name}"] = value
+        if isinstance(value, ModuleType):
+            found |= public(value)
+    return found
+
+
+def listed(text: str) -> set[str]:
+    """The names that a page documents: by a directive, its heading, or a row of a table."""
+    directives = re.findall(r"^::: ([\w.]+)$|^ +heading: ([\w.]+)$", text, re.MULTILINE)
+    rows = re.findall(r"^\| `ps\.([\w.]+)[^`]*` \|", text, re.MULTILINE)
+    return {one or other for one, other in directives} | {f"penstock.{name}" for name in rows}
+
+
+def test_the_api_page_lists_every_public_name() -> None:
+    names = set(public()) | {"penstock.nx_backend"}
+    backend = importlib.import_module("penstock.nx_backend")
+    names |= set(public(backend))
+    told = listed((ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
+    # A package whose names are listed one by one needs no entry of its own.
+    packages = {name for name in names if isinstance(public().get(name), ModuleType)}
+    assert sorted(names - told - packages) == []
+    assert sorted(told - names - {"penstock._plan.options.Options"}) == [], "names that are gone"
+
+
+def test_classes_are_in_capwords_and_matrices_as_scipy_has_them() -> None:
+    """One rule: what is a matrix is called some_array; all other classes are in CapWords."""
+    classes = {name: value for name, value in public().items() if isinstance(value, type)}
+    assert {"penstock.dist.csr_array", "penstock.dist.tiled_array"} <= set(classes)
+    for name, value in classes.items():
+        last = name.rpartition(".")[2]
+        if {"shape", "dtype", "nnz"} <= set(dir(value)):
+            assert re.fullmatch(r"[a-z]+_array", last), name
+        else:
+            assert re.fullmatch(r"([A-Z][a-z]*)+0?", last), name
+
+
+def test_where_a_computation_runs_is_called_device() -> None:
+    asked: dict[str, set[str]] = {}
+    for name, value in public().items():
+        if callable(value) and not isinstance(value, Exception | ModuleType):
+            with contextlib.suppress(ValueError):  # of the compiled module
+                asked[name] = set(inspect.signature(value).parameters)
+    assert "device" in asked["penstock.Streamed"] & asked["penstock.dist.tiled_array"]
+    other = {"gpu", "gpus", "devices", "where", "on", "folder"}
+    assert not {name: other & names for name, names in asked.items() if other & names}
+
+
 def test_faults_are_found() -> None:
     text = "[a](docs/no_such_page.md) `[b](c.md)` [d](LICENSE) [e](https://example.org) ps.csgraph.no_such"
     assert lost(README, text) == ["docs/no_such_page.md"]
     assert unknown(text) == ["ps.csgraph.no_such"]
+    page = (
+        "::: penstock.a\n\n::: x.Y\n    options:\n      heading: penstock.y\n| `ps.f(n)` | it |\n"
+    )
+    assert listed(page) == {"penstock.a", "x.Y", "penstock.y", "penstock.f"}

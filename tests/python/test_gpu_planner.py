@@ -233,7 +233,7 @@ def test_the_estimate_is_near_the_packed_size(make):
 def test_small_matrices_stay_on_the_cpu(graph, fake_gpus, monkeypatch):  # noqa: F811
     asked = []
     monkeypatch.setattr(_core, "device_count", lambda: asked.append(1) or 2)
-    with ps.trace() as t:
+    with ps.record() as t:
         graph @ np.ones(graph.shape[1])
     assert t[0]["schedule"] == "in_core" and not asked and not fake_gpus.made
 
@@ -244,20 +244,20 @@ def test_a_matrix_multiplied_often_moves_to_the_gpus(graph, fake_gpus, monkeypat
     monkeypatch.setattr(planner, "cpu_seconds", lambda work, machine: 1e-5)
     x = np.random.default_rng(0).random(graph.shape[1])
     wanted = graph.dot(x, schedule=ps.InCore)
-    with ps.trace() as t:
+    with ps.record() as t:
         for _ in range(200):
             np.testing.assert_allclose(graph @ x, wanted, rtol=1e-12)
     assert not fake_gpus.made  # 10 us: no link is faster
     monkeypatch.setattr(planner, "cpu_seconds", lambda work, machine: 1e-3)
     graph.release()
     assert "over 1 product" in graph.explain(x).reason
-    with ps.trace() as t:
+    with ps.record() as t:
         for _ in range(4):
             np.testing.assert_allclose(graph @ x, wanted, rtol=1e-12)
     assert len(fake_gpus.made) == 1  # and kept
     assert t[-1]["predicted_seconds"] < 1e-3 and "codec" in t[-1]
     assert "a plan exists" in graph.explain(x).reason
-    with ps.options(gpus=0), ps.trace() as t:
+    with ps.options(gpus=0), ps.record() as t:
         graph @ x
     assert "codec" not in t[0] and t[0]["schedule"] == "in_core"
 
@@ -281,23 +281,23 @@ def test_a_budget_exceeded_streams_over_the_gpus(graph, fake_gpus):  # noqa: F81
 
 @NEEDS_PLANS
 def test_explain_of_schedules(graph, fake_gpus):  # noqa: F811
-    plan = graph.explain(schedule=ps.Streamed(gpus=1, codec="raw", keep=False))
+    plan = graph.explain(schedule=ps.Streamed(device=0, codec="raw", keep=False))
     assert (
         plan.schedule == "streamed"
         and "1 GPU, raw" in plan.reason
         and "nothing kept" in plan.reason
     )
-    assert graph.explain(schedule=ps.InCore(gpu=0)).schedule == "in_core"
-    assert graph.explain(schedule=ps.Streamed(gpus=[-1])).binding.startswith("host")
+    assert graph.explain(schedule=ps.InCore(device=0)).schedule == "in_core"
+    assert graph.explain(schedule=ps.Streamed(device="cpu")).binding.startswith("host")
     with ps.options(device_memory=100), pytest.raises(MemoryError, match="x takes 32768"):
-        graph.explain(schedule=ps.Streamed(gpus=1))
+        graph.explain(schedule=ps.Streamed(device=0))
 
 
 @NEEDS_PLANS
 def test_no_plan_falls_back_and_says_so(graph, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot allocate")] * 99
     x = np.ones(graph.shape[1])
-    with ps.options(device_memory="300KB"), ps.trace() as t:
+    with ps.options(device_memory="300KB"), ps.record() as t:
         for _ in range(3):
             np.testing.assert_array_equal(graph @ x, graph.to_scipy() @ x)
         graph.release()
@@ -318,7 +318,7 @@ def test_gpus_that_fail_when_asked_fall_back_too(graph, fake_gpus, monkeypatch):
 
     monkeypatch.setattr(planner, "this_machine", busy)
     x = np.ones(graph.shape[1])
-    with ps.options(device_memory="300KB"), ps.trace() as t:
+    with ps.options(device_memory="300KB"), ps.record() as t:
         for _ in range(7):
             np.testing.assert_array_equal(graph @ x, graph.to_scipy() @ x)
     assert all("cudaErrorDevicesUnavailable" in e["fallback"] for e in t)

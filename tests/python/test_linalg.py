@@ -43,7 +43,7 @@ def test_solvers(prepared, solver):
     S = spd()
     b = np.random.default_rng(0).standard_normal(400)
     A = prepared(S)
-    with ps.trace() as t:
+    with ps.record() as t:
         x, info = solver(A, b, rtol=1e-10)
     assert info == 0 and len(t) > 5
     np.testing.assert_allclose(S @ x, b, atol=1e-8 * np.linalg.norm(b))

@@ -298,9 +298,11 @@ def test_metis_gets_the_pattern_both_ways(monkeypatch):
         ps.partition.metis(ps.csr_array(([True], ([0], [2])), shape=(2, 3)), 2)
 
 
-def test_without_metis_labels_spread(monkeypatch):
+def test_without_pymetis_the_remedy_is_named(monkeypatch, file):
     monkeypatch.setitem(sys.modules, "pymetis", None)
     a = ps.generate.laplacian((12, 12))
-    p = ps.partition.metis(a, 3)
-    assert p.kind == "label_propagation"
-    assert np.array_equal(p.owners, ps.partition.label_propagation(a, 3).owners)
+    with pytest.raises(ImportError, match=r"needs pymetis: pip install 'penstock-sparse\[metis\]'"):
+        ps.partition.metis(a, 3)
+    result = run("partition", file, "-n", 4, "--method", "metis")
+    assert result.exit_code == 1 and "label_propagation" not in result.stdout
+    assert "pip install 'penstock-sparse[metis]'" in " ".join(result.stderr.split())

@@ -73,15 +73,3 @@ def test_the_command_line_falls_back_with_one_line(tmp_path):
 def test_steps_in_words():
     steps = [{"kind": "push"}, {"kind": "small"}, {"kind": "pull"}]
     assert device._steps(steps) == "push, many in one small kernel, pull"
-
-
-def test_names_are_checked_without_a_gpu():
-    a = made([(0, 1, 2.0)])
-    for name in ("method", "access", "placement"):
-        with pytest.raises(ValueError, match=f"{name}='fast' is unknown"):
-            ps.csgraph.sssp(a, 0, **{name: "fast"})
-        with pytest.raises(ValueError, match=f"{name}='fast' is unknown"):
-            ps.csgraph.dijkstra(a, indices=0, **{name: "fast"})
-    with pytest.raises(ValueError, match="cache"):
-        ps.csgraph.sssp(a, 0, cache="much")
-    assert ps.csgraph.sssp(a, 0, device="cpu")[1] == 2.0

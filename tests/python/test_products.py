@@ -242,9 +242,9 @@ def test_trace_counts_bytes_and_tiles():
     rng = np.random.default_rng(0)
     A = ps.csr_array(matrix_of(rng, 300, 200, float), shape=(300, 200))
     x, z = np.ones(200), np.ones(300)
-    with ps.trace() as outer:
+    with ps.record() as outer:
         A @ x
-        with ps.trace() as inner:
+        with ps.record() as inner:
             A.T @ z
             A @ np.ones((200, 3))
         A.dot(x, out=z, beta=1.0)

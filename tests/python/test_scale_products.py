@@ -380,13 +380,13 @@ def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
     B = np.ones((512, 8), np.float32)
 
     def work(comm: Any) -> dict[str, tuple[int, int]]:
-        left, right = ps.dist.tiles(A, comm), ps.dist.tiles(B, comm)
+        left, right = ps.dist.tiled_array(A, comm), ps.dist.tiled_array(B, comm)
         found = {}
         for stays in "abc":
             for op, b in (("spmm", right), ("spgemm", left)):
                 times = ps.dist.matmul(left, b, stationary=stays).times
                 found[f"{op} {stays}"] = (times["fetched_bytes"], times["sent_bytes"])
-        chosen = ps.dist.matmul(left, right).times["algorithm"]
+        chosen = ps.dist.matmul(left, right).times["stationary"]
         assert chosen in "abc" and len(set(comm.collect(chosen))) == 1
         return found
 

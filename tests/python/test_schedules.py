@@ -43,8 +43,8 @@ def test_streamed_equals_in_core(placed, place, semiring, block, slots, ring, de
     A = placed[place]
     assert A.place == place
     x = np.random.default_rng(1).integers(-5, 6, A.shape[1]).astype(float)
-    how = ps.Streamed(gpus=[-1] * devices, block=block, slots=slots, ring=ring)
-    with ps.trace() as t:
+    how = ps.Streamed(device=["cpu"] * devices, block=block, slots=slots, ring=ring)
+    with ps.record() as t:
         got = A.dot(x, schedule=how, semiring=semiring)
         wanted = A.dot(x, schedule=ps.InCore, semiring=semiring)
     np.testing.assert_array_equal(got, wanted)
@@ -81,12 +81,13 @@ def test_small_and_empty_shapes(schedule, shape):
 @pytest.mark.parametrize(
     "schedule, error, words",
     [
-        (ps.InCore(gpu=0), ps.PlacementError, "GPU 0.*Streamed"),
+        (ps.InCore(device=0), ps.PlacementError, "GPU 0.*Streamed"),
         (ps.ZeroCopy(), ps.PlacementError, "pinned or managed.*Streamed"),
-        (ps.Streamed(gpus=1), ValueError, r"0 GPUs.*gpus=\[-1\]"),
-        (ps.Streamed(gpus=[0]), ValueError, "no GPU.*-1 for the CPU"),
-        (ps.Streamed(gpus=[]), ValueError, "-1 for the CPU"),
-        (ps.Streamed(gpus=[-2]), ValueError, "-2"),
+        (ps.Streamed(device=0), ValueError, "0 GPUs.*device='cpu' is the CPU"),
+        (ps.Streamed(device=[]), ValueError, 'name at least one GPU, or "cpu"'),
+        (ps.Streamed(device=[-2]), ValueError, "-2"),
+        (ps.InCore(device=0.5), TypeError, "InCore.device=0.5. is not one device"),
+        (ps.ZeroCopy(device="cpu"), ValueError, "ZeroCopy.*is of GPUs: name one"),
         (ps.Streamed(slots=0), ValueError, "slots = 0; give at least 1"),
         (ps.Streamed(block=0), ValueError, "at least one byte"),
         (ps.Streamed(ring=0), ValueError, "at least one byte"),
@@ -118,7 +119,7 @@ def test_device_memory_makes_the_planner_stream(placed):
     A = placed["host"]
     x = np.arange(400.0)
     wanted = A @ x
-    with ps.options(device_memory="32KiB") as o, ps.trace() as t:
+    with ps.options(device_memory="32KiB") as o, ps.record() as t:
         assert o is ps.options and o.device_memory == 32768 and A.nbytes > 32768
         np.testing.assert_array_equal(A @ x, wanted)
         assert "exceed" in str(A.explain(x)) and A.explain().schedule == "streamed"
@@ -198,7 +199,7 @@ def test_explain_agrees_with_the_matrix(placed):
         assert plan.uses[0]["bandwidth"] > 1e8
     text = str(A.explain())
     assert "in_core" in text and plan.binding in text and repr(A.explain()) == text
-    plan = A.explain(schedule=ps.Streamed(gpus=[-1]))
+    plan = A.explain(schedule=ps.Streamed(device="cpu"))
     assert plan.schedule == "streamed" and len(plan.uses) == 2
     assert plan.seconds == max(u["seconds"] for u in plan.uses)
     assert "mapped" in placed["mapped"].explain().reason
@@ -224,3 +225,13 @@ def test_pattern_x_types_stream_too():
         for of_x in (np.float32, np.complex128):
             x = numbers(rng, 100, of_x)
             np.testing.assert_array_equal(A.dot(x, schedule=ps.Streamed(block=500)), A @ x)
+
+
+def test_a_device_has_the_names_that_it_has_elsewhere():
+    """As for searches and tiles: "cpu", a number, ps.device(n) and ps.host."""
+    assert [ps.InCore(device=d).gpu for d in ("cpu", ps.host, 1, np.int64(1), ps.device(2))] == [
+        *(-1, -1, 1, 1, 2)
+    ]
+    assert ps.InCore().gpu == -1 and ps.ZeroCopy(device=ps.device(1)).gpu == 1
+    assert ps.Streamed(device=ps.host)._devices() == [-1]
+    assert ps.Streamed(device=("cpu", "cpu"))._devices() == [-1, -1]

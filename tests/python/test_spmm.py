@@ -225,7 +225,7 @@ def test_long_rows_are_split_and_added_up():
 def test_streaming_reads_the_matrix_once():
     A = ps.generate.laplacian((20, 20, 20))
     x = np.random.default_rng(9).integers(-4, 5, (8000, 24)).astype(float)
-    with ps.trace() as events:
+    with ps.record() as events:
         y = A.dot(x, schedule=ps.Streamed(block=4096))
         A.dot(np.asfortranarray(x), out=y, schedule=ps.Streamed(block=4096))
         A @ x
@@ -243,7 +243,7 @@ def test_algorithms_with_a_plan_take_a_column_at_a_time():
     x = np.random.default_rng(1).integers(-4, 5, (1728, 6)).astype(float)
     y = np.full((1728, 6), 3.0)
     for algorithm in ("balanced", "blocked", "binned", "stencil"):
-        with ps.trace() as events:
+        with ps.record() as events:
             np.testing.assert_array_equal(A.dot(x, algorithm=algorithm), A.to_scipy() @ x)
             A.dot(x, out=y, beta=0.0, algorithm=algorithm)
         assert [e["kernel"] for e in events] == [algorithm] * 2
@@ -257,7 +257,7 @@ def test_a_formed_transpose_is_used():
     S = matrix(rng, 60, 50, np.float64)
     A = ours(S)
     z = numbers(rng, (60, 7), np.float64)
-    with ps.trace() as events:
+    with ps.record() as events:
         first = A.T @ z
         A.T.formed()
         np.testing.assert_array_equal(A.T @ z, first)

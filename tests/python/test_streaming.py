@@ -53,10 +53,10 @@ def test_plans_of_every_codec(codec, block, slots, dtype):
         .astype(A.dtype if dtype is not bool else float)
     )
     wanted = A.to_scipy() @ x
-    how = ps.Streamed(gpus=[-1], codec=codec, block=block, slots=slots)
+    how = ps.Streamed(device="cpu", codec=codec, block=block, slots=slots)
     told = A.prepare(schedule=how)
     assert codec in told and "the CPU" in told
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A @ x, wanted)
         y = np.ones(2000, wanted.dtype)
         A.dot(x, out=y, alpha=2.0, beta=3.0, schedule=how)
@@ -73,32 +73,32 @@ def test_plans_of_every_codec(codec, block, slots, dtype):
 def test_other_semirings(A, semiring, codec):
     x = np.abs(np.random.default_rng(1).integers(0, 6, 12_000).astype(float))
     wanted = A.dot(x, semiring=semiring)
-    A.prepare(schedule=ps.Streamed(gpus=[-1], codec=codec, block="8KiB"))
-    with ps.trace() as t:
+    A.prepare(schedule=ps.Streamed(device="cpu", codec=codec, block="8KiB"))
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, semiring=semiring), wanted)
     assert t[0]["codec"] == codec
 
 
 def test_the_cpus_ring_needs_no_plan(A, x):
-    with ps.trace() as t:
-        A.dot(x, schedule=ps.Streamed(gpus=[-1]))
+    with ps.record() as t:
+        A.dot(x, schedule=ps.Streamed(device="cpu"))
     assert t[0]["schedule"] == "streamed" and "codec" not in t[0]
     assert A._derived.stream_plans is None
 
 
 def test_a_plan_serves_narrower_vectors_and_other_plans_wider(A, x, fake_gpus):  # noqa: F811
-    A.prepare(schedule=ps.Streamed(gpus=1))
+    A.prepare(schedule=ps.Streamed(device=0))
     single = matrix(np.float32)
-    single.prepare(schedule=ps.Streamed(gpus=1))
+    single.prepare(schedule=ps.Streamed(device=0))
     assert [m["entry_bytes"] for m in fake_gpus.made] == [8, 4]
     single @ x.astype(np.float32)
-    single.dot(x, schedule=ps.Streamed(gpus=1))  # float64: another plan
+    single.dot(x, schedule=ps.Streamed(device=0))  # float64: another plan
     single @ x.astype(np.float32)
     assert [m["entry_bytes"] for m in fake_gpus.made] == [8, 4, 8]
 
 
 def test_a_repeated_call_makes_nothing(A, x, fake_gpus):  # noqa: F811
-    how = ps.Streamed(gpus=2, block="64KiB", slots=4, keep=False, codec="raw")
+    how = ps.Streamed(device=[0, 1], block="64KiB", slots=4, keep=False, codec="raw")
     wanted = A.to_scipy() @ x
     y = np.empty(2000)
     for _ in range(5):
@@ -114,7 +114,7 @@ def test_a_repeated_call_makes_nothing(A, x, fake_gpus):  # noqa: F811
 
 
 def test_the_last_two_plans_are_kept(A, x, fake_gpus):  # noqa: F811
-    ways = [ps.Streamed(gpus=1, block=b) for b in ("64KiB", "128KiB", "256KiB")]
+    ways = [ps.Streamed(device=0, block=b) for b in ("64KiB", "128KiB", "256KiB")]
     for how in (*ways, ways[2], ways[1]):
         A.dot(x, schedule=how)
     assert len(fake_gpus.made) == 3
@@ -129,12 +129,12 @@ def test_the_last_two_plans_are_kept(A, x, fake_gpus):  # noqa: F811
 
 def test_plans_go_with_the_matrix_and_by_release(fake_gpus):  # noqa: F811
     A, x = matrix(), np.ones(12_000)
-    A.dot(x, schedule=ps.Streamed(gpus=1))
+    A.dot(x, schedule=ps.Streamed(device=0))
     plan = weakref.ref(streaming.existing(A, 8).core)
     A.release()
     gc.collect()
     assert plan() is None
-    A.dot(x, schedule=ps.Streamed(gpus=1))
+    A.dot(x, schedule=ps.Streamed(device=0))
     plan = weakref.ref(streaming.existing(A, 8).core)
     del A
     gc.collect()
@@ -144,7 +144,7 @@ def test_plans_go_with_the_matrix_and_by_release(fake_gpus):  # noqa: F811
 @pytest.mark.parametrize("codec", CODECS[:2])
 def test_a_thousand_calls_leave_memory_as_it_was(codec):
     A, x = ps.generate.rmat(11), np.ones(2048)
-    how, y = ps.Streamed(gpus=[-1], codec=codec, block="16KiB"), np.empty(2048)
+    how, y = ps.Streamed(device="cpu", codec=codec, block="16KiB"), np.empty(2048)
     A.prepare(schedule=how)
 
     def resident():
@@ -161,7 +161,7 @@ def test_a_thousand_calls_leave_memory_as_it_was(codec):
 
 
 def test_threads_share_a_plan(A):
-    A.prepare(schedule=ps.Streamed(gpus=[-1], block="8KiB"))
+    A.prepare(schedule=ps.Streamed(device="cpu", block="8KiB"))
     B = A.to_scipy()
 
     def one(seed):
@@ -174,7 +174,7 @@ def test_threads_share_a_plan(A):
 
 def test_threads_make_one_plan(fake_gpus):  # noqa: F811
     A, x = matrix(), np.ones(12_000)
-    how = ps.Streamed(gpus=1)
+    how = ps.Streamed(device=0)
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: A.dot(x, schedule=how), range(16)))
     assert len(fake_gpus.made) == 1
@@ -200,8 +200,8 @@ def test_ranges_of_columns(fake_gpus, semiring, dtype):  # noqa: F811
     ways = {"semiring": semiring, "alpha": scale, "beta": scale}
     wanted, updated = A.dot(x, semiring=semiring), A.dot(x, out=old.copy(), **ways)
     entry = 1 if semiring == "or_and" else x.itemsize
-    how = ps.Streamed(gpus=1)
-    with ps.options(device_memory=int(8000 * entry) + 6000), ps.trace() as t:
+    how = ps.Streamed(device=0)
+    with ps.options(device_memory=int(8000 * entry) + 6000), ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how, semiring=semiring), wanted)
         np.testing.assert_array_equal(A.dot(x, out=old, schedule=how, **ways), updated)
         assert streaming.existing(A, entry).facts["panels"] >= 2
@@ -211,14 +211,14 @@ def test_ranges_of_columns(fake_gpus, semiring, dtype):  # noqa: F811
 
 def test_ranges_of_columns_are_explained(A, x, fake_gpus):  # noqa: F811
     with ps.options(device_memory=80_000):
-        plan = A.explain(schedule=ps.Streamed(gpus=1))
-        whole = A.explain(schedule=ps.Streamed(gpus=[-1]))
+        plan = A.explain(schedule=ps.Streamed(device=0))
+        whole = A.explain(schedule=ps.Streamed(device="cpu"))
         assert plan.schedule == "streamed" and plan.seconds > 0 < whole.seconds
-        for how in (ps.Streamed(gpus=1, codec="ell_g"), ps.InCore(gpu=0)):
+        for how in (ps.Streamed(device=0, codec="ell_g"), ps.InCore(device=0)):
             with pytest.raises(MemoryError, match="x takes|has room for"):
                 A.explain(schedule=how)
     with ps.options(device_memory=1000), pytest.raises(MemoryError, match="ranges of columns"):
-        A.dot(x, schedule=ps.Streamed(gpus=1))
+        A.dot(x, schedule=ps.Streamed(device=0))
 
 
 # In core on a GPU
@@ -226,7 +226,7 @@ def test_ranges_of_columns_are_explained(A, x, fake_gpus):  # noqa: F811
 
 def test_in_core_moves_a_matrix_once(A, x, fake_gpus):  # noqa: F811
     for _ in range(3):
-        np.testing.assert_array_equal(A.dot(x, schedule=ps.InCore(gpu=1)), A.to_scipy() @ x)
+        np.testing.assert_array_equal(A.dot(x, schedule=ps.InCore(device=1)), A.to_scipy() @ x)
     assert [m["gpus"] for m in fake_gpus.made] == [[1]] and fake_gpus.made[0]["keep"]
     np.testing.assert_array_equal(A @ x, A.to_scipy() @ x)  # the plan is used
     assert len(fake_gpus.made) == 1
@@ -234,11 +234,11 @@ def test_in_core_moves_a_matrix_once(A, x, fake_gpus):  # noqa: F811
 
 def test_in_core_that_does_not_fit_names_streamed(A, x, fake_gpus):  # noqa: F811
     small = ps.options(device_memory=A.nbytes // 8)
-    with small, pytest.raises(MemoryError, match=r"InCore\(gpu=0\).*has room for.*Streamed"):
-        A.dot(x, schedule=ps.InCore(gpu=0))
+    with small, pytest.raises(MemoryError, match=r"InCore\(device=0\).*has room for.*Streamed"):
+        A.dot(x, schedule=ps.InCore(device=0))
     fake_gpus.kept = 1000
     with pytest.raises(MemoryError, match="do not fit beside 1000: use Streamed"):
-        A.dot(x, schedule=ps.InCore(gpu=0))
+        A.dot(x, schedule=ps.InCore(device=0))
     assert streaming.existing(A, 8) is None
 
 
@@ -247,8 +247,8 @@ def test_in_core_that_does_not_fit_names_streamed(A, x, fake_gpus):  # noqa: F81
 
 def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot allocate 5 bytes of memory on GPU 0")]
-    how = ps.Streamed(gpus=1, codec="raw")  # another codec would be tried first
-    with ps.trace() as t:
+    how = ps.Streamed(device=0, codec="raw")  # another codec would be tried first
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert "more was not free" in t[0]["notes"][0]
     assert fake_gpus.made[0]["device_memory"] == fake_gpus.free // 2
@@ -261,15 +261,15 @@ def test_another_process_takes_the_memory(A, x, fake_gpus):  # noqa: F811
 
 
 def test_a_plan_that_holds_the_memory_makes_room(A, x, fake_gpus):  # noqa: F811
-    A.dot(x, schedule=ps.Streamed(gpus=1))
+    A.dot(x, schedule=ps.Streamed(device=0))
     fake_gpus.fail = [MemoryError("full")] * 2
-    A.dot(x, schedule=ps.Streamed(gpus=2, codec="raw"))
+    A.dot(x, schedule=ps.Streamed(device=[0, 1], codec="raw"))
     plans, _ = A._derived.stream_plans
     assert len(plans) == 1
 
 
 def test_memory_that_runs_out_in_a_product(A, x, fake_gpus):  # noqa: F811
-    how, wanted = ps.Streamed(gpus=1), A.to_scipy() @ x
+    how, wanted = ps.Streamed(device=0), A.to_scipy() @ x
     A.dot(x, schedule=how)
     streaming.existing(A, 8).core.fail = [MemoryError("staging")]
     np.testing.assert_array_equal(A.dot(x, schedule=how), wanted)
@@ -287,17 +287,17 @@ def test_memory_that_runs_out_in_a_product(A, x, fake_gpus):  # noqa: F811
 
 def test_pages_that_cannot_be_locked(A, x, fake_gpus):  # noqa: F811
     fake_gpus.fail = [MemoryError("cannot pin 5 bytes of host memory")]
-    with ps.trace() as t:
-        A.dot(x, schedule=ps.Streamed(gpus=1))
+    with ps.record() as t:
+        A.dot(x, schedule=ps.Streamed(device=0))
     assert not fake_gpus.made[0]["pin"] and "not locked" in t[0]["notes"][0]
 
 
 def test_what_a_plan_does_not_know_goes_through_the_ring(A, x, fake_gpus, monkeypatch):  # noqa: F811
     monkeypatch.setattr(ps.Streamed, "_lower", lambda self: _core.streamed([-1]))
-    how = ps.Streamed(gpus=1, codec="raw")
+    how = ps.Streamed(device=0, codec="raw")
     A.dot(x, schedule=how)
     streaming.existing(A, 8).core.fail = [ps.NotCompiledError("no kernel for this")]
-    with ps.trace() as t:
+    with ps.record() as t:
         np.testing.assert_array_equal(A.dot(x, schedule=how), A.to_scipy() @ x)
     assert t[0]["fallback"] == "no kernel for this" and t[0]["schedule"] == "streamed"
 
@@ -310,7 +310,7 @@ def test_a_file_truncated_while_mapped(tmp_path, x):
     size = file.stat().st_size
     with open(file, "r+b") as f:
         f.truncate(4096)
-    for how in (None, ps.Streamed(gpus=[-1])):
+    for how in (None, ps.Streamed(device="cpu")):
         with pytest.raises(ValueError, match=f"has 4096 bytes now, {size} were mapped"):
             A.dot(x, schedule=how)
 
@@ -323,8 +323,12 @@ def test_a_file_truncated_while_mapped(tmp_path, x):
         ({"cpu": 2}, TypeError, "cpu=2"),
         ({"ring": 1000, "block": 64}, ValueError, "ring of 1000 bytes"),
         ({"slots": 0}, ValueError, "slots = 0"),
-        ({"gpus": 3}, ValueError, r"2 GPUs are usable here; gpus=\[-1\]"),
-        ({"gpus": [2]}, ValueError, "0 .. 1"),
+        ({"device": 3}, ValueError, r"device=3\): 2 GPUs are usable here; device='cpu'"),
+        ({"device": [0, 2]}, ValueError, r"device=\[0, 2\]\): 2 GPUs are usable here"),
+        ({"device": -1}, ValueError, 'GPUs are numbered from 0, the CPU is "cpu"'),
+        ({"device": "gpu"}, ValueError, r"Streamed\(device='gpu'\) is unknown: give \"cpu\""),
+        ({"device": ps.pinned}, TypeError, "is not one device"),
+        ({"device": [True]}, TypeError, "device=True.* is not one device"),
     ],
 )
 def test_options_that_make_no_sense(A, x, fake_gpus, how, error, words):  # noqa: F811
@@ -335,31 +339,31 @@ def test_options_that_make_no_sense(A, x, fake_gpus, how, error, words):  # noqa
 
 def test_in_core_options(A, x, fake_gpus):  # noqa: F811
     for how, words in [
-        (ps.InCore(gpu=0, kernel="fast"), "kernel='fast'"),
+        (ps.InCore(device=0, kernel="fast"), "kernel='fast'"),
         (ps.InCore(kernel="packed"), "is of GPUs"),
     ]:
         with pytest.raises(ValueError, match=words):
             A.dot(x, schedule=how)
     with pytest.raises(ps.PlacementError, match="GPU 2: 2 GPUs are usable"):
-        A.dot(x, schedule=ps.InCore(gpu=2))
+        A.dot(x, schedule=ps.InCore(device=2))
     with pytest.raises(ValueError, match="several columns"):
-        A.dot(np.ones((12_000, 2)), schedule=ps.Streamed(gpus=1, codec="packed"))
+        A.dot(np.ones((12_000, 2)), schedule=ps.Streamed(device=0, codec="packed"))
     with pytest.raises(ValueError, match="'blocked' needs the matrix in core"):
-        A.dot(x, schedule=ps.Streamed(gpus=1), algorithm="blocked")
+        A.dot(x, schedule=ps.Streamed(device=0), algorithm="blocked")
 
 
 def test_gpus_can_be_limited(A, x, fake_gpus):  # noqa: F811
     with ps.options(gpus=1):
         A.dot(x, schedule=ps.Streamed())
         with pytest.raises(ValueError, match=r"1 GPU \(options.gpus=1\) is usable"):
-            A.dot(x, schedule=ps.Streamed(gpus=2))
+            A.dot(x, schedule=ps.Streamed(device=[0, 1]))
         with pytest.raises(ps.PlacementError, match=r"options.gpus=1"):
-            A.dot(x, schedule=ps.ZeroCopy(gpu=1))
+            A.dot(x, schedule=ps.ZeroCopy(device=1))
     assert fake_gpus.made[0]["gpus"] == [0]
     with ps.options(gpus=0):
         with pytest.raises(ValueError, match="GPUs are turned off"):
-            A.dot(x, schedule=ps.Streamed(gpus=1))
-        with ps.trace() as t:
+            A.dot(x, schedule=ps.Streamed(device=0))
+        with ps.record() as t:
             A.dot(x, schedule=ps.Streamed())
             A @ x  # the plan of that GPU is not used, either
         assert all("codec" not in e for e in t)
@@ -372,13 +376,13 @@ def test_gpus_can_be_limited(A, x, fake_gpus):  # noqa: F811
 
 
 def test_prepare_says_what_it_did(A, x, fake_gpus):  # noqa: F811
-    told = A.prepare(schedule=ps.Streamed(gpus=2), products=5)
+    told = A.prepare(schedule=ps.Streamed(device=[0, 1]), products=5)
     assert "GPU 0, GPU 1" in told and "in core" in told and "kept" in told
     for bad in (0, -3, True):
         with pytest.raises(ValueError, match="products="):
             A.prepare(products=bad)
     with pytest.raises(ValueError, match="without a schedule"):
-        A.prepare("blocked", schedule=ps.Streamed(gpus=1))
+        A.prepare("blocked", schedule=ps.Streamed(device=0))
     with pytest.raises(ValueError, match="needs no plan"):
         A.prepare(schedule=ps.InCore())
     assert matrix().prepare(products=1) == matrix().prepare()
@@ -387,16 +391,16 @@ def test_prepare_says_what_it_did(A, x, fake_gpus):  # noqa: F811
 def test_blocks_within_a_ring_and_of_every_codec(x, fake_gpus):  # noqa: F811
     A = matrix(longest=40)
     for how, block in [
-        (ps.Streamed(gpus=1, codec="raw", ring="300MB"), 1 << 20),  # not a third of the ring
-        (ps.Streamed(gpus=1, codec="raw", ring="300MB", block="2MiB"), 2 << 20),
-        (ps.Streamed(gpus=1, codec="raw", ring="300KB"), 99_968),
-        (ps.Streamed(gpus=[-1], codec="packed", ring="300MB"), 1 << 18),
+        (ps.Streamed(device=0, codec="raw", ring="300MB"), 1 << 20),  # not a third of the ring
+        (ps.Streamed(device=0, codec="raw", ring="300MB", block="2MiB"), 2 << 20),
+        (ps.Streamed(device=0, codec="raw", ring="300KB"), 99_968),
+        (ps.Streamed(device="cpu", codec="packed", ring="300MB"), 1 << 18),
     ]:
         A.dot(x, schedule=how)
         assert fake_gpus.made[-1]["block_bytes"] == block
     B = ps.csr_array(np.eye(12_000))
     for block, blocks in [(None, 1), ("64KiB", 3), ("16KiB", 12), ("64KiB", 12)]:
-        B.dot(x, schedule=ps.Streamed(gpus=1, codec="ell_g", block=block))
+        B.dot(x, schedule=ps.Streamed(device=0, codec="ell_g", block=block))
         assert (B._derived.ell_g.blocks >= blocks) and fake_gpus.made[-1]["a"].blocks >= blocks
     B.release()
     assert B._derived.ell_g_block is None
@@ -408,7 +412,7 @@ def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  #
         raise ValueError("no")
 
     monkeypatch.setattr(_core, "pack", pack)
-    how = ps.Streamed(gpus=1, block="64KiB", keep=False)
+    how = ps.Streamed(device=0, block="64KiB", keep=False)
     A.prepare(schedule=how, products=10_000)
     (plan,) = A._derived.stream_plans[0].values()
     assert plan.codec == "raw" and fake_gpus.made[-1]["block_bytes"] == 64 << 10
@@ -419,6 +423,6 @@ def test_what_cannot_be_packed_keeps_its_block(A, x, fake_gpus, monkeypatch):  #
 def test_auto_packs_for_many_products(fake_gpus):  # noqa: F811
     A = ps.generate.rmat(16)
     fake_gpus.free = (64 << 20) + (4 << 20)  # less than the matrix beside what is left to others
-    assert "packed" in A.prepare(schedule=ps.Streamed(gpus=1), products=100_000)
+    assert "packed" in A.prepare(schedule=ps.Streamed(device=0), products=100_000)
     A.release()
-    assert "raw" in A.prepare(schedule=ps.Streamed(gpus=1), products=1)
+    assert "raw" in A.prepare(schedule=ps.Streamed(device=0), products=1)

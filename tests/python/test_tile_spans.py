@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 from penstock.dist._tile_choice import count_maps
 from penstock.dist._tile_counts import count_spmm
 from penstock.dist._tile_grid import even_grid
@@ -44,7 +44,9 @@ def test_spans_are_those_of_the_entries(A, tile):
     np.testing.assert_array_equal(_core.tile_spans(A._core, *tile).reshape(-1, 4), wanted)
 
     def work(comm):
-        return [ps.dist.tiles(A, comm, *tile, device=d)._core.map.spans for d in (None, "cpu")]
+        return [
+            ps.dist.tiled_array(A, comm, *tile, device=d)._core.map.spans for d in (None, "cpu")
+        ]
 
     for rank in run(work, 3):
         for spans in rank:
@@ -55,13 +57,13 @@ def test_spans_are_those_of_the_entries(A, tile):
 @pytest.mark.parametrize("grid", [(4, 1), (2, 2)], ids=str)
 def test_products_fetch_and_send_only_those_rows(grid, device):
     def work(comm):
-        at = ps.dist.tiles(BAND, comm, grid=grid, device=device)
-        xt = ps.dist.tiles(X, comm, like=at)
+        at = ps.dist.tiled_array(BAND, comm, grid=grid, device=device)
+        xt = ps.dist.tiled_array(X, comm, like=at)
         assert (xt.grid, xt.device, xt.transport) == (at.grid, at.device, at.transport)
         counts = count_maps(at._core.map, xt._core.map)
         out = []
         for kind in KINDS:
-            c = ps.dist.matmul(at, xt, *kind)
+            c = ps.dist.matmul(at, xt, **how_of(*kind))
             moved = np.array([c.times["fetched_bytes"], c.times["sent_bytes"]])
             comm.all_reduce(moved)
             out.append((kind, c.collect(), moved.tolist(), c.plan().loads))
@@ -91,7 +93,7 @@ def test_a_tile_that_is_held_in_part_is_fetched_again_for_more():
     B = np.arange(40.0).reshape(20, 2)
 
     def work(comm):
-        at, bt = (ps.dist.tiles(m, comm, 10, n, (1, 2)) for m, n in ((A, 10), (B, 1)))
+        at, bt = (ps.dist.tiled_array(m, comm, 10, n, (1, 2)) for m, n in ((A, 10), (B, 1)))
         return [ps.dist.matmul(at, bt, how, prefetch=p).collect() for how in "abc" for p in (0, 3)]
 
     for found in run(work, 2):
@@ -102,7 +104,7 @@ def test_a_tile_that_is_held_in_part_is_fetched_again_for_more():
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_some_rows_of_a_dense_tile(device):
     def work(comm):
-        xt = ps.dist.tiles(X, comm, 100, 5, (2, 1), device=device)
+        xt = ps.dist.tiled_array(X, comm, 100, 5, (2, 1), device=device)
         for i, j, rows in ((1, 1, (7, 30)), (3, 2, (0, 100)), (2, 0, (4, 4)), (0, 0, (99, 100))):
             part = xt.get_tile(i, j, rows)
             wanted = X[100 * i + rows[0] : 100 * i + rows[1], 5 * j : 5 * j + 5]
@@ -111,7 +113,7 @@ def test_some_rows_of_a_dense_tile(device):
             with pytest.raises(ValueError, match="of a tile of 100"):
                 xt.get_tile(0, 0, wrong)
         with pytest.raises(ValueError, match="as a whole"):
-            ps.dist.tiles(BAND, comm, device=device).get_tile(0, 0, (0, 1))
+            ps.dist.tiled_array(BAND, comm, device=device).get_tile(0, 0, (0, 1))
         return True
 
     assert all(run(work, 2))
@@ -121,8 +123,8 @@ def test_renewed_tiles_have_other_spans():
     full = ps.csr_array(np.arange(1.0, 10_001).reshape(100, 100))
 
     def work(comm):
-        at = ps.dist.tiles(BAND, comm, 100, 100, (2, 1))
-        xt = ps.dist.tiles(X, comm, like=at)
+        at = ps.dist.tiled_array(BAND, comm, 100, 100, (2, 1))
+        xt = ps.dist.tiled_array(X, comm, like=at)
         at.renew_tiles({(0, 3): full} if comm.rank == 0 else {})
         return ps.dist.matmul(at, xt, "c").collect()
 
@@ -149,16 +151,16 @@ def test_the_even_grid():
     assert even_grid(ps.csr_array((5, 5)), 4) == (2, 2) and even_grid(BAND, 1) == (1, 1)
 
     def work(comm):
-        T = ps.dist.tiles(BAND, comm, grid="auto")
+        T = ps.dist.tiled_array(BAND, comm, grid="auto")
         assert "fullest rank" not in T.explain()
-        assert "the fullest rank 1.99 times" in ps.dist.tiles(BAND, comm).explain()
+        assert "the fullest rank 1.99 times" in ps.dist.tiled_array(BAND, comm).explain()
         for wrong, source in (("even", BAND), ("auto", X), ("auto", ps.dist.csr_array(BAND, comm))):
             with pytest.raises(ValueError, match="auto"):
-                ps.dist.tiles(source, comm, grid=wrong)
+                ps.dist.tiled_array(source, comm, grid=wrong)
         with pytest.raises(ValueError, match="generator"):
-            ps.dist.tiles(functools.partial(ps.generate.rmat, 6), comm, grid="auto")
-        with pytest.raises(TypeError, match="like: other tiles, not csr_array"):
-            ps.dist.tiles(X, comm, like=BAND)
-        return T.grid, ps.dist.tiles(X, like=T).tile_shape
+            ps.dist.tiled_array(functools.partial(ps.generate.rmat, 6), comm, grid="auto")
+        with pytest.raises(TypeError, match="like: another tiled_array, not csr_array"):
+            ps.dist.tiled_array(X, comm, like=BAND)
+        return T.grid, ps.dist.tiled_array(X, like=T).tile_shape
 
     assert run(work, 4) == [((4, 1), (100, 12))] * 4

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dist_support import run
+from dist_support import how_of, run
 
 import penstock as ps
 from penstock import _core
@@ -16,12 +16,12 @@ KINDS = [(a, s) for a in "abc" for s in (False, "locality", "random")] + [("summ
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_every_algorithm(ranks):
     def work(comm):
-        at, xt = (ps.dist.tiles(m, comm, 20, n, device="cpu") for m, n in ((A, 20), (X, 4)))
+        at, xt = (ps.dist.tiled_array(m, comm, 20, n, device="cpu") for m, n in ((A, 20), (X, 4)))
         assert (at.transport, at.device) == ("peer", ps.host) and "host" in at.explain()
         out = []
         for stationary, steal in KINDS:
-            dense = ps.dist.matmul(at, xt, stationary, steal)
-            sparse = ps.dist.matmul(at, at, stationary, steal)
+            dense = ps.dist.matmul(at, xt, **how_of(stationary, steal))
+            sparse = ps.dist.matmul(at, at, **how_of(stationary, steal))
             assert dense.device == sparse.device == ps.host
             out.append((dense.collect(), sparse.collect()))
         return out
@@ -37,11 +37,13 @@ def test_every_algorithm(ranks):
 
 def test_tiles_are_read_and_written_from_the_host():
     def work(comm):
-        x = ps.dist.tiles(X, comm, 16, 5, device=["cpu", ps.host])
+        x = ps.dist.tiled_array(X, comm, 16, 5, device=["cpu", ps.host])
         if comm.rank == 1:
             x.replace_tile(0, 0, -X[:16, :5])
         x.barrier()
-        s = ps.dist.tiles(ps.dist.csr_array(A, comm), tile_rows=32, tile_cols=32, device="cpu")
+        s = ps.dist.tiled_array(
+            ps.dist.csr_array(A, comm), tile_rows=32, tile_cols=32, device="cpu"
+        )
         mine = next((i, j) for i in range(2) for j in range(2) if s.owner(i, j) == comm.rank)
         s.renew_tiles({mine: ps.csr_array((32, 32), dtype=np.float64)} if comm.rank else {})
         return x.collect(), x.get_tile(0, 0), s.collect() @ np.eye(64), mine
@@ -69,12 +71,12 @@ def test_tiles_are_read_and_written_from_the_host():
 )
 def test_refusals_name_the_remedy(named, error, text):
     with pytest.raises(error, match=text):
-        run(lambda comm: ps.dist.tiles(A, comm, **named), 2)
+        run(lambda comm: ps.dist.tiled_array(A, comm, **named), 2)
 
 
 def test_both_factors_are_on_one_device():
     def work(comm):
-        at, xt = ps.dist.tiles(A, comm, device="cpu"), ps.dist.tiles(X, comm)
+        at, xt = ps.dist.tiled_array(A, comm, device="cpu"), ps.dist.tiled_array(X, comm)
         ps.dist.matmul(at, xt, "c")
 
     with pytest.raises(ValueError, match="give both the same device="):
@@ -83,7 +85,7 @@ def test_both_factors_are_on_one_device():
 
 def test_semirings_without_a_product_on_devices():
     def work(comm):
-        at, xt = (ps.dist.tiles(m, comm, device="cpu") for m in (A, X))
+        at, xt = (ps.dist.tiled_array(m, comm, device="cpu") for m in (A, X))
         ps.dist.matmul(at, xt, "c", semiring="min_plus")
 
     with pytest.raises(_core.NotCompiledError, match="without device="):
@@ -92,7 +94,7 @@ def test_semirings_without_a_product_on_devices():
 
 def test_copies_of_c_add_up_and_masks_are_refused():
     def work(comm):
-        at = ps.dist.tiles(A, comm, 16, 16, device="cpu")
+        at = ps.dist.tiled_array(A, comm, 16, 16, device="cpu")
         c = ps.dist.matmul(at, at, "c", replicas=2)
         with pytest.raises(_core.NotCompiledError, match="cannot be masked"):
             ps.dist.matmul(at, at, "c", mask=at)

@@ -17,10 +17,10 @@ import scipy.sparse as sp  # type: ignore[import-untyped, unused-ignore]
 import penstock as ps
 
 A = ps.csr_array(sp.eye_array(3, format="csr"), dtype=np.float64)
-y: np.ndarray = A.dot(np.ones(3), alpha=2.0, schedule=ps.Streamed(gpus=[-1], block="1MiB"), semiring="min_plus")
+y: np.ndarray = A.dot(np.ones(3), alpha=2.0, schedule=ps.Streamed(device="cpu", block="1MiB"), semiring="min_plus")
 rows, cols = A.shape
 part = A[0:2]
-with ps.options(device_memory="1GB") as now, ps.trace() as events:
+with ps.options(device_memory="1GB") as now, ps.record() as events:
     z = A.T @ y
 print(rows + cols, A.nnz, A.dtype.itemsize, A.explain(y).seconds * 2, events[0]["tiles"], now.device_memory)
 B: ps.csr_array = A.astype(np.float32).copy()
@@ -30,9 +30,9 @@ ps.load("a.mtx").save("b.penstock")
 C: ps.csr_array = ps.open("b.penstock", validate=True)
 G = ps.generate.rmat(8, undirected=False)
 E: ps.csr_array = A.to(ps.host)
-told: str = A.prepare(schedule=ps.Streamed(gpus=[-1], codec="raw", keep=False), products=10)
+told: str = A.prepare(schedule=ps.Streamed(device="cpu", codec="raw", keep=False), products=10)
 v: np.ndarray = ps.empty(3, place=ps.host)
-print(ps.device(0).ordinal, ps.InCore(gpu=0, kernel="packed"), A.explain().alternatives, ps.options(gpus=0))
+print(ps.device(0).ordinal, ps.InCore(device=0, kernel="packed"), A.explain().alternatives, ps.options(gpus=0))
 A.release()
 """
 

@@ -18,7 +18,7 @@ from penstock.dist._tile_grid import even_grid
 import penstock as ps
 from penstock import _core
 from studies.brock2024.gpu_suite import Dense
-from studies.brock2024.worker import COUNTED, PARTS
+from studies.brock2024.worker import COUNTED, PARTS, how_of
 
 _ALLOWED = 1e-4  # of a sum of float32
 _SAMPLE, _AT_ONCE = (
@@ -133,7 +133,7 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
     begin = time.perf_counter()
     b = work.problem.b
     left = _tiles(work, comm)
-    right = left if b is None else ps.dist.tiles(b.whole, like=left)
+    right = left if b is None else ps.dist.tiled_array(b.whole, like=left)
     made = time.perf_counter() - begin
     seconds: dict[str, list[float]] = {name: [] for name in work.algorithms}
     parts: dict[str, list[list[float]]] = {name: [] for name in work.algorithms}
@@ -146,7 +146,7 @@ def run(comm: Any, work: Work) -> dict[str, Any] | None:
             stays, _, stealing = name.partition("+")
             comm.barrier()
             start = time.perf_counter()
-            c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
+            c = ps.dist.matmul(left, right, **how_of(stays, stealing))
             comm.barrier()
             spent = time.perf_counter() - start
             if turn:
@@ -178,10 +178,10 @@ def _tiles(work: Work, comm: Any) -> Any:
     """Of A, with as many rows as the case wants."""
     a, grid = work.problem.a, work.grid
     if work.finer == 1:
-        return ps.dist.tiles(a, comm, grid=grid, device=work.devices)
+        return ps.dist.tiled_array(a, comm, grid=grid, device=work.devices)
     grid = even_grid(a, comm.size) if grid == "auto" else _core.square_grid(comm.size)
     rows = -(-a.shape[0] // (math.lcm(*grid) * work.finer))
-    return ps.dist.tiles(a, comm, rows, grid=grid, device=work.devices)
+    return ps.dist.tiled_array(a, comm, rows, grid=grid, device=work.devices)
 
 
 def gets(comm: Any, devices: Any, sizes: list[int], seconds: float) -> list[list[float]] | None:

@@ -13,6 +13,13 @@ PARTS = ("compute", "communication", "accumulation", "imbalance", "prepare")
 COUNTED = ("stolen", "fetched_bytes", "sent_bytes", "flops")
 
 
+def how_of(stays: str, stealing: str) -> dict[str, Any]:
+    """Arguments of ps.dist.matmul, of the parts of a name such as "c+random" or "summa"."""
+    if stays == "summa":
+        return {"algorithm": "summa"}
+    return {"stationary": stays, "steal": stealing or False}
+
+
 def error(got: Any, a: Any, b: Any) -> float:
     """In multiples of what is allowed: sums of float32, by a product with a vector of signs in float64."""
     x = np.where(np.arange(b.shape[1]) % 3, 1.0, -1.0)
@@ -24,8 +31,8 @@ def error(got: Any, a: Any, b: Any) -> float:
 
 def work(comm: Any, a: Any, b: Any, turns: int, algorithms: list[str]) -> dict[str, Any] | None:
     """On rank 0: algorithm -> seconds of each turn, what they were, bytes, the error. `b` None: A times itself."""
-    left = ps.dist.tiles(a, comm)
-    right = left if b is None else ps.dist.tiles(b, comm)
+    left = ps.dist.tiled_array(a, comm)
+    right = left if b is None else ps.dist.tiled_array(b, comm)
     seconds: dict[str, list[float]] = {name: [] for name in algorithms}
     parts: dict[str, list[list[float]]] = {name: [] for name in algorithms}
     found: dict[str, Any] = {}
@@ -34,7 +41,7 @@ def work(comm: Any, a: Any, b: Any, turns: int, algorithms: list[str]) -> dict[s
             stays, _, stealing = name.partition("+")
             comm.barrier()
             begin = time.perf_counter()
-            c = ps.dist.matmul(left, right, stationary=stays, steal=stealing or False)
+            c = ps.dist.matmul(left, right, **how_of(stays, stealing))
             comm.barrier()
             spent = time.perf_counter() - begin
             if turn:

@@ -163,7 +163,9 @@ def incore(run: Run, source: Source, kind: str, seconds: float) -> None:
 
         people = [
             harness.Contestant("penstock", lambda: ours()[1], "ours", timed=lambda: ours()[0][0]),
-            product.contestant("call", ps.InCore(0), role="call"),  # vectors up and down included
+            product.contestant(
+                "call", ps.InCore(device=0), role="call"
+            ),  # vectors up and down included
         ]
         trace_of(people[1])
         for name in ("csr_alg1", "csr_alg2"):

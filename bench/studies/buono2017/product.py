@@ -37,7 +37,7 @@ def gpu_library(run: Run) -> Any:
 
 def trace_of(who: harness.Contestant) -> dict[str, Any]:
     """What one more product did. RuntimeError where it had a plan and went another way."""
-    with ps.trace() as events:
+    with ps.record() as events:
         who.run()
     if "schedule" in who.notes and not events[-1].get("devices"):
         raise RuntimeError(f"its plan was not used, but {events[-1]['schedule']}")

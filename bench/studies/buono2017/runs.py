@@ -20,8 +20,8 @@ class Run(PaperRun):
     shelf: matrices.Shelf = field(default_factory=matrices.Shelf)
     suite: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
-    def here(self, count: int) -> tuple[int, ...]:
-        return (-1,) * count if self.on_host else tuple(range(count))
+    def here(self, count: int) -> list[Any]:
+        return ["cpu"] * count if self.on_host else list(range(count))
 
     def settings(self, seconds: float) -> harness.Settings:
         return harness.Settings(self.args.repeats, 0.0, warm_turns=False, seconds=seconds)
@@ -33,7 +33,7 @@ class Run(PaperRun):
         return self.rate(direction, count)
 
     def streamed(self, count: int, codec: str, keep: bool = False, block: int | None = None) -> Any:
-        return ps.Streamed(gpus=self.here(count), codec=codec, keep=keep, block=block)
+        return ps.Streamed(device=self.here(count), codec=codec, keep=keep, block=block)
 
     def add(self, part: str, entry: dict[str, Any]) -> dict[str, Any]:
         """Completes a case, keeps it, says what came out."""

@@ -87,7 +87,7 @@ class Rank:
         return {"iterations": info.iterations}
 
     def tiles(self, c: dict[str, Any]) -> dict[str, Any]:
-        self.tiled = ps.dist.tiles(c["source"], self.comm)
+        self.tiled = ps.dist.tiled_array(c["source"], self.comm)
         return {"grid": list(self.tiled.grid), "tiles": list(self.tiled.tiles)}
 
     def square(self, c: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from penstock.csgraph import GpuOptions
+
 from studies.emogi2020.gpu_tables import SEARCHED, name_of
 from studies.emogi2020.graphs import Source, budget, spaced, twin
 from studies.emogi2020.runs import Run, about
@@ -45,7 +47,7 @@ def gpus(run: Run, source: Source, seconds: float) -> None:
 
 def how(run: Run, count: int) -> dict[str, Any]:
     device = run.args.gpu if count == 1 else list(range(count))
-    return {"device": device, "placement": "pinned"}
+    return {"device": device, "gpu_options": GpuOptions(placement="pinned")}
 
 
 def compare(results: dict[str, dict[str, Any]], counts: list[int]) -> None:

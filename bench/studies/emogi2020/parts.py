@@ -106,7 +106,7 @@ def pagerank(run: Run, source: Source, seconds: float) -> None:
     a = run.shelf.get(source)
     n, begin = a.shape[0], time.monotonic()
     limit = budget(a, 4 * a.nnz, run.args.share) + 7 * 8 * n  # and its vectors
-    where = (-1,) if run.on_host else (run.args.gpu,)
+    where = "cpu" if run.on_host else run.args.gpu
     start, results, packed = np.full(n, 1 / n), dict[str, Any](), (None, None)
     for name, keep, memory in (
         ("packed", False, None),
@@ -134,12 +134,12 @@ def pagerank(run: Run, source: Source, seconds: float) -> None:
 
 
 def _ranked(
-    run: Run, a: Any, mine: Any, where: tuple[int, ...], keep: bool | None, start: np.ndarray
+    run: Run, a: Any, mine: Any, where: int | str, keep: bool | None, start: np.ndarray
 ) -> dict[str, Any]:
     """ValueError where one more step, done on the CPU edge by edge, changes the ranks by more than the last."""
     more: dict[str, Any] = {}
     if keep is not None:
-        schedule = ps.Streamed(gpus=where, codec="packed", keep=keep)
+        schedule = ps.Streamed(device=where, codec="packed", keep=keep)
         begin = time.perf_counter()
         mine.prepare(schedule=schedule, products=_LONG)
         more["prepare_seconds"] = time.perf_counter() - begin

@@ -154,7 +154,7 @@ class Turns:
 
 def told(way: Way, found: Found) -> dict[str, Any]:
     """What a view of the graph keeps where, and what getting ready took."""
-    notes: dict[str, Any] = {"first_call": found.call, "how": way.how}
+    notes: dict[str, Any] = {"first_call": found.call, "how": way.told()}
     if found.event:
         facts = found.event["graph"]
         names = ("placement", "used_bytes", "sample_bytes", "cache_bytes", "table_bytes", "other_bytes",

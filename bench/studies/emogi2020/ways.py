@@ -6,10 +6,11 @@ import gc
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from penstock.csgraph import GpuOptions
 
 import penstock as ps
 from studies.emogi2020.graphs import budget, twin
@@ -55,7 +56,7 @@ class Found:
     result: Any
     seconds: float  # of the search: by the GPU's clock, without bringing the result to the host
     call: float  # of the call, from Python to Python
-    event: dict[str, Any] | None  # what ps.trace tells of it
+    event: dict[str, Any] | None  # what ps.record tells of it
 
 
 @dataclass
@@ -75,14 +76,23 @@ class Way:
     counts: bool = False  # its requests can be counted
     notes: dict[str, Any] = field(default_factory=dict)
 
+    def told(self) -> dict[str, Any]:
+        """`how` for a report: the device, and the options that are not defaults."""
+        told = {name: value for name, value in self.how.items() if name != "gpu_options"}
+        defaults = asdict(GpuOptions())
+        given = asdict(self.how.get("gpu_options", GpuOptions()))
+        return told | {name: v for name, v in given.items() if v != defaults[name]}
+
     def search(self, source: int, counted: bool = False) -> Found:
         if self.fresh:
             shared, self.graph = self.graph, None
             self.graph = twin(shared)
             del shared
             gc.collect()
-        how = self.how | ({"counted": True} if counted else {})
-        with ps.options(device_memory=self.device_memory), ps.trace() as events:
+        how = dict(self.how)
+        if counted:
+            how["gpu_options"] = replace(how.get("gpu_options", GpuOptions()), counted=True)
+        with ps.options(device_memory=self.device_memory), ps.record() as events:
             begin = time.perf_counter()
             result = self.algorithm.call(self.graph, source, **how)
             call = time.perf_counter() - begin
@@ -114,17 +124,16 @@ def ways(
         )
         return [cpu]
     limit = budget(a, edge_bytes, run.args.share)
-    known, plain = algorithm.parameters(), twin(a)  # a view without a sample or a cache
+    plain = twin(a)  # a view without a sample or a cache
 
     def way(
         name: str, role: str, graph: Any, placement: str, within: int | None, **more: Any
     ) -> Way:
         fields = {k: more.pop(k) for k in ("fresh", "most", "counts") if k in more}
-        how = {"device": run.args.gpu, "placement": placement, **more}
-        kept = {k: v for k, v in how.items() if k in known}
-        return Way(name, role, algorithm, graph, kept, within, **fields)
+        how = {"device": run.args.gpu, "gpu_options": GpuOptions(placement=placement, **more)}
+        return Way(name, role, algorithm, graph, how, within, **fields)
 
-    base: dict[str, Any] = {"method": algorithm.baseline, "cache": 0}
+    base: dict[str, Any] = {"method": algorithm.baseline}
 
     def wanted(name: str) -> bool:
         return only is None or name in only

@@ -149,7 +149,7 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
 
 
 def open(
-    folder: str | os.PathLike[str], *, validate: bool = False, trusted: bool = False
+    path: str | os.PathLike[str], *, validate: bool = False, trusted: bool = False
 ) -> csr_array:
     """Maps a store into memory, in milliseconds whatever its size; larger than memory is fine.
 
@@ -159,6 +159,8 @@ def open(
 
     Parameters
     ----------
+    path : str or PathLike
+        The store, a folder.
     validate : bool
         Check all of this now, and compare every checksum, those of the values among them.
     trusted : bool
@@ -179,7 +181,7 @@ def open(
     <2x2 csr_array, float64, 2 stored values, 48 B, mapped memory>
     >>> folder.cleanup()
     """
-    return open_store(folder, validate=validate, trusted=trusted)
+    return open_store(path, validate=validate, trusted=trusted)
 
 
 def save(

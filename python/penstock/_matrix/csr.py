@@ -312,7 +312,7 @@ class csr_array(Structure):
         schedule : Streamed or InCore, optional
             Makes this schedule's plan: pages are locked, entries packed where that pays, and what fits is moved to
             the GPUs and stays there. `A @ x` uses the plan from then on, and allocates, locks and packs nothing.
-            `Streamed(gpus=[-1])` makes one for the CPU.
+            `Streamed(device="cpu")` makes one for the CPU.
         products : int, optional
             How many products will follow, over which the planner spreads the time to get ready; 100 where a schedule
             is given. Without a schedule, GPUs are prepared where that pays over so many products, and the CPU

@@ -110,7 +110,7 @@ def on_cpu(a: csr_array, limit: int | None) -> Decision:
     """In core, or through the CPU's caches where the matrix exceeds what a device may hold: `limit` bytes."""
     if limit is None or a.nbytes <= limit:
         return _IN_CORE
-    how = Streamed(gpus=[-1], ring=limit)
+    how = Streamed(device="cpu", ring=limit)
     return Decision("core", how, _core.streamed([-1], ring_bytes=limit))
 
 
@@ -198,7 +198,7 @@ def _with_vectors_on_gpu(
         if request is None or min(request.devices) < 0 or request.setting.cpu:
             raise _core.PlacementError(
                 f"x or out is on a GPU, and {how} computes elsewhere, or walks the matrix where it is ({a.place} "
-                "memory): use Streamed or InCore(gpu=...) with the matrix in host memory and without the CPU, or "
+                "memory): use Streamed or InCore(device=...) with the matrix in host memory and without the CPU, or "
                 "vectors in host memory"
             )
         return _of_request(a, how, request, entry)
@@ -219,7 +219,7 @@ def _no_plan_for_vectors(a: csr_array, found: Choice | None) -> str:
     if a.place == "device":
         return (
             "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory "
-            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(gpu=0))"
+            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(device=0))"
         )
     return f"x or out is on a GPU, and the matrix is empty or in {a.place} memory: use vectors in host memory"
 

@@ -185,7 +185,7 @@ def _by_core(
     told = _core.price(a._core, decision.lowered, entry, limit)
     others, figures = [], _ON_CPU
     if not isinstance(how, ZeroCopy) and a.place != "device":
-        for other in (InCore(), Streamed(gpus=[-1])):
+        for other in (InCore(), Streamed(device="cpu")):
             lowered = other._lower()
             if lowered.name != told["schedule"]:
                 price = _core.price(a._core, lowered, entry, limit)

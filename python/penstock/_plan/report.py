@@ -1,4 +1,4 @@
-"""What was done, what would be done, and what was built: trace, Explanation, show_config."""
+"""What was done, what would be done, and what was built: record, Explanation, show_config."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ class _Record:
         self.open = True
 
 
-_records: Inherited[_Record] = Inherited("penstock_trace")
+_records: Inherited[_Record] = Inherited("penstock_records")
 
 
 @contextlib.contextmanager
-def trace() -> Iterator[list[dict[str, Any]]]:
+def record() -> Iterator[list[dict[str, Any]]]:
     """Collects what each product inside the block did: schedule, kernel, tiles, bytes, seconds. Products of tasks and
     threads that are started inside are collected, too, until the block ends; those of other threads are not.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.eye(3))
-    >>> with ps.trace() as t:
+    >>> with ps.record() as t:
     ...     y = A @ np.ones(3)
     >>> t[0]["schedule"], t[0]["tiles"]
     ('in_core', 1)
     """
-    record = _Record()
-    _records.set((*_records.get(), record))
+    own = _Record()
+    _records.set((*_records.get(), own))
     try:
-        yield record.events
+        yield own.events
     finally:
-        record.open = False  # for threads that go on
-        _records.remove(record)
+        own.open = False  # for threads that go on
+        _records.remove(own)
 
 
 def active() -> list[dict[str, Any]] | None:
-    """Where the innermost `trace` around this thread or task collects, or None."""
-    return next((record.events for record in reversed(_records.get()) if record.open), None)
+    """Where the innermost `record` around this thread or task collects, or None."""
+    return next((one.events for one in reversed(_records.get()) if one.open), None)
 
 
 def human_bytes(n: float) -> str:

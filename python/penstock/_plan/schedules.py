@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,9 +43,32 @@ def _usable(count: int) -> str:
     return f"{count} GPU{'s' * (count != 1)}{limit} {'is' if count == 1 else 'are'}"
 
 
+def ordinal(what: str, device: Any) -> int:
+    """The number of the GPU that `device` names, -1 for the CPU: "cpu", a number, or `ps.device(n)` and `ps.host`.
+    TypeError and ValueError for anything else; `what` names the schedule. Whether the GPU is there is not asked.
+
+    >>> ordinal("InCore", "cpu"), ordinal("InCore", 1)
+    (-1, 1)
+    """
+    choices = 'give "cpu", the number of a GPU, or ps.device(n)'
+    if isinstance(device, str):
+        if device == "cpu":
+            return -1
+        raise ValueError(f"{what}(device={device!r}) is unknown: {choices}")
+    memory = getattr(device, "memory", "device")
+    if memory == "host":
+        return -1
+    number = getattr(device, "ordinal", device)
+    if memory != "device" or isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"{what}(device={device!r}) is not one device: {choices}")
+    if operator.index(number) < 0:
+        raise ValueError(f'{what}(device={device!r}): GPUs are numbered from 0, the CPU is "cpu"')
+    return operator.index(number)
+
+
 @dataclass(frozen=True)
 class InCore:
-    """The matrix is where the device can read it. `gpu=-1` is the CPU.
+    """The matrix is where the device can read it: `device` is "cpu", the number of a GPU, or `ps.device(n)`.
 
     On a GPU, a matrix in host memory is moved there at the first product and kept with A (`A.release()` frees it); one
     that does not fit is a MemoryError that names Streamed. `kernel` is how that GPU walks it: "merge_path" over the
@@ -52,20 +76,25 @@ class InCore:
     "auto": merge_path, and packed where only that fits.
     """
 
-    gpu: int = -1
+    device: Any = "cpu"
     kernel: str = "auto"
+
+    @property
+    def gpu(self) -> int:
+        """The number of the GPU, -1 for the CPU."""
+        return ordinal("InCore", self.device)
 
     def _check(self) -> None:
         one_of("InCore: kernel", self.kernel, KERNELS)
         if self.gpu < 0 and self.kernel != "auto":
             raise ValueError(
-                f"InCore(kernel={self.kernel!r}) is of GPUs: name one with gpu=0, or choose the CPU's by algorithm="
+                f"InCore(kernel={self.kernel!r}) is of GPUs: name one with device=0, or choose the CPU's by algorithm="
             )
         if self.gpu >= gpu_count():
             why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
             raise _core.PlacementError(
                 f"InCore on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}; compute on the CPU with "
-                "gpu=-1, or use Streamed, which takes what there is"
+                "device='cpu', or use Streamed, which takes what there is"
             )
 
     def _lower(self) -> Any:
@@ -79,8 +108,9 @@ class Streamed:
 
     Parameters
     ----------
-    gpus : a number of GPUs or a list of them (-1 is the CPU as a device of its own), optional
-        None is every GPU, or the CPU where there is none.
+    device : "cpu", the number of a GPU, `ps.device(n)`, or a list of these, optional
+        Who has a ring of its own; "cpu" is the CPU in the place of a GPU. None is every GPU that `ps.options.gpus`
+        allows, or the CPU where there is none.
     block, ring : bytes, or text such as "64MiB", optional
         `block=None` lets the planner choose. `ring` bounds the bytes of all slots of one device; None is the option
         `device_memory`.
@@ -98,7 +128,7 @@ class Streamed:
     section 3.2.
     """
 
-    gpus: int | Sequence[int] | None = None
+    device: Any = None
     block: int | str | None = None
     slots: int = 3
     ring: int | str | None = None
@@ -108,20 +138,19 @@ class Streamed:
 
     def _devices(self) -> list[int]:
         count = gpu_count()
-        if self.gpus is None:
+        if self.device is None:
             return list(range(count)) or [-1]
-        if isinstance(self.gpus, (int, np.integer)):
-            if not 1 <= self.gpus <= count:
-                why = "" if count else f" ({no_gpu()})"
-                raise ValueError(
-                    f"Streamed(gpus={self.gpus}): {_usable(count)} usable here{why}; gpus=[-1] is the CPU"
-                )
-            return list(range(self.gpus))
-        devices = [int(gpu) for gpu in self.gpus]
-        if not devices or any(not -1 <= gpu < count for gpu in devices):
-            usable = f"GPUs of 0 .. {count - 1}" if count else "no GPU, as none is usable here"
+        several = isinstance(self.device, (Sequence, np.ndarray)) and not isinstance(
+            self.device, str
+        )
+        devices = [ordinal("Streamed", one) for one in (self.device if several else [self.device])]
+        if not devices:
+            raise ValueError('Streamed(device=[]): name at least one GPU, or "cpu"')
+        if max(devices) >= count:
             why = "" if count else f" ({no_gpu()})"
-            raise ValueError(f"Streamed(gpus={devices}): give {usable}, or -1 for the CPU{why}")
+            raise ValueError(
+                f"Streamed(device={self.device!r}): {_usable(count)} usable here{why}; device='cpu' is the CPU"
+            )
         return devices
 
     def _check(self) -> None:
@@ -158,17 +187,29 @@ class Streamed:
 
 @dataclass(frozen=True)
 class ZeroCopy:
-    """Kernels of GPU `gpu` dereference pinned or managed host memory, in 128-byte lines (min-2020)."""
+    """Kernels of the GPU `device` (a number, or `ps.device(n)`) dereference pinned or managed host memory, in 128-byte
+    lines (min-2020)."""
 
-    gpu: int = 0
+    device: Any = 0
+
+    @property
+    def gpu(self) -> int:
+        """The number of the GPU."""
+        number = ordinal("ZeroCopy", self.device)
+        if number < 0:
+            raise ValueError(
+                f"ZeroCopy(device={self.device!r}) is of GPUs: name one, as in device=0, or use InCore()"
+            )
+        return number
 
     def _lower(self) -> Any:
-        if self.gpu >= gpu_count() > 0 or (self.gpu >= 0 and options.gpus == 0):
-            why = f" ({no_gpu(self.gpu)})" if _lacks_kernels(self.gpu) else ""
+        gpu = self.gpu
+        if gpu >= gpu_count() > 0 or options.gpus == 0:
+            why = f" ({no_gpu(gpu)})" if _lacks_kernels(gpu) else ""
             raise _core.PlacementError(
-                f"ZeroCopy on GPU {self.gpu}: {_usable(gpu_count())} usable here{why}"
+                f"ZeroCopy on GPU {gpu}: {_usable(gpu_count())} usable here{why}"
             )
-        return _core.zero_copy(self.gpu)
+        return _core.zero_copy(gpu)
 
 
 Schedule = InCore | Streamed | ZeroCopy

@@ -246,7 +246,7 @@ def _in_core_codec(want: Setting, work: Work, gpu: int) -> Setting:
     if want.codec != "auto":
         needed = work.bytes(want.codec)
     raise MemoryError(
-        f"InCore(gpu={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {most}: use "
+        f"InCore(device={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {most}: use "
         "Streamed, which keeps what fits and moves the rest, or allow more device_memory"
     )
 
@@ -347,7 +347,7 @@ def plan_for(
         facts = core.facts()
         if request.everything and facts["streamed_bytes"]:
             raise MemoryError(
-                f"InCore(gpu={request.devices[0]}): {facts['streamed_bytes']} bytes of the matrix do not fit beside "
+                f"InCore(device={request.devices[0]}): {facts['streamed_bytes']} bytes of the matrix do not fit beside "
                 f"{facts['kept_bytes']}: use Streamed, which moves them, or allow more device_memory"
             )
         used = replace(how, codec=codec)
@@ -420,6 +420,6 @@ def prepare(a: csr_array, algorithm: str, schedule: Any, products: int | None) -
         return str(plan_for(a, request, entry, PREPARED if products is None else products))
     how._lower()  # says what is wrong with it
     raise ValueError(
-        f"{how} needs no plan for a matrix of {a.nnz} nonzeros in {a.place} memory: give Streamed, or InCore(gpu=...) "
-        "with a matrix in host memory"
+        f"{how} needs no plan for a matrix of {a.nnz} nonzeros in {a.place} memory: give Streamed, or "
+        "InCore(device=...) with a matrix in host memory"
     )

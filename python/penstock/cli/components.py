@@ -38,8 +38,8 @@ def _components(
         (count, labels), seconds = shared.timed(lambda: find(graph), repeats, step.within)
         event = None
         if on.trace and on.usable:
-            with ps.trace() as events:
-                find(graph, counted=True)
+            with ps.record() as events:
+                csgraph.connected_components(graph, **on.arguments(counted=True))
             event = events[0]
         fault = None
         if verify:

@@ -61,10 +61,12 @@ def _ring_bytes(a: Any, name: str, device_memory: str | None) -> int:
 def _schedules(ring: int) -> dict[str, Any]:
     import penstock as ps
 
-    ways = {"in core": ps.InCore(), "streamed": ps.Streamed(gpus=[-1], ring=ring)}
+    ways = {"in core": ps.InCore(), "streamed": ps.Streamed(device="cpu", ring=ring)}
     gpus = ps.machine()["gpus"]
     if gpus:
-        ways[f"streamed, {ui.plural(gpus, 'GPU')}"] = ps.Streamed(gpus=gpus, ring=ring)
+        ways[f"streamed, {ui.plural(gpus, 'GPU')}"] = ps.Streamed(
+            device=list(range(gpus)), ring=ring
+        )
     return ways
 
 

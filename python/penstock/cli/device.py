@@ -64,21 +64,24 @@ class OnDevice:
 
         return gpu_count() > 0
 
-    def arguments(self) -> dict[str, Any]:
-        """For a function of ps.csgraph."""
+    def arguments(self, counted: bool = False) -> dict[str, Any]:
+        """For a function of ps.csgraph; `counted` as its options have it."""
         if not self.wanted:
             return {}
         from penstock._plan.schedules import gpu_count
+        from penstock.csgraph import GpuOptions
+
+        how = GpuOptions(  # refuses names that are none, with and without a GPU
+            access=self.access or "auto", placement=self.placement or "auto", counted=counted
+        )
+        if not self.usable:
+            return {"device": "cpu"}
 
         count = self.gpus or 1
-        if self.usable and count > gpu_count():
+        if count > gpu_count():
             raise ui.InputError(f"--gpus {count}: {gpu_count()} usable here (penstock doctor)")
         device = 0 if count == 1 else list(range(count))
-        return {
-            "device": device if self.usable else "cpu",
-            "access": self.access or "auto",
-            "placement": self.placement or "auto",
-        }
+        return {"device": device, "gpu_options": how}
 
     @contextlib.contextmanager
     def limits(self) -> Iterator[None]:

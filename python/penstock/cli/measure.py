@@ -68,7 +68,7 @@ def measure(
     y = product(None)
     times = []
     for n in range(repeats):
-        with ps.trace() as events:
+        with ps.record() as events:
             product(y)
         times.append(events[-1]["seconds"])
         tell((n + 1) / repeats)

@@ -42,7 +42,8 @@ def _schedule(
         )
     if name == "streamed":
         size = None if block is None else parse_bytes(block, "--block")
-        asked: dict[str, Any] = {"slots": slots, "codec": codec, "keep": keep, "gpus": gpus or None}
+        device = list(range(gpus)) if gpus else None
+        asked: dict[str, Any] = {"slots": slots, "codec": codec, "keep": keep, "device": device}
         return ps.Streamed(block=size, **{k: v for k, v in asked.items() if v is not None})
     return None if name is None else as_schedule(name)
 

@@ -31,11 +31,14 @@ def _measure(a: Any, method: str, parts: int) -> tuple[dict[str, Any], Any]:
     from penstock import partition
 
     start = time.perf_counter()
-    p = getattr(partition, method)(a, parts)
+    try:
+        p = getattr(partition, method)(a, parts)
+    except ImportError as error:  # metis without pymetis: the library names the remedy
+        raise ui.OperationError(str(error)) from error
     seconds = time.perf_counter() - start
     m = p.metrics(a)
     facts = {
-        "method": method if method != "metis" or p.kind == "labels" else p.kind,  # without pymetis
+        "method": method,
         "grid": list(p.grid),
         "mad": m.mad,
         "imbalance": m.imbalance,

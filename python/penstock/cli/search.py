@@ -150,8 +150,8 @@ def bfs(
         csgraph.verify_bfs(walked, start, levels, tree)
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
-        with ps.trace() as events:
-            csgraph.bfs(graph, start, directed=not undirected, counted=True, **how)
+        with ps.record() as events:
+            csgraph.bfs(graph, start, directed=not undirected, **on.arguments(counted=True))
         return events[0] if events else None
 
     kind = Search(
@@ -193,18 +193,19 @@ def sssp(
         raise ui.InputError(f"--delta {delta}: give a positive number")
 
     on = gpu.OnDevice(device_memory, access, placement, trace)
-    how = {"directed": not undirected, "delta": delta, **on.arguments()}
+    walk: dict[str, Any] = {"directed": not undirected, "delta": delta}
+    how = on.arguments()
 
     def run(graph: Any, start: int, tree: bool) -> tuple[np.ndarray, np.ndarray | None]:
-        found = csgraph.sssp(graph, start, return_predecessors=tree, **how)
+        found = csgraph.sssp(graph, start, return_predecessors=tree, **walk, **how)
         return found if tree else (found, None)
 
     def check(graph: Any, start: int, distances: np.ndarray, tree: np.ndarray | None) -> None:
         csgraph.verify_sssp(_both_ways(graph) if undirected else graph, start, distances, tree)
 
     def traced(graph: Any, start: int) -> dict[str, Any] | None:
-        with ps.trace() as events:
-            csgraph.sssp(graph, start, counted=True, **how)
+        with ps.record() as events:
+            csgraph.sssp(graph, start, **walk, **on.arguments(counted=True))
         return events[0] if events else None
 
     kind = Search(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         verify_components,
     )
     from penstock.csgraph.core import core_number, verify_core_number
+    from penstock.csgraph.gpu_options import GpuOptions
     from penstock.csgraph.page_rank import pagerank, verify_pagerank
     from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
     from penstock.csgraph.triangle import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
+    "GpuOptions": "gpu_options",
     "betweenness_centrality": "betweenness",
     "bfs": "breadth_first",
     "breadth_first_order": "breadth_first",
@@ -57,6 +59,7 @@ _lazy: dict[str, str] = {
 }
 
 __all__ = [
+    "GpuOptions",
     "betweenness_centrality",
     "bfs",
     "breadth_first_order",

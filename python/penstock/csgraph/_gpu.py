@@ -183,7 +183,7 @@ def gpu_parts_pair(graph: csr_array, gpus: list[int], placement: str) -> tuple[A
 
 
 def report(kernel: str, graph: Any, told: dict[str, Any]) -> None:
-    """Tells `ps.trace` what a traversal did."""
+    """Tells `ps.record` what a traversal did."""
     events = active()
     if events is None:
         return

@@ -9,38 +9,25 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock._plan.schedules import parse_bytes
-from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
-
-METHODS = ("auto", "near_far", "bellman_ford")
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
 @dataclass(frozen=True)
 class OnGpu:
-    """What a search on a GPU was asked for; `cache` in bytes, -1 for what the budget leaves."""
+    """The GPU that a search runs on, and how it was asked to search."""
 
     gpu: int
-    method: str = "auto"
-    access: str = "auto"
-    placement: str = "auto"
-    cache: int = -1
-    counted: bool = False
+    options: GpuOptions
 
 
 def chosen(
-    graph: csr_array,
-    device: Any,
-    method: str,
-    access: str,
-    placement: str,
-    cache: Any,
-    counted: bool,
+    graph: csr_array, function: str, device: Any, gpu_options: GpuOptions | None
 ) -> OnGpu | None:
-    """Where and how a search runs, None for the CPU. Names are checked either way."""
-    check_names(METHODS, method=method, access=access, placement=placement)
-    room = -1 if cache is None else parse_bytes(cache, "cache")
+    """Where and how a search runs, None for the CPU. `function` names it in errors."""
     gpu = chosen_gpu(graph, device)
-    return None if gpu is None else OnGpu(gpu, method, access, placement, room, bool(counted))
+    on = settled(gpu_options, function, gpu is not None)
+    return None if gpu is None else OnGpu(gpu, on)
 
 
 def symmetric_weights(graph: csr_array) -> bool:
@@ -67,22 +54,23 @@ def search(
     predecessors: bool,
     on: OnGpu,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """(distances, predecessors or None), and `ps.trace` is told."""
-    symmetric = on.method != "bellman_ford" and symmetric_weights(graph)
+    """(distances, predecessors or None), and `ps.record` is told."""
+    how = on.options
+    symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 
     def run(placement: str) -> tuple[Any, ...]:
         there = gpu_graph(graph, on.gpu, placement)
         found = _core.sssp_gpu(
-            there, graph._core, weights, starts, on.method, on.access, delta, float(limit),
-            bool(predecessors), symmetric, on.cache, on.counted,
+            there, graph._core, weights, starts, how.method, how.access, delta, float(limit),
+            bool(predecessors), symmetric, how.cache_bytes, how.counted,
         )  # fmt: skip
         return there, *found
 
     found = None
     try:
-        found = run(on.placement)
+        found = run(how.placement)
     except MemoryError:  # "auto" made room for edges alone, and the lengths no longer fit
-        if on.placement != "auto" or graph.place == "device" or not _in_core(graph):
+        if how.placement != "auto" or graph.place == "device" or not _in_core(graph):
             raise
     if found is None:  # outside the handler, whose exception holds what was on the GPU
         found = run("pinned")

@@ -9,8 +9,9 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
 def betweenness_centrality(
@@ -22,9 +23,7 @@ def betweenness_centrality(
     endpoints: bool = False,
     seed: int | None = None,
     device: Any = None,
-    access: str = "auto",
-    placement: str = "auto",
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> np.ndarray:
     """For each vertex, the share of shortest paths between others that lead through it, summed over all pairs.
 
@@ -44,18 +43,18 @@ def betweenness_centrality(
         A path counts for its two ends, too.
     seed : int, optional
         Of the draw; 0 where it is None.
-    device, access, placement, counted
-        As for `bfs`, but one GPU: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace`
-        tells what was read over the link.
+    device : as for `bfs`, but one GPU
+    gpu_options : GpuOptions, optional
+        Of `access`, `placement` and `counted`; see `GpuOptions`.
 
     Returns
     -------
     float64 array of shape (n,), on the CPU the same bits for any number of threads; on a GPU sums have another order
     in every run, and differ in the last digits.
 
-    Raises ValueError for a matrix that is not square, a k that is not between 1 and n, names that are none of these, a
-    GPU that is not there, and where more than 1e4900 shortest paths lead from one source (on common processors);
-    MemoryError where 32 bytes a vertex do not fit the GPU.
+    Raises ValueError for a matrix that is not square, a k that is not between 1 and n, a GPU that is not there,
+    `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one source (on
+    common processors); MemoryError where 32 bytes a vertex do not fit the GPU.
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
     thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU
@@ -66,15 +65,15 @@ def betweenness_centrality(
     >>> ps.csgraph.betweenness_centrality(A, directed=False)
     array([0., 1., 0., 0.])
     """
-    check_names(access=access, placement=placement)
     given = as_graph(A, "betweenness_centrality")
     gpu = chosen_gpu(given, device)
+    on = settled(gpu_options, "betweenness_centrality", gpu is not None)
     graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)
     if gpu is None:
         return _sums(graph, sources, bool(endpoints)) * scale
-    on_gpu = gpu_graph(graph, gpu, placement)
+    on_gpu = gpu_graph(graph, gpu, on.placement)
     sums, left, told = _core.betweenness_gpu(
-        on_gpu, sources, bool(endpoints), access, count=bool(counted)
+        on_gpu, sources, bool(endpoints), on.access, count=on.counted
     )
     report("betweenness", on_gpu, {"sources": sources.size, "on_cpu": left.size, **told})
     if left.size:

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.csgraph._gpu import check_names, chosen_gpus, gpu_graphs, gpu_parts_pair, report
+from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
-
-_METHODS = ("auto", "top_down", "level_synchronous")
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
 def bfs(
@@ -23,11 +22,7 @@ def bfs(
     return_predecessors: bool = False,
     sources: Any = None,
     device: Any = None,
-    method: str = "auto",
-    access: str = "auto",
-    placement: str = "auto",
-    sample: int = 4,
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """Levels of a breadth-first search: the least number of edges from `source` to each vertex.
 
@@ -47,18 +42,8 @@ def bfs(
         2^20 vertices and edges or more; `ps.options.gpus` of them where that is 2 or more and A exceeds the budget of
         one. With several, each has a range of the vertices with about equally many edges, and reads its lists over its
         own link; they exchange bitmaps after each level. One is better for graphs of thousands of small levels.
-    method : "auto", "top_down" or "level_synchronous"
-        This and what follows are for GPUs; the CPU has one way. "top_down" never goes bottom-up, "level_synchronous"
-        is EMOGI's algorithm (min-2020), a baseline on one GPU.
-    access : "auto", "strided", "merged", "aligned" or "direct"
-        How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
-        its own memory. "auto": aligned over the link, direct in device memory.
-    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
-        Where the edges are for a GPU. "auto": in device memory where they fit, else in place, their pages locked.
-    sample : 0, 4, 8 or 16
-        Neighbours of each vertex that a GPU keeps in its memory and asks before it reads lists in host memory.
-    counted : bool
-        `ps.trace` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
+    gpu_options : GpuOptions, optional
+        How a GPU searches: algorithm, reads of lists, place of the edges, sample, counts; see `GpuOptions`.
 
     Returns
     -------
@@ -69,9 +54,9 @@ def bfs(
 
     Levels depend on the graph alone, not on the number of threads; so do predecessors found by the CPU.
 
-    Raises ValueError for a matrix that is not square, a source outside it, a name that is unknown, a GPU that is not
-    there and "level_synchronous" on several; TypeError for a source that is no integer and a device that is none;
-    MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    Raises ValueError for a matrix that is not square, a source outside it, a GPU that is not there, `gpu_options` on
+    the CPU or of another function, and "level_synchronous" on several GPUs; TypeError for a source that is no integer
+    and a device that is none; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed
@@ -89,8 +74,8 @@ def bfs(
     """
     graph = as_graph(A, "bfs")
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
-    check_names(_METHODS, method=method, access=access, placement=placement, sample=sample)
     gpus = chosen_gpus(graph, device)
+    on = settled(gpu_options, "bfs", bool(gpus))
     if not directed:
         graph = undirected(graph)
     several = len(gpus) > 1
@@ -98,16 +83,21 @@ def bfs(
         find = functools.partial(_search_cpu, graph, return_predecessors)
     else:
         pair = (
-            gpu_parts_pair(graph, gpus, placement)
+            gpu_parts_pair(graph, gpus, on.placement)
             if several
-            else gpu_graphs(graph, gpus[0], placement)
+            else gpu_graphs(graph, gpus[0], on.placement)
         )
-        how = {"method": method, "access": access, "sample": sample, "count": bool(counted)}
+        how = {
+            "method": on.method,
+            "access": on.access,
+            "sample": on.slots,
+            "count": on.counted,
+        }
         search = _core.bfs_parts if several else _core.bfs_gpu
         find = functools.partial(_search_gpu, search, graph, pair, how, return_predecessors)
     if sources is None:
         levels, predecessors = find(starts[0])
-    elif len(gpus) == 1 and not return_predecessors and method != "level_synchronous":
+    elif len(gpus) == 1 and not return_predecessors and on.method != "level_synchronous":
         levels, told = _core.bfs_many_gpu(*pair, starts, **how)
         report("bfs", pair[0], told)
         return levels

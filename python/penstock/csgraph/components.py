@@ -7,12 +7,11 @@ from typing import Any
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import check_names, chosen_gpus, gpu_graphs, gpu_parts_pair, report
+from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 from penstock.csgraph.breadth_first import as_labels
-
-_METHODS = ("auto", "label_propagation")
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
 def connected_components(
@@ -22,11 +21,7 @@ def connected_components(
     return_labels: bool = True,
     *,
     device: Any = None,
-    method: str = "auto",
-    access: str = "auto",
-    placement: str = "auto",
-    sample: int = 4,
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """Connected components.
 
@@ -42,12 +37,9 @@ def connected_components(
     device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
         As for `bfs`. Of several GPUs each has a range of the vertices, and trees of all of them (4 bytes a vertex)
         that are merged from GPU to GPU. Strong components are found on the CPU.
-    method : "auto" or "label_propagation"
-        "label_propagation" looks at all edges, then in every round at those of vertices that the last one gave another
-        label, as EMOGI does (min-2020): a baseline on one GPU. Where edges go one way it looks at all in every round.
-    access, placement, sample, counted
-        As for `bfs`: how a GPU reads lists, where its edges are, how many neighbours of every vertex it keeps in its
-        memory, and whether `ps.trace` tells what was read over the link.
+    gpu_options : GpuOptions, optional
+        How a GPU finds them; see `GpuOptions`. "label_propagation" looks at all edges, then in every round at those of
+        vertices that the last one gave another label. Where edges go one way it looks at all in every round.
 
     Returns
     -------
@@ -56,8 +48,9 @@ def connected_components(
         0..count-1, in the order of each component's smallest vertex. Independent of the number of threads and of the
         device.
 
-    Raises ValueError for a matrix that is not square, names that are none of these, a GPU that is not there and strong
-    components on one; MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
+    Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one, and
+    `gpu_options` on the CPU or of another function; MemoryError, with the numbers, where a graph's vertices do not fit
+    the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
     2018, section IV) where there is none near; strong ones from `strongly_connected_components`. On a GPU, trees grow
@@ -71,21 +64,27 @@ def connected_components(
     """
     _check_connection(connection)
     graph = as_graph(A, "connected_components")
-    check_names(_METHODS, method=method, access=access, placement=placement, sample=sample)
     strong = connection == "strong" and directed
     gpus = chosen_gpus(graph, device)
     if strong and gpus and device is not None:
         raise ValueError('strong components are found on the CPU: give device="cpu" or None')
+    if strong and gpu_options is not None:
+        raise ValueError(
+            f"strong components are found on the CPU: leave gpu_options={gpu_options!r} out"
+        )
+    on = settled(gpu_options, "connected_components", bool(gpus))
     if strong or not gpus:
         return _find(graph, strong, return_labels)
     several = len(gpus) > 1
     pair = (
-        gpu_parts_pair(graph, gpus, placement) if several else gpu_graphs(graph, gpus[0], placement)
+        gpu_parts_pair(graph, gpus, on.placement)
+        if several
+        else gpu_graphs(graph, gpus[0], on.placement)
     )
     find = _core.components_parts if several else _core.components_gpu
-    count, labels, told = find(*pair, method, access, sample, bool(counted))
+    count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted)
     note_missed(graph, told["missed"])
-    report("connected_components", pair[0], {"method": method, **told})
+    report("connected_components", pair[0], {"method": on.method, **told})
     return (count, labels) if return_labels else count
 
 

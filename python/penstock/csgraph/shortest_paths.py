@@ -11,6 +11,7 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph import _paths_gpu
 from penstock.csgraph._graph import as_graph, vertex, vertices
+from penstock.csgraph.gpu_options import GpuOptions
 
 
 def sssp(
@@ -21,11 +22,7 @@ def sssp(
     return_predecessors: bool = False,
     delta: float | None = None,
     device: Any = None,
-    method: str = "auto",
-    access: str = "auto",
-    placement: str = "auto",
-    cache: Any = None,
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """Distances from `source` to every vertex: the least sum of weights over all paths.
 
@@ -44,19 +41,8 @@ def sssp(
     device : None, "cpu", the number of a GPU, or `ps.device(n)`
         None: a GPU where A is in pinned or managed memory or `ps.options.device_memory` is set, and A has 2^20
         vertices and edges or more.
-    method : "auto", "near_far" or "bellman_ford"
-        On a GPU: "bellman_ford" is EMOGI's algorithm (min-2020), a baseline; "auto" is "near_far".
-    access : "auto", "strided", "merged", "aligned" or "direct"
-        How a GPU reads lists of neighbours: a thread a list, a warp a list, a warp that begins at 128 bytes, or as for
-        its own memory. "auto": aligned over the link, direct in device memory.
-    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
-        Where edges and lengths are for a GPU. "auto": in device memory where they fit, else in place, their pages
-        locked.
-    cache : bytes or a string such as "1GB", optional
-        How much of its memory a GPU gives to copies of the shortest lists, which waste most of the link. What the
-        budget leaves where it is None; 0 for none. The first search of a graph decides.
-    counted : bool
-        `ps.trace` tells the bytes and requests for edges and lengths that a GPU made: slower, by instrumented kernels.
+    gpu_options : GpuOptions, optional
+        How a GPU searches: algorithm, reads of lists, place of edges and lengths, cache, counts; see `GpuOptions`.
 
     Returns
     -------
@@ -70,9 +56,9 @@ def sssp(
     least of all sums along paths, each added up from the source on in the type of the result.
 
     Raises ValueError that names the edge where a length is negative or NaN, for a matrix that is not square, a source
-    outside the graph, a name that is unknown and a GPU that is not there; MemoryError where what a GPU must hold for
-    each vertex exceeds its budget (`ps.options.device_memory`). The lengths are looked at once; the verdict, and a copy
-    of whole numbers in the fewest bytes, are kept with A.
+    outside the graph, a GPU that is not there, and `gpu_options` on the CPU or of another function; MemoryError where
+    what a GPU must hold for each vertex exceeds its budget (`ps.options.device_memory`). The lengths are looked at
+    once; the verdict, and a copy of whole numbers in the fewest bytes, are kept with A.
 
     Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020). On a GPU
     near and far piles (Davidson et al. 2014); where every edge has its mirror of the same length, the far vertices read
@@ -86,7 +72,7 @@ def sssp(
     array([-9999,     2,     0,     1, -9999], dtype=int32)
     """
     graph = as_graph(A, "sssp")
-    on = _paths_gpu.chosen(graph, device, method, access, placement, cache, counted)
+    on = _paths_gpu.chosen(graph, "sssp", device, gpu_options)
     start = np.array([vertex(graph, source)], dtype=np.int32)
     if not directed:
         graph = both_ways(graph)
@@ -104,9 +90,7 @@ def dijkstra(
     min_only: bool = False,
     *,
     device: Any = None,
-    method: str = "auto",
-    access: str = "auto",
-    placement: str = "auto",
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """Distances from one or more vertices, with the signature of `scipy.sparse.csgraph.dijkstra`.
 
@@ -127,7 +111,7 @@ def dijkstra(
         Paths longer than this are not looked for.
     min_only : bool
         True: the distance from the nearest of `indices`, instead of one row for each.
-    device, method, access, placement
+    device, gpu_options
         See `sssp`; sources follow one another on a GPU, too.
 
     Returns
@@ -149,7 +133,7 @@ def dijkstra(
     (array([0., 2., 0.]), array([-9999,     2, -9999], dtype=int32), array([0, 2, 2], dtype=int32))
     """
     graph = as_graph(csgraph, "dijkstra")
-    on = _paths_gpu.chosen(graph, device, method, access, placement, None, False)
+    on = _paths_gpu.chosen(graph, "dijkstra", device, gpu_options)
     if unweighted:
         graph = pattern(graph)
     if not directed:

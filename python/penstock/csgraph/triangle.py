@@ -9,8 +9,9 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import check_names, chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
 
@@ -19,9 +20,7 @@ def triangle_count(
     A: Any,
     *,
     device: Any = None,
-    access: str = "auto",
-    placement: str = "auto",
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> int:
     """How many triangles a graph has: sets of three vertices, each two joined by an edge.
 
@@ -29,12 +28,12 @@ def triangle_count(
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) joins i and j. Values, directions, duplicates and self loops make no difference.
-    device, access, placement, counted
-        As for `bfs`, but one GPU: where it runs, how a GPU reads lists, where its edges are, and whether `ps.trace`
-        tells what was read over the link.
+    device : as for `bfs`, but one GPU
+    gpu_options : GpuOptions, optional
+        Of `access`, `placement` and `counted`; see `GpuOptions`.
 
-    Raises ValueError for a matrix that is not square, names that are none of these and a GPU that is not there;
-    MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    Raises ValueError for a matrix that is not square, a GPU that is not there, and `gpu_options` on the CPU or with
+    other fields; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU gets the
@@ -46,7 +45,7 @@ def triangle_count(
     2
     """
     graph = as_graph(A, "triangle_count")
-    total: int = _counted(graph, False, device, access, placement, counted)[0]
+    total: int = _counted(graph, "triangle_count", device, gpu_options)[0]
     return total
 
 
@@ -54,9 +53,7 @@ def triangles(
     A: Any,
     *,
     device: Any = None,
-    access: str = "auto",
-    placement: str = "auto",
-    counted: bool = False,
+    gpu_options: GpuOptions | None = None,
 ) -> np.ndarray:
     """How many triangles each vertex is in; see `triangle_count`, also for the arguments. They add up to three times
     that.
@@ -71,7 +68,7 @@ def triangles(
     [2, 2, 1, 1]
     """
     graph = as_graph(A, "triangles")
-    counts: np.ndarray = _counted(graph, True, device, access, placement, counted)[1]
+    counts: np.ndarray = _counted(graph, "triangles", device, gpu_options)[1]
     return counts
 
 
@@ -139,11 +136,12 @@ def verify_triangles(A: Any, counts: Any, *, seed: int = 0) -> None:
 
 
 def _counted(
-    graph: csr_array, each: bool, device: Any, access: str, placement: str, counted: bool
+    graph: csr_array, function: str, device: Any, gpu_options: GpuOptions | None
 ) -> tuple[int, Any]:
-    """(total, one count a vertex or None)"""
-    check_names(access=access, placement=placement)
+    """(total, one count a vertex or None) for the function of that name"""
     gpu = chosen_gpu(graph, device)
+    on = settled(gpu_options, function, gpu is not None)
+    each = function == "triangles"
     edges = _oriented(graph)
     if gpu is None:
         total, of_vertex = _core.triangles(edges, each)
@@ -151,8 +149,8 @@ def _counted(
     lists = graph._derived.oriented_lists
     if lists is None:
         lists = graph._derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
-    on_gpu = gpu_graph(lists, gpu, placement)
-    total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, access, count=bool(counted))
+    on_gpu = gpu_graph(lists, gpu, on.placement)
+    total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
     report("triangles", on_gpu, told)
     return total, of_vertex
 

@@ -1,5 +1,7 @@
 """Matrices shared out among ranks: threads of this process, or processes under MPI.
 
+Matrices are named as SciPy names its own, `csr_array` and `tiled_array`; all other classes are in CapWords.
+
 >>> import numpy as np, penstock as ps
 >>> def total(comm):
 ...     x = np.array([comm.rank + 1.0])
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from penstock.dist._oracle import Forecast, predict_scaling, predict_weak_scaling
     from penstock.dist._oracle_products import ProductForecast, predict_products
     from penstock.dist._stencils import stencil_counts
-    from penstock.dist._tiles import tiles
+    from penstock.dist._tiles import tiled_array
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
@@ -49,7 +51,7 @@ _lazy = {
     "predict_weak_scaling": "_oracle",
     "run": "_comm",
     "stencil_counts": "_stencils",
-    "tiles": "_tiles",
+    "tiled_array": "_tiles",
     "world": "_comm",
 }
 
@@ -72,7 +74,7 @@ __all__ = [
     "predict_weak_scaling",
     "run",
     "stencil_counts",
-    "tiles",
+    "tiled_array",
     "world",
 ]
 

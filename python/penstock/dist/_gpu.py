@@ -13,7 +13,7 @@ from penstock import _core
 from penstock._choices import GPU_HALOS, SEMIRINGS
 from penstock._plan.place import Place, as_place, host
 from penstock._plan.place import device as device_place
-from penstock._plan.schedules import InCore, Streamed, as_schedule
+from penstock._plan.schedules import InCore, Streamed, as_schedule, ordinal
 from penstock._product.device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock._product.operands import as_number, on_gpu, product_type
 from penstock.dist._agree import agreed, any_rank
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
     from penstock.linalg._info import SolveInfo
 
-__all__ = ["GpuOptions", "GpuPart", "gpu_halo_names"]
+__all__ = ["GpuPart", "OnDevice", "gpu_halo_names"]
 
 _LIBRARIES = {
     "nccl": ("nccl/lib", "libnccl.so.2"),
@@ -103,7 +103,7 @@ def tile_device(device: Any, transport: str, rank: int, size: int) -> int:
 
 
 @dataclass(frozen=True)
-class GpuOptions:
+class OnDevice:
     """What csr_array's arguments say of a GPU."""
 
     gpu: int
@@ -111,10 +111,8 @@ class GpuOptions:
     streamed: bool
 
     @classmethod
-    def of(cls, device: Any, halo: str, schedule: Any) -> GpuOptions:
-        place = as_place(device)
-        if place.memory not in ("device", "host"):
-            raise ValueError(f"device={device!r}: ps.device(n), or ps.host for the CPU as a device")
+    def of(cls, device: Any, halo: str, schedule: Any) -> OnDevice:
+        gpu = ordinal("dist.csr_array", device)
         if halo != "auto" and halo not in gpu_halo_names():
             raise ValueError(
                 f"halo={halo!r} is none of auto, {', '.join(gpu_halo_names())}, which are those for a device"
@@ -124,14 +122,18 @@ class GpuOptions:
             raise ValueError(
                 f"schedule={schedule!r}: with a device the local block is in core or streamed"
             )
-        gpu = place.ordinal if place.memory == "device" else -1
+        if how != type(how)():
+            raise ValueError(
+                f"schedule={how!r}: with a device the local block is in core or streamed, and nothing else is "
+                f"chosen: give ps.{type(how).__name__}()"
+            )
         return cls(gpu, halo, isinstance(how, Streamed))
 
 
 class GpuPart:
     """Products and solvers of `matrix`, computed by this rank's GPU."""
 
-    def __init__(self, matrix: csr_array, options: GpuOptions) -> None:
+    def __init__(self, matrix: csr_array, options: OnDevice) -> None:
         if options.halo in _LIBRARIES:
             _offer(options.halo)
         self._matrix, self._options = matrix, options

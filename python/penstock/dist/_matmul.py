@@ -10,25 +10,27 @@ from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
 from penstock.dist._tile_choice import choose
-from penstock.dist._tiles import tiles
+from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
 
-ALGORITHMS = ("a", "b", "c", "summa")
+ALGORITHMS = ("one_sided", "summa")
+STATIONARY = ("auto", "a", "b", "c")
 _STEAL = {False: "none", None: "none", True: "locality", "random": "random", "locality": "locality"}
 
 
 def matmul(
-    A: tiles,
-    B: tiles,
+    A: tiled_array,
+    B: tiled_array,
     stationary: str = "auto",
     steal: bool | str = False,
-    prefetch: int = 1,
+    prefetch: int | None = None,
     semiring: str = "plus_times",
     *,
+    algorithm: str = "one_sided",
     memory: int | None = None,
     seed: int = 0,
-    mask: tiles | None = None,
+    mask: tiled_array | None = None,
     replicas: int = 1,
     out: str | os.PathLike[str] | None = None,
 ) -> Any:
@@ -37,29 +39,31 @@ def matmul(
 
     Parameters
     ----------
-    A : tiles
+    A : tiled_array
         Sparse.
-    B : tiles
+    B : tiled_array
         Sparse or dense; its tile rows are as large as A's tile columns.
     stationary : str
         Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b"
-        (A and sums for C); "summa" is the rival in lockstep, with broadcasts. "auto": of the three, what the model of
-        `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
-        or a preset.
+        (A and sums for C). "auto": of the three, what the model of `penstock scale` finds fastest, with the tiles as
+        they are, on the network that `penstock probe --mpi` measured, or a preset.
     steal : bool or str
         Ranks that are done work on what others have not begun: "locality" (or True) on products one of whose tiles they
         own, "random" on any.
-    prefetch : int
-        Products whose tiles are under way while one is computed; 0: none.
+    prefetch : int, optional
+        Products whose tiles are under way while one is computed; 0: none. 1 where it is None.
     semiring : str
         "plus_times" (float32 or float64, the same in A and B; A, or a sparse B, may be a pattern, and two patterns give
         counts in float64), "min_plus" (likewise, no patterns) or "or_and" (patterns; a dense B of bool or uint8). On
         GPUs there are "plus_times", and "or_and" of sparse patterns.
+    algorithm : "one_sided" or "summa"
+        "summa" is the rival in lockstep: all ranks broadcast tiles of A along grid rows and of B along grid columns,
+        and C stays. It takes no `stationary`, `steal`, `prefetch` or `replicas`.
     memory : int, optional
         Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
     seed : int
         Of the order in which tiles are robbed.
-    mask : tiles, optional
+    mask : tiled_array, optional
         Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
         nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
     replicas : int
@@ -73,31 +77,39 @@ def matmul(
 
     Returns
     -------
-    tiles, or with `out` the opened store (a csr_array)
+    tiled_array, or with `out` the opened store (a csr_array)
         On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
         was made.
 
-    Collective, all arguments but `memory` alike on all ranks. With stationary "c" or "summa" and no stealing the result
-    has the same bits each time; otherwise sums are taken in the order in which they come.
+    Collective, all arguments but `memory` alike on all ranks. With stationary "c" and no stealing, and by "summa", the
+    result has the same bits each time; otherwise sums are taken in the order in which they come.
 
     ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not
     fit, with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
     """
     for name, matrix in (("A", A), ("B", B)):
-        if not isinstance(matrix, tiles):
-            raise TypeError(f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiles first")
-    if mask is not None and not isinstance(mask, tiles):
-        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiles first")
-    if stationary != "auto" and stationary not in ALGORITHMS:
+        if not isinstance(matrix, tiled_array):
+            raise TypeError(
+                f"{name} is {type(matrix).__name__}: cut it with ps.dist.tiled_array first"
+            )
+    if mask is not None and not isinstance(mask, tiled_array):
+        raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiled_array first")
+    if algorithm not in ALGORITHMS:
         raise ValueError(
-            f"stationary={stationary!r} is unknown: choose one of auto, {', '.join(ALGORITHMS)}"
+            f"algorithm={algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
+        )
+    if stationary not in STATIONARY:
+        raise ValueError(
+            f"stationary={stationary!r} is unknown: choose one of {', '.join(STATIONARY)}; "
+            "SUMMA is algorithm='summa'"
         )
     if steal not in _STEAL:
         raise ValueError(
             f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
         )
-    if stationary == "summa" and _STEAL[steal] != "none":
-        raise ValueError("SUMMA works in lockstep: steal=False with stationary='summa'")
+    if algorithm == "summa":
+        _refuse_for_summa(stationary, steal, prefetch, replicas)
+    ahead = 1 if prefetch is None else prefetch
     if replicas != 1 and stationary not in ("auto", "c"):
         raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
     with about(
@@ -106,50 +118,67 @@ def matmul(
         A=_kind(A),
         B=_kind(B),
         mask=None if mask is None else _kind(mask),
+        algorithm=algorithm,
         stationary=stationary,
         steal=_STEAL[steal],
-        prefetch=prefetch,
+        prefetch=ahead,
         semiring=semiring,
         seed=seed,
         replicas=replicas,
         out=None if out is None else os.fspath(out),
     ):
-        return _multiply(
-            A, B, stationary, steal, prefetch, semiring, memory, seed, mask, replicas, out
-        )
+        kind = "summa" if algorithm == "summa" else stationary
+        return _multiply(A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out)
 
 
-def _kind(matrix: tiles) -> str:
+def _refuse_for_summa(
+    stationary: str, steal: bool | str, prefetch: int | None, replicas: int
+) -> None:
+    """Raises ValueError for an argument that lockstep leaves no room for."""
+    for name, value, given in (
+        ("stationary", stationary, stationary != "auto"),
+        ("steal", steal, _STEAL[steal] != "none"),
+        ("prefetch", prefetch, prefetch is not None),
+        ("replicas", replicas, replicas != 1),
+    ):
+        if given:
+            raise ValueError(
+                f"{name}={value!r} with algorithm='summa': SUMMA works in lockstep and C stays, "
+                f"leave {name} out, or take algorithm='one_sided'"
+            )
+
+
+def _kind(matrix: tiled_array) -> str:
     rows, cols = matrix.shape
     return f"{rows} x {cols} {matrix.dtype} in tiles of {matrix.tile_shape} on {matrix.grid}"
 
 
 def _multiply(
-    A: tiles,
-    B: tiles,
-    stationary: str,
+    A: tiled_array,
+    B: tiled_array,
+    kind: str,
     steal: bool | str,
     prefetch: int,
     semiring: str,
     memory: int | None,
     seed: int,
-    mask: tiles | None,
+    mask: tiled_array | None,
     replicas: int,
     out: str | os.PathLike[str] | None,
 ) -> Any:
-    """matmul, of arguments that are the same on all ranks."""
-    if stationary == "auto" and (mask is not None or replicas != 1):
-        stationary = "c"
-    elif stationary == "auto":
+    """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary."""
+    if kind == "auto" and (mask is not None or replicas != 1):
+        kind = "c"
+    elif kind == "auto":
         on_gpus = A.device is not None and A.device.memory == "device"
-        stationary = choose(
+        kind = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
-    if stationary == "summa":
+    if kind == "summa":
         _offer("nccl")  # for GPUs
     if out is not None:
         how = (
-            stationary,
+            kind,
             _STEAL[steal],
             prefetch,
             semiring,
@@ -160,7 +189,7 @@ def _multiply(
     core, made_by, times = _core.tiles_multiply(
         A._core,
         B._core,
-        stationary,
+        kind,
         _STEAL[steal],
         prefetch,
         semiring,
@@ -169,15 +198,16 @@ def _multiply(
         None if mask is None else mask._core,
         replicas,
     )
-    times["algorithm"], times["steal"] = stationary, _STEAL[steal]
-    return tiles._of(core, made_by, times)
+    times["algorithm"] = "summa" if kind == "summa" else "one_sided"
+    times["stationary"], times["steal"] = "c" if kind == "summa" else kind, _STEAL[steal]
+    return tiled_array._of(core, made_by, times)
 
 
 def plan(A: Any, B: Any, stationary: str, replicas: int = 1) -> Any:
     """The products of tiles of A B under a stationary matrix "a", "b" or "c", with owners, bytes and flops, without
-    computing anything; entries count as spread evenly within tiles. A and B: tiles, or directories of tiles."""
+    computing anything; entries count as spread evenly within tiles. A and B: tiled_array, or directories of tiles."""
     return _core.tile_plan(_map(A), _map(B), stationary, replicas)
 
 
 def _map(matrix: Any) -> Any:
-    return matrix._core.map if isinstance(matrix, tiles) else matrix
+    return matrix._core.map if isinstance(matrix, tiled_array) else matrix

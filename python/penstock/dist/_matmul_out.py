@@ -14,13 +14,13 @@ from penstock._io.store import require_replaceable
 from penstock._matrix.csr import csr_array
 from penstock.dist._agree import agreed
 from penstock.dist._load import open_on_all
-from penstock.dist._tiles import tiles
+from penstock.dist._tiles import tiled_array
 
 __all__ = ["multiply_into"]
 
 
 def multiply_into(
-    out: Any, A: tiles, B: tiles, how: tuple[Any, ...], mask: Any, replicas: int
+    out: Any, A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
 ) -> csr_array:
     """C = A B into a store at `out`. `how`: the arguments of the core's product, from `stationary` on. Collective."""
     comm = A.comm
@@ -66,21 +66,23 @@ class _Place:
 class _Chunks:
     """C's rows of tiles [first, last)."""
 
-    def __init__(self, A: tiles, B: tiles, how: tuple[Any, ...], mask: Any, replicas: int) -> None:
+    def __init__(
+        self, A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
+    ) -> None:
         self.a, self.b, self.how, self.mask, self.replicas = A, B, how, mask, replicas
 
-    def __call__(self, first: int, last: int) -> tiles:
+    def __call__(self, first: int, last: int) -> tiled_array:
         mask = None if self.mask is None else self.mask._core.rows_of_tiles(first, last)
         a = self.a._core.rows_of_tiles(first, last)
         made = _core.tiles_multiply(a, self.b._core, *self.how, mask, self.replicas)
-        return tiles._of(*made)
+        return tiled_array._of(*made)
 
     def dtype(self) -> str:
         return _core.tile_product_dtype(self.a._core, self.b._core, self.how[3])
 
 
 def _chunks(
-    A: tiles, B: tiles, how: tuple[Any, ...], mask: Any, replicas: int
+    A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
 ) -> list[tuple[int, int]]:
     """As many rows of tiles as every rank has memory for. MemoryError, on all ranks, where one row is too much."""
     comm, rows, memory = A.comm, A.grid[0], how[4]
@@ -120,7 +122,7 @@ def _blocks(
         del c
 
 
-def _row(c: tiles, i: int) -> csr_array:
+def _row(c: tiled_array, i: int) -> csr_array:
     """Tile row i as one matrix."""
     parts = [c.get_tile(i, j) for j in range(c.tiles[1])]
     rows = parts[0].shape[0]

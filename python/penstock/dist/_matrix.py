@@ -13,7 +13,7 @@ from penstock._plan.schedules import as_schedule
 from penstock._product.dense import run
 from penstock._product.operands import as_dense, on_gpu
 from penstock.dist._agree import about
-from penstock.dist._gpu import GpuOptions, GpuPart
+from penstock.dist._gpu import GpuPart, OnDevice
 from penstock.dist._load import Options, load
 from penstock.partition import Metrics
 
@@ -57,12 +57,13 @@ class csr_array:
         How sums of rows that several ranks share (grid, bins) reach their owner: "owners", straight to each;
         "reduce", by a reduction along each grid row (plus_times in float64); "gather", y ends up whole on rank 0.
         The last two are those of Page and Kogge (2018).
-    device : ps.device(n), optional
+    device : the number of a GPU, `ps.device(n)`, or "cpu", optional
         Of this rank: its part of the matrix is copied to that GPU, which computes the products and the solvers of
         `ps.dist.linalg` (docs/distributed_solvers.md says with which M); arrays may be on it (DLPack) or NumPy's.
         `halo` is then one of `ps.dist.gpu_halo_names()` or "auto". `schedule=ps.Streamed()` keeps the local block in
         host memory and copies it up block by block, for `D @ x` of one vector; other products are then the CPU's.
-        All ranks give a device, or none.
+        A schedule's own options (`codec=`, `block=` ...) are refused there. "cpu" is the CPU as a device. All ranks
+        give a device, or none.
     scatter : str
         From one rank: "direct", or "masters", through the first rank of each column of a process grid, as in Page and
         Kogge (2018), for comparison: rank 0 then reads all of any file.
@@ -99,7 +100,7 @@ class csr_array:
         scatter: str = "direct",
         device: Any = None,
     ) -> None:
-        on_gpu = None if device is None else GpuOptions.of(device, halo, schedule)
+        on_gpu = None if device is None else OnDevice.of(device, halo, schedule)
         lowered = None if schedule is None or on_gpu else as_schedule(schedule)._lower()
         how = Options(partition, "auto" if on_gpu else halo, sums, algorithm, lowered, scatter)
         self._hold(load(source, comm, how))

@@ -180,8 +180,9 @@ def _grids(
 def count_spmm(
     A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
 ) -> ProductCounts:
-    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as `ps.dist.tiles` cuts
-    by default: the least common multiple of the grid's sides, and of B's columns the grid's columns."""
+    """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as
+    `ps.dist.tiled_array` cuts by default: the least common multiple of the grid's sides, and of B's columns the
+    grid's columns."""
     A = as_matrix(A, "count_spmm")
     if columns < 1:
         raise ValueError(f"{columns} columns: at least 1")

@@ -19,13 +19,13 @@ from penstock.dist._load import _kind, generator_shape, open_on_all
 from penstock.dist._matrix import csr_array
 from penstock.dist._tile_grid import even_grid, imbalance
 
-__all__ = ["tiles"]
+__all__ = ["tiled_array"]
 
 _ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
 
 
-class tiles:
+class tiled_array:
     """A sparse or dense matrix in tiles, dealt over a grid of ranks: tile (i, j) belongs to rank
     (i % grid[0]) * grid[1] + j % grid[1]. Every rank knows where all tiles are and fetches them without their owner.
 
@@ -46,7 +46,7 @@ class tiles:
         Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix
         that all ranks have or a native store: the most square one of those that spread them evenly, which near the
         diagonal is one of rows alone.
-    like : tiles, optional
+    like : tiled_array, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
         its columns, where these are not given.
     device : int, sequence of int, "cpu", optional
@@ -63,8 +63,8 @@ class tiles:
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
     >>> def work(comm):
-    ...     T = ps.dist.tiles(A, comm)
-    ...     return ps.dist.matmul(T, ps.dist.tiles(np.ones((64, 3)), comm)).collect()
+    ...     T = ps.dist.tiled_array(A, comm)
+    ...     return ps.dist.matmul(T, ps.dist.tiled_array(np.ones((64, 3)), comm)).collect()
     >>> bool(np.allclose(ps.dist.run(work, 4)[0], A @ np.ones((64, 3))))
     True
     """
@@ -82,11 +82,11 @@ class tiles:
         *,
         device: Any = None,
         transport: str = "auto",
-        like: tiles | None = None,
+        like: tiled_array | None = None,
     ) -> None:
         if like is not None:
-            if not isinstance(like, tiles):
-                raise TypeError(f"like: other tiles, not {type(like).__name__}")
+            if not isinstance(like, tiled_array):
+                raise TypeError(f"like: another tiled_array, not {type(like).__name__}")
             comm = like.comm if comm is None else comm
             tile_rows = tile_rows or like.tile_shape[1]
             grid = like.grid if grid is None else grid
@@ -108,8 +108,8 @@ class tiles:
             for name, theirs, first in zip(_ALIKE, other, facts[0][2], strict=True):
                 if theirs != first:
                     raise ValueError(
-                        f"ps.dist.tiles: ranks disagree on {name}: rank 0 gives {first or None}, rank {rank} gives "
-                        f"{theirs or None}: all ranks must give the same"
+                        f"ps.dist.tiled_array: ranks disagree on {name}: rank 0 gives {first or None}, "
+                        f"rank {rank} gives {theirs or None}: all ranks must give the same"
                     )
         how.append(gpu)
         if len({f[:2] for f in facts}) != 1 and {f[0] for f in facts} != {"matrix", "nothing"}:
@@ -119,7 +119,7 @@ class tiles:
             even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
             how[2] = comm.share(even, 0)
         if {f[0] for f in facts} == {"matrix"}:
-            matrix = as_matrix(source, "ps.dist.tiles")
+            matrix = as_matrix(source, "ps.dist.tiled_array")
             self._core = _core.tiles_of_whole(comm, matrix._core, *how)
         elif kind == "dense":
             self._core = _core.tiles_of_dense(comm, _dense(source), *how)
@@ -265,7 +265,7 @@ class tiles:
         down, across = self.tiles
         kind = "sparse" if self.sparse else "dense"
         return (
-            f"<{rows}x{cols} dist.tiles, {kind} {self.dtype}, {down}x{across} tiles of {self.tile_shape[0]}x"
+            f"<{rows}x{cols} dist.tiled_array, {kind} {self.dtype}, {down}x{across} tiles of {self.tile_shape[0]}x"
             f"{self.tile_shape[1]} on {self.grid[0]}x{self.grid[1]} ranks>"
         )
 
@@ -316,10 +316,10 @@ def _even(source: Any, kind: str, ranks: int) -> tuple[int, int]:
     """What grid="auto" is."""
     if kind == "store":
         source = store.open_store(source)
-    return even_grid(as_matrix(source, "ps.dist.tiles"), ranks)
+    return even_grid(as_matrix(source, "ps.dist.tiled_array"), ranks)
 
 
-def _same_device(like: tiles) -> Any:
+def _same_device(like: tiled_array) -> Any:
     gpu = like._core.device
     return None if gpu == NO_DEVICE else "cpu" if gpu < 0 else gpu
 

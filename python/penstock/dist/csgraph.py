@@ -1,7 +1,7 @@
 """Graph algorithms over a `ps.dist.csr_array` read as an adjacency matrix: an entry (i, j) is an edge from i to j.
 
 Every function is collective: all ranks call it with the same arguments, and get the results of the vertices that they
-own, in the order of `D.rows`. Results are those of `ps.csgraph` on one process, however the graph is shared out. Who
+own, in the order of `A.rows`. Results are those of `ps.csgraph` on one process, however the graph is shared out. Who
 owns a row owns the vertex; a matrix whose columns have other owners (a grid's) gets a second copy that has not.
 """
 
@@ -26,7 +26,7 @@ _COST = 5
 
 
 def bfs(
-    D: Any,
+    A: Any,
     source: int = 0,
     *,
     return_predecessors: bool = False,
@@ -37,7 +37,7 @@ def bfs(
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n)
+    A : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j; values are not read.
     source : int
         A vertex by its number in the whole graph.
@@ -66,7 +66,7 @@ def bfs(
     "Parallel breadth-first search on distributed memory systems", SC 2011, section 3.1). Bottom-up steps (Beamer,
     Buluc, Asanovic, Patterson, "Distributed memory breadth-first search revisited", MTAAP 2013) need the edges into
     each vertex: the graph itself where its pattern is symmetric, found at the first call; otherwise formed, once, after
-    some searches that would have gained from them, and kept with D.
+    some searches that would have gained from them, and kept with A.
     """
     _check_name("direction", direction, _DIRECTIONS)
     try:
@@ -74,17 +74,17 @@ def bfs(
     except TypeError:
         raise TypeError(f"source={source!r} is not a vertex: give an integer") from None
     asked = {"source": start, "return_predecessors": bool(return_predecessors)}
-    with about(D.comm, "bfs", **asked, direction=direction):
-        return _bfs(D, start, bool(return_predecessors), direction, return_info)
+    with about(A.comm, "bfs", **asked, direction=direction):
+        return _bfs(A, start, bool(return_predecessors), direction, return_info)
 
 
-def _bfs(D: Any, start: int, return_predecessors: bool, direction: str, return_info: bool) -> Any:
-    graph = _graph(D, "bfs")
-    if not 0 <= start < D.shape[0]:
-        raise ValueError(f"source={start} is outside a graph of {D.shape[0]} vertices")
-    known = _kept(D)
-    turned = graph if _symmetric(D) else known.get("graph_transpose")
-    missed = known.get("missed_edges", 0) > _COST * D.nnz
+def _bfs(A: Any, start: int, return_predecessors: bool, direction: str, return_info: bool) -> Any:
+    graph = _graph(A, "bfs")
+    if not 0 <= start < A.shape[0]:
+        raise ValueError(f"source={start} is outside a graph of {A.shape[0]} vertices")
+    known = _kept(A)
+    turned = graph if _symmetric(A) else known.get("graph_transpose")
+    missed = known.get("missed_edges", 0) > _COST * A.nnz
     if turned is None and (missed or direction == "bottom_up"):
         turned = known["graph_transpose"] = graph.transpose()
     before = graph.traffic()
@@ -107,12 +107,12 @@ def _bfs(D: Any, start: int, return_predecessors: bool, direction: str, return_i
     return out if len(out) > 1 else levels
 
 
-def connected_components(D: Any, return_labels: bool = True) -> Any:
+def connected_components(A: Any, return_labels: bool = True) -> Any:
     """Weakly connected components: there is a path when directions are ignored.
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n)
+    A : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j; values are not read.
     return_labels : bool
 
@@ -127,13 +127,13 @@ def connected_components(D: Any, return_labels: bool = True) -> Any:
     Ranks unite what their own edges connect; the pieces between them by FastSV (Zhang, Azad, Hu, "FastSV: a
     distributed-memory connected component algorithm with fast convergence", PP 2020, section 3).
     """
-    with about(D.comm, "connected_components"):
-        count, labels = _core.dist_components(_graph(D, "connected_components"))
+    with about(A.comm, "connected_components"):
+        count, labels = _core.dist_components(_graph(A, "connected_components"))
     return (count, labels) if return_labels else count
 
 
 def pagerank(
-    D: Any,
+    A: Any,
     alpha: float = 0.85,
     *,
     personalization: Any = None,
@@ -148,7 +148,7 @@ def pagerank(
 
     Parameters
     ----------
-    D : ps.dist.csr_array of shape (n, n)
+    A : ps.dist.csr_array of shape (n, n)
         A stored entry (i, j) is an edge from i to j, its value how often it is taken among those of i.
     alpha : float from 0 to 1
         The probability of following an edge.
@@ -174,7 +174,7 @@ def pagerank(
     Raises RuntimeError where max_iter steps were not enough; ValueError where a weight is negative, NaN or infinite,
     for a vector that is no distribution, and for a matrix that is not square.
 
-    The power method (Page et al. 1999, section 2), by products with D.T (with D where it is a symmetric pattern).
+    The power method (Page et al. 1999, section 2), by products with A.T (with A where it is a symmetric pattern).
     """
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
     steps = operator.index(max_iter)
@@ -182,7 +182,7 @@ def pagerank(
         raise ValueError(f"max_iter={max_iter} must be zero or more")
     jumps = {"personalization": personalization, "dangling": dangling, "nstart": nstart}
     with about(
-        D.comm,
+        A.comm,
         "pagerank",
         alpha=alpha,
         tol=tol,
@@ -193,8 +193,8 @@ def pagerank(
             for name, given in jumps.items()
         },
     ):
-        product, out, symmetric = _ranked(D, weighted)
-        vectors = [_distribution(D, given, name) for name, given in jumps.items()]
+        product, out, symmetric = _ranked(A, weighted)
+        vectors = [_distribution(A, given, name) for name, given in jumps.items()]
         ranks, iterations, change, converged = _core.dist_pagerank(
             product, out, *vectors, alpha, tol, steps, symmetric
         )
@@ -206,7 +206,7 @@ def pagerank(
 
 
 def verify_pagerank(
-    D: Any,
+    A: Any,
     ranks: Any,
     alpha: float = 0.85,
     *,
@@ -218,23 +218,23 @@ def verify_pagerank(
     """Raises ValueError on all ranks, saying what is wrong, unless `ranks` (the entries owned here) are not negative,
     add up to 1, and one step changes them by less than `tol` in all. Parameters as for `pagerank`."""
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
-    with about(D.comm, "verify_pagerank", alpha=alpha, tol=tol, weighted=bool(weighted)):
-        product, out, symmetric = _ranked(D, weighted)
+    with about(A.comm, "verify_pagerank", alpha=alpha, tol=tol, weighted=bool(weighted)):
+        product, out, symmetric = _ranked(A, weighted)
         _core.dist_pagerank_verify(
             product,
             out,
             np.ascontiguousarray(ranks, dtype=np.float64),
-            _distribution(D, personalization, "personalization"),
-            _distribution(D, dangling, "dangling"),
+            _distribution(A, personalization, "personalization"),
+            _distribution(A, dangling, "dangling"),
             alpha,
             tol,
             symmetric,
         )
 
 
-def _kept(D: Any) -> dict[str, Any]:
-    """What graph algorithms derive from D, kept with it."""
-    return vars(D).setdefault("_graph", {})
+def _kept(A: Any) -> dict[str, Any]:
+    """What graph algorithms derive from A, kept with it."""
+    return vars(A).setdefault("_graph", {})
 
 
 def _check_name(name: str, value: str, known: tuple[str, ...]) -> None:
@@ -242,41 +242,41 @@ def _check_name(name: str, value: str, known: tuple[str, ...]) -> None:
         raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, known))}")
 
 
-def _graph(D: Any, what: str) -> Any:
-    """What searches of D share, made at the first call."""
-    graph = _kept(D).get("graph")
+def _graph(A: Any, what: str) -> Any:
+    """What searches of A share, made at the first call."""
+    graph = _kept(A).get("graph")
     if graph is None:
-        graph = _kept(D)["graph"] = _core.DistGraph(D._core, what)
+        graph = _kept(A)["graph"] = _core.DistGraph(A._core, what)
     return graph
 
 
-def _symmetric(D: Any) -> bool:
-    known = _kept(D).get("symmetric_pattern")
+def _symmetric(A: Any) -> bool:
+    known = _kept(A).get("symmetric_pattern")
     if known is None:
-        known = _kept(D)["symmetric_pattern"] = _graph(D, "graph").has_symmetric_pattern()
+        known = _kept(A)["symmetric_pattern"] = _graph(A, "graph").has_symmetric_pattern()
     return known
 
 
-def _ranked(D: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
+def _ranked(A: Any, weighted: bool) -> tuple[Any, np.ndarray, bool]:
     """The matrix that is multiplied, the weights out of each vertex owned here, whether it is a symmetric pattern."""
-    pattern = not weighted or D.dtype == np.bool_
+    pattern = not weighted or A.dtype == np.bool_
     name = f"pagerank_{'pattern' if pattern else 'weighted'}"
-    known = _kept(D).get(name)
+    known = _kept(A).get(name)
     if known is None:
-        if pattern and D.dtype != np.bool_:
-            product = _graph(D, "pagerank").pattern(D._core)
+        if pattern and A.dtype != np.bool_:
+            product = _graph(A, "pagerank").pattern(A._core)
         else:
-            product = _core.dist_aligned(D._core, "pagerank")
-        known = product, _core.dist_out_weights(product), pattern and _symmetric(D)
-        _kept(D)[name] = known
+            product = _core.dist_aligned(A._core, "pagerank")
+        known = product, _core.dist_out_weights(product), pattern and _symmetric(A)
+        _kept(A)[name] = known
     return known
 
 
-def _distribution(D: Any, given: Any, name: str) -> np.ndarray | None:
+def _distribution(A: Any, given: Any, name: str) -> np.ndarray | None:
     """The part owned here of a vector that adds up to 1 over all ranks."""
     if given is None:
         return None
-    n, rows = D.shape[0], D.rows
+    n, rows = A.shape[0], A.rows
     if isinstance(given, Mapping):
         part = np.zeros(len(rows))
         place = {int(v): k for k, v in enumerate(rows)}
@@ -296,7 +296,7 @@ def _distribution(D: Any, given: Any, name: str) -> np.ndarray | None:
             f"{name} of vertex {rows[k]} is {part[k]}: not a finite number of zero or more"
         )
     total = np.array([part.sum()])
-    D.comm.all_reduce(total, "sum")
+    A.comm.all_reduce(total, "sum")
     if n and not 0 < total[0] < math.inf:
         raise ValueError(f"{name} adds up to {total[0]}: it needs a positive entry")
     return part / total[0] if n else part

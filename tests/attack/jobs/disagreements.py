@@ -39,7 +39,7 @@ def turned(comm, odd):
 
 
 def matmul(comm, **how):
-    t = ps.dist.tiles(A, comm)
+    t = ps.dist.tiled_array(A, comm)
     return ps.dist.matmul(t, t, **({"stationary": "c"} | how))
 
 
@@ -199,11 +199,11 @@ CLEAN = {
         "disagree on degree, from 2 to 3",
     ),
     "tiles": (
-        lambda c, odd: ps.dist.tiles(A, c, tile_rows=30 + odd),
-        "tiles: ranks disagree on tile_rows: .* 30, .* 31",
+        lambda c, odd: ps.dist.tiled_array(A, c, tile_rows=30 + odd),
+        "tiled_array: ranks disagree on tile_rows: .* 30, .* 31",
     ),
     "grid": (
-        lambda c, odd: ps.dist.tiles(A, c, grid=(1, c.size) if odd else (c.size, 1)),
+        lambda c, odd: ps.dist.tiled_array(A, c, grid=(1, c.size) if odd else (c.size, 1)),
         "disagree on grid",
     ),
     "stationary": (
@@ -213,8 +213,8 @@ CLEAN = {
     "steal": (lambda c, odd: matmul(c, steal=bool(odd)), "disagree on steal: .* none, .* locality"),
     "prefetch": (lambda c, odd: matmul(c, prefetch=1 + odd), "disagree on prefetch"),
     "summa": (
-        lambda c, odd: matmul(c, stationary="summa" if odd else "b"),
-        "disagree on stationary",
+        lambda c, odd: matmul(c, stationary="auto", algorithm="summa" if odd else "one_sided"),
+        "matmul: ranks disagree on algorithm: .* one_sided, .* summa",
     ),
     "replicas": (lambda c, odd: matmul(c, replicas=1 + odd), "disagree on replicas"),
     "split": (

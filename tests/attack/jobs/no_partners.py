@@ -82,15 +82,13 @@ def solvers(comm, D, S):
 
 
 def tiles(comm, S):
-    T = ps.dist.tiles(ps.csr_array(S), comm)
-    for stationary in ("a", "b", "c", "summa"):
-        C = ps.dist.matmul(T, T, stationary=stationary)
+    T = ps.dist.tiled_array(ps.csr_array(S), comm)
+    for how in (*({"stationary": name} for name in "abc"), {"algorithm": "summa"}):
+        C = ps.dist.matmul(T, T, **how)
         same(C.collect().toarray(), (S @ S).toarray())
         if S.shape[1]:
             X = np.arange(2.0 * S.shape[1]).reshape(-1, 2)
-            same(
-                ps.dist.matmul(T, ps.dist.tiles(X, like=T), stationary=stationary).collect(), S @ X
-            )
+            same(ps.dist.matmul(T, ps.dist.tiled_array(X, like=T), **how).collect(), S @ X)
     same(ps.dist.matmul(T, T, stationary="c", steal=True).collect().toarray(), (S @ S).toarray())
 
 

@@ -14,11 +14,16 @@ CLAIMS = 3000
 def check_tiles(comm):
     a = ps.generate.rmat(8, 8, seed=3, dtype=np.float64)
     x = np.arange(256 * 5.0).reshape(256, 5)
-    t, y = ps.dist.tiles(a, comm, 40, 40), ps.dist.tiles(x, comm, 40)
-    for stationary, steal in (("a", False), ("b", "random"), ("c", True), ("summa", False)):
-        c = ps.dist.matmul(t, y, stationary, steal)
+    t, y = ps.dist.tiled_array(a, comm, 40, 40), ps.dist.tiled_array(x, comm, 40)
+    for how in (
+        {"stationary": "a"},
+        {"stationary": "b", "steal": "random"},
+        {"stationary": "c", "steal": True},
+        {"algorithm": "summa"},
+    ):
+        c = ps.dist.matmul(t, y, **how)
         np.testing.assert_allclose(c.collect(), a @ x)
-        d = ps.dist.matmul(t, t, stationary, steal)
+        d = ps.dist.matmul(t, t, **how)
         assert d.transport == "mpi_rma"
         np.testing.assert_allclose(d.collect() @ x, a @ (a @ x))
 

@@ -60,7 +60,7 @@ class LocalProduct {
   virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;
 };
 
-/// Values of A and B, as ps.dist.tiles holds them. Throws Error{not_compiled} for what there is not.
+/// Values of A and B, as ps.dist.tiled_array holds them. Throws Error{not_compiled} for what there is not.
 std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue a, TileValue b,
                                             bool b_sparse);
 /// The product with a dense B, and the one with a sparse B. Null: there is none.

@@ -1,0 +1,143 @@
+"""How a graph algorithm runs on a GPU: what studies vary, in one frozen class, and which function reads what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from penstock._plan.options import parse_bytes
+from penstock.csgraph._gpu import check_names
+
+# function -> what `method` may be, and the name of EMOGI's method, which uses neither a sample nor a cache
+_METHODS: dict[str, tuple[str, ...]] = {
+    "bfs": ("auto", "top_down", "level_synchronous"),
+    "connected_components": ("auto", "label_propagation"),
+    "sssp": ("auto", "near_far", "bellman_ford"),
+}
+_BASELINES = ("level_synchronous", "label_propagation", "bellman_ford")
+
+# function -> the fields that it reads
+_READS: dict[str, tuple[str, ...]] = {
+    "bfs": ("method", "access", "placement", "sample", "counted"),
+    "connected_components": ("method", "access", "placement", "sample", "counted"),
+    "sssp": ("method", "access", "placement", "cache", "counted"),
+    "betweenness_centrality": ("access", "placement", "counted"),
+    "triangles": ("access", "placement", "counted"),
+}
+_ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles"}
+
+_SAMPLE = 4  # neighbours of each vertex, where nobody says how many
+
+
+@dataclass(frozen=True, repr=False)
+class GpuOptions:
+    """How a function of `penstock.csgraph` runs on a GPU. No field changes a result; all are for studies and for
+    comparing with other programs. The defaults are the fastest choices known.
+
+    Parameters
+    ----------
+    method : str
+        `bfs`: "auto", "top_down" (never bottom-up) or "level_synchronous". `connected_components`: "auto" or
+        "label_propagation". `sssp` and `dijkstra`: "auto", "near_far" or "bellman_ford"; "auto" is "near_far". The
+        last name of each is EMOGI's algorithm (min-2020, section 4), a baseline on one GPU.
+    access : "auto", "strided", "merged", "aligned" or "direct"
+        How a GPU reads lists of neighbours (min-2020, section 4): a thread a list, a warp a list, a warp that begins
+        at 128 bytes, or as for its own memory. "auto": aligned over the link, direct in device memory.
+    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
+        Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
+        device memory where they fit, else in place, their pages locked.
+    sample : 0, 4, 8 or 16, optional
+        `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
+        asks before it reads lists in host memory. 4 where it is None.
+    cache : bytes, or text such as "1GB", optional
+        `sssp` and `dijkstra`: how much of its memory a GPU gives to copies of the shortest lists, which waste most of
+        the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides.
+    counted : bool
+        `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
+
+    Raises ValueError for a value that is none of these, and TypeError for a `counted` that is no bool. A function
+    raises ValueError for options where it runs on the CPU, and for a field that it does not read.
+
+    >>> import penstock as ps
+    >>> ps.csgraph.GpuOptions(placement="pinned", cache="1MiB")
+    GpuOptions(placement='pinned', cache=1048576)
+    >>> ps.csgraph.GpuOptions(access="random")
+    Traceback (most recent call last):
+    ...
+    ValueError: access='random' is unknown: choose one of auto, strided, merged, aligned, direct
+    """
+
+    method: str = "auto"
+    access: str = "auto"
+    placement: str = "auto"
+    sample: int | None = None
+    cache: int | str | None = None
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        known = tuple(dict.fromkeys(name for names in _METHODS.values() for name in names))
+        check_names(known, method=self.method, access=self.access, placement=self.placement)
+        if self.sample is not None:
+            check_names(sample=self.sample)
+        if self.cache is not None:
+            object.__setattr__(self, "cache", parse_bytes(self.cache, "cache"))
+        if not isinstance(self.counted, bool):
+            raise TypeError(f"counted={self.counted!r}: give True or False")
+
+    @property
+    def slots(self) -> int:
+        """`sample` as a number."""
+        return _SAMPLE if self.sample is None else self.sample
+
+    @property
+    def cache_bytes(self) -> int:
+        """`cache` as a number; -1 is what the budget leaves."""
+        return -1 if self.cache is None else int(self.cache)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in _given(self).items())
+        return f"GpuOptions({given})"
+
+
+def settled(given: GpuOptions | None, function: str, on_gpu: bool) -> GpuOptions:
+    """The options that `function` runs with on a GPU: those given, or the defaults.
+
+    Raises TypeError for anything but a GpuOptions, and ValueError for options of a run on the CPU, a field that the
+    function does not read, and a method that is another function's.
+
+    >>> settled(GpuOptions(access="merged"), "bfs", on_gpu=True)
+    GpuOptions(access='merged')
+    """
+    if given is None:
+        return GpuOptions()
+    if not isinstance(given, GpuOptions):
+        raise TypeError(f"gpu_options={given!r}: give penstock.csgraph.GpuOptions(...), or None")
+    if not on_gpu:
+        raise ValueError(
+            f"{function}: gpu_options={given!r} is for GPUs, and this call runs on the CPU: "
+            "leave gpu_options out, or name a GPU, as in device=0"
+        )
+    like = _ALIKE.get(function, function)
+    reads = _READS[like]
+    for name, value in _given(given).items():
+        if name not in reads:
+            raise ValueError(
+                f"{function} does not read {name}={value!r} of gpu_options: leave it out, "
+                f"it reads {', '.join(reads)}"
+            )
+    if "method" in reads:
+        check_names(_METHODS[like], method=given.method)
+    if given.method in _BASELINES and (given.sample or given.cache):
+        name, value = ("sample", given.sample) if given.sample else ("cache", given.cache)
+        raise ValueError(
+            f"{function}: method={given.method!r} uses no {name}, so {name}={value!r} would change nothing: "
+            "leave it out, or choose method='auto'"
+        )
+    return given
+
+
+def _given(options: GpuOptions) -> dict[str, object]:
+    """The fields that differ from their defaults."""
+    values = {
+        field.name: (getattr(options, field.name), field.default) for field in fields(options)
+    }
+    return {name: value for name, (value, default) in values.items() if value != default}

@@ -1,0 +1,183 @@
+"""GpuOptions: what it takes, and where functions refuse it. No option is read and ignored."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+from penstock.csgraph import GpuOptions
+
+import penstock as ps
+from penstock import _core
+
+FUNCTIONS = {
+    name: getattr(ps.csgraph, name)
+    for name in (
+        "bfs",
+        "connected_components",
+        "sssp",
+        "dijkstra",
+        "betweenness_centrality",
+        "triangle_count",
+        "triangles",
+    )
+}
+READ = {
+    "bfs": {"method", "access", "placement", "sample", "counted"},
+    "connected_components": {"method", "access", "placement", "sample", "counted"},
+    "sssp": {"method", "access", "placement", "cache", "counted"},
+    "dijkstra": {"method", "access", "placement", "cache", "counted"},
+    "betweenness_centrality": {"access", "placement", "counted"},
+    "triangle_count": {"access", "placement", "counted"},
+    "triangles": {"access", "placement", "counted"},
+}
+OTHER = {
+    "method": "top_down",
+    "access": "merged",
+    "placement": "pinned",
+    "sample": 8,
+    "cache": "1MiB",
+    "counted": True,
+}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return ps.generate.rmat(6, seed=3)
+
+
+@pytest.fixture
+def one_gpu(monkeypatch):
+    """One GPU is counted, which nobody comes to: what is tested is refused before."""
+    monkeypatch.setattr(_core, "device_count", lambda: 1)
+
+    def graph(*args):
+        raise InterruptedError("the graph goes to the GPU")
+
+    monkeypatch.setattr(_core, "gpu_graph", graph)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"method": "sideways"}, "method='sideways' is unknown: choose one of auto, top_down"),
+        ({"access": "random"}, "access='random' is unknown"),
+        ({"placement": "attic"}, "placement='attic' is unknown"),
+        ({"sample": 5}, "sample=5 is unknown: choose one of 0, 4, 8, 16"),
+        ({"cache": "much"}, "cache='much' is not a size"),
+        ({"cache": -1}, "cache=-1 is outside"),
+    ],
+)
+def test_bad_values_are_refused_when_it_is_made(given, message):
+    with pytest.raises(ValueError, match=message):
+        GpuOptions(**given)
+
+
+def test_counted_is_a_bool_and_nothing_can_be_changed():
+    with pytest.raises(TypeError, match="counted=1: give True or False"):
+        GpuOptions(counted=1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        GpuOptions().method = "top_down"
+    assert GpuOptions(cache="1KiB") == GpuOptions(cache=1024)
+    assert repr(GpuOptions()) == "GpuOptions()"
+
+
+def test_every_function_that_takes_a_device_takes_it_and_no_knob_beside_it():
+    """Also those that the package gets one day."""
+    knobs = {field.name for field in dataclasses.fields(GpuOptions)}
+    for name in ps.csgraph.__all__:
+        function = getattr(ps.csgraph, name)
+        if inspect.isclass(function):
+            continue
+        parameters = set(inspect.signature(function).parameters)
+        assert ("device" in parameters) == (name in FUNCTIONS), name
+        assert ("gpu_options" in parameters) == (name in FUNCTIONS), name
+        assert not parameters & knobs, name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("given", [{}, {"placement": "pinned"}])
+def test_options_are_refused_on_the_cpu(graph, name, given):
+    for device in ("cpu", None):
+        with pytest.raises(ValueError) as caught:
+            FUNCTIONS[name](graph, device=device, gpu_options=GpuOptions(**given))
+        said = str(caught.value)
+        assert said.startswith(f"{name}: gpu_options={GpuOptions(**given)!r} is for GPUs")
+        assert "leave gpu_options out, or name a GPU, as in device=0" in said
+
+
+def test_options_of_strong_components_are_refused(graph):
+    with pytest.raises(ValueError, match=r"found on the CPU: leave gpu_options=GpuOptions\(\) out"):
+        ps.csgraph.connected_components(graph, connection="strong", gpu_options=GpuOptions())
+
+
+@pytest.mark.parametrize("field", OTHER)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_field_is_read_or_refused(graph, one_gpu, name, field):
+    value = {
+        "connected_components": "label_propagation",
+        "sssp": "near_far",
+        "dijkstra": "near_far",
+    }
+    given = value.get(name, "top_down") if field == "method" else OTHER[field]
+    options = GpuOptions(**{field: given})
+    if field in READ[name]:
+        with pytest.raises(InterruptedError):
+            FUNCTIONS[name](graph, device=0, gpu_options=options)
+    else:
+        with pytest.raises(ValueError, match=f"{name} does not read {field}=.* leave it out"):
+            FUNCTIONS[name](graph, device=0, gpu_options=options)
+
+
+@pytest.mark.parametrize(
+    "name, method",
+    [("bfs", "near_far"), ("connected_components", "top_down"), ("sssp", "top_down")],
+)
+def test_a_method_of_another_function_is_refused(graph, one_gpu, name, method):
+    with pytest.raises(ValueError, match=f"method='{method}' is unknown: choose one of auto"):
+        FUNCTIONS[name](graph, device=0, gpu_options=GpuOptions(method=method))
+
+
+@pytest.mark.parametrize(
+    "name, method, more",
+    [
+        ("bfs", "level_synchronous", {"sample": 8}),
+        ("connected_components", "label_propagation", {"sample": 4}),
+        ("sssp", "bellman_ford", {"cache": "1GB"}),
+    ],
+)
+def test_a_baseline_uses_no_sample_and_no_cache(graph, one_gpu, name, method, more):
+    (field,) = more
+    with pytest.raises(ValueError, match=f"method='{method}' uses no {field}"):
+        FUNCTIONS[name](graph, device=0, gpu_options=GpuOptions(method=method, **more))
+    none = GpuOptions(method=method, **{field: 0})  # which is what it does
+    with pytest.raises(InterruptedError):
+        FUNCTIONS[name](graph, device=0, gpu_options=none)
+
+
+def test_what_is_no_options_is_refused(graph):
+    with pytest.raises(TypeError, match="gpu_options='pinned': give penstock.csgraph.GpuOptions"):
+        ps.csgraph.bfs(graph, gpu_options="pinned")
+
+
+def test_the_search_gets_what_was_asked_for(graph, monkeypatch):
+    asked = []
+
+    class Graph:
+        def facts(self):
+            return {"gpu": 0, "placement": "pinned", "edges": graph.nnz}
+
+    def search(*args, **how):
+        asked.append(how)
+        return np.zeros(graph.shape[0], np.int32), None, {"missed": 0}
+
+    monkeypatch.setattr(_core, "device_count", lambda: 1)
+    monkeypatch.setattr(_core, "gpu_graph", lambda *args: Graph())
+    monkeypatch.setattr(_core, "bfs_gpu", search)
+    twin = ps.csr_array._wrap(graph._core)
+    ps.csgraph.bfs(twin, device=0)
+    how = GpuOptions(method="top_down", access="merged", sample=0, counted=True)
+    ps.csgraph.bfs(twin, device=0, gpu_options=how)
+    plain = {"method": "auto", "access": "auto", "sample": 4, "count": False}
+    given = {"method": "top_down", "access": "merged", "sample": 0, "count": True}
+    assert asked == [{**plain, "predecessors": False}, {**given, "predecessors": False}]
