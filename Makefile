@@ -107,7 +107,7 @@ test-networkx: install $(VENV)/.extra-test
 	@oldest=$$($(BIN)/python ci/requirements.py networkx | sed 's/>=/==/'); \
 	[ -d "build/$$oldest" ] || $(PIP) -q --no-deps --target "build/$$oldest" "$$oldest"; \
 	PYTHONPATH="$$PWD/build/$$oldest" $(BIN)/python -m pytest -q -p no:cacheprovider tests/attack/test_17_networkx.py \
-	  tests/python/test_networkx.py tests/python/test_networkx_backend.py
+	  tests/python/graph/test_networkx.py tests/python/graph/test_networkx_backend.py
 
 test-python: install $(VENV)/.extra-test
 	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python tests/attack python/penstock README.md) $(PYTEST_ARGS)

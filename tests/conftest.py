@@ -3,7 +3,7 @@
 import signal
 
 # Scripts that tests start as ranks, under MPI or without, are no modules to collect doctests from.
-collect_ignore = ["python/mpi", "attack/jobs"]
+collect_ignore = ["python/dist/mpi", "attack/jobs"]
 
 # A shell that starts a job in the background lets it ignore Ctrl-C; what tests of Ctrl-C ask for is a job in front.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -4,15 +4,12 @@ Run with NetworkX 3.4 (the oldest) and the newest first on PYTHONPATH, too.
 """
 
 import random
-import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 nx = pytest.importorskip("networkx", minversion="3.4", reason="networkx is not installed")
-sys.path.append(str(Path(__file__).parents[1] / "python"))
 
 import nx_support  # noqa: E402, F401
 from penstock.nx_backend import _rank, _traverse, from_networkx  # noqa: E402

@@ -3,8 +3,8 @@
 // (bfs_down_gpu.cu), bottom-up by samples and then lists (bfs_up_gpu.cu), many small levels in one kernel
 // (bfs_small_gpu.cu), or EMOGI's baseline (bfs_scan_gpu.cu). Direction-optimising search is that of Beamer, Asanovic and
 // Patterson (2012), and reading lists from host memory that of min-2020.
-#include "penstock/graph/bfs/bfs_gpu.hpp"
 #include "penstock/core/clock.hpp"
+#include "penstock/graph/bfs/bfs_gpu.hpp"
 
 #include <string>
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import penstock as ps
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("PENSTOCK_DATA") or ROOT.parent / "shared" / "data")
 ESCAPE = "\x1b"
 SMALL_DEMO = ["demo", "--scale", "10", "--edge", "12", "--repeats", "2"]

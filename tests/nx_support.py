@@ -19,7 +19,7 @@ from penstock.nx_backend._interface import backend_interface  # noqa: E402
 
 import penstock as ps  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 

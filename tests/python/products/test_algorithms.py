@@ -217,7 +217,7 @@ def test_prepare_chooses_and_says_what_it_chose():
 
 def test_every_file_of_an_instruction_set_is_compiled():
     """One that a pattern of the build misses would only make products slower."""
-    library = Path(__file__).resolve().parents[2] / "src/penstock"
+    library = Path(__file__).resolve().parents[3] / "src/penstock"
     if not library.is_dir():
         pytest.skip("the sources are not beside the tests")
     suffixes = {"x86_64": ("_avx2.cpp", "_avx512.cpp"), "aarch64": ("_neon.cpp",)}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import penstock as ps
 from penstock import _core
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 METHODS = tuple(PARTITIONERS)
 
 

@@ -18,7 +18,7 @@ from penstock._matrix.derived import Derived
 import penstock as ps
 from penstock import csgraph
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 FAR = 10**9
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.is_dir(), reason="the examples are not beside the tests"
 )

@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 from bench_files import read_report
 
-BENCH = Path(__file__).resolve().parents[2] / "bench"
+BENCH = Path(__file__).resolve().parents[3] / "bench"
 pytestmark = pytest.mark.skipif(
     not BENCH.is_dir(), reason="the bench folder is not beside the tests"
 )

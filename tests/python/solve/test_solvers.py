@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock import linalg
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DATA = Path(os.environ.get("PENSTOCK_DATA") or ROOT.parent / "shared" / "data")
 SOLVERS = {
     "cg": linalg.cg,

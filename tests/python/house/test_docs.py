@@ -15,7 +15,7 @@ import pytest
 
 import penstock as ps
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
 pytestmark = pytest.mark.skipif(not README.is_file(), reason="README.md is not beside the tests")
 

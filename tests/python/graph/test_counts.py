@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock import csgraph
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SETTINGS = [
     {"normalized": normalized, "endpoints": endpoints}
     for normalized in (True, False)

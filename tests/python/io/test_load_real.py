@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import penstock as ps
 
 DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
+    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
 )
 ROW = re.compile(r"^\| (\S+\.\w+) \| (\d+) \| (\d+) \| (\d+) \| (\S[^|]*?) \|", re.MULTILINE)
 UNDIRECTED = {"musae_git_edges.csv.gz"}

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import penstock as ps
 from penstock import _core
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = Path(ps.__file__).parent
 LISTS = {
     "semirings": _core.semirings(),

@@ -18,7 +18,7 @@ from penstock.csgraph import dijkstra, sssp, verify_sssp
 import penstock as ps
 
 DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
+    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 import penstock as ps
 from penstock import _core
 
-VERBS = Path(__file__).parents[1] / "gpu" / "transport_verbs.py"
+VERBS = Path(__file__).parents[2] / "gpu" / "transport_verbs.py"
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])

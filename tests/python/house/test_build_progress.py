@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("scikit_build_core")
-BACKEND = Path(__file__).resolve().parents[2] / "cmake" / "penstock_backend.py"
+BACKEND = Path(__file__).resolve().parents[3] / "cmake" / "penstock_backend.py"
 BUILD = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
