@@ -32,9 +32,9 @@ class OnDevice:
     """The same on a device, which takes its part from `d`: made and shared out once for all strategies."""
 
     def __init__(self, d: Any, place: Any, halo: str) -> None:
-        from penstock.dist._gpu import GpuOptions, GpuPart
+        from penstock.dist import _gpu
 
-        self.part = GpuPart(d, GpuOptions.of(place, halo, None))
+        self.part = _gpu.GpuPart(d, _gpu.OnDevice.of(place, halo, None))
         self.d = copy.copy(d)
         self.d._gpu = self.part
         self.times, self.clear = self.part.times, self.part.clear_times
