@@ -99,7 +99,7 @@ def test_what_stays_of_tiles_on_gpus_is_priced_by_the_probe(monkeypatch):
         "peer": None,
     }
     probed = {"gpus": [gpu, gpu], "one_sided": None, "measured_at": "a day"}
-    monkeypatch.setattr(_tile_choice, "measured", lambda: probed)
+    monkeypatch.setattr(_tile_choice.probe, "measured", lambda: probed)
     small = _tile_choice._of_gpus()
     assert (small.inside.bytes_per_s, small.rank_read) == (
         6e9,
@@ -111,7 +111,7 @@ def test_what_stays_of_tiles_on_gpus_is_priced_by_the_probe(monkeypatch):
     probed["one_sided"] = {"gets": [[8, 12e-6], [64 << 20, 2e-3]]}
     measured = _tile_choice._of_gpus()
     assert measured.inside.latency_s == 6e-6 and 33e9 < measured.inside.bytes_per_s < 34e9
-    monkeypatch.setattr(_tile_choice, "measured", lambda: None)
+    monkeypatch.setattr(_tile_choice.probe, "measured", lambda: None)
     assert (
         _tile_choice._of_gpus() is networks["h200"]
     )  # nothing known: somebody's figures, by their name

@@ -85,6 +85,25 @@ print(saves)
 """
 
 
+def test_a_draft_that_holds_a_replaced_store_is_not_taken(tmp_path):
+    """Between mkdir and open of a draft another writer can use up its name, and leave the store there that it replaced."""
+    made = []
+
+    def make(path):
+        os.mkdir(path)
+        made.append(path)
+        if len(made) == 1:
+            Path(path, "indptr.npy").touch()
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    part, descriptor = _drafts.claim(str(tmp_path / "a.penstock"), make, ("indptr.npy",))
+    assert part == made[1] and os.listdir(part) == []
+    _drafts.let_go(descriptor)
+    again, descriptor = _drafts.claim(str(tmp_path / "a.penstock"), make, ("indptr.npy",))
+    assert again == made[0]  # what lay there was nobody's, and is gone
+    _drafts.let_go(descriptor)
+
+
 @pytest.mark.parametrize("way", ["exchange", "renames"])
 def test_readers_see_one_version_while_writers_replace_it(quick, way):
     path, versions = quick / "a.penstock", [version(k) for k in range(4)]

@@ -59,6 +59,12 @@ def same(path: str, descriptor: int) -> bool:
     return os.path.samestat(there, os.fstat(descriptor))
 
 
+def _new(descriptor: int) -> bool:
+    """Whether nobody has written anything. A folder is made and then opened, and much can happen in between."""
+    now = os.fstat(descriptor)
+    return not os.listdir(descriptor) if stat.S_ISDIR(now.st_mode) else now.st_size == 0
+
+
 def let_go(descriptor: int) -> None:
     """Ends the lock, also where a child process has inherited it, and closes."""
     with contextlib.suppress(OSError):
@@ -76,9 +82,10 @@ def claim(real: str, make: Callable[[str], int], names: Sequence[str]) -> tuple[
             descriptor = make(path)
         except (FileExistsError, FileNotFoundError):  # taken; or tidied up before it was locked
             continue
-        if _locked(descriptor) is not False and same(path, descriptor):
+        # Else somebody tidies it up right now, or has done so, and what was opened is what another writer has replaced.
+        if _locked(descriptor) is not False and same(path, descriptor) and _new(descriptor):
             return path, descriptor
-        os.close(descriptor)  # somebody tidies it up right now
+        let_go(descriptor)
     raise FileExistsError(
         f"{real}: {_MOST} drafts lie beside it ({_path(real, 0)} ...): remove those that nobody writes"
     )

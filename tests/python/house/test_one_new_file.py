@@ -75,13 +75,13 @@ def test_semirings_are_those_of_the_core():
         with pytest.raises(ValueError, match="choose one of plus_times"):
             A.dot(x, semiring=wrong)
         with pytest.raises(ValueError, match="choose one of auto, raw"):
-            ps.Streamed(gpus=[-1], codec=wrong)._check()
+            ps.Streamed(device="cpu", codec=wrong)._check()
 
 
 def test_codecs_and_algorithms_are_those_of_the_core():
     for codec in ("auto", *NAMES["codecs"]):
-        ps.Streamed(gpus=[-1], codec=codec)._check()
-    refused(lambda name: ps.Streamed(gpus=[-1], codec=name)._check(), "codecs")
+        ps.Streamed(device="cpu", codec=codec)._check()
+    refused(lambda name: ps.Streamed(device="cpu", codec=name)._check(), "codecs")
     x = np.ones(2)
     for algorithm in ("auto", *NAMES["algorithms"]):
         assert np.array_equal(A.dot(x, algorithm=algorithm), A @ x)
@@ -246,7 +246,7 @@ for dtype in (np.float32, np.float64):
     assert np.array_equal(A.dot(x, semiring="min_max"), want)
     X = np.stack([x, -x], 1)
     assert np.array_equal(A.dot(X, semiring="min_max")[:, 0], want)
-    streamed = A.dot(x, semiring="min_max", schedule=ps.Streamed(gpus=[-1], codec="packed"))
+    streamed = A.dot(x, semiring="min_max", schedule=ps.Streamed(device="cpu", codec="packed"))
     assert np.array_equal(streamed, want)
     C = ps.spgemm(A, A.T, semiring="min_max").toarray()
     i, j = 3, 8

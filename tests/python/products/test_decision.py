@@ -48,7 +48,7 @@ CASES = [
     Case("transposed", "core", "in_core", transposed=True),
     Case("transposed, by a ring", "core", "streamed", ps.Streamed(device="cpu"), transposed=True),
     Case("a plan of the CPU", "plan", "streamed", prepared=ps.Streamed(device="cpu")),
-    Case("one for another schedule", "core", "in_core", ps.InCore(), prepared=ps.Streamed([-1])),
+    Case("one for another schedule", "core", "in_core", ps.InCore(), prepared=ps.Streamed("cpu")),
 ]
 ON_GPUS = [
     Case("large", "plan", "streamed", least=1000),
