@@ -86,7 +86,7 @@ print(saves)
 
 
 def test_a_draft_that_holds_a_replaced_store_is_not_taken(tmp_path):
-    """Between mkdir and open of a draft another writer can use up its name. The store that it replaced lies there then."""
+    """Between mkdir and open of a draft, another writer can use its name, and leave there what it replaced."""
     made = []
 
     def make(path):
