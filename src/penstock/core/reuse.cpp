@@ -10,11 +10,11 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "penstock/core/device.hpp"
+#include "penstock/core/lock_soon.hpp"
 
 namespace penstock {
 namespace {
@@ -23,7 +23,6 @@ namespace {
 constexpr std::int64_t kSmallest = 4 << 20;
 constexpr std::size_t kMostBlocks = 32;  // blocks that are kept: several for each rank that is a thread
 constexpr std::size_t kMostGpus = 64;
-constexpr int kAttempts = 200;          // to lock a cache, before a caller does without it
 constexpr std::int64_t kShareKept = 8;  // an eighth of a place's memory at most is kept
 constexpr std::int64_t kUsedFifths = 4, kFifths = 5;
 
@@ -55,14 +54,6 @@ Cache* cache_of(Place place) {
   return gpu < kMostGpus ? &(*gpus)[gpu] : nullptr;
 }
 
-/// Locks the cache, or gives up soon. Ranks that are threads free their blocks at the same time, and each holds the lock for
-/// less than a microsecond, so some attempts are made.
-std::unique_lock<std::mutex> lock_soon(Cache& cache) {
-  std::unique_lock guard(cache.lock, std::defer_lock);
-  for (int i = 0; i < kAttempts && !guard.try_lock(); ++i) std::this_thread::yield();
-  return guard;
-}
-
 /// How many bytes of a place are kept at most.
 std::int64_t most_bytes(Place place) {
   static const auto host = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) / kShareKept;
@@ -79,7 +70,7 @@ void keep(Block block) noexcept {
     auto& c = *cache;
     if (c.most == 0) c.most = most_bytes(block.place);  // without the lock, which it may take
     if (block.bytes > c.most) return;
-    const auto guard = lock_soon(c);
+    const auto guard = lock_soon(c.lock);
     if (!guard) return;
     while (!c.blocks.empty() && (c.bytes + block.bytes > c.most || c.blocks.size() >= kMostBlocks)) {
       c.bytes -= c.blocks.front().bytes;
@@ -96,7 +87,7 @@ void keep(Block block) noexcept {
 Block take(std::int64_t bytes, Place place) {
   auto* const cache = cache_of(place);
   if (!cache) return {};
-  const auto guard = lock_soon(*cache);
+  const auto guard = lock_soon(cache->lock);
   if (!guard) return {};
   auto& c = *cache;
   for (auto i = c.blocks.size(); i-- > 0;)
@@ -125,7 +116,7 @@ std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place) {
 std::int64_t kept_bytes(Place place) {
   auto* const cache = cache_of(place);
   if (!cache) return 0;
-  const auto guard = lock_soon(*cache);
+  const auto guard = lock_soon(cache->lock);
   return guard ? cache->bytes : 0;
 }
 
@@ -133,7 +124,7 @@ bool free_kept(Place place) noexcept {
   auto* const cache = cache_of(place);
   if (!cache) return false;
   std::vector<Block> gone;
-  const auto guard = lock_soon(*cache);
+  const auto guard = lock_soon(cache->lock);
   if (!guard) return false;
   gone.swap(cache->blocks);
   cache->bytes = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/lock_soon.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/bfs/search.hpp"
@@ -26,8 +27,8 @@ BfsPlan::~BfsPlan() = default;
 Array<Index> BfsPlan::result(std::int64_t vertices) {
   Array<Index> block;
   {
-    const std::lock_guard guard(dropped_->lock);
-    if (!dropped_->blocks.empty()) {
+    const auto guard = lock_soon(dropped_->lock);
+    if (guard && !dropped_->blocks.empty()) {
       block = std::move(dropped_->blocks.back());
       dropped_->blocks.pop_back();
     }
@@ -37,15 +38,15 @@ Array<Index> BfsPlan::result(std::int64_t vertices) {
   return {block.data, vertices, block.place, std::shared_ptr<void>(block.data, [pool, block](void*) noexcept {
             const auto alive = pool.lock();
             if (!alive) return;
-            const std::lock_guard guard(alive->lock);
-            if (alive->blocks.size() < alive->blocks.capacity()) alive->blocks.push_back(block);
+            const auto guard = lock_soon(alive->lock);
+            if (guard && alive->blocks.size() < alive->blocks.capacity()) alive->blocks.push_back(block);
           })};
 }
 
 std::unique_ptr<BfsPlan::Scratch> BfsPlan::borrow(std::int64_t vertices) {
   {
-    const std::lock_guard guard(lock_);
-    if (!idle_.empty()) {
+    const auto guard = lock_soon(lock_);
+    if (guard && !idle_.empty()) {
       auto scratch = std::move(idle_.back());
       idle_.pop_back();
       if (scratch->vertices == vertices) return scratch;
@@ -55,8 +56,8 @@ std::unique_ptr<BfsPlan::Scratch> BfsPlan::borrow(std::int64_t vertices) {
 }
 
 void BfsPlan::give_back(std::unique_ptr<Scratch> scratch) {
-  const std::lock_guard guard(lock_);
-  if (idle_.size() < 4) idle_.push_back(std::move(scratch));
+  const auto guard = lock_soon(lock_);
+  if (guard && idle_.size() < 4) idle_.push_back(std::move(scratch));
 }
 
 namespace {
