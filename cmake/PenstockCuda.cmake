@@ -119,11 +119,8 @@ set(PENSTOCK_CUDA_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
 # twin of.
 function(penstock_add_cuda target)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS src/penstock/*.cu)
-  file(GLOB seam CONFIGURE_DEPENDS src/penstock/core/device_cuda*.cpp)
-  file(GLOB_RECURSE drivers CONFIGURE_DEPENDS src/penstock/*_cuda.cpp)
-  list(APPEND seam ${drivers})
-  list(REMOVE_DUPLICATES seam)
-  target_sources(${target} PRIVATE ${kernels} ${seam})
+  file(GLOB_RECURSE host CONFIGURE_DEPENDS src/penstock/*_cuda*.cpp)
+  target_sources(${target} PRIVATE ${kernels} ${host})
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
   # 554: Array<const T> has a conversion to itself that is never called, which is what it should be.
   target_compile_options(${target} PRIVATE
