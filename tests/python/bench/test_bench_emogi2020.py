@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bench_files import read_report
+from child_environment import python_path
 from penstock._plan.report import active
 from test_bench import BENCH, run
 
@@ -332,7 +333,7 @@ def test_public_programs(
         more = 1 if name == "sssp" else 0  # GAP's tree is found wrong
         program.write_text(_PROGRAM.format(python=sys.executable, name=name, more=more))
         program.chmod(0o755)
-    monkeypatch.setenv("PYTHONPATH", str(Path(ps.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", python_path())
     out, where = tmp_path / "e.json", tmp_path / "files"
     where.mkdir()
     options = ("--parts", "bfs,cc,sssp", "--uniform", "", "--emogi", tmp_path, "--gap", tmp_path,
