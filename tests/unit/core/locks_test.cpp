@@ -60,11 +60,8 @@ TEST(ForkLock, AChildTakesOverWhatItsParentHolds) {
     holder.here();
   });
   EXPECT_TRUE(in_child([&] {
-    {
-      const auto held = lock.lock();
-      if (!held.orphaned()) return false;
-    }
-    return !lock.lock().orphaned() && in_child([&] { return !lock.lock().orphaned(); });
+    const bool first = lock.lock().orphaned(), second = lock.lock().orphaned();
+    return first && !second && in_child([&] { return !lock.lock().orphaned(); });
   }));
   holder.end();
   EXPECT_FALSE(lock.lock().orphaned());
