@@ -38,9 +38,9 @@ void multiply_ell_g(const EllGMatrix& a, const FormVector& x, const nb::object& 
 
 nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const FormVector& x, const std::string& semiring,
                               int repeats, int gpu) {
+  std::visit([&](const auto& m) { check(InCore{Where{gpu}}, m.bytes.place); }, a.unread());
   return time_form<EllG>(
       "time_spmv_ell_g_gpu", a, x, semiring, repeats, gpu, [](const auto& m, Stream stream) {
-        check(InCore{stream.where}, m.bytes.place);
         return [&m, table = ell_table(m, stream)]<class S, class V>(const auto* from, auto* to, Stream on) {
           spmv_ell_g<S, V>(m, table, from, to, {}, on);
         };
