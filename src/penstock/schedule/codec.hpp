@@ -13,7 +13,7 @@ struct CodecFacts {
   bool automatic;  // whether "auto" tries it
   int copies;      // of a block
   // Nonzeros that kernels take while device memory could read a byte. Measured in core on R-MAT 24, a pattern times float64, on a
-  // GPU that reads 4.42 TB/s (an H200): 195, 184 and 195 GFLOP/s. Gathers from x bind, so GPUs are compared by their memory.
+  // GPU that reads 4.42 TB/s (an H200): raw 195 and packed 184 GFLOP/s; ell_g counts as raw. Gathers from x bind.
   double nonzeros_per_byte;
   // Nonzeros that a thread brings into this form; 0: there is nothing to do. Measured with 16 entries a row at random columns, and
   // with a 3-D stencil: packed 455 and 169 million, ell_g 52 and 389 million.
