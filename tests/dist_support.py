@@ -17,9 +17,11 @@ def run(f, ranks, *args):
     return ps.dist.run(f, ranks, *args, timeout=SECONDS)
 
 
-def how_of(name, steal=False):
-    """Arguments of ps.dist.matmul: "summa" is an algorithm, all else is what stays."""
-    return {"algorithm": "summa"} if name == "summa" else {"stationary": name, "steal": steal}
+def how_of(name, steal=False, seed=None):
+    """Arguments of ps.dist.matmul: "summa" is an algorithm, all else is what stays. `seed` is for those who steal."""
+    if name == "summa":
+        return {"algorithm": "summa"}
+    return {"stationary": name, "steal": steal, "seed": seed if steal else None}
 
 
 def solved_twice(A, b, ranks, method, M=None, partition="contiguous", form=None, **named):

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 nx = pytest.importorskip("networkx", minversion="3.4", reason="networkx is not installed")
 
 from _penstock_networkx import FUNCTIONS, get_info  # noqa: E402
+from child_environment import python_path  # noqa: E402
 from penstock.nx_backend._interface import backend_interface  # noqa: E402
-
-import penstock as ps  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 KINDS = [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
@@ -51,7 +50,6 @@ register()
 
 def environment(folder):
     """For a process that finds Penstock and its entry points, installed or not."""
-    paths = [str(folder)]
     if not installed():
         metadata = folder / "penstock-0.dist-info"
         metadata.mkdir()
@@ -59,9 +57,7 @@ def environment(folder):
         groups = ("networkx.backends", "networkx.backend_info")
         text = "".join(f"[{group}]\npenstock = {declared(group)}\n" for group in groups)
         (metadata / "entry_points.txt").write_text(text)
-        paths.append(str(Path(ps.__file__).parents[1]))
-    paths += filter(None, [os.environ.get("PYTHONPATH")])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": python_path(str(folder))}
 
 
 def needs(*names):

@@ -38,7 +38,7 @@ def _semiring(s: _core.Semiring) -> Semiring:
 
 
 SEMIRINGS = {s.name: _semiring(s) for s in _core.semirings()}
-CODECS = {c.name: c.text for c in _core.codecs()}
+CODECS = {c.name: c for c in _core.codecs()}
 PARTITIONERS = {p.name: p for p in _core.partitioners()}
 HALOS = {h.name: h.text for h in _core.halos()}
 GPU_HALOS = {h.name: h.text for h in _core.gpu_halos()}

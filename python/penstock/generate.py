@@ -86,7 +86,8 @@ def rmat(
     a, b, c = _real("a", a), _real("b", b), _real("c", c)
     how = (
         _at_most_32_bits("scale", scale), edge_factor, a, b, c,
-        bool(undirected), bool(self_loops), bool(scramble), _dtype(dtype), _seed(seed),
+        _flag("undirected", undirected), _flag("self_loops", self_loops),
+        _flag("scramble", scramble), _dtype(dtype), _seed(seed),
     )  # fmt: skip
     if device is None:
         among = isinstance(_keep, tuple)  # a rank's part, its Comm, the partition: all ranks draw
@@ -167,7 +168,11 @@ def bter(
             )
     return _wrap(
         _core.generate_bter(
-            counts.tolist(), profile.tolist(), bool(scramble), _dtype(dtype), _seed(seed)
+            counts.tolist(),
+            profile.tolist(),
+            _flag("scramble", scramble),
+            _dtype(dtype),
+            _seed(seed),
         ),
         symmetric=True,
     )
@@ -401,6 +406,12 @@ def _real(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} = {value!r} is not a number") from None
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} = {value!r}: give True or False")
+    return bool(value)
 
 
 def _dtype(dtype: Any) -> str:

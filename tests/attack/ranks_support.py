@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from child_environment import python_path
 
-import penstock as ps
 from penstock.dist import _mpi_find
 
 _JOBS = Path(__file__).parent / "jobs"
@@ -24,11 +24,8 @@ def mpi_or_skip():
 
 def job(mpi, ranks, script, *words, timeout=120, **more):
     """The finished process of so many ranks of a script; its time is limited, so that a hang is a failure."""
-    python = os.pathsep.join(
-        [str(Path(ps.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    )
     env = {k: v for k, v in os.environ.items() if not _LAUNCHED.match(k)}
-    env |= {"PENSTOCK_MPI": str(mpi), "PYTHONPATH": python} | more
+    env |= {"PENSTOCK_MPI": str(mpi), "PYTHONPATH": python_path()} | more
     line = [sys.executable, "-m", "penstock", "run", "-n", str(ranks), str(_JOBS / script), *words]
     return subprocess.run(
         line, env=env, capture_output=True, text=True, timeout=timeout, check=False

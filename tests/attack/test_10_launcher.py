@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from child_environment import environment
 
-import penstock as ps
 from penstock.dist import _job, _mpi_find
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
@@ -70,12 +70,9 @@ class Running:
         script = folder.with_suffix(".py")
         script.write_text(text)
         name, value = self.tag.split("=")
-        path = os.pathsep.join(
-            [str(Path(ps.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-        )
         self.launcher = subprocess.Popen(
             [sys.executable, "-m", "penstock", "run", "-n", "2", *options, str(script), *words],
-            env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": path, name: value},
+            env=environment(**{"TMPDIR": str(folder), name: value}),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 

@@ -179,6 +179,46 @@ def test_forked_processes_compute_while_a_thread_of_their_parent_did():
     assert out == "{0} True\n", error
 
 
+HELD = """
+store = sys.argv[1] + "/a.penstock"
+A.save(store)
+y = A @ x
+def copied():
+    return ps.csr_array((A.data.copy(), A.indices.copy(), A.indptr.copy()), shape=A.shape)
+make, use = {
+    "plan": (copied, lambda B: B.prepare("blocked")),
+    "check": (lambda: ps.open(store), lambda B: B @ x),
+}[sys.argv[2]]
+now, stop, ended = [make()], [], []
+def work():
+    while not stop:
+        now[0] = B = make()
+        use(B)
+thread = threading.Thread(target=work)
+thread.start()
+for turn in range(20):
+    time.sleep(0.003 * (turn % 5))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if np.allclose(now[0] @ x, y, rtol=1e-12) else 5)
+    ended.append(os.waitpid(child, 0)[1])
+    if ended[-1]:
+        break
+stop.append(True)
+thread.join()
+print(set(ended), np.allclose(now[0] @ x, y, rtol=1e-12))
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("held", ["plan", "check"])
+def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_began(held, tmp_path):
+    """A plan of a matrix that is being made, and a stored matrix that is being checked, at the fork."""
+    out, error = start(HELD, str(tmp_path), held).communicate(timeout=100)
+    assert out == "{0} True\n", error
+
+
 # --- no thread to be had --------------------------------------------------------------------------
 
 LIMITED = """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from data_files import real_file
 from penstock.cli import ui
 from penstock.cli.app import app
 from typer.testing import CliRunner
@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 import penstock as ps
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("PENSTOCK_DATA") or ROOT.parent / "shared" / "data")
 
 
 def run(*words):
@@ -36,18 +35,11 @@ def hard_matrix(n=2000):
     return ps.csr_array(d @ A @ d)
 
 
-def real(name):
-    path = DATA / name
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    return path
-
-
 # Solve
 
 
 def test_a_stiffness_matrix_is_solved_without_options():
-    path = real("bcsstk18.mtx.gz")
+    path = real_file("bcsstk18.mtx.gz")
     result, d = run_json("solve", path, "--verify")
     assert result.exit_code == 0 and d["converged"] and d["check"]["ok"]
     assert (d["method"], d["preconditioner"], d["shift"]) == ("cg", "ic0", 0.01)
@@ -59,7 +51,7 @@ def test_a_stiffness_matrix_is_solved_without_options():
 
 
 def test_plain_cg_ends_soon_and_says_what_to_try():
-    path = real("bcsstk18.mtx.gz")
+    path = real_file("bcsstk18.mtx.gz")
     result, d = run_json("solve", path, "--precond", "none")
     assert result.exit_code == 1 and d["iterations"] == 5000
     assert any("--precond ic0" in line for line in d["advice"])

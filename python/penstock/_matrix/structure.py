@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Structure"]
 
-# What the core joins entries by, for a semiring that adds by this function of NumPy.
-_JOINS = {np.add: "plus", np.maximum: "max", np.minimum: "min", np.logical_or: "plus"}
+# What the core joins entries by, for a semiring of numbers that adds by this function of NumPy.
+_JOINS = {np.add: "plus", np.maximum: "max", np.minimum: "min"}
 
 
 def _order(a: csr_array) -> tuple[bool, bool]:
@@ -121,12 +121,15 @@ class Structure(Guarded):
         array([1., 5., 1.])
         """
         kind, a = semiring_named(semiring), self._me()
+        if kind.boolean:
+            a, b = a.astype(bool), as_kind(type(a), B, "A.add(B)").astype(bool)
+            both = join(a, b, "plus", "A + B")
+            # Where both have an entry, one and one may be nothing.
+            return both if kind.sums(True, True) else both.mask(a.mask(b), complement=True)
         if kind.sums not in _JOINS:
             raise TypeError(
                 f"no sum of matrices over {semiring}: the core does not join entries by {kind.sums}"
             )
-        if kind.boolean:
-            a, B = a.astype(bool), as_kind(type(a), B, "A.add(B)").astype(bool)
         return join(a, B, _JOINS[kind.sums], "A + B")
 
     def __add__(self, B: Any) -> Any:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from penstock import _core
+from penstock._plan.codecs import FORMS, READABLE
 from penstock._plan.machine import Machine, this_machine
 from penstock._plan.model import (
     DoesNotFit,
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
 PREPARED = 100  # products that `prepare` counts with where it is not told
-_TILES = 96  # sampled to estimate the size of the packed form
-_TILE, _GROUP = 1024, 16  # nonzeros; see format/packed_view.hpp
 
 
 @dataclass(frozen=True)
@@ -41,79 +37,16 @@ class Choice:
     machine: Machine
 
 
-def estimate_packed(a: csr_array) -> int:
-    """Bytes of the packed form, from a sample of tiles and values; kept with the matrix."""
-    known = a._derived.packed_estimate
-    if known is not None:
-        return known
-    indptr, indices, nnz = a.indptr, a.indices, a.nnz
-    if nnz == 0:
-        return 0
-    rng = np.random.default_rng(0)
-    tiles = -(-nnz // _TILE)
-    chosen = np.arange(tiles) if tiles <= _TILES else rng.integers(0, tiles, _TILES)
-    mask = (1 << int(max(a.shape[1] - 1, 0)).bit_length()) - 1
-    bits = entries = 0
-    for tile in chosen:
-        first, end = int(tile) * _TILE, min(int(tile) * _TILE + _TILE, nnz)
-        columns = np.asarray(indices[first:end], np.int64)
-        gaps = np.empty_like(columns)
-        gaps[1:] = (columns[1:] - columns[:-1] - 1) & mask
-        gaps[0] = (columns[0] - int(indices[first - 1]) - 1) & mask if first else columns[0]
-        low, high = np.searchsorted(indptr, (first, end), side="left")
-        begins = np.unique(indptr[low:high]) - first  # empty rows begin where the next one does
-        gaps[begins] = columns[begins]
-        groups = np.zeros(-(-len(gaps) // _GROUP) * _GROUP, np.int64)
-        groups[: len(gaps)] = gaps
-        widest = groups.reshape(-1, _GROUP).max(axis=1)
-        bits += _GROUP * int(np.ceil(np.log2(widest + 1.0)).sum()) + 5 * (_TILE // _GROUP) + 128
-        bits += min(-(-10 * len(begins) // 32) * 32, _TILE)
-        entries += end - first
-    at = np.sort(rng.integers(0, nnz, 512))
-    each = bits / 8 / entries + _value_bytes(a, at)
-    estimate = int(each * nnz + a.shape[0] * (1 / 8 + 8 / 1024)) + 128
-    a._derived.packed_estimate = estimate
-    return estimate
-
-
-def _value_bytes(a: csr_array, at: np.ndarray) -> float:
-    """Bytes of a value stored the shortest way that gives back every bit, as the sample has it."""
-    if a.dtype == np.bool_:
-        return 0
-    values = np.asarray(a.data[at])
-    distinct = len(np.unique(values))
-    if distinct <= 16:
-        return 0 if distinct == 1 else 0.5
-    if distinct <= 200:  # of 512: a dictionary of bytes
-        return 1
-    if values.dtype.kind == "f":
-        whole = values == np.floor(values)
-        if whole.all() and np.abs(values).max() < 2**15:
-            return 2
-        if (values == values.astype(np.float32)).all():
-            return 4
-    return a.dtype.itemsize
-
-
 def work_of(a: csr_array, entry: int, vectors: str, products: int) -> Work:
-    packed = a._derived.packed
-    place = a.place
-    size = 0
-    if packed:
-        size = packed.nbytes
-    elif packed is None and hasattr(_core, "pack") and place in ("host", "mapped", "pinned"):
-        size = estimate_packed(a)
-    ell = a._derived.ell_g
     return Work(
         *a.shape,
         a.nnz,
         raw_bytes=a.nbytes,
         entry=entry,
-        packed_bytes=size,
-        ell_bytes=ell.nbytes if ell is not None else a.nbytes,
-        place=place,
+        forms={codec: form.size(a) for codec, form in FORMS.items() if codec != "raw"},
+        place=a.place,
         vectors=vectors,
-        is_packed=bool(packed),
+        there=frozenset(codec for codec, form in FORMS.items() if form.there(a)),
         products=products,
     )
 
@@ -122,7 +55,7 @@ def setting_of(how: Schedule, devices: list[int], entry: int) -> dict[str, Any]:
     """What a schedule prescribes, as `settings` takes it."""
     budget = options.device_memory or 0
     if isinstance(how, InCore):
-        codec = {"auto": "auto", "packed": "packed", "ell_g": "ell_g"}.get(how.kernel, "raw")
+        codec = how.kernel if how.kernel in ("auto", *FORMS) else "raw"
         return {"gpus": 1, "codec": codec, "budget": budget, "slots": 3}
     assert isinstance(how, Streamed)
     return {
@@ -140,7 +73,7 @@ def setting_of(how: Schedule, devices: list[int], entry: int) -> dict[str, Any]:
 def compare(a: csr_array, entry: int, vectors: str, products: int) -> Choice | None:
     """The best plan for GPUs against the CPU; None where no GPU is usable, or the matrix is not in host memory."""
     count = gpu_count()
-    if count == 0 or a.nnz == 0 or a.place not in ("host", "mapped", "pinned"):
+    if count == 0 or a.nnz == 0 or a.place not in READABLE:
         return None
     machine = this_machine(count)
     work = work_of(a, entry, vectors, products)

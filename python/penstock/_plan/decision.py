@@ -111,7 +111,7 @@ def on_cpu(a: csr_array, limit: int | None) -> Decision:
     if limit is None or a.nbytes <= limit:
         return _IN_CORE
     how = Streamed(device="cpu", ring=limit)
-    return Decision("core", how, _core.streamed([-1], ring_bytes=limit))
+    return Decision("core", how, how._lower())
 
 
 def _without_gpus(a: csr_array, limit: int | None) -> Decision:

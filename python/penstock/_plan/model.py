@@ -9,22 +9,23 @@ one's way out. Blocks that stay on the GPUs take no link; they are computed whil
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._choices import CODECS
 from penstock._plan.machine import Gpu, Machine
 
 MIB = 1 << 20
 
-# Nonzeros a byte that device memory could read meanwhile, of the kernels in core: 195 and 184 GFLOP/s, R-MAT 24, a
-# pattern times float64, on a GPU that reads 4.42 TB/s (an H200). Gathers from x bind, so GPUs are compared by the
-# bandwidth of their memory, and by how much of x the second-level cache holds: R-MAT 22, 24 and 26, whose x take 32,
-# 128 and 512 MiB, with a cache of 60 MiB, gave 283, 195 and 129 GFLOP/s.
-_KERNEL_NNZ = {"raw": 97.5 / 4420, "packed": 92 / 4420, "ell_g": 97.5 / 4420}
+AUTOMATIC = tuple(codec.name for codec in CODECS.values() if codec.automatic)  # what "auto" tries
+
+# What the core says of kernels is from R-MAT 24. Gathers from x bind, so GPUs are compared by the bandwidth of their
+# memory, and by how much of x the second-level cache holds: R-MAT 22, 24 and 26, whose x take 32, 128 and 512 MiB, with
+# a cache of 60 MiB, gave 283, 195 and 129 GFLOP/s.
 _REACH = ((32 / 60, 1.45), (128 / 60, 1.0), (512 / 60, 0.66))  # of x, in caches
 _STREAMING = 0.85  # of the device memory's bandwidth: what kernels reach where gathers do not bind (3-D stencil)
 # Nonzeros a second of one thread of the CPU, in core, float64: 3.3 GFLOP/s on two threads where x is in cache (R-MAT
@@ -32,14 +33,12 @@ _STREAMING = 0.85  # of the device memory's bandwidth: what kernels reach where 
 _THREAD_NNZ = 0.8e9
 _THREAD_NNZ_FAR = 0.5e9
 _FAR = 4 * MIB  # bytes of x
-_ENCODE_NNZ = 200e6  # nonzeros a second that a thread packs
 _REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
 _MOST_PANELS = 64
 # Of a product, beside what it moves and computes: calls, events, the last wait. What 4 to 16 MB streamed in 0.28 to
 # 0.53 ms took over the bytes' own time.
 _CALL = 150e-6
 _LANE = 20e-6  # seconds until the host thread of one more GPU runs
-_PARTS = {"raw": 3, "packed": 1, "ell_g": 3}  # copies a block
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,14 @@ class Work:
     nnz: int
     raw_bytes: int
     entry: int = 8  # of x and y
-    packed_bytes: int = 0  # measured, or estimated; 0: cannot be packed
-    ell_bytes: int = 0
+    forms: Mapping[str, int] = field(default_factory=dict)  # by codec; estimates, 0: no such form
     place: str = "host"  # of the matrix: host, mapped, pinned
     vectors: str = "host"  # of x and y: host, pinned, device
-    is_packed: bool = False
+    there: frozenset[str] = frozenset()  # codecs whose form has been made
     products: int = 1
 
     def bytes(self, codec: str) -> int:
-        return {"raw": self.raw_bytes, "packed": self.packed_bytes, "ell_g": self.ell_bytes}[codec]
+        return self.raw_bytes if codec == "raw" else self.forms.get(codec, 0)
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ def _mean_of(gpus: Sequence[Gpu]) -> Gpu:
 
 
 def _kernel_seconds(nnz: float, moved: float, codec: str, gpu: Gpu, x: int) -> float:
-    rate = _KERNEL_NNZ[codec] * _reach(x, gpu.cache) * gpu.device_read
+    rate = CODECS[codec].nonzeros_per_byte * _reach(x, gpu.cache) * gpu.device_read
     return max(nnz / rate, moved / (_STREAMING * gpu.device_read))
 
 
@@ -215,7 +213,7 @@ def predict(
     x_up = x if n > 1 and gpu.peer else x * n
     link_up, link_down = machine.together(n, "up"), machine.together(n, "down")
     # The next copy is queued: most of the latency is hidden.
-    copies = blocks / n * _PARTS[how.codec] * gpu.latency * 0.25
+    copies = blocks / n * CODECS[how.codec].copies * gpu.latency * 0.25
 
     # The CPU's share: it takes blocks from the same counter, at what host memory leaves it.
     helped = 0.0
@@ -307,8 +305,9 @@ def use(resource: str, moved: float, seconds: float) -> dict[str, Any]:
 def _setup(work: Work, machine: Machine, how: Setting, kept: int) -> float:
     """Seconds before the first product: packing, locking pages, and moving what stays."""
     seconds = kept / machine.together(how.gpus, "up")
-    if how.codec == "packed" and not work.is_packed:
-        seconds += work.nnz / (_ENCODE_NNZ * machine.threads) + work.packed_bytes / _REGISTER
+    encodes = CODECS[how.codec].encoded_per_second
+    if encodes and how.codec not in work.there:
+        seconds += work.nnz / (encodes * machine.threads) + work.bytes(how.codec) / _REGISTER
     elif how.codec == "raw" and work.place == "host":
         seconds += work.raw_bytes / _REGISTER
     elif how.codec == "raw" and work.place == "mapped":
@@ -331,7 +330,7 @@ def settings(
 ) -> Iterator[Setting]:
     """The settings worth comparing, within what is prescribed."""
     counts = [gpus] if gpus else sorted({1, 2, 4, 8, len(machine.gpus)})
-    codecs = ["raw", *(["packed"] if work.packed_bytes else [])] if codec == "auto" else [codec]
+    codecs = [c for c in AUTOMATIC if work.bytes(c)] if codec == "auto" else [codec]
     for n in counts:
         if n > len(machine.gpus):
             continue

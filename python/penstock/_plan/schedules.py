@@ -14,7 +14,7 @@ from penstock import _core
 from penstock._choices import CODECS, one_of
 from penstock._plan.options import options, parse_bytes
 
-KERNELS = ("auto", "merge_path", "packed", "ell_g", "cusparse")
+KERNELS = ("auto", "merge_path", *(codec for codec in CODECS if codec != "raw"), "cusparse")
 # Below this many nonzeros a product takes the CPU a few milliseconds: asking the driver is not worth it.
 LEAST_NNZ = 4_000_000
 

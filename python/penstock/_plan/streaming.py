@@ -17,13 +17,14 @@ from penstock._arrays.convert import result_dtype
 from penstock._plan.choice import (
     PREPARED,
     compare,
-    estimate_packed,
     predicted,
     setting_of,
     work_of,
 )
+from penstock._plan.codecs import FORMS, READABLE, forgo
 from penstock._plan.machine import this_machine
 from penstock._plan.model import (
+    AUTOMATIC,
     DoesNotFit,
     Prediction,
     Setting,
@@ -39,10 +40,7 @@ if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
     from penstock._plan.decision import Decision
 
-_PACKED_NNZ = 1 << 19  # the encoder's own (format/packed.hpp)
-_ELL_G_BLOCK = 16 << 20  # the converter's own (format/ell_g.hpp)
 KEPT = 2  # plans a matrix: of two types of vectors, or two schedules
-_READABLE = ("host", "mapped", "pinned")
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,7 @@ def request_for(
 ) -> Request | None:
     """What a plan for this schedule is made from; None where the schedule walks the matrix without one: on the CPU's
     own rings, over the link, or in core where the matrix is."""
-    if a.place not in _READABLE or a.nnz == 0 or min(a.shape) == 0:
+    if a.place not in READABLE or a.nnz == 0 or min(a.shape) == 0:
         return None
     if isinstance(how, Streamed):
         how._check()
@@ -173,37 +171,8 @@ def _largest_slot(a: csr_array, how: Setting, entry: int, free: int) -> int:
     return min(slots, default=0)
 
 
-def _block_nnz(a: csr_array, slot: int) -> int:
-    """Nonzeros of a packed block, so that a slot of the ring holds one; several share a larger slot."""
-    if not slot:
-        return _PACKED_NNZ
-    most = slot / (1.25 * estimate_packed(a) / a.nnz + 1e-9)
-    return min(max(1 << max(int(most), 1).bit_length() - 1, 1024), _PACKED_NNZ)
-
-
-def _packed(a: csr_array, block_nnz: int) -> Any:
-    """Packed once; again where a smaller budget needs smaller blocks."""
-    if not a._derived.packed or (a._derived.packed_nnz or _PACKED_NNZ) > block_nnz:
-        a._derived.packed = _core.pack(a._core, block_nnz=block_nnz)
-        a._derived.packed_nnz = block_nnz
-    return a._derived.packed
-
-
-def _ell_g(a: csr_array, block: int) -> Any:
-    """Converted once; again where smaller blocks are needed."""
-    if a._derived.ell_g is None or (a._derived.ell_g_block or 0) > block:
-        a._derived.ell_g = _core.to_ell_g(a._core, block_bytes=block)
-        a._derived.ell_g_block = block
-    return a._derived.ell_g
-
-
 def _source(a: csr_array, how: Setting, entry: int, free: int) -> Any:
-    if how.codec == "raw":
-        return a._core
-    slot = _largest_slot(a, how, entry, free)
-    if how.codec == "packed":
-        return _packed(a, _block_nnz(a, slot))
-    return _ell_g(a, min(slot or _ELL_G_BLOCK, _ELL_G_BLOCK))
+    return FORMS[how.codec].make(a, _largest_slot(a, how, entry, free))
 
 
 def resolve(a: csr_array, request: Request, entry: int, products: int) -> Setting:
@@ -226,7 +195,8 @@ def resolve(a: csr_array, request: Request, entry: int, products: int) -> Settin
 def _in_core_codec(want: Setting, work: Work, gpu: int) -> Setting:
     """The first form of which all bytes stay on the GPU."""
     free, most = _core.gpu_memory(gpu)[0], 0
-    for codec in ("raw", "packed") if want.codec == "auto" else (want.codec,):
+    codecs = AUTOMATIC if want.codec == "auto" else (want.codec,)
+    for codec in codecs:
         size, x, y = work.bytes(codec), work.cols * work.entry, work.rows * work.entry
         if size <= 0:
             continue
@@ -242,9 +212,7 @@ def _in_core_codec(want: Setting, work: Work, gpu: int) -> Setting:
         if kept >= size:
             return replace(want, codec=codec)
         most = max(most, kept)
-    needed = min(b for b in (work.raw_bytes, work.packed_bytes or work.raw_bytes))
-    if want.codec != "auto":
-        needed = work.bytes(want.codec)
+    needed = min((work.bytes(c) for c in codecs if work.bytes(c) > 0), default=work.raw_bytes)
     raise MemoryError(
         f"InCore(device={gpu}): the matrix takes {needed} bytes beside x and y, GPU {gpu} has room for {most}: use "
         "Streamed, which keeps what fits and moves the rest, or allow more device_memory"
@@ -308,9 +276,8 @@ def _fitting(a: csr_array, request: Request, how: Setting, entry: int, notes: li
     except (ValueError, MemoryError, _core.NotCompiledError) as error:
         if how.codec == "raw" or request.setting.codec != "auto" or request.everything:
             raise
-        notes.append(f"not packed: {error}")
-        if not a._derived.packed:
-            a._derived.packed = False
+        notes.append(f"not {how.codec}: {error}")
+        forgo(a, how.codec)
         raw = replace(how, codec="raw", block=request.setting.block)
         return _make(a, request, raw, entry, notes), "raw"
 

@@ -29,7 +29,7 @@ def matmul(
     *,
     algorithm: str = "one_sided",
     memory: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     mask: tiled_array | None = None,
     replicas: int = 1,
     out: str | os.PathLike[str] | None = None,
@@ -58,11 +58,11 @@ def matmul(
         GPUs there are "plus_times", and "or_and" of sparse patterns.
     algorithm : "one_sided" or "summa"
         "summa" is the rival in lockstep: all ranks broadcast tiles of A along grid rows and of B along grid columns,
-        and C stays. It takes no `stationary`, `steal`, `prefetch` or `replicas`.
+        and C stays. It takes no `stationary`, `steal`, `prefetch`, `seed` or `replicas`.
     memory : int, optional
         Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
-    seed : int
-        Of the order in which tiles are robbed.
+    seed : int, optional
+        Of the order in which tiles are robbed; 0 where it is None. ValueError without `steal`, where nobody robs.
     mask : tiled_array, optional
         Of a product of sparse matrices: C keeps only what lies on the mask's stored entries, whatever their values, and
         nothing else is computed. Sparse, cut like C and on A's grid. "auto" is then "c": the mask lies where C does.
@@ -108,8 +108,14 @@ def matmul(
             f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
         )
     if algorithm == "summa":
-        _refuse_for_summa(stationary, steal, prefetch, replicas)
+        _refuse_for_summa(stationary, steal, prefetch, seed, replicas)
+    if seed is not None and _STEAL[steal] == "none":
+        raise ValueError(
+            f"seed={seed!r} with steal={steal!r}: it is the order in which ranks steal, and none "
+            "does: leave seed out, or take steal='locality' or 'random'"
+        )
     ahead = 1 if prefetch is None else prefetch
+    seed = 0 if seed is None else seed
     if replicas != 1 and stationary not in ("auto", "c"):
         raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
     with about(
@@ -132,13 +138,14 @@ def matmul(
 
 
 def _refuse_for_summa(
-    stationary: str, steal: bool | str, prefetch: int | None, replicas: int
+    stationary: str, steal: bool | str, prefetch: int | None, seed: int | None, replicas: int
 ) -> None:
     """Raises ValueError for an argument that lockstep leaves no room for."""
     for name, value, given in (
         ("stationary", stationary, stationary != "auto"),
         ("steal", steal, _STEAL[steal] != "none"),
         ("prefetch", prefetch, prefetch is not None),
+        ("seed", seed, seed is not None),
         ("replicas", replicas, replicas != 1),
     ):
         if given:

@@ -29,6 +29,15 @@ void choices(nb::module_& m) {
   nb::class_<Choice>(m, "Choice", "A name that an argument may have, and what it stands for.")
       .def_ro("name", &Choice::name)
       .def_ro("text", &Choice::text);
+  nb::class_<CodecFacts>(m, "Codec", "A form in which entries travel, and what a product in it costs.")
+      .def_ro("name", &CodecFacts::name)
+      .def_ro("text", &CodecFacts::text)
+      .def_ro("automatic", &CodecFacts::automatic, "Whether \"auto\" tries it.")
+      .def_ro("copies", &CodecFacts::copies, "Of a block.")
+      .def_ro("encoded_per_second", &CodecFacts::encoded_per_second,
+              "Nonzeros that a thread brings into this form; 0: there is nothing to do.")
+      .def_ro("nonzeros_per_byte", &CodecFacts::nonzeros_per_byte,
+              "That kernels on a GPU take while its memory could read a byte.");
   nb::class_<ListedSemiring>(m, "Semiring", "`add` and `mul` name the NumPy functions that compute the same.")
       .def_prop_ro("name", [](const ListedSemiring& s) { return s.info.name; })
       .def_prop_ro("text", [](const ListedSemiring& s) { return s.info.text; })

@@ -1,12 +1,14 @@
 #pragma once
 #include <atomic>
 #include <functional>
-#include <mutex>
+
+#include "penstock/core/locks.hpp"
 
 namespace penstock {
 
 /// A check that must have succeeded before something is used. The first caller of require() makes it, while others wait;
-/// after that require() costs nothing. If the check throws, the next caller makes it again. Safe from any thread.
+/// after that require() costs nothing. If the check throws, the next caller makes it again. Safe from any thread, and in a child
+/// that was forked while another thread checked.
 class CheckOnce {
  public:
   explicit CheckOnce(std::function<void()> check) : check_(std::move(check)) {}
@@ -19,7 +21,7 @@ class CheckOnce {
 
  private:
   std::function<void()> check_;
-  std::mutex lock_;
+  ForkLock lock_;
   std::atomic<bool> done_ = false;
 };
 

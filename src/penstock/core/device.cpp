@@ -13,11 +13,8 @@
 #include "penstock/core/gpu_code.hpp"
 
 namespace penstock {
-namespace {
 
-[[noreturn]] void no_cuda(std::string_view what) { throw Error(Errc::not_compiled, no_cuda_for(what)); }
-
-}  // namespace
+void no_cuda(std::string_view what) { throw Error(Errc::not_compiled, no_cuda_for(what)); }
 
 int device_count() {
   if constexpr (have_cuda) return cuda::device_count();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "penstock/core/place.hpp"
 
@@ -22,6 +23,10 @@ struct Event {
 
 /// The number of GPUs that can be used: those before the first that has no kernels (core/gpu_code.hpp).
 int device_count();
+
+/// Throws Error{not_compiled}, "`what`: this build has no CUDA" with the reason and the remedy: for all that needs a GPU in a
+/// build without CUDA.
+[[noreturn]] void no_cuda(std::string_view what);
 
 /// What a GPU and its driver say of themselves. Throws Error{not_accessible} where it does not exist.
 struct GpuInfo {

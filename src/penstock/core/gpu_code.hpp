@@ -43,7 +43,7 @@ std::vector<GpuSeen> gpus_seen();
 std::string why_no_cuda();
 std::string why_no_cuda(std::string_view missing);
 
-/// "`what`: this build has no CUDA. ..."
+/// "`what`: this build has no CUDA. ...": what no_cuda() of device.hpp says.
 std::string no_cuda_for(std::string_view what);
 
 }  // namespace penstock

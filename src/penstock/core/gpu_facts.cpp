@@ -4,6 +4,7 @@
 #include <string>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock {
@@ -91,7 +92,7 @@ GpuFacts emulated(const GpuFacts& real, std::string_view wanted) {
 const GpuFacts& gpu_facts([[maybe_unused]] Where gpu) {
   require(gpu.is_gpu(), "gpu_facts: the CPU is not a GPU");
   if constexpr (have_cuda) return cuda::gpu_facts(gpu.gpu);
-  else throw Error(Errc::not_compiled, "GPU " + std::to_string(gpu.gpu) + ": this build has no CUDA");
+  else no_cuda("GPU " + std::to_string(gpu.gpu));
 }
 
 }  // namespace penstock

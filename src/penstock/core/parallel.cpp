@@ -174,11 +174,14 @@ namespace {
 
 thread_local ThreadsHere::Own* own = nullptr;
 
+std::atomic<std::uint64_t> forks = 0;
+
 /// A forked child has no helpers, so it forgets the pools. Their memory stays allocated.
 void prepare_fork() {
   static const bool once [[maybe_unused]] = [] {
     pthread_atfork([] { pool_lock.lock(); }, [] { pool_lock.unlock(); },
                    [] {
+                     ++forks;
                      pool_slot = new std::shared_ptr<Pool>;
                      for (auto* o = own; o; o = o->outer) new (&o->pool) std::shared_ptr<Pool>;
                      new (&pool_lock) std::mutex;
@@ -199,6 +202,11 @@ std::shared_ptr<Pool> pool() {
 }
 
 }  // namespace
+
+std::uint64_t forks_so_far() {
+  prepare_fork();
+  return forks.load(std::memory_order_relaxed);
+}
 
 int num_threads() {
   if (own) return own->threads;

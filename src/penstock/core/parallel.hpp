@@ -37,6 +37,9 @@ void set_interrupt_poll(InterruptPoll poll);
 /// there when another thread of the same parallel_for has failed or was interrupted.
 void poll_interrupt();
 
+/// How often this process and those that it descends from were forked, counted from the first call on.
+std::uint64_t forks_so_far();
+
 namespace detail {
 void run_parallel(std::int64_t n, void* context, void (*call)(void* context, std::int64_t i));
 }

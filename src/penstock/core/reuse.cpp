@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "penstock/core/device.hpp"
-#include "penstock/core/lock_soon.hpp"
+#include "penstock/core/locks.hpp"
 
 namespace penstock {
 namespace {

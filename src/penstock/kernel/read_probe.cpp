@@ -4,6 +4,7 @@
 #include <string>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
@@ -14,10 +15,6 @@ constexpr std::int64_t kPiece = 64 << 10;  // entries that a thread takes at a t
 
 bool lies_at(const void* p, std::uintptr_t multiple) {
   return reinterpret_cast<std::uintptr_t>(p) % multiple == 0;
-}
-
-[[noreturn]] void no_cuda(const char* what) {
-  throw Error(Errc::not_compiled, std::string(what) + " on a GPU: this build has no CUDA");
 }
 
 void add_range(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum) {
@@ -40,7 +37,7 @@ void read_lists(const std::uint32_t* data, std::int64_t words, ReadPattern patte
   if (!stream.where.is_gpu()) return add_range(data + shape.skew, count * shape.entries, sum);
   require(lies_at(data, 128), "read_lists: the array must begin at a multiple of 128 bytes");
   if constexpr (have_cuda) gpu::read_lists(data, words, pattern, sum, stream);
-  else no_cuda("read_lists");
+  else no_cuda("read_lists on a GPU");
 }
 
 void read_stream(const std::uint32_t* data, std::int64_t words, std::uint32_t* sum, Stream stream) {
@@ -48,7 +45,7 @@ void read_stream(const std::uint32_t* data, std::int64_t words, std::uint32_t* s
   if (!stream.where.is_gpu()) return add_range(data, words, sum);
   require(lies_at(data, 16), "read_stream: the array must begin at a multiple of 16 bytes");
   if constexpr (have_cuda) gpu::read_stream(data, words, sum, stream);
-  else no_cuda("read_stream");
+  else no_cuda("read_stream on a GPU");
 }
 
 void copy_stream(std::uint32_t* to, const std::uint32_t* from, std::int64_t words, Stream stream) {
@@ -57,13 +54,13 @@ void copy_stream(std::uint32_t* to, const std::uint32_t* from, std::int64_t word
   require(lies_at(to, 16) && lies_at(from, 16),
           "copy_stream: both arrays must begin at multiples of 16 bytes");
   if constexpr (have_cuda) gpu::copy_stream(to, from, words, stream);
-  else no_cuda("copy_stream");
+  else no_cuda("copy_stream on a GPU");
 }
 
 void launch_nothing(Stream stream) {
   if (!stream.where.is_gpu()) return;
   if constexpr (have_cuda) gpu::launch_nothing(stream);
-  else no_cuda("launch_nothing");
+  else no_cuda("launch_nothing on a GPU");
 }
 
 }  // namespace penstock

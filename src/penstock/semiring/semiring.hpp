@@ -1,5 +1,6 @@
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <string_view>
 
 namespace penstock {
@@ -20,6 +21,16 @@ concept Semiring = requires(typename S::value_type a, typename S::value_type b) 
   { S::add(a, b) } -> std::same_as<typename S::value_type>;
   { S::mul(a, b) } -> std::same_as<typename S::value_type>;
 };
+
+/// Over bytes 0 and 1, NumPy's bool. An entry of the matrix is 1 unless its value is 0, and an absent one is 0, so a matrix that
+/// results is a pattern: it stores the entries that are 1.
+template <class S>
+concept BooleanSemiring = Semiring<S> && std::same_as<typename S::value_type, std::uint8_t>;
+
+/// Boolean, and a sum of ones is 1. Then a product of patterns is 1 wherever there is a product at all, and no sums are needed.
+template <class S>
+concept PatternSemiring = BooleanSemiring<S> && S::mul(1, 1)
+== 1 && S::add(1, 1) == 1;
 
 /// As Python names it; the type of its vectors is the dtype of x.
 template <Semiring S>

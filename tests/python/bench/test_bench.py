@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from bench_files import read_report
+from data_files import DATA
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 pytestmark = pytest.mark.skipif(
@@ -315,3 +316,10 @@ def test_the_check_of_a_product_with_columns(bench: ModuleType, dtype: type) -> 
             assert not check(wrong) <= 1
     with pytest.raises(ValueError, match="result is"):
         check(y[:, :-1])
+
+
+def test_the_data_folder_is_that_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    from lib import matrices
+
+    assert matrices.data_folder() == DATA

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from bench_files import read_report
-from test_bench import BENCH
+from study_support import NEEDS_BENCH, cases, main, program
 
 import penstock as ps
 
-pytestmark = pytest.mark.skipif(
-    not BENCH.is_dir(), reason="the bench folder is not beside the tests"
-)
+pytestmark = NEEDS_BENCH
 TINY = ("--quick", "--repeats", 1, "--ranks", "1,2", "--entries", 4000, "--matrices", "ldoor,isolates_subgraph4",
         "--measured", "ldoor", "--algorithms", "c,a,summa,c+locality")  # fmt: skip
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCH))
-    import brock2024
+    brock2024 = program("brock2024", monkeypatch)
     from lib import report
 
     monkeypatch.setattr(
         report, "fingerprint", lambda threads: {"threads": threads}
     )  # probing takes seconds
     return brock2024
-
-
-def run(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, *words: Any) -> int:
-    monkeypatch.setattr("sys.argv", ["brock2024.py", *map(str, words)])
-    return bench.main()
-
-
-def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [c for c in data["cases"] if c["part"] == part]
 
 
 def test_every_part_has_rows_that_are_right(
@@ -52,7 +39,7 @@ def test_every_part_has_rows_that_are_right(
     folder.mkdir()
     ps.save(folder / "isolates_subgraph4.mtx", ps.generate.uniform(300, nnz_per_row=6, seed=1))
     out, plots = tmp_path / "b.json", tmp_path / "plots"
-    status = run(bench, monkeypatch, *TINY, "--folder", folder, "--out", out, "--plots", plots)
+    status = main(bench, monkeypatch, *TINY, "--folder", folder, "--out", out, "--plots", plots)
     said, data = capsys.readouterr().out, read_report(out)
     assert status == 0, said
     assert (data["benchmark"], data["schema"], data["quick"]) == ("brock2024", 2, True)
@@ -104,7 +91,7 @@ def test_part_of_gpus(
     out, plots = tmp_path / "b.json", tmp_path / "plots"
     words = ("--quick", "--parts", "gpus", "--gpus", "1,2", "--gpu-matrices", "skewed22,laplacian", "--repeats", 1,
              "--algorithms", "c,summa,a+locality", "--out", out, "--plots", plots)  # fmt: skip
-    status = run(bench, monkeypatch, *words)
+    status = main(bench, monkeypatch, *words)
     said, data = capsys.readouterr().out, read_report(out)
     assert status == 0, said
     assert data["gpus_on_host"] and not data["skipped"]
@@ -226,7 +213,7 @@ def test_a_wrong_product_is_caught(
     monkeypatch.setattr(worker, "error", lambda got, a, b: real(got * 2.0, a, b))
     out = tmp_path / "b.json"
     words = (*TINY[:-1], "c", "--matrices", "ldoor", "--parts", "spmm", "--out", out)
-    assert run(bench, monkeypatch, *words) == 1
+    assert main(bench, monkeypatch, *words) == 1
     data = read_report(out)
     assert {r["status"] for c in data["cases"] for r in c["results"].values()} == {"wrong"}
 
@@ -241,5 +228,5 @@ def test_options_are_checked(
         ("--algorithms", "d"),
     ):
         with pytest.raises(SystemExit) as e:
-            run(bench, monkeypatch, *words)
+            main(bench, monkeypatch, *words)
         assert e.value.code == 2

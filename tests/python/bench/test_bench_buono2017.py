@@ -13,56 +13,35 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from bench_files import read_report
-from test_bench import BENCH, run
+from study_support import NEEDS_BENCH, Made, cases, folder_of_graphs, main, program, tiny_run
+from test_bench import run
 
 import penstock as ps
 
-pytestmark = pytest.mark.skipif(
-    not BENCH.is_dir(), reason="the bench folder is not beside the tests"
-)
+pytestmark = NEEDS_BENCH
 PARTS = ["transfers", "model", "suite", "profile", "scaling", "codec", "resident", "incore"]
 TINY = ("--quick", "--repeats", 2, "--scales", "9,10", "--incore", 9, "--bter", 11)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
-    """(report, what was printed, folder of plots) of a tiny run."""
-    pytest.importorskip("matplotlib")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("buono")
-    graphs = folder / "graphs"
-    graphs.mkdir()
-    rng = np.random.default_rng(4)
-    ps.save(graphs / "wide.mtx", ps.csr_array(sp.random_array((90, 300), density=0.1, rng=rng)))
-    ps.save(graphs / "com-orkut.penstock", ps.generate.rmat(8, seed=4))
-    (graphs / "broken.mtx").write_text("no matrix\n")
-    options = ("--folder", graphs, "--out", folder / "b.json", "--raw", folder / "raw.json")
-    options = (*options, "--plots", folder / "plots")
-    said = run("buono2017.py", *TINY, *options)
-    return read_report(folder / "raw.json"), said, folder / "plots"
+    graphs = folder_of_graphs(folder, com_orkut=ps.generate.rmat(8, seed=4))
+    wide = sp.random_array((90, 300), density=0.1, rng=np.random.default_rng(4))
+    ps.save(graphs / "wide.mtx", ps.csr_array(wide))
+    return tiny_run("buono2017", folder, *TINY, "--folder", graphs)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCH))
-    import buono2017
-
-    return buono2017
-
-
-def main(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
-    monkeypatch.setattr("sys.argv", ["buono2017.py", *map(str, arguments)])
-    return bench.main()
-
-
-def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [c for c in data["cases"] if c["part"] == part]
+    return program("buono2017", monkeypatch)
 
 
 def on_host() -> bool:
     return ps._core.device_count() == 0
 
 
-def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_every_part_has_rows_that_are_right(made: Made) -> None:
     data, _, _ = made
     assert (data["benchmark"], data["schema"], data["quick"]) == ("buono2017", 2, True)
     assert data["settings"]["on_host"] == on_host()
@@ -94,7 +73,7 @@ def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Pat
         assert case["results"]["streamed_packed"]["trace"]["codec"] == "packed"
 
 
-def test_what_the_parts_say(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_what_the_parts_say(made: Made) -> None:
     data, _, _ = made
     found = {(c["source"], c["dtype"]) for c in cases(data, "suite")}
     names = {"rmat9", "rmat10", "bter11", "wide", "com-orkut"}
@@ -126,7 +105,7 @@ def test_what_the_parts_say(made: tuple[dict[str, Any], str, Path]) -> None:
     assert {t["met"] for t in data["targets"]} == {None}, "toy sizes meet and miss nothing"
 
 
-def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_what_is_printed_and_drawn(made: Made) -> None:
     _, said, plots = made
     wanted = ("Figure 2", "Figure 4", "Table 2", "Figure 5", "Table 3", "Packed columns", "In core",
               "Goals", "in all, generating included", "paper: 4 P100")  # fmt: skip
@@ -140,7 +119,7 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
     assert "R-MAT 9" in suite and "streamed, packed" in suite
 
 
-def test_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> None:
+def test_the_page(made: Made, tmp_path: Path) -> None:
     data, _, _ = made
     results, docs = tmp_path / "results", tmp_path / "docs"
     results.mkdir()
@@ -296,7 +275,7 @@ def test_the_paper(bench: ModuleType) -> None:
         assert row.gib * 2**30 / row.nnz == pytest.approx(paper.BYTES_PER_NONZERO, rel=0.1)
 
 
-def test_goals(bench: ModuleType, made: tuple[dict[str, Any], str, Path]) -> None:
+def test_goals(bench: ModuleType, made: Made) -> None:
     """Rows of a machine that does not exist, near both sides of the goals."""
     from studies.buono2017.summary import lines, targets
 

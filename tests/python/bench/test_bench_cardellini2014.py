@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from bench_files import read_report
-from test_bench import BENCH, run
+from study_support import NEEDS_BENCH, Made, cases, main, program, tiny_run
+from test_bench import run
 
 import penstock as ps
 from penstock import _core
 
 pytestmark = [
-    pytest.mark.skipif(not BENCH.is_dir(), reason="the bench folder is not beside the tests"),
+    NEEDS_BENCH,
     pytest.mark.skipif(_core.device_count() > 0, reason="rows of a machine without a GPU"),
 ]
 PARTS = {"kernel", "copies", "weak", "cg", "exchange", "throughput"}
@@ -40,40 +41,16 @@ HERE = {"sync", "gather", "pinned", "index_standard", "index_pinned", "device_in
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
-    """(report, what was printed, folder of plots) of a tiny run."""
-    pytest.importorskip("matplotlib")
-    folder = tmp_path_factory.mktemp("cardellini")
-    options = (
-        "--out",
-        folder / "c.json",
-        "--raw",
-        folder / "raw.json",
-        "--plots",
-        folder / "plots",
-    )
-    said = run("cardellini2014.py", *TINY, *options)
-    return read_report(folder / "raw.json"), said, folder / "plots"
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return tiny_run("cardellini2014", tmp_path_factory.mktemp("cardellini"), *TINY)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCH))
-    import cardellini2014
-
-    return cardellini2014
+    return program("cardellini2014", monkeypatch)
 
 
-def main(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
-    monkeypatch.setattr("sys.argv", ["cardellini2014.py", *map(str, arguments)])
-    return bench.main()
-
-
-def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [c for c in data["cases"] if c["part"] == part]
-
-
-def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_every_part_has_rows_that_are_right(made: Made) -> None:
     data, said, _ = made
     assert (data["benchmark"], data["schema"], data["quick"]) == ("cardellini2014", 2, True)
     assert {c["part"] for c in data["cases"]} == PARTS == set(data["part_seconds"])
@@ -97,7 +74,7 @@ def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Pat
     assert all(w in said for w in words)
 
 
-def test_exchanges_send_what_the_halo_has(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_exchanges_send_what_the_halo_has(made: Made) -> None:
     data, _, _ = made
     for case in cases(data, "copies") + cases(data, "exchange"):
         plane = 8 * case["n"] ** 2  # bytes; a cut of two blocks has one plane on each side
@@ -108,7 +85,7 @@ def test_exchanges_send_what_the_halo_has(made: tuple[dict[str, Any], str, Path]
             assert r["over_hand"] == pytest.approx(r["median"] / hand)
 
 
-def test_what_is_drawn_and_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> None:
+def test_what_is_drawn_and_the_page(made: Made, tmp_path: Path) -> None:
     data, _, plots = made
     parts = {*PARTS - {"throughput"}, "throughput_2_0"}
     assert {p.stem.removeprefix("cardellini2014_") for p in plots.iterdir()} == parts

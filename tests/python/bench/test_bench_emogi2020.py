@@ -14,53 +14,35 @@ from typing import Any
 import numpy as np
 import pytest
 from bench_files import read_report
+from child_environment import python_path
 from penstock._plan.report import active
-from test_bench import BENCH, run
+from study_support import NEEDS_BENCH, Made, cases, folder_of_graphs, main, program, tiny_run
+from test_bench import run
 
 import penstock as ps
 from penstock import _core
 
-pytestmark = pytest.mark.skipif(
-    not BENCH.is_dir(), reason="the bench folder is not beside the tests"
-)
+pytestmark = NEEDS_BENCH
 TINY = ("--quick", "--sources", 3, "--scales", 9, "--uniform", 8, "--weighted", 9, "--road", 20)
 REQUESTS = {32: 1, 64: 2, 96: 3, 128: 10}
 NO_GPU = pytest.mark.skipif(_core.device_count() > 0, reason="rows of a machine without a GPU")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
-    """(report, what was printed, folder of plots) of a tiny run."""
-    pytest.importorskip("matplotlib")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("emogi")
-    graphs = folder / "graphs"
-    graphs.mkdir()
     rng = np.random.default_rng(4)
-    directed = ps.csr_array((np.ones(300), rng.integers(0, 90, (2, 300))), shape=(90, 90))
-    ps.save(graphs / "com-friendster.mtx", directed)
-    ps.save(graphs / "wide.mtx", ps.csr_array(([1.0], ([0], [3])), shape=(2, 5)))
-    (graphs / "broken.mtx").write_text("no matrix\n")
-    options = ("--folder", graphs, "--out", folder / "e.json", "--raw", folder / "raw.json")
-    options = (*options, "--plots", folder / "plots")
-    said = run("emogi2020.py", *TINY, *options)
-    return read_report(folder / "raw.json"), said, folder / "plots"
+    graphs = folder_of_graphs(
+        folder,
+        com_friendster=ps.csr_array((np.ones(300), rng.integers(0, 90, (2, 300))), shape=(90, 90)),
+        wide=ps.csr_array(([1.0], ([0], [3])), shape=(2, 5)),
+    )
+    return tiny_run("emogi2020", folder, *TINY, "--folder", graphs)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCH))
-    import emogi2020
-
-    return emogi2020
-
-
-def main(bench: ModuleType, monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> int:
-    monkeypatch.setattr("sys.argv", ["emogi2020.py", *map(str, arguments)])
-    return bench.main()
-
-
-def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [c for c in data["cases"] if c["part"] == part]
+    return program("emogi2020", monkeypatch)
 
 
 class PlayedGpu:
@@ -122,7 +104,7 @@ NO_PAGERANK = "toy,bfs,cold,cc,sssp,gpus,road"
 
 
 @NO_GPU
-def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_every_part_has_rows_that_are_right(made: Made) -> None:
     data, _, _ = made
     assert (data["benchmark"], data["schema"], data["quick"]) == ("emogi2020", 2, True)
     assert data["settings"]["on_host"] and data["command"][1] == "bench/emogi2020.py"
@@ -144,7 +126,7 @@ def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Pat
 
 
 @NO_GPU
-def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_what_is_printed_and_drawn(made: Made) -> None:
     _, said, plots = made
     wanted = ("Figures 3 and 4", "figure 9", "figure 11", "PageRank", "road-like", "Goals", "measure nothing",
               "paper: EMOGI on a V100")  # fmt: skip
@@ -155,7 +137,7 @@ def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> No
 
 
 @NO_GPU
-def test_the_page(made: tuple[dict[str, Any], str, Path], tmp_path: Path) -> None:
+def test_the_page(made: Made, tmp_path: Path) -> None:
     data, _, _ = made
     results, docs = tmp_path / "results", tmp_path / "docs"
     results.mkdir()
@@ -332,7 +314,7 @@ def test_public_programs(
         more = 1 if name == "sssp" else 0  # GAP's tree is found wrong
         program.write_text(_PROGRAM.format(python=sys.executable, name=name, more=more))
         program.chmod(0o755)
-    monkeypatch.setenv("PYTHONPATH", str(Path(ps.__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", python_path())
     out, where = tmp_path / "e.json", tmp_path / "files"
     where.mkdir()
     options = ("--parts", "bfs,cc,sssp", "--uniform", "", "--emogi", tmp_path, "--gap", tmp_path,

@@ -5,18 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from bench_files import read_report
+from study_support import NEEDS_BENCH, Made, cases, program, tiny_run
 from test_bench import BENCH, run
 
 import penstock as ps
 
-pytestmark = pytest.mark.skipif(
-    not BENCH.is_dir(), reason="the bench folder is not beside the tests"
-)
+pytestmark = NEEDS_BENCH
 TINY = (
     "--quick",
     "--repeats",
@@ -31,32 +29,22 @@ TINY = (
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
-    """(report, what was printed, folder of plots) of a tiny run, of which one matrix is a file."""
-    pytest.importorskip("matplotlib")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """One matrix is a file."""
     folder = tmp_path_factory.mktemp("page_kogge")
     files = folder / "suite"
     files.mkdir()
     ps.save(files / "RAJAT30.mtx", ps.generate.uniform(300, 300, 6, seed=1))
-    options = ("--folder", files, "--out", folder / "p.json", "--raw", folder / "raw.json", "--plots", folder / "plots",
-               "--parts", "mad,threads,ranks,oracle")  # fmt: skip
-    said = run("page_kogge2018.py", *TINY, *options)
-    return read_report(folder / "raw.json"), said, folder / "plots"
+    options = ("--folder", files, "--parts", "mad,threads,ranks,oracle")
+    return tiny_run("page_kogge2018", folder, *TINY, *options)
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCH))
-    import page_kogge2018
-
-    return page_kogge2018
+    return program("page_kogge2018", monkeypatch)
 
 
-def cases(data: dict[str, Any], part: str) -> list[dict[str, Any]]:
-    return [c for c in data["cases"] if c["part"] == part]
-
-
-def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_every_part_has_rows_that_are_right(made: Made) -> None:
     data, _, _ = made
     assert (data["benchmark"], data["schema"], data["quick"]) == ("page_kogge2018", 2, True)
     for part, wanted in (("mad", 2), ("threads", 2), ("ranks", 4), ("oracle", 2)):
@@ -85,7 +73,7 @@ def test_every_part_has_rows_that_are_right(made: tuple[dict[str, Any], str, Pat
     assert {t["met"] for t in data["targets"]} == {None}, "toy sizes meet and miss nothing"
 
 
-def test_mad_is_that_of_the_definition(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_mad_is_that_of_the_definition(made: Made) -> None:
     data, _, _ = made
     a = ps.generate.uniform(300, 300, 6, seed=1)
     case = next(c for c in cases(data, "mad") if c["matrix"] == "rajat30")
@@ -95,7 +83,7 @@ def test_mad_is_that_of_the_definition(made: tuple[dict[str, Any], str, Path]) -
         assert set(case["mad"][name]) == {str(p * p) for p in range(2, 12)}
 
 
-def test_what_is_printed_and_drawn(made: tuple[dict[str, Any], str, Path]) -> None:
+def test_what_is_printed_and_drawn(made: Made) -> None:
     data, said, plots = made
     for words in ("MAD (V-C, V-D)", "7.10e-02", "Figure 4", "Figures 5 to 7", "scaling stops", "Goals", "atmosmodd*",
                   "stand-ins"):  # fmt: skip

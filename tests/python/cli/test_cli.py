@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from data_files import real_file
 from penstock.cli import ui
 from penstock.cli.app import app
 from typer.testing import CliRunner
 
 import penstock as ps
 
-ROOT = Path(__file__).resolve().parents[3]
-DATA = Path(os.environ.get("PENSTOCK_DATA") or ROOT.parent / "shared" / "data")
 ESCAPE = "\x1b"
 SMALL_DEMO = ["demo", "--scale", "10", "--edge", "12", "--repeats", "2"]
 
@@ -141,10 +140,7 @@ REAL = {
 
 @pytest.mark.parametrize("kind", REAL)
 def test_demo_of_real_files(kind):
-    path = DATA / REAL[kind]
-    if not path.exists():
-        pytest.skip(f"{path} is not here")
-    d = run_json("demo", path, "--repeats", "1")
+    d = run_json("demo", real_file(REAL[kind]), "--repeats", "1")
     assert d["ok"] is True
     assert d["results"][0]["runs"][1]["trace"]["tiles"] > 1
 

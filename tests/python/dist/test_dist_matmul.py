@@ -49,7 +49,7 @@ def test_masked_products_are_those_of_whole_matrices(shape, grid, stationary, st
         at = ps.dist.tiled_array(a, comm, cut, 4, grid)
         bt = ps.dist.tiled_array(b, comm, 4, 3, grid)
         on = ps.dist.tiled_array(mask, comm, cut, 3, grid)
-        c = ps.dist.matmul(at, bt, **how_of(stationary, steal), mask=on, seed=seed)
+        c = ps.dist.matmul(at, bt, **how_of(stationary, steal, seed), mask=on)
         i, j = c.plan().products["i"], c.plan().products["j"]
         assert np.all(on.tile_nnz[i, j] > 0), "a product where the mask is empty"
         return c.collect()
@@ -103,7 +103,7 @@ def test_copies_add_up_to_the_product(shape, grid, sparse, steal, seed):
     def work(comm):
         at = ps.dist.tiled_array(a, comm, cut, 2, (rows, cols))
         bt = ps.dist.tiled_array(b if sparse else b.toarray(), comm, 2, 3, (rows, cols))
-        c = ps.dist.matmul(at, bt, steal=steal, replicas=replicas, seed=seed)
+        c = ps.dist.matmul(at, bt, **how_of("auto", steal, seed), replicas=replicas)
         return c.collect(), c.times
 
     found = run(work, rows * cols)

@@ -80,7 +80,7 @@ def test_products_equal_those_of_whole_matrices(factors, ranks, data):
         at = ps.dist.tiled_array(a, comm, sizes[0], sizes[1], grid)
         bt = ps.dist.tiled_array(b, comm, sizes[1], sizes[2], grid)
         c = ps.dist.matmul(
-            at, bt, **how_of(algorithm, steal), prefetch=prefetch, semiring=semiring, seed=a.nnz
+            at, bt, **how_of(algorithm, steal, a.nnz), prefetch=prefetch, semiring=semiring
         )
         return c.collect(), c.times, c.plan().products["i"].size
 
@@ -200,6 +200,9 @@ def test_refusals_say_what_to_do():
         (lambda c: product(c, "summa"), ValueError, "SUMMA is algorithm='summa'"),
         (lambda c: product(c, algorithm="cannon"), ValueError, "choose one of one_sided, summa"),
         (lambda c: product(c, prefetch=-1), ValueError, "prefetch=-1"),
+        (lambda c: product(c, seed=0), ValueError, "seed=0 with steal=False.*take steal='loc"),
+        (lambda c: product(c, steal="none", seed=7), ValueError, "steal='none' is unknown"),
+        (lambda c: product(c, steal=None, seed=7), ValueError, "seed=7 with steal=None"),
         (
             lambda c: product(c, memory=100),
             MemoryError,

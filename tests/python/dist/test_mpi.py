@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from child_environment import python_path
 from penstock.cli.app import app
 
 import penstock as ps
@@ -29,12 +30,8 @@ def cache(tmp_path_factory):
 
 def environment(cache, mpi, **more):
     kept = {k: v for k, v in os.environ.items() if not LAUNCHED.match(k)}
-    python = os.pathsep.join(
-        [str(Path(ps.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    )
-    return (
-        kept | {"PENSTOCK_MPI": str(mpi), "PENSTOCK_CACHE": str(cache), "PYTHONPATH": python} | more
-    )
+    here = {"PENSTOCK_MPI": str(mpi), "PENSTOCK_CACHE": str(cache), "PYTHONPATH": python_path()}
+    return kept | here | more
 
 
 def run(cache, mpi, ranks, script, *words, timeout=60, **more):

@@ -1,12 +1,11 @@
 """Partitions: nothing is lost or doubled, and every figure equals a count by NumPy."""
 
 import json
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock._choices import PARTITIONERS
@@ -16,7 +15,6 @@ from typer.testing import CliRunner
 import penstock as ps
 from penstock import _core
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 METHODS = tuple(PARTITIONERS)
 
 
@@ -185,9 +183,7 @@ def test_the_same_for_any_number_of_threads():
     "file", ["wiki-Vote.txt.gz", "bodyy5.mtx.gz", "lp_ken_11.mtx.gz", "G2_circuit.mtx.gz"]
 )
 def test_real_files(file):
-    if not (DATA / file).exists():
-        pytest.skip(f"no {file} in {DATA}: set PENSTOCK_DATA")
-    a = ps.load(DATA / file)
+    a = ps.load(real_file(file))
     for method in methods_for(a):
         check(a, getattr(ps.partition, method)(a, 16))
     mad = {m: getattr(ps.partition, m)(a, 16).metrics(a).mad for m in ("bins", "contiguous")}

@@ -51,7 +51,14 @@ def test_what_is_fetched_is_counted_once():
 
 @pytest.mark.parametrize(
     "given",
-    [{"stationary": "c"}, {"steal": True}, {"prefetch": 0}, {"prefetch": 1}, {"replicas": 2}],
+    [
+        {"stationary": "c"},
+        {"steal": True},
+        {"prefetch": 0},
+        {"prefetch": 1},
+        {"seed": 0},
+        {"replicas": 2},
+    ],
 )
 def test_what_lockstep_has_no_room_for_is_refused(given):
     """Also a prefetch of none: nobody asks SUMMA for one."""

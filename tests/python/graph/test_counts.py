@@ -4,19 +4,18 @@ import os
 import subprocess
 import sys
 from itertools import combinations
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import csgraph
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SETTINGS = [
     {"normalized": normalized, "endpoints": endpoints}
     for normalized in (True, False)
@@ -256,9 +255,7 @@ def test_bad_arguments():
 @pytest.mark.parametrize("name", ["wiki-Vote.txt.gz", "musae_git_edges.csv.gz"])
 def test_real_graphs(name):
     igraph = pytest.importorskip("igraph")
-    if not (DATA / name).exists():
-        pytest.skip(f"{name} is not in {DATA}")
-    A = ps.load(DATA / name)
+    A = ps.load(real_file(name))
     S = sp.triu(plain(A)).tocoo()
     G = igraph.Graph(n=A.shape[0], edges=np.stack([S.row, S.col], axis=1).tolist())
     counts = csgraph.triangles(A)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as scg
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock.csgraph import dijkstra, sssp, verify_sssp
 
 import penstock as ps
-
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 
 
 @pytest.fixture(autouse=True)
@@ -286,10 +282,7 @@ def test_verifier_catches(kron):
 
 @pytest.mark.parametrize("name", ["bremen_dist", "bremen_time"])
 def test_road_data(name):
-    path = DATA / f"{name}.gr.gz"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
-    A = ps.load(path)
+    A = ps.load(real_file(f"{name}.gr.gz"))
     d, p = sssp(A, 11, return_predecessors=True)
     verify_sssp(A, 11, d, p)
     S = sp.csr_matrix(A.to_scipy())  # SciPy drops zeros: compare where its paths are no longer

@@ -1,19 +1,15 @@
 """Orders of vertices: permutations, what they promise, and SciPy's bandwidth as the mark."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as csgraph
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import _core
-
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
 
 @st.composite
@@ -111,9 +107,7 @@ def test_bandwidth_of_real_meshes():
     """Each about as narrow as SciPy makes it, all together narrower."""
     ratios = {}
     for name in ("4elt.graph.gz", "bcsstk18.mtx.gz", "bodyy5.mtx.gz", "luxembourg_osm.mtx.gz"):
-        if not (DATA / name).is_file():
-            pytest.skip(f"{DATA / name} is absent")
-        a = ps.load(DATA / name)
+        a = ps.load(real_file(name))
         p = csgraph.reverse_cuthill_mckee(a.to_scipy(), symmetric_mode=True)
         q = ps.csgraph.reverse_cuthill_mckee(a)
         mine, theirs = (ps.reorder.bandwidth(a.permute(r, r)) for r in (q, p))

@@ -1,16 +1,15 @@
 """Breadth-first search, components and core numbers against SciPy, NetworkX and brute force."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as scipy_graph
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock._matrix.derived import Derived
@@ -18,7 +17,6 @@ from penstock._matrix.derived import Derived
 import penstock as ps
 from penstock import csgraph
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).parents[4] / "shared" / "data"))
 FAR = 10**9
 
 
@@ -369,9 +367,7 @@ def test_the_verifiers_catch_split_and_joined_components():
 
 @pytest.mark.parametrize("name", ["cnr-2000.mtx.gz", "road-moscow.mtx.gz", "wiki-Vote.txt.gz"])
 def test_real_graphs(name):
-    if not (DATA / name).is_file():
-        pytest.skip(f"{DATA / name} is not there: set PENSTOCK_DATA")
-    A = ps.load(DATA / name)
+    A = ps.load(real_file(name))
     source = int(np.argmax(np.diff(A.indptr)))
     for _ in range(2):
         csgraph.verify_bfs(A, source, *csgraph.bfs(A, source, return_predecessors=True))

@@ -1,8 +1,9 @@
-"""A new semiring and a new partitioner are what ARCHITECTURE.md says: one file, and one place elsewhere.
+"""New semirings and a new partitioner are what ARCHITECTURE.md says: one file, and one place elsewhere.
 
-The slow test does it: it adds both to a copy of the tree, compiles the core there without optimisation, and uses them
-from Python. That takes minutes of two cores, so it runs where PENSTOCK_TEST_NEW_FILE=1 is set. The others run always:
-they compare what Python takes with the lists of the core, and look for lists beside these.
+The slow test does it: it adds a semiring over numbers, one over bool, and a partitioner to a copy of the tree by what
+the table says, compiles the core there without optimisation, and uses them from Python. That takes minutes of two
+cores, so it runs where PENSTOCK_TEST_NEW_FILE=1 is set. The others run always: they compare what Python takes with the
+lists of the core, and look for lists beside these.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from penstock._choices import SEMIRINGS, in_words
+from penstock._plan.codecs import FORMS
 from penstock.cli.app import app
 from penstock.csgraph._gpu import check_names
 from typer.testing import CliRunner
@@ -79,6 +81,12 @@ def test_semirings_are_those_of_the_core():
 
 
 def test_codecs_and_algorithms_are_those_of_the_core():
+    assert list(FORMS) == NAMES["codecs"]
+    for name, form in FORMS.items():
+        made = form.make(A, 0)
+        assert form.there(A) and made.nbytes > 0 and form.size(A) > 0, name
+    assert {c.name for c in LISTS["codecs"] if c.automatic} == {"raw", "packed"}
+    assert all(c.copies >= 1 and c.nonzeros_per_byte > 0 for c in LISTS["codecs"])
     for codec in ("auto", *NAMES["codecs"]):
         ps.Streamed(device="cpu", codec=codec)._check()
     refused(lambda name: ps.Streamed(device="cpu", codec=name)._check(), "codecs")
@@ -131,7 +139,7 @@ def test_the_help_of_a_command_lists_the_names_of_the_core(command, kinds):
 
 # Literals that name three of a list and are no list of choices, by file, with the reason.
 ELSEWHERE = {
-    ("_plan/model.py", "codecs"): "what each costs on a GPU, by measurement",
+    ("_plan/codecs.py", "codecs"): "what makes each form of a matrix",
     ("_plan/probe.py", "access_policies"): "patterns of the probe, of which one is no policy",
     ("cli/probe.py", "access_policies"): "patterns of the probe, of which one is no policy",
     ("partition.py", "partitioners"): "functions that have a docstring of their own",
@@ -213,6 +221,26 @@ static_assert(Semiring<MinMax<float>>);
 
 }  // namespace penstock
 """
+BOOLEAN_SEMIRING = """#pragma once
+#include <cstdint>
+
+#include "penstock/semiring/semiring.hpp"
+
+namespace penstock {
+
+/// The field of two elements: whether the number of paths is odd.
+struct XorAnd {
+  using value_type = std::uint8_t;
+  static constexpr SemiringInfo kInfo{"xor_and", "logical_xor", "logical_and", "parities of numbers of paths"};
+  static constexpr value_type zero() { return 0; }
+  static constexpr value_type one() { return 1; }
+  static constexpr value_type add(value_type a, value_type b) { return a ^ b; }
+  static constexpr value_type mul(value_type a, value_type b) { return a & b; }
+};
+static_assert(BooleanSemiring<XorAnd> && !PatternSemiring<XorAnd>);
+
+}  // namespace penstock
+"""
 PARTITIONER = """#include "penstock/core/reserve.hpp"
 #include "penstock/partition/partition.hpp"
 
@@ -258,6 +286,46 @@ for dtype in (np.float32, np.float64):
     assert np.array_equal(A.T.dot(want.astype(dtype), semiring="min_max"),
                           [min((max(v, w) for v, w in zip(c, want) if v), default=np.inf) for c in dense.T])
 
+def odd(counts):
+    return np.asarray(counts) % 2 == 1
+
+assert [s.boolean for s in _core.semirings() if s.name in ("min_max", "xor_and")] == [False, True]
+from penstock._check.spgemm import verify_spgemm
+for dtype in (bool, np.float32, np.float64):
+    ones = rng.random((300, 250)) < 0.05
+    ones[7] = True  # a row with many products
+    A, S = ps.csr_array(ones.astype(dtype)), ones.astype(np.int64)
+    x, X = rng.random(250) < 0.5, rng.random((250, 3)) < 0.5
+    assert np.array_equal(A.dot(x, semiring="xor_and"), odd(S @ x))
+    assert np.array_equal(A.dot(X, semiring="xor_and"), odd(S @ X))
+    z = rng.random(300) < 0.5
+    assert np.array_equal(A.T.dot(z, semiring="xor_and"), odd(S.T @ z))
+    how = ps.Streamed(device="cpu", codec="packed", block=4096)
+    assert np.array_equal(A.dot(x, semiring="xor_and", schedule=how), odd(S @ x))
+    y = rng.random(300) < 0.5
+    more = y.copy()
+    A.dot(x, out=more, beta=True, semiring="xor_and")
+    assert np.array_equal(more, odd(S @ x + y))
+    assert verify(A, x, odd(S @ x), "xor_and").ok and not verify(A, x, ~odd(S @ x), "xor_and").ok
+    assert verify(A, z, odd(S.T @ z), "xor_and", transposed=True).ok
+    for accumulator in ("auto", "merge", "hash", "dense"):
+        C = ps.spgemm(A, A.T, semiring="xor_and", accumulator=accumulator)
+        assert np.array_equal(C.toarray(), odd(S @ S.T)) and C.nnz == odd(S @ S.T).sum(), accumulator
+        assert verify_spgemm(A, A.T.formed(), C, "xor_and").ok
+    assert not verify_spgemm(A, A.T.formed(), ps.spgemm(A, A.T, semiring="or_and"), "xor_and").ok
+    on = rng.random((300, 300)) < 0.1
+    masked = ps.spgemm(A, A.T, semiring="xor_and", mask=ps.csr_array(on))
+    assert np.array_equal(masked.toarray(), odd(S @ S.T) & on)
+    other = rng.random((300, 250)) < 0.5
+    both = A.add(ps.csr_array(other), "xor_and")
+    assert np.array_equal(both.toarray(), ones ^ other) and both.nnz == (ones ^ other).sum()
+L = ps.generate.laplacian((40, 41), dtype=bool)  # most rows repeat the row above
+n = L.to_scipy().astype(np.int64)
+assert np.array_equal(ps.spgemm(L, L, semiring="xor_and").toarray(), odd((n @ n).toarray()))
+shown = CliRunner().invoke(app, ["multiply", "--help"], env={"COLUMNS": "300"}).stdout
+assert "min_max" in shown and "xor_and" in shown
+
+A = ps.csr_array(dense)
 P = ps.partition.dealt(A, 4)
 assert P.kind == "dealt" and P.owners.tolist() == [r % 4 for r in range(60)]
 m = P.metrics(A)
@@ -312,7 +380,7 @@ def test_the_table_names_files_that_exist():
 @pytest.mark.skipif(os.environ.get("PENSTOCK_TEST_NEW_FILE") != "1",
                     reason="compiles the core: set PENSTOCK_TEST_NEW_FILE=1")  # fmt: skip
 @pytest.mark.skipif(not shutil.which("cmake"), reason="needs CMake")
-def test_a_semiring_and_a_partitioner_are_one_new_file(tmp_path):
+def test_semirings_and_a_partitioner_are_one_new_file_each(tmp_path):
     rows, copy = table_of_one_new_file(), tmp_path / "tree"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout.split(
@@ -336,6 +404,11 @@ def test_a_semiring_and_a_partitioner_are_one_new_file(tmp_path):
     last = re.search(r"^  X\(MaxTimes, __VA_ARGS__\)$", text, re.MULTILINE)
     assert last
     add_line(list_of_semirings, last[0], " X(MinMax, __VA_ARGS__)")
+    (library / "semiring/xor_and.hpp").write_text(BOOLEAN_SEMIRING, encoding="utf-8")
+    add_line(list_of_semirings, '#include "penstock/semiring/plus_times.hpp"\n',
+             '#include "penstock/semiring/xor_and.hpp"\n')  # fmt: skip
+    add_line(list_of_semirings, "#define PENSTOCK_BOOLEAN_SEMIRINGS(X, ...) X(OrAnd, __VA_ARGS__)",
+             " X(XorAnd, __VA_ARGS__)")  # fmt: skip
 
     assert rows["partitioner"] == (
         "`partition/foo.cpp`", "a line of the list in `partition/partition.hpp`",

@@ -2,21 +2,17 @@
 
 import gzip
 import io
-import os
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from data_files import DATA
 
 import penstock as ps
 
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 ROW = re.compile(r"^\| (\S+\.\w+) \| (\d+) \| (\d+) \| (\d+) \| (\S[^|]*?) \|", re.MULTILINE)
 UNDIRECTED = {"musae_git_edges.csv.gz"}
 

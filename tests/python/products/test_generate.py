@@ -390,6 +390,10 @@ def test_refuses(match, call):
 def test_refuses_other_types():
     with pytest.raises(TypeError, match=r"scale = 4\.5 is not an integer"):
         generate.rmat(4.5)
+    for flag in ("undirected", "self_loops", "scramble"):
+        with pytest.raises(TypeError, match=f"{flag} = 'no': give True or False"):
+            generate.rmat(4, **{flag: "no"})
+        generate.rmat(4, **{flag: np.bool_(False)})
     with pytest.raises(TypeError, match="edge_factor = 'many' is not a number"):
         generate.rmat(4, "many")
 

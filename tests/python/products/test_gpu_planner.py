@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fake_gpus import NEEDS_PLANS, fake_gpus, h200s  # noqa: F401
 from penstock._plan import choice as planner
-from penstock._plan import decision
+from penstock._plan import codecs, decision
 from penstock._plan import machine as gpu_machine
 from penstock._plan.machine import Gpu, Machine, from_probe
 from penstock._plan.model import DoesNotFit, Setting, Work, best, cpu_seconds, predict, settings
@@ -16,11 +16,11 @@ from penstock import _core
 
 GIB = 1 << 30
 ROWS, NNZ = 1 << 26, 2_100_000_000
-RMAT26 = Work(ROWS, ROWS, NNZ, raw_bytes=4 * NNZ + 8 * ROWS, packed_bytes=int(2.3996 * NNZ),
+RMAT26 = Work(ROWS, ROWS, NNZ, raw_bytes=4 * NNZ + 8 * ROWS, forms={"packed": int(2.3996 * NNZ)},
               place="pinned", vectors="pinned")  # fmt: skip
 
 RMAT24 = Work(ROWS // 4, ROWS // 4, 520_755_474, raw_bytes=4 * 520_755_474 + 2 * ROWS,
-              packed_bytes=int(2.15 * 520_755_474), place="pinned", vectors="pinned")  # fmt: skip
+              forms={"packed": int(2.15 * 520_755_474)}, place="pinned", vectors="pinned")  # fmt: skip
 
 
 def with_(work, **changes):
@@ -105,8 +105,8 @@ def test_getting_ready_counts():
         fresh.raw_bytes / 50e9
     )
     packing = predict(fresh, h200s(1), Setting(1, "packed", keep=False)).setup
-    assert packing == pytest.approx(NNZ / (16 * 200e6) + RMAT26.packed_bytes / 50e9)
-    done = with_(fresh, is_packed=True)
+    assert packing == pytest.approx(NNZ / (16 * 200e6) + RMAT26.bytes("packed") / 50e9)
+    done = with_(fresh, there=frozenset({"packed"}))
     assert predict(done, h200s(1), Setting(1, "packed", keep=False)).setup == 0
 
 
@@ -115,9 +115,9 @@ def test_getting_ready_counts():
     [
         ({"products": 1}, "raw"),
         ({"products": 1000}, "packed"),
-        ({"products": 1, "is_packed": True}, "packed"),
-        ({"products": 1000, "packed_bytes": 0}, "raw"),
-        ({"products": 1000, "packed_bytes": RMAT26.raw_bytes}, "raw"),
+        ({"products": 1, "there": frozenset({"packed"})}, "packed"),
+        ({"products": 1000, "forms": {"packed": 0}}, "raw"),
+        ({"products": 1000, "forms": {"packed": RMAT26.raw_bytes}}, "raw"),
     ],
 )
 def test_auto_packs_where_it_pays(changes, codec):
@@ -149,7 +149,7 @@ def test_what_does_not_fit_says_so():
     with pytest.raises(DoesNotFit, match="2 GPUs are wanted, 1 are here"):
         predict(RMAT26, h200s(1), Setting(2))
     with pytest.raises(DoesNotFit, match="no form"):
-        predict(with_(RMAT26, packed_bytes=0), h200s(1), Setting(1, "packed"))
+        predict(with_(RMAT26, forms={}), h200s(1), Setting(1, "packed"))
     with pytest.raises(DoesNotFit, match="slots"):
         best(RMAT26, h200s(1), settings(RMAT26, h200s(1), budget=1 << 20))
     tight = predict(RMAT26, h200s(1), Setting(1, budget=540 << 20))
@@ -212,12 +212,12 @@ def test_packed_sizes_are_estimated():
     whole = ps.csr_array(
         (rng.integers(0, 9, far.nnz).astype(float), far.indices, far.indptr), far.shape
     )
-    each = [planner.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))]
+    each = [codecs.estimate_packed(a) / a.nnz for a in (near, far, whole, ps.generate.rmat(14))]
     assert each[0] < 3.5  # seven short gaps, two values
     assert 10 < each[1] < 11.5  # 16 bits of gap, 20 where a row begins, and the values as they are
     assert each[2] == pytest.approx(each[1] - 7.5, abs=0.1)
     assert 1 < each[3] < 2.6
-    assert planner.estimate_packed(ps.csr_array((5, 5))) == 0
+    assert codecs.estimate_packed(ps.csr_array((5, 5))) == 0
 
 
 @pytest.mark.skipif(not hasattr(_core, "pack"), reason="this build has no packed matrices")
@@ -226,7 +226,7 @@ def test_packed_sizes_are_estimated():
 )
 def test_the_estimate_is_near_the_packed_size(make):
     a = make()
-    assert planner.estimate_packed(a) == pytest.approx(_core.pack(a._core).nbytes, rel=0.15)
+    assert codecs.estimate_packed(a) == pytest.approx(_core.pack(a._core).nbytes, rel=0.15)
 
 
 @NEEDS_PLANS

@@ -4,20 +4,18 @@ import os
 import pickle
 import signal
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import linalg
 
-ROOT = Path(__file__).resolve().parents[3]
-DATA = Path(os.environ.get("PENSTOCK_DATA") or ROOT.parent / "shared" / "data")
 SOLVERS = {
     "cg": linalg.cg,
     "pipecg": linalg.pipecg,
@@ -453,10 +451,7 @@ REAL = {
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("file", REAL)
 def test_real_matrices(file):
-    path = DATA / file
-    if not path.is_file():
-        pytest.skip(f"{file} is not in the data folder: set PENSTOCK_DATA")
-    A = ps.load(path)
+    A = ps.load(real_file(file))
     name, M, shift = REAL[file]
     make = {"ic0": linalg.IC0, "ilu0": linalg.ILU0, "jacobi": linalg.Jacobi}[M]
     preconditioner = make(A, shift=shift) if shift else make(A)

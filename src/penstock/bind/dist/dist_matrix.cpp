@@ -47,7 +47,8 @@ void product(const DistMatrix& a, const AnyVectors& x, const nb::object& y, cons
 #undef X
   throw Error(Errc::not_compiled, "no distributed product for semiring " + semiring +
                                       " with these value types: there are plus_times and " +
-                                      rank_real_semirings() + " in float32 and float64, and or_and");
+                                      rank_real_semirings() + " in float32 and float64, and " +
+                                      rank_boolean_semirings());
 }
 
 /// The numbers of the entries of a vector that a rank owns; with rank < 0 those of all ranks, one rank after the other.

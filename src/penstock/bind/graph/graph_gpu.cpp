@@ -2,19 +2,14 @@
 #include "penstock/bind/graph/graph_gpu.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
-#include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
 
 namespace penstock::bind {
 
-void no_gpu_build(const std::string& task) {
-  throw Error(Errc::not_compiled, task +
-                                      " on a GPU: this build has no CUDA. Give device=\"cpu\", or install a "
-                                      "CUDA toolkit and build again");
-}
+void no_gpu_build(const std::string& task) { no_cuda(task + " on a GPU (device=\"cpu\" needs none)"); }
 
 nb::dict as_dict(const GpuGraphFacts& f) {
   nb::dict d;
@@ -68,34 +63,6 @@ nb::tuple as_tuple(const BfsGpuResult& r, const BfsGpuOptions& options) {
 }
 
 namespace {
-
-BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] const GpuGraphOptions& options) {
-  if constexpr (have_cuda) {
-    const nb::gil_scoped_release release;
-    return {std::visit(
-        [&](const auto& a) {
-          require(a.rows == a.cols, "a graph is a square matrix");
-          return std::make_shared<GpuGraph>(a.indptr, a.indices, options);
-        },
-        m.any(release))};
-  } else {
-    no_gpu_build("traversals");
-  }
-}
-
-nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
-                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
-  if constexpr (have_cuda) {
-    BfsGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = bfs_gpu(*out.graph, in ? in->graph.get() : nullptr, source, options);
-    }
-    return as_tuple(r, options);
-  } else {
-    no_gpu_build("traversals");
-  }
-}
 
 nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
                       [[maybe_unused]] const ReadArray<Index>& sources,
@@ -167,25 +134,18 @@ void graph_gpu(nb::module_& m) {
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
          const nb::object& sample) {
-        return make_graph(a, {.gpu = gpu,
-                              .placement = placement_named(placement),
-                              .device_memory = device_memory,
-                              .sample = sample_from(sample)});
+        return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
+                                                       .placement = placement_named(placement),
+                                                       .device_memory = device_memory,
+                                                       .sample = sample_from(sample)});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("sample").none() = nb::none(),
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
-      "traversal "
-      "wants one of this size and kind.");
-  m.def(
-      "bfs_gpu",
-      [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
-         const std::string& access, int sample, bool predecessors, bool count) {
-        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
-      },
-      nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
-      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
-      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
+      "traversal wants one of this size and kind.");
+  def_search<GpuGraph>(m, "bfs_gpu", [](auto& out, auto* in, Index source, const BfsGpuOptions& options) {
+    return bfs_gpu(out, in, source, options);
+  });
   m.def(
       "bfs_many_gpu",
       [](BoundGpuGraph& out, BoundGpuGraph* in, const ReadArray<Index>& sources, const std::string& method,

@@ -1,19 +1,26 @@
 #pragma once
+#include <nanobind/stl/string.h>
+
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "penstock/bind/graph/graph.hpp"
+#include "penstock/core/config.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
 #include "penstock/graph/cc/cc_gpu.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/gpu_parts.hpp"
 
 namespace penstock::bind {
 
-/// A GpuGraph as Python holds it; exists in builds without CUDA, where none can be made.
-struct BoundGpuGraph {
-  std::shared_ptr<GpuGraph> graph;
+/// A graph on one GPU or over several, as Python holds it; exists in builds without CUDA, where none can be made.
+template <class Graph>
+struct BoundGraph {
+  std::shared_ptr<Graph> graph;
 };
+using BoundGpuGraph = BoundGraph<GpuGraph>;
+using BoundGpuParts = BoundGraph<GpuParts>;
 
 inline std::optional<EdgePlacement> placement_named(const std::string& text) {
   if (text == "auto") return std::nullopt;
@@ -57,5 +64,68 @@ nb::tuple as_tuple(const BfsGpuResult& result, const BfsGpuOptions& options);
 CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count);
 /// (count, labels, what was done)
 nb::tuple as_tuple(const CcGpuResult& result, const CcGpuOptions& options);
+
+/// The graph of a matrix, Graph(offsets, columns, how...).
+template <class Graph, class... How>
+BoundGraph<Graph> make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] const How&... how) {
+  if constexpr (have_cuda) {
+    const nb::gil_scoped_release release;
+    return {std::visit(
+        [&](const auto& a) {
+          require(a.rows == a.cols, "a graph is a square matrix");
+          return std::make_shared<Graph>(a.indptr, a.indices, how...);
+        },
+        m.any(release))};
+  } else {
+    no_gpu_build("traversals");
+  }
+}
+
+/// What `run(out, incoming)` finds while Python's lock is let go, as a tuple for Python. `run` is generic, because builds
+/// without CUDA lack what it calls.
+template <class Graph, class Options, class Run>
+nb::tuple traversed([[maybe_unused]] BoundGraph<Graph>& out, [[maybe_unused]] BoundGraph<Graph>* in,
+                    [[maybe_unused]] const Options& options, const char* task, [[maybe_unused]] Run run) {
+  if constexpr (have_cuda) {
+    const auto found = [&] {
+      const nb::gil_scoped_release release;
+      return run(*out.graph, in ? in->graph.get() : nullptr);
+    }();
+    return as_tuple(found, options);
+  } else {
+    no_gpu_build(task);
+  }
+}
+
+/// A search as Python calls it; `run(out, incoming, source, options)`.
+template <class Graph, class Run>
+void def_search(nb::module_& m, const char* name, Run run) {
+  m.def(
+      name,
+      [run](BoundGraph<Graph>& out, BoundGraph<Graph>* in, Index source, const std::string& method,
+            const std::string& access, int sample, bool predecessors, bool count) {
+        const auto options = bfs_options(method, access, sample, predecessors, count);
+        return traversed(out, in, options, "traversals",
+                         [&](auto& a, auto* b) { return run(a, b, source, options); });
+      },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
+      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
+      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
+}
+
+/// Connected components as Python asks for them; `run(out, incoming, options)`.
+template <class Graph, class Run>
+void def_components(nb::module_& m, const char* name, Run run) {
+  m.def(
+      name,
+      [run](BoundGraph<Graph>& out, BoundGraph<Graph>* in, const std::string& method,
+            const std::string& access, int sample, bool count) {
+        const auto options = cc_options(method, access, sample, count);
+        return traversed(out, in, options, "connected components",
+                         [&](auto& a, auto* b) { return run(a, b, options); });
+      },
+      nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
+      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+}
 
 }  // namespace penstock::bind

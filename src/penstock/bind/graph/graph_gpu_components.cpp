@@ -1,10 +1,7 @@
 // Connected components, betweenness and triangles on a GPU.
-#include <nanobind/stl/string.h>
-
 #include <algorithm>
 
 #include "penstock/bind/graph/graph_gpu.hpp"
-#include "penstock/core/config.hpp"
 #include "penstock/graph/betweenness/betweenness_gpu.hpp"
 #include "penstock/graph/cc/cc_gpu.hpp"
 #include "penstock/graph/triangles/triangles_gpu.hpp"
@@ -34,20 +31,6 @@ nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
 }
 
 namespace {
-
-nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
-                     [[maybe_unused]] const CcGpuOptions& options) {
-  if constexpr (have_cuda) {
-    CcGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = connected_components_gpu(*out.graph, in ? in->graph.get() : nullptr, options);
-    }
-    return as_tuple(r, options);
-  } else {
-    no_gpu_build("connected components");
-  }
-}
 
 /// The second result has the sources whose sums do not fit into double; the caller adds those.
 nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
@@ -98,12 +81,9 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
 }  // namespace
 
 void graph_gpu_components(nb::module_& m) {
-  m.def(
-      "components_gpu",
-      [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
-      nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
-      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+  def_components<GpuGraph>(m, "components_gpu", [](auto& out, auto* in, const CcGpuOptions& options) {
+    return connected_components_gpu(out, in, options);
+  });
   m.def(
       "betweenness_gpu",
       [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,

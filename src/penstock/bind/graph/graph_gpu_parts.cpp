@@ -1,39 +1,15 @@
 // Traversals of one graph over several GPUs.
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "penstock/bind/graph/graph_gpu.hpp"
-#include "penstock/core/config.hpp"
 #include "penstock/graph/bfs/bfs_parts.hpp"
 #include "penstock/graph/cc/cc_parts.hpp"
 
 namespace penstock::bind {
 namespace {
-
-/// GpuParts as Python holds it, like BoundGpuGraph.
-struct BoundGpuParts {
-  std::shared_ptr<GpuParts> graph;
-};
-
-BoundGpuParts make_parts([[maybe_unused]] const Matrix& m, [[maybe_unused]] const std::vector<int>& gpus,
-                         [[maybe_unused]] const GpuGraphOptions& each,
-                         [[maybe_unused]] const BoundGpuParts* like) {
-  if constexpr (have_cuda) {
-    const nb::gil_scoped_release release;
-    return {std::visit(
-        [&](const auto& a) {
-          require(a.rows == a.cols, "a graph is a square matrix");
-          return std::make_shared<GpuParts>(a.indptr, a.indices, gpus, each,
-                                            like ? like->graph.get() : nullptr);
-        },
-        m.any(release))};
-  } else {
-    no_gpu_build("traversals");
-  }
-}
 
 /// The facts of all parts together, under the names of one GPU's facts, and those of each part.
 nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
@@ -90,34 +66,6 @@ nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
   return as_object(whole);
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
-                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
-  if constexpr (have_cuda) {
-    BfsGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = bfs_parts_gpu(*out.graph, in ? in->graph.get() : nullptr, source, options);
-    }
-    return as_tuple(r, options);
-  } else {
-    no_gpu_build("traversals");
-  }
-}
-
-nb::tuple components([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
-                     [[maybe_unused]] const CcGpuOptions& options) {
-  if constexpr (have_cuda) {
-    CcGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = cc_parts_gpu(*out.graph, in ? in->graph.get() : nullptr, options);
-    }
-    return as_tuple(r, options);
-  } else {
-    no_gpu_build("traversals");
-  }
-}
-
 }  // namespace
 
 void graph_gpu_parts(nb::module_& m) {
@@ -128,32 +76,21 @@ void graph_gpu_parts(nb::module_& m) {
       "gpu_parts",
       [](const Matrix& a, const std::vector<int>& gpus, const std::string& placement,
          std::int64_t device_memory, const BoundGpuParts* like, const nb::object& sample) {
-        return make_parts(a, gpus,
-                          {.placement = placement_named(placement),
-                           .device_memory = device_memory,
-                           .sample = sample_from(sample)},
-                          like);
+        const GpuGraphOptions each{.placement = placement_named(placement),
+                                   .device_memory = device_memory,
+                                   .sample = sample_from(sample)};
+        return make_graph<GpuParts>(a, gpus, each, like ? like->graph.get() : nullptr);
       },
       nb::arg("a"), nb::arg("gpus"), nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("like").none() = nb::none(), nb::arg("sample").none() = nb::none(),
       "device_memory is the budget of each GPU in bytes, 0 what is free; `like`: cut where that graph is; "
-      "sample: as for "
-      "gpu_graph.");
-  m.def(
-      "bfs_parts",
-      [](BoundGpuParts& out, BoundGpuParts* in, Index source, const std::string& method,
-         const std::string& access, int sample, bool predecessors, bool count) {
-        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
-      },
-      nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
-      nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
-      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
-  m.def(
-      "components_parts",
-      [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
-      nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
-      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+      "sample: as for gpu_graph.");
+  def_search<GpuParts>(m, "bfs_parts", [](auto& out, auto* in, Index source, const BfsGpuOptions& options) {
+    return bfs_parts_gpu(out, in, source, options);
+  });
+  def_components<GpuParts>(m, "components_parts", [](auto& out, auto* in, const CcGpuOptions& options) {
+    return cc_parts_gpu(out, in, options);
+  });
 }
 
 }  // namespace penstock::bind

@@ -1,9 +1,6 @@
 // Shortest paths on a GPU.
 #include "penstock/bind/graph/graph_gpu.hpp"
 
-#include <nanobind/stl/string.h>
-
-#include "penstock/core/config.hpp"
 #include "penstock/graph/sssp/sssp_gpu.hpp"
 
 namespace penstock::bind {

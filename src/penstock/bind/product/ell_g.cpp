@@ -4,15 +4,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "penstock/bind/product/ell_g.hpp"
-#include "penstock/bind/product/gpu_timing.hpp"
-#include "penstock/bind/product/product.hpp"
+#include "penstock/bind/product/form.hpp"
 #include "penstock/kernel/spmv/spmv_ell_g.hpp"
-#include "penstock/schedule/schedule.hpp"
 
 namespace penstock::bind {
 namespace {
-
-using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 EllGMatrix convert(const Matrix& m, std::int64_t block_bytes) {
   const nb::gil_scoped_release release;
@@ -32,75 +28,23 @@ EllGMatrix moved(const EllGMatrix& m, const std::string& memory, int gpu) {
   return std::visit([&](const auto& a) -> EllGMatrix { return {copy_to(a, place)}; }, m.unread());
 }
 
-/// The alternative of `m` with values V, where the semiring and the vector are S's; else null.
-template <class S, class V>
-const EllG<V>* chosen(const EllGMatrix& m, const AnyVector& x, std::string_view semiring) {
-  const auto* a = std::get_if<EllG<V>>(&m.unread());
-  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<typename S::value_type>())
-    return nullptr;
-  require(std::int64_t(x.shape(0)) == a->cols,
-          "ELL-G: x must have as many entries as the matrix has columns");
-  return a;
+void multiply_ell_g(const EllGMatrix& a, const FormVector& x, const nb::object& y,
+                    const std::string& semiring, const nb::object& alpha, const nb::object& beta) {
+  multiply_form<EllG>("multiply_ell_g", a, x, y, semiring, alpha, beta,
+                      []<class S, class V>(const EllG<V>& m, const auto* from, auto* to, Scale<S> scale) {
+                        spmv_ell_g<S, V>(m, {}, from, to, scale, Stream{});
+                      });
 }
 
-template <class S, class V>
-bool try_multiply(const EllGMatrix& m, const AnyVector& x, const nb::object& y, std::string_view semiring,
-                  const nb::object& alpha, const nb::object& beta) {
-  using T = typename S::value_type;
-  const auto* a = chosen<S, V>(m, x, semiring);
-  if (!a) return false;
-  auto out = nb::cast<WriteArray<T>>(y, false);  // not converted: a copy would get the result
-  require(std::int64_t(out.shape(0)) == a->rows, "ELL-G: y must have as many entries as the matrix has rows");
-  check(InCore{}, a->bytes.place);
-  const auto scale = scale_of<S>(alpha, beta);
-  const nb::gil_scoped_release release;
-  spmv_ell_g<S, V>(*a, {}, static_cast<const T*>(x.data()), out.data(), scale, Stream{});
-  return true;
-}
-
-void multiply_ell_g(const EllGMatrix& a, const AnyVector& x, const nb::object& y, const std::string& semiring,
-                    const nb::object& alpha, const nb::object& beta) {
-#define X(S, V) \
-  if (try_multiply<S, V>(a, x, y, semiring, alpha, beta)) return;
-  PENSTOCK_FOR_EACH_SPMV(X)
-#undef X
-  no_kernel(semiring);
-}
-
-template <class S, class V>
-bool try_time(const EllGMatrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu,
-              nb::tuple& result) {
-  using T = typename S::value_type;
-  const auto* a = chosen<S, V>(m, x, semiring);
-  if (!a) return false;
-  require(gpu >= 0, "time_spmv_ell_g_gpu: gpu = " + std::to_string(gpu) + "; give a number from 0");
-  check(InCore{Where{gpu}}, a->bytes.place);
-  const auto y = allocate<T>(a->rows);
-  std::vector<double> seconds;
-  {
-    const nb::gil_scoped_release release;
-    const Place here{Memory::device, static_cast<std::int16_t>(gpu)};
-    const auto device_x = allocate<T>(a->cols, here), device_y = allocate<T>(a->rows, here);
-    const OwnedStream stream(Where{gpu});
-    const auto table = ell_table(*a, stream);
-    copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    seconds = time_runs(stream, repeats,
-                        [&] { spmv_ell_g<S, V>(*a, table, device_x.data, device_y.data, {}, stream); });
-    copy_async(y.data, device_y.data, y.bytes(), stream);
-    synchronize(stream);
-  }
-  result = nb::make_tuple(seconds, as_numpy<T>(y));
-  return true;
-}
-
-nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const AnyVector& x, const std::string& semiring,
+nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const FormVector& x, const std::string& semiring,
                               int repeats, int gpu) {
-  nb::tuple result;
-#define X(S, V) \
-  if (try_time<S, V>(a, x, semiring, repeats, gpu, result)) return result;
-  PENSTOCK_FOR_EACH_SPMV(X)
-#undef X
-  no_kernel(semiring);
+  std::visit([&](const auto& m) { check(InCore{Where{gpu}}, m.bytes.place); }, a.unread());
+  return time_form<EllG>(
+      "time_spmv_ell_g_gpu", a, x, semiring, repeats, gpu, [](const auto& m, Stream stream) {
+        return [&m, table = ell_table(m, stream)]<class S, class V>(const auto* from, auto* to, Stream on) {
+          spmv_ell_g<S, V>(m, table, from, to, {}, on);
+        };
+      });
 }
 
 /// A property that needs no entries: get(matrix) of the type that it has.

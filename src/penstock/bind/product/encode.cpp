@@ -6,16 +6,13 @@
 #include <chrono>
 
 #include "penstock/bind/product/encode.hpp"
-#include "penstock/bind/product/gpu_timing.hpp"
-#include "penstock/bind/product/product.hpp"
+#include "penstock/bind/product/form.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmv/spmv_packed.hpp"
 
 namespace penstock::bind {
 namespace {
-
-using AnyVector = nb::ndarray<nb::ro, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 PackedMatrix pack_matrix(const Matrix& m, int threads, std::int64_t block_nnz) {
   const nb::gil_scoped_release release;
@@ -69,71 +66,27 @@ nb::tuple to_arrays(const PackedMatrix& m) {
       m.any());
 }
 
-template <class S, class V>
-bool try_product(const PackedMatrix& m, const AnyVector& x, const nb::object& y, std::string_view semiring,
-                 const nb::object& alpha, const nb::object& beta) {
-  using T = typename S::value_type;
-  const auto* a = std::get_if<Packed<V>>(&m.unread());
-  if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
-  m.guard().look();
-  auto out = nb::cast<WriteArray<T>>(y, false);  // not converted: a copy would get the result
-  require(std::int64_t(x.shape(0)) == a->cols && std::int64_t(out.shape(0)) == a->rows,
-          "multiply_packed: x must have as many entries as the matrix has columns, and y as it has rows");
-  const auto scale = scale_of<S>(alpha, beta);
-  const auto* from = static_cast<const T*>(x.data());
-  const nb::gil_scoped_release release;
-  spmv_packed<S, V>(*a, from, out.data(), scale, Stream{});
-  return true;
-}
-
-void multiply_packed(const PackedMatrix& m, const AnyVector& x, const nb::object& y,
+void multiply_packed(const PackedMatrix& m, const FormVector& x, const nb::object& y,
                      const std::string& semiring, const nb::object& alpha, const nb::object& beta) {
-#define X(S, V) \
-  if (try_product<S, V>(m, x, y, semiring, alpha, beta)) return;
-  PENSTOCK_FOR_EACH_SPMV(X)
-#undef X
-  no_kernel(semiring);
+  multiply_form<Packed>("multiply_packed", m, x, y, semiring, alpha, beta,
+                        []<class S, class V>(const Packed<V>& a, const auto* from, auto* to, Scale<S> scale) {
+                          spmv_packed<S, V>(a, from, to, scale, Stream{});
+                        });
 }
 
-template <class S, class V>
-bool try_time(const PackedMatrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu,
-              nb::tuple& result) {
-  using T = typename S::value_type;
-  const auto* found = std::get_if<Packed<V>>(&m.unread());
-  if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
-  m.guard().look();
-  require(std::int64_t(x.shape(0)) == found->cols,
-          "time_spmv_packed_gpu: x must have as many entries as the matrix has columns");
-  require(gpu >= 0, "time_spmv_packed_gpu: gpu = " + std::to_string(gpu) + "; give a number from 0");
-  const auto y = allocate<T>(found->rows);
-  std::vector<double> seconds;
-  {
-    const nb::gil_scoped_release release;
-    const Place here{Memory::device, static_cast<std::int16_t>(gpu)};
-    auto a = *found;
-    const auto bytes = allocate<std::byte>(a.bytes.size, here);
-    const auto device_x = allocate<T>(a.cols, here), device_y = allocate<T>(a.rows, here);
-    const OwnedStream stream(Where{gpu});
-    copy_async(bytes.data, a.bytes.data, a.bytes.size, stream);
-    copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    a.bytes = bytes;
-    seconds =
-        time_runs(stream, repeats, [&] { spmv_packed<S, V>(a, device_x.data, device_y.data, {}, stream); });
-    copy_async(y.data, device_y.data, y.bytes(), stream);
-    synchronize(stream);
-  }
-  result = nb::make_tuple(seconds, as_numpy<T>(y));
-  return true;
-}
-
-nb::tuple time_spmv_packed_gpu(const PackedMatrix& m, const AnyVector& x, const std::string& semiring,
+nb::tuple time_spmv_packed_gpu(const PackedMatrix& m, const FormVector& x, const std::string& semiring,
                                int repeats, int gpu) {
-  nb::tuple result;
-#define X(S, V) \
-  if (try_time<S, V>(m, x, semiring, repeats, gpu, result)) return result;
-  PENSTOCK_FOR_EACH_SPMV(X)
-#undef X
-  no_kernel(semiring);
+  return time_form<Packed>("time_spmv_packed_gpu", m, x, semiring, repeats, gpu,
+                           [](const auto& host, Stream stream) {
+                             auto a = host;
+                             const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+                             const auto bytes = allocate<std::byte>(a.bytes.size, here);
+                             copy_async(bytes.data, a.bytes.data, a.bytes.size, stream);
+                             a.bytes = bytes;
+                             return [a]<class S, class V>(const auto* from, auto* to, Stream on) {
+                               spmv_packed<S, V>(a, from, to, {}, on);
+                             };
+                           });
 }
 
 /// A property that needs no entries: get(matrix) of the type that it has.

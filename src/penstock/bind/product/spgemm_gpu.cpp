@@ -18,7 +18,7 @@ bool factor(const Matrix& m, int gpu, CsrView<typename S::value_type>& out) {
   using T = typename S::value_type;
   return std::visit(
       [&]<class V>(const Csr<V>& c) {
-        if (!is_pattern<V> && !std::same_as<V, T> && !std::same_as<S, OrAnd>) return false;
+        if (!is_pattern<V> && !std::same_as<V, T> && !BooleanSemiring<S>) return false;
         readable_by(gpu, c, "spgemm_gpu");
         out = {.rows = c.rows,
                .cols = c.cols,

@@ -7,9 +7,6 @@ namespace penstock {
 /// Says where the file of a library is, "nccl" or "nvshmem". It is used when the library is first needed.
 void offer_library(std::string_view library, std::string path);
 
-/// What is wrong with asking for one of these libraries where penstock was built without CUDA.
-inline constexpr const char* kNoCuda = "this build has no CUDA: build it with a toolkit";
-
 /// A library that is opened when it is first needed, and stays open.
 class Library {
  public:

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/gpu_code.hpp"
 #include "penstock/dist/link/bounded_wait.hpp"
 
 namespace penstock {
@@ -40,7 +41,7 @@ const Nccl& nccl() {
 void require_nccl(Comm& comm, std::string_view task) {
   std::string why;
   try {
-    if constexpr (!have_cuda) throw Error(Errc::not_compiled, std::string(kNoCuda) + ", or choose sync");
+    if constexpr (!have_cuda) throw Error(Errc::not_compiled, no_cuda_for("NCCL") + ", or choose sync");
     nccl();
   } catch (const Error& e) {
     why = e.what();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/link/peer.hpp"
@@ -86,7 +87,7 @@ const Nvshmem& nvshmem() {
 void start_nvshmem(Comm& comm, Where where, std::string_view task) {
   std::string why;
   try {
-    if constexpr (!have_cuda) throw Error(Errc::not_compiled, kNoCuda);
+    if constexpr (!have_cuda) no_cuda("NVSHMEM");
     if (comm.one_process() && comm.size() > 1)
       throw Error(Errc::not_accessible,
                   "NVSHMEM has one process a GPU, and these ranks are threads of one: choose peer");

@@ -197,9 +197,9 @@ typename DistProduct<V>::Links& DistProduct<V>::links_of(std::int64_t columns, b
   return links_of(columns, kind,
                   std::string("a distributed product\nmatrix\t") + (transposed ? "A.T" : "A") +
                       "\nsemiring\t" + std::string(semiring_name<S>()) + "\ndtype\t" +
-                      (std::same_as<S, OrAnd> ? "bool"
-                       : sizeof(T) == 4       ? "float32"
-                                              : "float64") +
+                      (BooleanSemiring<S> ? "bool"
+                       : sizeof(T) == 4   ? "float32"
+                                          : "float64") +
                       "\ncolumns of x\t" + std::to_string(columns));
 }
 

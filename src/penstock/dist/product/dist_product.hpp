@@ -141,6 +141,4 @@ class DistProduct {
   X(PlusTimes<double>, double)                             \
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_VALUES, X, float)  \
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_VALUES, X, double) \
-  X(OrAnd, One)                                            \
-  X(OrAnd, float)                                          \
-  X(OrAnd, double)
+  PENSTOCK_RANK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_WITH_VALUES, X)

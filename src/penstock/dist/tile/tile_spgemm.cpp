@@ -238,7 +238,11 @@ std::unique_ptr<LocalProduct> local_spgemm(std::string_view semiring, TileValue 
   PENSTOCK_RANK_SEMIRINGS(OF_NUMBERS, float)
   PENSTOCK_RANK_SEMIRINGS(OF_NUMBERS, double)
 #undef OF_NUMBERS
-  X(OrAnd, One, One)
+#define OF_PATTERNS(S, _)                                             \
+  static_assert(PatternSemiring<S>, "tiles are merged without sums"); \
+  X(S, One, One)
+  PENSTOCK_RANK_BOOLEAN_SEMIRINGS(OF_PATTERNS, bool)
+#undef OF_PATTERNS
 #undef X
   return nullptr;
 }
@@ -255,7 +259,8 @@ std::unique_ptr<LocalProduct> local_product(std::string_view semiring, TileValue
       "no product of tiles over " + std::string(semiring) + " of A in " + std::string(text_of(a)) + " and " +
           (b_sparse ? "sparse" : "dense") + " B in " + std::string(text_of(b)) +
           ": there are plus_times with one of float32 and float64 (A, or sparse B, may be a pattern), " +
-          rank_real_semirings() + " with one of them, and or_and of patterns with patterns or uint8");
+          rank_real_semirings() + " with one of them, and " + rank_boolean_semirings() +
+          " of patterns with patterns or uint8");
 }
 
 }  // namespace penstock

@@ -106,7 +106,7 @@ std::unique_ptr<LocalProduct> local_spmm(std::string_view semiring, TileValue a,
   X(PlusTimes<double>, double)
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, float)
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, double)
-  X(OrAnd, One)
+  PENSTOCK_RANK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_WITH_PATTERNS, X)
 #undef X
   return nullptr;
 }

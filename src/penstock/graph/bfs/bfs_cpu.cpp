@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/lock_soon.hpp"
+#include "penstock/core/locks.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/bfs/search.hpp"

@@ -33,13 +33,13 @@ CsrView<One> pattern_of(const CsrView<V>& a) {
           .count = a.count};
 }
 
-/// Values of C: none (a pattern) over or_and, else the semiring's numbers.
+/// Values of C: none (a pattern) over a boolean semiring, else the semiring's numbers.
 template <Semiring S>
-using ProductValue = std::conditional_t<std::same_as<S, OrAnd>, One, typename S::value_type>;
+using ProductValue = std::conditional_t<BooleanSemiring<S>, One, typename S::value_type>;
 
 /// C = A B, or the part of it on a mask. C has an entry wherever there is a product, also if products cancel. Columns ascend
-/// in each row; duplicates in A and B add up. If A's `values` are null, every entry is one. Over or_and only the patterns
-/// count. Sums are taken in the order of A's row, so the bits are the same for any number of threads.
+/// in each row; duplicates in A and B add up. If A's `values` are null, every entry is one. Over a boolean semiring only the
+/// patterns count, and C stores the entries that are 1. Sums are taken in the order of A's row, so the bits are the same for any number of threads.
 template <Semiring S, class V>
 Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrView<V>& b,
                             const SpgemmOptions& options = {});
@@ -76,7 +76,7 @@ SpgemmEstimate estimate_spgemm(const CsrView<One>& a, const CsrView<One>& b, boo
   X(PlusTimes<Complex128>, Complex128)                      \
   PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, float)  \
   PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_NUMBERS, X, double) \
-  X(OrAnd, One)
+  PENSTOCK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_WITH_PATTERNS, X)
 #define PENSTOCK_FOR_EACH_SPGEMM(X) \
   PENSTOCK_FOR_EACH_SPGEMM_PLUS(X)  \
   PENSTOCK_FOR_EACH_SPGEMM_OTHER(X)

@@ -70,7 +70,7 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
   });
   offsets.data[0] = 0;
   Csr<ProductValue<S>> c{a.rows, b.cols, offsets, out.columns(), {}};
-  if constexpr (kNumbers) c.values = out.values();
+  if constexpr (!BooleanSemiring<S>) c.values = out.values();
   return c;
 }
 

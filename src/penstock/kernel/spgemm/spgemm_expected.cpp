@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
@@ -53,7 +54,7 @@ void spgemm_expected(const CsrView<One>& a, const CsrView<One>& b, double* out, 
     }
     gpu::expected_sums(static_cast<const double*>(parts.get()), count, out, stream);
   } else {
-    throw Error(Errc::not_compiled, "spgemm_expected on a GPU: this build has no CUDA");
+    no_cuda("spgemm_expected on a GPU");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/parallel.hpp"
@@ -140,12 +141,12 @@ template <Semiring S>
 Csr<ProductValue<S>> multiply_on_cpu(const CsrView<typename S::value_type>& a,
                                      const CsrView<typename S::value_type>& b,
                                      const SpgemmGpuOptions& options) {
-  if constexpr (!std::same_as<S, OrAnd>)
+  if constexpr (!BooleanSemiring<S>)
     if (b.values) return spgemm<S, typename S::value_type>(a, b, {.memory = options.memory});
   return spgemm<S, One>(a, pattern_of(b), {.memory = options.memory});
 }
 
-constexpr const char* kNoCuda = "spgemm on a GPU: this build has no CUDA";
+constexpr const char* kOnGpu = "spgemm on a GPU";
 
 }  // namespace
 
@@ -220,7 +221,7 @@ Csr<ProductValue<S>> spgemm_on(const CsrView<typename S::value_type>& a,
   check_factors(pattern_of(a), pattern_of(b));
   if (!stream.where.is_gpu()) return multiply_on_cpu<S>(a, b, options);
   if constexpr (have_cuda) return multiply_on_gpu<S>(a, b, stream, options);
-  else throw Error(Errc::not_compiled, kNoCuda);
+  else no_cuda(kOnGpu);
 }
 
 template <Semiring S>
@@ -231,7 +232,7 @@ Csr<ProductValue<S>> add_on(const CsrRows<ProductValue<S>>& x, const CsrRows<Pro
   require(x.entries.count >= 0 && y.entries.count >= 0, "add_on: state the entries of X and Y (count)");
   const spgemm_add::Sum<P> sum(x, y);
   const bool here = !stream.where.is_gpu();
-  if (!have_cuda && !here) throw Error(Errc::not_compiled, kNoCuda);
+  if (!have_cuda && !here) no_cuda(kOnGpu);
   const auto items = sum.items(), pieces = sum.pieces();
   const auto scratch = allocate_scratch(8 * (pieces + 1), stream);
   auto* starts = static_cast<Offset*>(scratch.get());
@@ -292,7 +293,7 @@ SpgemmGpuCounts spgemm_products(const CsrView<One>& a, const CsrView<One>& b, Of
     });
     return counts;
   } else {
-    throw Error(Errc::not_compiled, kNoCuda);
+    no_cuda(kOnGpu);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "penstock/core/reserve.hpp"
 #include "penstock/kernel/spgemm/spgemm.hpp"
@@ -73,7 +74,8 @@ template <Semiring S, class V>
 class RowProduct {
  public:
   using T = typename S::value_type;
-  static constexpr bool kNumbers = !std::same_as<S, OrAnd>;
+  static constexpr bool kNumbers = !PatternSemiring<S>;
+  static constexpr bool kDropsZeros = kNumbers && BooleanSemiring<S>;  // sums of ones that are 0
 
   RowProduct(const CsrView<T>& a, const CsrView<V>& b, const SpgemmOptions& options, RowScratch<T>& scratch,
              const Repeats* repeats = nullptr)
@@ -97,6 +99,7 @@ class RowProduct {
   /// it ends where this row begins.
   Offset run(std::int64_t row, Index* columns, T* values) {
     first_ = a_.indptr[row] - a_.first_nnz, last_ = a_.indptr[row + 1] - a_.first_nnz;
+    if constexpr (kDropsZeros) return without_zeros(columns, values, computed(row, columns, values));
     if (!repeats_) return computed(row, columns, values);
     if (row == above_ + 1 && repeats_->a.data[row] && moved()) {
       above_ = row;
@@ -123,6 +126,13 @@ class RowProduct {
     if (products_ <= kTiny) return tiny(columns, values);
     if (window <= kDenseWindow || products_ >= window / kDenseShare) return dense(columns, values);
     return hashed(columns, values);
+  }
+
+  static Offset without_zeros(Index* columns, T* values, Offset count) {
+    Offset out = 0;
+    for (Offset i = 0; i < count; ++i)
+      if (values[i] != S::zero()) columns[out] = columns[i], values[out++] = values[i];
+    return out;
   }
 
   bool moved() const {
@@ -316,8 +326,11 @@ class RowProduct {
         group[c >> 6] = 1;
       });
     static const auto scan = scan_kernel<T>();
-    return scan({s.flags.data, s.groups.data, s.sums.data, groups, all, static_cast<Index>(first), S::zero(),
-                 columns, values});
+    const auto count = scan({s.flags.data, s.groups.data, s.sums.data, groups, all, static_cast<Index>(first),
+                             S::zero(), columns, values});
+    if constexpr (kDropsZeros)  // of bytes the kernel takes the flags alone
+      for (Offset i = 0; i < count; ++i) values[i] = std::exchange(sum[columns[i]], S::zero());
+    return count;
   }
 
   Offset hashed(Index* columns, T* values) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 
 namespace penstock {
 
@@ -24,14 +24,14 @@ void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<
              Scale<S> scale, Stream stream, [[maybe_unused]] const SpmmGpuOptions& options) {
   if (!stream.where.is_gpu()) return spmm_tile<S, V>(a, x, y, scale);
   if constexpr (have_cuda) gpu::spmm<S, V>(a, x, y, scale, stream, options);
-  else throw Error(Errc::not_compiled, "spmm on a GPU: this build has no CUDA");
+  else no_cuda("spmm on a GPU");
 }
 
 template <class V>
 SpmmGpuPlan spmm_plan([[maybe_unused]] const CsrView<V>& a, Stream stream) {
   if (!stream.where.is_gpu()) return {};
   if constexpr (have_cuda) return gpu::plan_spmm(a, stream);
-  else throw Error(Errc::not_compiled, "spmm on a GPU: this build has no CUDA");
+  else no_cuda("spmm on a GPU");
 }
 
 #define X(S, V)                                                                                     \

@@ -1,7 +1,7 @@
 #include "penstock/kernel/spmv/add_part.hpp"
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock {
@@ -19,7 +19,7 @@ void add_part(typename S::value_type* sums, const std::int64_t* first, const typ
   } else if constexpr (have_cuda) {
     gpu::add_part<S>(sums, first, part, count, stream);
   } else {
-    throw Error(Errc::not_compiled, "sums on a GPU: this build has no CUDA");
+    no_cuda("sums on a GPU");
   }
 }
 

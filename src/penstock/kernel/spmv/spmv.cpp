@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/kernel/spmv/spmv_gpu.hpp"
 
 namespace penstock {
@@ -13,7 +13,7 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
           Stream stream) {
   if (!stream.where.is_gpu()) return cpu::spmv<S, V>(a, x, y, scale);
   if constexpr (have_cuda) gpu::spmv<S, V>(a, x, y, scale, stream);
-  else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
+  else no_cuda("spmv on a GPU");
 }
 
 template <Semiring S, class V>
@@ -21,7 +21,7 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
           Stream stream, [[maybe_unused]] const SpmvGpuPlan& plan) {
   if (!stream.where.is_gpu()) return cpu::spmv<S, V>(a, x, y, scale);
   if constexpr (have_cuda) gpu::spmv<S, V>(a, x, y, scale, stream, plan);
-  else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
+  else no_cuda("spmv on a GPU");
 }
 
 template <class V>
@@ -29,7 +29,7 @@ SpmvGpuPlan plan_spmv([[maybe_unused]] const CsrView<V>& a, [[maybe_unused]] std
                       Stream stream, [[maybe_unused]] bool tiles) {
   if (!stream.where.is_gpu()) return {};
   if constexpr (have_cuda) return gpu::plan_spmv(a, entry_bytes, stream, tiles);
-  else throw Error(Errc::not_compiled, "spmv on a GPU: this build has no CUDA");
+  else no_cuda("spmv on a GPU");
 }
 
 std::int64_t rows_of_tile(std::int64_t rows, Offset nnz, Offset longest, std::int64_t tile_items) {

@@ -26,7 +26,7 @@ template <Semiring S, class V>
 constexpr typename S::value_type entry([[maybe_unused]] const V* values, [[maybe_unused]] Offset k) {
   using T = typename S::value_type;
   if constexpr (is_pattern<V>) return T(1);
-  else if constexpr (std::same_as<S, OrAnd>) return T(values[k] != V(0));
+  else if constexpr (BooleanSemiring<S>) return T(values[k] != V(0));
   else return T(values[k]);
 }
 
@@ -71,6 +71,4 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
   X(PlusTimes<Complex128>, Complex128)                     \
   PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_VALUES, X, float)  \
   PENSTOCK_REAL_SEMIRINGS(PENSTOCK_WITH_VALUES, X, double) \
-  X(OrAnd, One)                                            \
-  X(OrAnd, float)                                          \
-  X(OrAnd, double)
+  PENSTOCK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_WITH_VALUES, X)

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmv/spmv_ell_g.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kStrip = 64;       // rows whose sums stay in registers and first-level cache
 constexpr std::int64_t kTaskRows = 4096;  // rows that a thread claims
 
-[[noreturn]] void no_cuda() { throw Error(Errc::not_compiled, "ELL-G on a GPU: this build has no CUDA"); }
+constexpr const char* kOnGpu = "ELL-G on a GPU";
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void spmv_ell_g(EllView<V> a, const typename S::value_type* x, typename S::value
                 Stream stream) {
   if (!stream.where.is_gpu()) return cpu::spmv_ell_g<S, V>(a, 0, a.rows, x, y, scale);
   if constexpr (have_cuda) gpu::spmv_ell_g<S, V>(a, x, y, scale, stream);
-  else no_cuda();
+  else no_cuda(kOnGpu);
 }
 
 template <Semiring S, class V>
@@ -56,7 +56,7 @@ void spmv_ell_g(const EllG<V>& a, [[maybe_unused]] const Array<const EllBlock>& 
                 const typename S::value_type* x, typename S::value_type* y, Scale<S> scale, Stream stream) {
   if (stream.where.is_gpu()) {
     if constexpr (have_cuda) return gpu::spmv_ell_g<S, V>(a, table.data, x, y, scale, stream);
-    else no_cuda();
+    else no_cuda(kOnGpu);
   }
   const auto tasks = (a.block_rows + kTaskRows - 1) / kTaskRows;
   parallel_for(std::ssize(a.blocks) * tasks, [&](std::int64_t task) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock {
@@ -40,7 +41,7 @@ void spmv_packed(const PackedRun& run, const typename S::value_type* x, typename
           "spmv_packed: a piece of a row is a run of its own");
   if (!stream.where.is_gpu()) return cpu::spmv_packed<S, V>(run, x, y, scale);
   if constexpr (have_cuda) gpu::spmv_packed<S, V>(run, x, y, scale, stream);
-  else throw Error(Errc::not_compiled, "spmv_packed on a GPU: this build has no CUDA");
+  else no_cuda("spmv_packed on a GPU");
 }
 
 template <Semiring S, class V>

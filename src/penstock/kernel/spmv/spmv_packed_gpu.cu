@@ -398,7 +398,7 @@ X(PlusTimes<Complex64>)
 X(PlusTimes<Complex128>)
 PENSTOCK_REAL_SEMIRINGS(PENSTOCK_ALONE, X, float)
 PENSTOCK_REAL_SEMIRINGS(PENSTOCK_ALONE, X, double)
-X(OrAnd)
+PENSTOCK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_ALONE, X)
 #undef X
 
 }  // namespace penstock::gpu

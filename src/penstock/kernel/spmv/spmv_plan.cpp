@@ -3,6 +3,7 @@
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "penstock/core/error.hpp"
@@ -73,21 +74,30 @@ SpmvAlgorithm spmv_algorithm(std::string_view wish) {
                                           list_names(kAlgorithms, "auto"));
 }
 
+/// In a child that was forked while a thread of its parent changed the plans, these are forgotten, and built again where they
+/// are needed. Their memory stays allocated, because they may be half made.
+template <class V>
+ForkLock::Held SpmvPlans<V>::locked() const {
+  auto held = lock_.lock();
+  if (held.orphaned()) new (&made_) Made;
+  return held;
+}
+
 template <class V>
 void SpmvPlans<V>::build(const CsrView<V>& a, SpmvAlgorithm algorithm) {
   if constexpr (can_plan<V>) {
-    if (algorithm == SpmvAlgorithm::blocked && !blocked_)
-      blocked_ = std::make_shared<BlockedPlan<V>>(make_blocked(a));
-    if (algorithm == SpmvAlgorithm::binned && !binned_)
-      binned_ = std::make_shared<BinnedPlan<V>>(make_binned(a));
-    if (algorithm == SpmvAlgorithm::stencil && !stencil_)
-      stencil_ = std::make_shared<StencilPlan<V>>(make_stencil(a));
+    if (algorithm == SpmvAlgorithm::blocked && !made_.blocked)
+      made_.blocked = std::make_shared<BlockedPlan<V>>(make_blocked(a));
+    if (algorithm == SpmvAlgorithm::binned && !made_.binned)
+      made_.binned = std::make_shared<BinnedPlan<V>>(make_binned(a));
+    if (algorithm == SpmvAlgorithm::stencil && !made_.stencil)
+      made_.stencil = std::make_shared<StencilPlan<V>>(make_stencil(a));
   }
 }
 
 template <class V>
 SpmvAlgorithm SpmvPlans<V>::prepare(const CsrView<V>& a, SpmvAlgorithm wish) {
-  const std::lock_guard guard(lock_);
+  const auto held = locked();
   if constexpr (can_plan<V>) {
     if (wish == SpmvAlgorithm::automatic) wish = rule(a);
   } else {
@@ -100,24 +110,24 @@ SpmvAlgorithm SpmvPlans<V>::prepare(const CsrView<V>& a, SpmvAlgorithm wish) {
 
 template <class V>
 std::int64_t SpmvPlans<V>::bytes() const {
-  const std::lock_guard guard(lock_);
+  const auto held = locked();
   if constexpr (can_plan<V>)
-    return (blocked_ ? blocked_->bytes() : 0) + (binned_ ? binned_->bytes() : 0) +
-           (stencil_ ? stencil_->bytes() : 0);
+    return (made_.blocked ? made_.blocked->bytes() : 0) + (made_.binned ? made_.binned->bytes() : 0) +
+           (made_.stencil ? made_.stencil->bytes() : 0);
   else return 0;
 }
 
 template <class V>
 std::shared_ptr<void> SpmvPlans<V>::kept(int gpu, const std::function<std::shared_ptr<void>()>& make) {
-  const std::lock_guard guard(lock_);
-  auto& one = kept_[gpu];
+  const auto held = locked();
+  auto& one = made_.kept[gpu];
   if (!one) one = make();
   return one;
 }
 
 template <class V>
 SpmvAlgorithm SpmvPlans<V>::chosen() const {
-  const std::lock_guard guard(lock_);
+  const auto held = locked();
   return chosen_;
 }
 
@@ -127,13 +137,13 @@ SpmvAlgorithm SpmvPlans<V>::multiply(SpmvAlgorithm wish, const CsrView<V>& a, co
                                      typename S::value_type* y, Scale<S> scale,
                                      ProductDots<typename S::value_type>* dots) {
   if constexpr (Plannable<S, V>) {
-    std::unique_lock guard(lock_);
+    auto held = locked();
     const auto algorithm = wish == SpmvAlgorithm::automatic ? chosen_ : wish;
     build(a, algorithm);
-    const auto blocked = blocked_;
-    const auto binned = binned_;
-    const auto stencil = stencil_;
-    guard.unlock();
+    const auto blocked = made_.blocked;
+    const auto binned = made_.binned;
+    const auto stencil = made_.stencil;
+    held.release();
     if (algorithm == SpmvAlgorithm::stencil)
       return spmv_stencil<S, V>(*stencil, a, x, y, scale, dots), algorithm;
     if (algorithm == SpmvAlgorithm::blocked) spmv_blocked<S, V>(*blocked, x, y, scale);

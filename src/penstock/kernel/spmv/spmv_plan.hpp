@@ -2,11 +2,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 
 #include "penstock/core/choice.hpp"
+#include "penstock/core/locks.hpp"
 #include "penstock/kernel/spmv/spmv.hpp"
 
 namespace penstock {
@@ -32,8 +32,9 @@ concept Plannable = (std::same_as<S, PlusTimes<float>> && (is_pattern<V> || std:
 template <class V>
 inline constexpr bool can_plan = is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>;
 
-/// The plans of one matrix. Each is built once, when it is first asked for. Several threads may use them. A plan holds a
-/// second copy of the entries in its own order (stencil: only of those that its runs cannot share).
+/// The plans of one matrix. Each is built once, when it is first asked for. Several threads may use them, and so may a child
+/// that was forked while one of them built a plan. A plan holds a second copy of the entries in its own order (stencil: only of
+/// those that its runs cannot share).
 template <class V>
 class SpmvPlans {
  public:
@@ -55,13 +56,17 @@ class SpmvPlans {
   std::shared_ptr<void> kept(int gpu, const std::function<std::shared_ptr<void>()>& make);
 
  private:
+  struct Made {
+    std::shared_ptr<const BlockedPlan<V>> blocked;
+    std::shared_ptr<const BinnedPlan<V>> binned;
+    std::shared_ptr<const StencilPlan<V>> stencil;
+    std::map<int, std::shared_ptr<void>> kept;  // for each GPU
+  };
+  ForkLock::Held locked() const;
   void build(const CsrView<V>& a, SpmvAlgorithm algorithm);
-  mutable std::mutex lock_;
+  mutable ForkLock lock_;
   SpmvAlgorithm chosen_ = SpmvAlgorithm::balanced;
-  std::shared_ptr<const BlockedPlan<V>> blocked_;
-  std::shared_ptr<const BinnedPlan<V>> binned_;
-  std::shared_ptr<const StencilPlan<V>> stencil_;
-  std::map<int, std::shared_ptr<void>> kept_;  // for each GPU
+  mutable Made made_;
 };
 
 }  // namespace penstock

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 
 namespace penstock {
 
@@ -16,7 +16,7 @@ void accumulate(T* sums, const T* values, std::int64_t count, Stream stream) {
     return;
   }
   if constexpr (have_cuda) gpu::accumulate(sums, values, count, stream);
-  else throw Error(Errc::not_compiled, "accumulate on a GPU: this build has no CUDA");
+  else no_cuda("accumulate on a GPU");
 }
 
 template void accumulate<float>(float*, const float*, std::int64_t, Stream);

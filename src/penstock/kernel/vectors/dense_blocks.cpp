@@ -5,6 +5,7 @@
 #include <string>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/dot.hpp"
 
@@ -24,7 +25,7 @@ void multiply_blocks(const T* blocks, std::int64_t rows, std::int64_t block, con
   if (rows == 0) return;
   if (stream.where.is_gpu()) {
     if constexpr (have_cuda) return gpu::multiply_blocks(blocks, rows, block, x, y, stream);
-    else throw Error(Errc::not_compiled, "dense blocks on a GPU: this build has no CUDA");
+    else no_cuda("dense blocks on a GPU");
   }
   const auto count = (rows + block - 1) / block;
   const auto per_thread = rows * block <= kAlone ? count : std::max<std::int64_t>(1, 4096 / block);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
@@ -47,7 +48,7 @@ void gather(const void* x, const Index* indices, std::int64_t count, std::int64_
     return gather_here(static_cast<const std::byte*>(x), indices, count, entry_bytes,
                        static_cast<std::byte*>(out));
   if constexpr (have_cuda) gpu::gather(x, indices, count, entry_bytes, out, stream);
-  else throw Error(Errc::not_compiled, "gather on a GPU: this build has no CUDA");
+  else no_cuda("gather on a GPU");
 }
 
 template <Semiring S>
@@ -66,7 +67,7 @@ void scatter_add(const typename S::value_type* in, const Index* indices, std::in
     return;
   }
   if constexpr (have_cuda) gpu::scatter_add<S>(in, indices, count, columns, y, stream);
-  else throw Error(Errc::not_compiled, "scatter_add on a GPU: this build has no CUDA");
+  else no_cuda("scatter_add on a GPU");
 }
 
 #define X(S)                                                                                   \

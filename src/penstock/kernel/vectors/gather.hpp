@@ -33,4 +33,4 @@ void scatter_add(const typename S::value_type* in, const Index* indices, std::in
   X(PlusTimes<double>)                               \
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_ALONE, X, float)  \
   PENSTOCK_RANK_SEMIRINGS(PENSTOCK_ALONE, X, double) \
-  X(OrAnd)
+  PENSTOCK_RANK_BOOLEAN_SEMIRINGS(PENSTOCK_BOOLEAN_ALONE, X)

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "penstock/core/config.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
@@ -10,7 +11,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kGrain = 1024;  // rows of a task
-constexpr const char* kNoJoin = "tiles joined on a GPU: this build has no CUDA";
+constexpr const char* kOnGpu = "joining tiles on a GPU";
 
 void check(std::span<const JoinPart> parts, int value_bytes) {
   require(!parts.empty() && std::ssize(parts) <= kMostJoined &&
@@ -56,7 +57,7 @@ void join_beside(std::span<const JoinPart> parts, int value_bytes, const Joined&
       first += static_cast<Index>(part.cols);
     }
   } else {
-    throw Error(Errc::not_compiled, kNoJoin);
+    no_cuda(kOnGpu);
   }
 }
 
@@ -70,7 +71,7 @@ void join_below(std::span<const JoinPart> parts, int value_bytes, const Joined& 
     } else if constexpr (have_cuda) {  // the last offset of a part is the first one of the next part
       gpu::shift_offsets(p.indptr, p.rows + 1, entries, to.indptr + row, stream);
     } else {
-      throw Error(Errc::not_compiled, kNoJoin);
+      no_cuda(kOnGpu);
     }
     copy_async(to.indices + entries, p.indices, p.nnz * std::int64_t{sizeof(Index)}, stream);
     if (value_bytes > 0) copy_async(to.values + entries * value_bytes, p.values, p.nnz * value_bytes, stream);

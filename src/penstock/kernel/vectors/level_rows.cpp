@@ -1,7 +1,7 @@
 #include "penstock/kernel/vectors/level_rows.hpp"
 
 #include "penstock/core/config.hpp"
-#include "penstock/core/error.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock {
@@ -36,7 +36,7 @@ void solve_levels(const LevelRows<T>& rows, const LevelRun& run, const LevelVect
     if (run.wide) gpu::solve_wide_levels(rows, run, v, ticket, stream);
     else gpu::solve_narrow_levels(rows, run, v, stream);
   } else {
-    throw Error(Errc::not_compiled, "triangular solves on a GPU: this build has no CUDA");
+    no_cuda("triangular solves on a GPU");
   }
 }
 

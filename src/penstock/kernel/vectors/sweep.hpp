@@ -6,7 +6,6 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/config.hpp"
 #include "penstock/core/device.hpp"
-#include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 
 // Passes over vectors in the memory of a stream's device. A pass reads kIn vectors and writes kOut vectors, entry by entry,
@@ -86,7 +85,7 @@ void sweep(std::int64_t n, const P& pass, const SumParts& sums, Stream stream) {
   static_assert(P::kSums <= kMostSums);
   if (!stream.where.is_gpu()) return cpu::sweep(n, pass);
   if constexpr (have_cuda) gpu::sweep<P>(n, pass, sums.parts(), sums.arrived(), stream);
-  else throw Error(Errc::not_compiled, "vectors on a GPU: this build has no CUDA");
+  else no_cuda("vectors on a GPU");
 }
 
 /// Vectors of n entries in the memory of a device, which begin at multiples of 256 bytes.
