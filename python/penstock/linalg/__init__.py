@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
+    from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
 
 # name -> the module of this package that holds it; imported when first asked for
@@ -20,6 +21,7 @@ _lazy = {
     "bicgstab": "krylov",
     "cg": "krylov",
     "gmres": "krylov",
+    "norm": "norms",
     "pipecg": "krylov",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
@@ -38,6 +40,7 @@ __all__ = [
     "bicgstab",
     "cg",
     "gmres",
+    "norm",
     "pipecg",
 ]
 
