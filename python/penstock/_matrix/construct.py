@@ -161,7 +161,10 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
 def _arrays(blocks: Any) -> list[Any]:
     import scipy.sparse as sp
 
-    return [b if sp.issparse(b) else sp.csr_array(b) for b in _blocks(list(blocks))]
+    found = [b if sp.issparse(b) else sp.csr_array(b) for b in _blocks(list(blocks))]
+    if not found:
+        raise ValueError("there is no block: give at least one matrix")
+    return found
 
 
 def block_array(blocks: Any, *, format: str | None = None, dtype: Any = None) -> csr_array:

@@ -24,7 +24,7 @@ class Converted(Guarded):
     # Dense
 
     def toarray(self, order: str | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Dense; for small matrices. `order` is "C" or "F"; `out` receives the entries, and has shape and type of A."""
+        """Dense; for small matrices. `order` is "C" or "F", or `out` receives the entries: it has shape and type of A."""
         a, turned = self._stored()
         if not turned:
             return view(a).toarray(order=order, out=out)
@@ -42,6 +42,8 @@ class Converted(Guarded):
 
     def _as_scipy_of(self, name: str, *args: Any, **how: Any) -> Any:
         a, turned = self._stored()
+        # Three of them would add up duplicates in place.
+        a = a.without_duplicates() if name in ("tolil", "todok", "todia") else a
         return getattr(view(a).T if turned else view(a), name)(*args, **how)
 
     def tocsc(self, copy: bool = False) -> Any:

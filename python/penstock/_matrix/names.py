@@ -181,4 +181,6 @@ def _why_not(kind: str, name: str) -> str:
     scipy = sys.modules.get("scipy.sparse")
     if scipy is not None and not name.startswith("_") and hasattr(scipy.csr_array, name):
         return f"a {kind} has no {name!r}: SciPy's is A.to_scipy().{name}"
+    if not name.startswith("_") and hasattr(np.ndarray, name):
+        return f"a {kind} has no {name!r}, which is of dense arrays: use A.toarray().{name}"
     return f"{kind!r} object has no attribute {name!r}"
