@@ -24,7 +24,7 @@ class Converted(Guarded):
     # Dense
 
     def toarray(self, order: str | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Dense; for small matrices. `order` is "C" or "F", or `out` receives the entries: it has shape and type of A."""
+        """Dense; for small matrices. `order` is "C" or "F", or `out` receives the entries, of A's shape and type."""
         a, turned = self._stored()
         if not turned:
             return view(a).toarray(order=order, out=out)

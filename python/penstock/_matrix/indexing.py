@@ -81,12 +81,19 @@ def _row(a: csr_array, i: int) -> tuple[np.ndarray, np.ndarray]:
     return a.data[first:last].copy(), a.indices[first:last].copy()
 
 
-def _vector(a: csr_array, i: int) -> Any:
-    """Row i as SciPy's array of one dimension."""
+def _vector(a: csr_array, i: int, cols: slice) -> Any:
+    """A[i, cols] as SciPy's array of one dimension."""
     import scipy.sparse as sp
 
-    data, indices = _row(a, i)
-    return sp.coo_array((data, (indices,)), shape=(a.shape[1],))
+    (data, indices), n = _row(a, i), a.shape[1]
+    if cols != _ALL:
+        first, last, step = cols.indices(n)
+        n = len(range(first, last, step))
+        ahead = (indices - first) * (1 if step > 0 else -1)
+        places, between = np.divmod(ahead, abs(step))
+        keep = (ahead >= 0) & (places < n) & (between == 0)
+        data, indices = data[keep], places[keep]
+    return sp.coo_array((data, (indices,)), shape=(n,))
 
 
 def _entry(a: csr_array, i: int, j: int) -> Any:
@@ -101,11 +108,11 @@ def read(a: csr_array, key: Any) -> Any:
     rows, cols = key if type(key) is tuple and len(key) == 2 else (key, _ALL)
     if cols is Ellipsis:
         cols = _ALL
-    i = _integer(rows)
+    i = None if isinstance(rows, slice) else _integer(rows)
     if i is None:
         if not (isinstance(rows, slice) or isinstance(cols, slice)):
             return _by_scipy(a, key)  # arrays of rows and of columns: entry by entry
-        part = _rows(a, rows)
+        part = a if isinstance(rows, slice) and rows == _ALL else _rows(a, rows)
         if part is None:
             return _by_scipy(a, key)
         whole = isinstance(cols, slice) and cols == _ALL
@@ -117,18 +124,25 @@ def read(a: csr_array, key: Any) -> Any:
     if cols is None or isinstance(cols, tuple):
         return _by_scipy(a, key)
     i = _in_range(i, a.shape[0], "rows")
-    if isinstance(cols, slice) and cols == _ALL:
-        return _vector(a, i)
+    if isinstance(cols, slice):
+        return _vector(a, i, cols)
     return _by_scipy(type(a)._wrap(a._core.row_range(i, i + 1)), (0, cols))
 
 
+def _checked(key: Any) -> Any:
+    """One index as SciPy takes it; numbers with a fraction are refused, which SciPy would round."""
+    if isinstance(key, (slice, int)) or key is None:
+        return key
+    if isinstance(key, (list, float, np.floating, np.ndarray)):
+        array = np.asarray(key)
+        if array.dtype.kind in "fc" and array.size:
+            raise IndexError(f"an index of dtype {array.dtype}: give integers or booleans")
+        return key
+    return as_scipy(key)
+
+
 def _by_scipy(a: csr_array, key: Any) -> Any:
-    for each in key if type(key) is tuple else (key,):
-        if isinstance(each, (list, float, np.floating, np.ndarray)):
-            dtype = np.asarray(each).dtype
-            if dtype.kind in "fc" and np.size(each):  # SciPy would round them
-                raise IndexError(f"an index of dtype {dtype}: give integers or booleans")
-    key = tuple(map(as_scipy, key)) if type(key) is tuple else as_scipy(key)
+    key = tuple(map(_checked, key)) if type(key) is tuple else _checked(key)
     return back(type(a), view(a)[key])
 
 

@@ -93,7 +93,11 @@ def _with_number(a: csr_array, number: Any, op: Callable[[Any, Any], Any]) -> cs
             f"A {symbol} {number} is True wherever no entry is stored: compare the stored ones, A.data {symbol} "
             f"{number}, or A.toarray()"
         )
-    return type(a)((op(a.data, number), a.indices, a.indptr), shape=a.shape)
+    keep = op(a.data, number)
+    before = np.zeros(keep.size + 1, np.int64)
+    np.cumsum(keep, out=before[1:])
+    parts = before[a.indptr], a.indices[keep], None
+    return type(a)._from_parts(*a.shape, *parts, validate="all" if a.nnz < 1 << 14 else "cheap")
 
 
 _OPERATORS = {"__matmul__", "__mul__", "__truediv__"} | {f"__{op.__name__}__" for op in _SYMBOLS}

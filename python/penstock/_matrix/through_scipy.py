@@ -46,14 +46,14 @@ def back(kind: type[csr_array], result: Any) -> Any:
     if getattr(result, "ndim", 0) != 2 or not hasattr(result, "tocsr"):
         return result
     result = result.tocsr()
-    known = result.dtype in VALUE_TYPES and result.indices.dtype == np.int32
-    nnz = int(result.indptr[-1])
-    if not known or result.data.size != nnz or result.shape[1] >= 2**31:
-        return kind(result, copy=False)
-    indptr = result.indptr.astype(np.int64, copy=False)
-    check = "all" if nnz <= _CHECKED_NNZ else "cheap"
+    data, indices, indptr = result.data, result.indices, result.indptr
     rows, cols = result.shape
-    return kind._from_parts(rows, cols, indptr, result.indices, result.data, validate=check)
+    nnz = int(indptr[-1])
+    if data.dtype not in VALUE_TYPES or data.size != nnz or cols >= 2**31:
+        return kind(result, copy=False)
+    indptr, indices = indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False)
+    check = "all" if nnz <= _CHECKED_NNZ else "cheap"
+    return kind._from_parts(rows, cols, indptr, indices, data, validate=check)
 
 
 def with_values(a: csr_array, values: np.ndarray) -> csr_array:

@@ -25,8 +25,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.array([[3.0, 0.0], [4.0, 1.0]]))
-    >>> ps.linalg.norm(A, 1), ps.linalg.norm(A, axis=0)
-    (np.float64(7.0), array([5., 1.]))
+    >>> float(ps.linalg.norm(A, 1)), ps.linalg.norm(A, axis=0)
+    (7.0, array([5., 1.]))
     """
     from scipy.sparse.linalg import norm as norm_of_scipy
 

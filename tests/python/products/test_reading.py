@@ -21,7 +21,7 @@ def matrices(draw):
     lengths = rng.integers(0, 5, rows) if cols else np.zeros(rows, int)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     indices = rng.integers(0, max(cols, 1), indptr[-1])
-    data = np.ones(indptr[-1], bool) if dtype == bool else rng.integers(-3, 4, indptr[-1])
+    data = np.ones(indptr[-1], bool) if dtype == np.bool_ else rng.integers(-3, 4, indptr[-1])
     parts = (data.astype(dtype), indices, indptr)
     return ps.csr_array(parts, shape=(rows, cols)), sp.csr_array(parts, shape=(rows, cols))
 
@@ -92,7 +92,7 @@ def same(mine, theirs):
 @settings(deadline=None, max_examples=600)
 def test_reads_as_scipy(case):
     a, s, key = case
-    told = tuple(k.to_scipy() if isinstance(k, ps.csr_array) else k for k in [key])[0]
+    told = key.to_scipy() if isinstance(key, ps.csr_array) else key
     before = [x.copy() for x in (a.indptr, a.indices, a.data)]
     try:
         wanted = s[told]
@@ -111,7 +111,7 @@ def test_reads_as_scipy(case):
 @settings(deadline=None, max_examples=150)
 def test_a_transpose_reads_as_scipy(case):
     a, s, key = case
-    told = tuple(k.to_scipy() if isinstance(k, ps.csr_array) else k for k in [key])[0]
+    told = key.to_scipy() if isinstance(key, ps.csr_array) else key
     turned = s.T.tocsr()
     try:
         wanted = turned[told]

@@ -31,13 +31,13 @@ def matrices(draw, shape=None, dtypes=DTYPES):
     lengths = rng.integers(0, 5, rows) if cols else np.zeros(rows, int)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     indices = rng.integers(0, max(cols, 1), indptr[-1])
-    data = np.ones(indptr[-1], bool) if dtype == bool else rng.integers(-3, 4, indptr[-1])
+    data = np.ones(indptr[-1], bool) if dtype == np.bool_ else rng.integers(-3, 4, indptr[-1])
     data = data + 1j * rng.integers(-3, 4, indptr[-1]) if dtype.kind == "c" else data
     parts = (data.astype(dtype), indices, indptr)
     s = sp.csr_array(parts, shape=(rows, cols))
-    if dtype == bool:  # whose duplicates count once or each, as a method says
+    if dtype == np.bool_:  # whose duplicates count once or each, as a method says
         s.sum_duplicates()
-    return ps.csr_array(s if dtype == bool else parts, shape=(rows, cols)), s
+    return ps.csr_array(s if dtype == np.bool_ else parts, shape=(rows, cols)), s
 
 
 def turned(pair):
@@ -175,7 +175,7 @@ def test_axes_and_outputs_that_are_wrong():
 def test_functions_of_every_entry(name, pair, flip):
     a, s = turned(pair) if flip else pair
     one = a.dtype.kind == "c" and name in ("rint", "floor", "ceil", "trunc", "deg2rad", "rad2deg")
-    x = s.toarray().astype(np.float64 if a.dtype == bool else a.dtype)
+    x = s.toarray().astype(np.float64 if a.dtype == np.bool_ else a.dtype)
     if one:
         if name == "rint":
             return
@@ -203,7 +203,7 @@ def test_parts_of_complex_numbers_and_powers(pair, flip):
     assert_array_equal(
         round(a * 0.25, 1).toarray(), np.round(s.toarray() * a.dtype.type(1) * 0.25, 1)
     )
-    number = x.astype(np.float64) if a.dtype == bool else x
+    number = x.astype(np.float64) if a.dtype == np.bool_ else x
     for n in (1, 2, np.int8(3), np.array(2)):
         found = a**n
         assert found.dtype == (number**n).dtype
@@ -230,7 +230,7 @@ def test_powers_that_are_dense():
 def test_dense_operands(pair, other, flip):
     (a, s), (b, t) = (turned(pair), turned(other)) if flip else (pair, other)
     x, y = s.toarray(), t.toarray()
-    if a.dtype == bool:
+    if a.dtype == np.bool_:
         x = x.astype(float)
     assert_array_equal(a + y, x.astype(a.dtype) + y)
     assert_array_equal(y[0] + a, y[0] + x.astype(a.dtype))
