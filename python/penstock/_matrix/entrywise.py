@@ -215,9 +215,10 @@ class Entrywise(Guarded):
             else:
                 inputs, found = inputs[::-1], _REFLECTED.get(name)
         if found is None:
+            what = "unsupported operand: " if len(inputs) > 1 else ""
             raise TypeError(
-                f"np.{name} of a sparse array is dense, or has no meaning: use np.{name}(A.data) for the stored "
-                f"entries, or np.{name}(A.toarray())"
+                f"{what}np.{name} of a sparse array is dense, or has no meaning: use np.{name}(A.data) for the "
+                f"stored entries, or np.{name}(A.toarray())"
             )
         result = getattr(inputs[0], found)(*inputs[1:])
         if isinstance(result, np.ndarray) and result.shape == np.shape(out):

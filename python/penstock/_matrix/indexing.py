@@ -112,10 +112,12 @@ def read(a: csr_array, key: Any) -> Any:
     if i is None:
         if not (isinstance(rows, slice) or isinstance(cols, slice)):
             return _by_scipy(a, key)  # arrays of rows and of columns: entry by entry
-        part = a if isinstance(rows, slice) and rows == _ALL else _rows(a, rows)
+        whole = isinstance(cols, slice) and cols == _ALL
+        if not whole and isinstance(rows, slice) and rows == _ALL:
+            return _by_scipy(a, (_ALL, cols))
+        part = _rows(a, rows)
         if part is None:
             return _by_scipy(a, key)
-        whole = isinstance(cols, slice) and cols == _ALL
         return part if whole else _by_scipy(part, (_ALL, cols))
     j = None if isinstance(cols, slice) else _integer(cols)
     if j is not None:
@@ -176,6 +178,11 @@ class Indexed(Guarded):
         for i in range(a.shape[0]):
             data, indices = _row(a, i)
             yield sp.csr_array((data, indices, np.array([0, data.size])), shape=a.shape[1:])
+
+    def __contains__(self, value: Any) -> NoReturn:
+        raise TypeError(
+            "x in A says nothing of a sparse array: ask (A.data == x).any(), or A.shape"
+        )
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise TypeError(

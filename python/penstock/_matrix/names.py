@@ -174,7 +174,10 @@ class Guarded:
     if not TYPE_CHECKING:  # to type checkers, a name that is not there is an error
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(_why_not(type(self).__name__, name), name=name, obj=self)
+            why = _why_not(type(self).__name__, name)
+            if not name.startswith("_") and hasattr(type(vars(self).get("_base")), name):
+                why = f"a transpose has no {name!r}: use A.T.formed().{name}"
+            raise AttributeError(why, name=name, obj=self)
 
 
 def _why_not(kind: str, name: str) -> str:

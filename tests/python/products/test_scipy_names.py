@@ -75,6 +75,15 @@ def test_what_only_scipys_matrices_have(name):
             getattr(ps.csr_array(TINY), name)
 
 
+def test_what_a_transpose_has_not():
+    a = ps.csr_array(TINY)
+    names = [n for n in dir(a) if not n.startswith("_") and n not in dir(a.T)]
+    assert {"explain", "prepare", "save", "to"} <= set(names)
+    for name in names:
+        with pytest.raises(AttributeError, match=rf"use A\.T\.formed\(\)\.{name}$"):
+            getattr(a.T, name)
+
+
 def test_what_dense_arrays_have():
     with pytest.raises(AttributeError, match=r"use A.toarray\(\).flatten"):
         ps.csr_array(TINY).flatten()
