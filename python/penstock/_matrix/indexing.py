@@ -144,6 +144,8 @@ def _checked(key: Any) -> Any:
 
 
 def _by_scipy(a: csr_array, key: Any) -> Any:
+    if type(key) is tuple and sum(each is not None and each is not Ellipsis for each in key) > 2:
+        raise IndexError(f"A[{key!r}] has too many indices: a matrix has two axes")
     key = tuple(map(_checked, key)) if type(key) is tuple else _checked(key)
     return back(type(a), view(a)[key])
 

@@ -27,7 +27,7 @@ def view(a: csr_array) -> Any:
     if known is not None:
         return known
     made = a.to_scipy()
-    made.indptr.flags.writeable = False
+    made.indptr.flags.writeable = made.data.flags.writeable = False
     if max(a.nnz, a.shape[0]) <= _KEPT_NNZ:
         a._derived.scipy_view = made
     return made

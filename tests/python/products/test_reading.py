@@ -163,16 +163,20 @@ def test_rows_one_by_one():
         (1.0, "index of dtype float64"),
         ((slice(None), np.ones(2)), "index of dtype float64"),
         ("foo", "Index dimension"),
-        ((0, 1, 2), "[Tt]oo many indices"),
+        ((0, 1, 2), "too many indices"),
         (np.ones(3, bool), "bool index"),
         ((..., ...), "single ellipsis"),
         ((None, slice(None)), "2D"),
-        (([1, 2], [1, 2, 3]), "shape mismatch"),
     ],
 )
 def test_a_bad_index_is_named(key, words):
     with pytest.raises(IndexError, match=words):
         ps.csr_array((4, 5))[key]
+
+
+def test_indices_that_do_not_fit_together():
+    with pytest.raises((IndexError, ValueError), match="shape mismatch"):  # by SciPy's version
+        ps.csr_array((4, 5))[[1, 2], [1, 2, 3]]
 
 
 def test_nothing_is_written():

@@ -100,6 +100,9 @@ def test_what_dense_arrays_have():
 def test_sums_and_means(pair, axis, flip):
     a, s = turned(pair) if flip else pair
     base, before = parts_of(a)
+    if isinstance(axis, tuple):  # which SciPy 1.15 does not take
+        assert_array_equal(a.sum(axis), s.sum(None if len(axis) == 2 else axis[0]))
+        axis = None if len(axis) == 2 else axis[0]
     assert_array_equal(a.sum(axis), s.sum(axis))
     assert np.asarray(a.sum(axis)).dtype == np.asarray(s.sum(axis)).dtype
     wide = np.result_type(a.dtype, np.float64)
