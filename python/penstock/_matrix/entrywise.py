@@ -206,7 +206,7 @@ class Entrywise(Guarded):
         name, out = ufunc.__name__, how.pop("out", (None,))[0]
         if name == "matmul" and out is not None:
             how.pop("axes", None)  # y @= A says which axes y has
-        found = None
+        found, first = None, inputs[0]
         if method == "__call__" and not how:
             if len(inputs) == 1:
                 found = name if name in _METHODS else _OPERATORS.get(name)
@@ -221,9 +221,17 @@ class Entrywise(Guarded):
                 f"stored entries, or np.{name}(A.toarray())"
             )
         result = getattr(inputs[0], found)(*inputs[1:])
-        if isinstance(result, np.ndarray) and result.shape == np.shape(out):
+        if out is None:
+            return result
+        fits = isinstance(result, np.ndarray) and result.shape == np.shape(out)
+        if fits and np.can_cast(result.dtype, out.dtype, "same_kind"):
             out[...] = result
             return out
+        if out is not first:  # else it was x += A, and x becomes another array
+            raise ValueError(
+                f"np.{name}(out=...): out has shape {np.shape(out)}, the result is {type(result).__name__} of shape "
+                f"{result.shape} and dtype {result.dtype}"
+            )
         return result
 
 

@@ -139,9 +139,20 @@ def test_into_dense_arrays_in_place():
     z = np.ones((3, 40))
     z @= A
     assert z.shape == (3, 12)  # another array, as SciPy has it
+    whole = np.ones(x.shape, int)
+    whole += A
+    assert_array_equal(whole, x + 1)  # and of another type, for nothing is rounded
     y *= A
     assert isinstance(y, ps.csr_array)
     assert_array_equal(y.toarray(), x * x)
+    out = np.empty_like(x)
+    assert np.add(x, A, out=out) is out
+    assert_array_equal(out, 2 * x)
+    for bad in (np.empty((2, 2)), np.empty(x.shape, int)):
+        with pytest.raises(ValueError, match="the result is ndarray of shape"):
+            np.add(x, A, out=bad)
+    with pytest.raises(ValueError, match="the result is csr_array"):
+        np.multiply(x, A, out=out)
 
 
 # scikit-learn
