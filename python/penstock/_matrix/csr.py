@@ -23,7 +23,14 @@ from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
 from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
-from penstock._product.operands import conj, from_left, is_sparse, may_be_dense, on_gpu
+from penstock._product.operands import (
+    conj,
+    from_left,
+    is_sparse,
+    may_be_dense,
+    on_gpu,
+    refuse_options,
+)
 
 
 def _sparse_product(a: Any, b: Any) -> csr_array:
@@ -264,11 +271,7 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         array([15.,  3.])
         """
         if type(x) is not np.ndarray and (is_sparse(x) or is_number(x)):
-            options = (out, alpha, beta, schedule), (algorithm, semiring)
-            if options != ((None,) * 4, ("auto", "plus_times")):
-                raise TypeError(
-                    "A.dot(B, ...) with options takes a dense B: for a sparse one use spgemm"
-                )
+            refuse_options(out, alpha, beta, schedule, semiring=semiring, algorithm=algorithm)
             return _sparse_product(self, x) if is_sparse(x) else self * x
         return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
 

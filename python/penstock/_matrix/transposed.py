@@ -14,7 +14,7 @@ from penstock._matrix.indexing import Indexed
 from penstock._matrix.reductions import Reduced
 from penstock._matrix.structure import Structure
 from penstock._product.dense import dot, run
-from penstock._product.operands import conj, from_left, is_sparse, may_be_dense
+from penstock._product.operands import conj, from_left, is_sparse, may_be_dense, refuse_options
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -106,6 +106,7 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
         bits for any number, as A x has."""
         if is_sparse(x) or is_number(x):
+            refuse_options(out, alpha, beta, semiring=semiring)
             return self @ x if is_sparse(x) else self * x
         formed = self._base._derived.transpose
         if formed is not None and np.ndim(x) == 2:

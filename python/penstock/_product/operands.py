@@ -34,6 +34,12 @@ def may_be_dense(x: Any) -> bool:
     return any(hasattr(x, name) for name in ("__dlpack__", "__array__", "__array_interface__"))
 
 
+def refuse_options(*given: Any, semiring: str, algorithm: str = "auto") -> None:
+    """Of `A.dot(B, ...)` with a sparse B or a number."""
+    if any(each is not None for each in given) or (semiring, algorithm) != ("plus_times", "auto"):
+        raise TypeError("A.dot(B, ...) with options takes a dense B: for a sparse one use spgemm")
+
+
 def conj(x: np.ndarray) -> np.ndarray:
     return np.conj(x) if x.dtype.kind == "c" else x
 

@@ -220,6 +220,9 @@ def test_lists_scalars_and_other_objects():
         np.testing.assert_array_equal(A.dot(other).toarray(), A.toarray() @ other.toarray())
         with pytest.raises(TypeError, match="takes a dense B: for a sparse one use spgemm"):
             A.dot(other, alpha=2.0)
+        with pytest.raises(TypeError, match="takes a dense B: for a sparse one use spgemm"):
+            A.T.dot(other, semiring="min_plus")
+        np.testing.assert_array_equal(A.T.dot(other).toarray(), A.toarray().T @ other.toarray())
     np.testing.assert_array_equal(A.dot(3.0).toarray(), 3 * A.toarray())
     for number in (5.0, np.float64(5), 1j):
         with pytest.raises(ValueError, match=r"takes no number, use A \*"):
