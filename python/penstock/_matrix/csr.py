@@ -8,21 +8,29 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, as_type, from_anything, result_dtype
+from penstock._arrays.convert import as_array, from_anything, result_dtype
+from penstock._matrix.arithmetic import Arithmetic, is_number
+from penstock._matrix.conversions import Converted
 from penstock._matrix.derived import Derived
+from penstock._matrix.entrywise import Entrywise
+from penstock._matrix.indexing import Indexed
 from penstock._matrix.names import Guarded
+from penstock._matrix.reductions import Reduced
 from penstock._matrix.structure import Structure
-from penstock._matrix.transposed import Transposed
+from penstock._matrix.transposed import Transposed, transposed
 from penstock._matrix.writer import writer
 from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
 from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
-from penstock._product.operands import conj, from_left, is_sparse, on_gpu
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, complex, np.number, np.bool_))
+from penstock._product.operands import (
+    conj,
+    from_left,
+    is_sparse,
+    may_be_dense,
+    on_gpu,
+    refuse_options,
+)
 
 
 def _sparse_product(a: Any, b: Any) -> csr_array:
@@ -31,7 +39,7 @@ def _sparse_product(a: Any, b: Any) -> csr_array:
     return csr_array._product(factors.all())
 
 
-class csr_array(Structure):
+class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     """Compressed sparse rows: int64 row offsets, int32 columns, values of bool (a pattern), float32, float64,
     complex64 or complex128.
 
@@ -51,12 +59,15 @@ class csr_array(Structure):
         False shares all that have the stored types already (int64 offsets, int32 indices, supported values), for
         matrices too large to hold twice: you promise that nobody writes them while the matrix lives, and if somebody
         does, results are wrong or the process ends. True copies all.
+    maxprint : int, optional
+        How many entries `print(A)` shows, 50 by default.
 
     Raises ValueError where the arrays do not form a matrix, naming the place, and TypeError for other types.
 
-    A matrix never changes. `A != B`, `A < B`, `A > 2` and the like are patterns of where they hold, duplicates added up
-    first; a comparison that holds where nothing is stored (`A == B`, `A == 0`), iteration and `np.asarray(A)` raise
-    TypeError and say what to call. What SciPy has and csr_array has not is an AttributeError that says where it is.
+    A matrix never changes: what SciPy does in place is an error that names what makes a new one. `A != B`, `A < B`,
+    `A > 2` and the like are patterns of where they hold, duplicates added up first; a comparison that holds where
+    nothing is stored (`A == B`, `A == 0`) and `np.asarray(A)` raise TypeError and say what to call. Where SciPy's
+    array has a method that is no product, its code runs over these arrays ("Programs written for SciPy").
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
@@ -77,7 +88,11 @@ class csr_array(Structure):
         shape: tuple[int, int] | None = None,
         dtype: Any = None,
         copy: bool | None = None,
+        *,
+        maxprint: int | None = None,
     ) -> None:
+        if maxprint is not None:
+            self.maxprint = maxprint
         if isinstance(arg, csr_array):
             arg = arg.copy() if copy else arg
             self._hold(arg._core if dtype is None else arg.astype(dtype)._core)
@@ -85,7 +100,7 @@ class csr_array(Structure):
                 raise ValueError(f"shape={shape} differs from the matrix's {arg.shape}")
             return
         if isinstance(arg, Transposed):
-            arg = arg.tocsr()
+            arg = arg.to_scipy()
         self._hold(from_anything(arg, shape, dtype, copy))
 
     def _hold(self, matrix: Any) -> None:
@@ -115,6 +130,9 @@ class csr_array(Structure):
 
     def _matrix(self) -> csr_array:
         return self
+
+    def _stored(self) -> tuple[csr_array, bool]:
+        return self, False
 
     @classmethod
     def _from_parts(
@@ -180,8 +198,9 @@ class csr_array(Structure):
         """The transpose as a view: `A.T @ x` multiplies without forming it."""
         return Transposed(self)
 
-    def transpose(self) -> Transposed:
-        return self.T
+    def transpose(self, axes: Any = None, copy: bool = False) -> Transposed:
+        """`A.T`; axes is None or (1, 0), and `copy` copies the entries first."""
+        return transposed(self, axes, copy)
 
     def __repr__(self) -> str:
         rows, cols = self.shape
@@ -217,8 +236,8 @@ class csr_array(Structure):
         schedule: Any = None,
         algorithm: str = "auto",
         semiring: str = "plus_times",
-    ) -> np.ndarray:
-        """y = alpha A x + beta out, over a semiring.
+    ) -> Any:
+        """y = alpha A x + beta out, over a semiring; of a sparse matrix A @ B, of a number A * x.
 
         Parameters
         ----------
@@ -251,13 +270,20 @@ class csr_array(Structure):
         >>> A.dot(np.array([1.0, 10.0]), semiring="min_plus")
         array([15.,  3.])
         """
+        if type(x) is not np.ndarray and (is_sparse(x) or is_number(x)):
+            refuse_options(out, alpha, beta, schedule, semiring=semiring, algorithm=algorithm)
+            return _sparse_product(self, x) if is_sparse(x) else self * x
         return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
 
     def __matmul__(self, x: Any) -> Any:
-        return _sparse_product(self, x) if is_sparse(x) else self.dot(x)
+        if is_sparse(x):
+            return _sparse_product(self, x)
+        return self.dot(x) if may_be_dense(x) else NotImplemented
 
     def __rmatmul__(self, x: Any) -> Any:
-        return _sparse_product(x, self) if is_sparse(x) else from_left(self.T, x)
+        if is_sparse(x):
+            return _sparse_product(x, self)
+        return from_left(self.T, x) if may_be_dense(x) else NotImplemented
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         """A x: with rmatvec, shape and dtype all that `scipy.sparse.linalg` asks for."""
@@ -348,11 +374,16 @@ class csr_array(Structure):
 
     # Other operations
 
-    def astype(self, dtype: Any) -> csr_array:
-        """The same entries with values of another type; bool keeps where values are not zero."""
+    def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = False) -> csr_array:
+        """The same entries with values of another type; bool keeps where values are not zero. `casting` is NumPy's
+        rule; with `copy` the result shares nothing with the matrix."""
         dtype = np.dtype(dtype)
+        if not np.can_cast(self.dtype, dtype, casting):
+            raise TypeError(
+                f"astype({dtype}): casting={casting!r} does not allow it for {self.dtype}"
+            )
         if dtype == self.dtype:
-            return self
+            return self.copy() if copy else self
         parts = (self.data, self.indices, self.indptr)
         return csr_array(parts, shape=self.shape, dtype=dtype, copy=False)
 
@@ -363,73 +394,6 @@ class csr_array(Structure):
         if min(rows + min(k, 0), cols - max(k, 0)) <= 0:
             return np.empty(0, self.dtype)
         return self._core.diagonal(k)
-
-    def sum(self, axis: int | None = None, dtype: Any = None, out: np.ndarray | None = None) -> Any:
-        """Of all entries, or along an axis: (cols,) for 0, (rows,) for 1. A pattern is counted as ones. Added up in
-        `dtype` where it is given; written to `out`, too, where that is."""
-        if axis is None:
-            total: Any = self.nnz if self.dtype == np.bool_ else self.data.sum(dtype=dtype)
-        elif axis not in (0, 1, -1, -2):
-            raise ValueError(f"axis={axis}: a matrix has axes 0 and 1")
-        else:
-            wide = self.dtype if dtype is None else np.result_type(self.dtype, dtype)
-            ones = np.ones(self.shape[axis % 2], dtype=result_dtype(wide))
-            total = self.dot(ones) if axis % 2 == 1 else self.T.dot(ones)
-        if dtype is not None:
-            total = np.asarray(total).astype(dtype)[()]
-        if out is None:
-            return total
-        out[...] = total
-        return out
-
-    def _scaled(self, factor: Any) -> csr_array:
-        dtype = result_dtype(np.result_type(self.dtype, factor))
-        values = as_type(np.multiply(self.data, factor, dtype=dtype), dtype, "product")
-        mapped = self.place == "mapped"
-        return csr_array._from_parts(
-            *self.shape, self.indptr, self.indices, values, mapped=mapped, validate="cheap"
-        )
-
-    def __mul__(self, factor: Any) -> Any:
-        """By a number; float32 times a Python float stays float32, as in NumPy. By a sparse matrix: `multiply`."""
-        if hasattr(factor, "tocsr"):
-            return self.multiply(factor)
-        return self._scaled(factor) if _is_number(factor) else NotImplemented
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: Any) -> Any:
-        if not _is_number(divisor):
-            return NotImplemented
-        inverse = np.true_divide(1.0, divisor)  # SciPy, too, multiplies by it
-        return self._scaled(inverse if isinstance(divisor, np.inexact) else inverse.item())
-
-    def __neg__(self) -> csr_array:
-        return self._scaled(-1)
-
-    def __getitem__(self, key: Any) -> Any:
-        """A[i:j] is a range of rows that shares the entries; A[p] has the rows that an array of row numbers or
-        booleans names; A[i, j] is a number."""
-        rows, cols = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
-        if isinstance(rows, slice) and isinstance(cols, slice) and cols == slice(None):
-            first, last, step = rows.indices(self.shape[0])
-            if step == 1:
-                return csr_array._wrap(self._core.row_range(first, max(first, last)))
-        if isinstance(rows, (int, np.integer)) and isinstance(cols, (int, np.integer)):
-            return self._entry(int(rows), int(cols))
-        if isinstance(rows, (list, np.ndarray)) and isinstance(cols, slice) and cols == slice(None):
-            return self._take_rows(rows)
-        raise IndexError(
-            f"A[{key!r}] is not supported: use A[i:j], A[rows], A[i, j], A.permute(rows, cols), or A.to_scipy()[...]"
-        )
-
-    def _entry(self, i: int, j: int) -> Any:
-        rows, cols = self.shape
-        if not (-rows <= i < rows and -cols <= j < cols):
-            raise IndexError(f"A[{i}, {j}] is outside a matrix of shape {self.shape}")
-        i, j = i % rows, j % cols
-        first, last = int(self.indptr[i]), int(self.indptr[i + 1])
-        return self.data[first:last][self.indices[first:last] == j].sum(dtype=self.dtype)
 
     def to_scipy(self) -> Any:
         """A `scipy.sparse.csr_array` that shares indices and values where SciPy can (nnz < 2^31)."""
@@ -450,14 +414,6 @@ class csr_array(Structure):
         # Copies: a tensor may be written, our arrays may not.
         crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
         return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)
-
-    def tocsr(self) -> Any:
-        """`to_scipy`, under the name that SciPy and its users look for."""
-        return self.to_scipy()
-
-    def toarray(self) -> np.ndarray:
-        """Dense; for small matrices."""
-        return self.to_scipy().toarray()
 
     def save(self, path: str | os.PathLike[str], **how: Any) -> None:
         """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""

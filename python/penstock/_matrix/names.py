@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,11 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Guarded"]
 
-# SciPy's methods that change their matrix -> the method here that makes another one
+# SciPy's methods that change their matrix -> what makes another one
 _IN_PLACE = {
-    "eliminate_zeros": "without_zeros",
-    "sort_indices": "sorted_indices",
-    "sum_duplicates": "without_duplicates",
+    "eliminate_zeros": "without_zeros()",
+    "sort_indices": "sorted_indices()",
+    "sum_duplicates": "without_duplicates()",
+    "setdiag": "with_diagonal(values, k)",
+    "resize": "resized(rows, cols)",
+}
+# Names of SciPy's matrices that its arrays have not either -> what to write for arrays
+_OF_MATRICES = {
+    "getrow": "A[i:i+1]",
+    "getcol": "A[:, j:j+1]",
+    "getnnz": "A.nnz, np.diff(A.indptr) for rows, np.bincount(A.indices, minlength=A.shape[1]) for columns, or "
+    "A.count_nonzero(axis)",
+    "getH": "A.conj().T",
+    "H": "A.conj().T",
+    "A": "A.toarray()",
+    "get_shape": "A.shape",
+    "set_shape": "A.reshape(shape)",
+    "getformat": "A.format",
+    "getmaxprint": "A.maxprint",
+    "asfptype": "A itself, whose values are floating point, or A.astype(float) of a pattern",
 }
 _SYMBOLS = {
     operator.eq: "==",
@@ -75,25 +93,40 @@ def _with_number(a: csr_array, number: Any, op: Callable[[Any, Any], Any]) -> cs
             f"A {symbol} {number} is True wherever no entry is stored: compare the stored ones, A.data {symbol} "
             f"{number}, or A.toarray()"
         )
-    return type(a)((op(a.data, number), a.indices, a.indptr), shape=a.shape)
+    keep = op(a.data, number)
+    before = np.zeros(keep.size + 1, np.int64)
+    np.cumsum(keep, out=before[1:])
+    parts = before[a.indptr], a.indices[keep], None
+    return type(a)._from_parts(*a.shape, *parts, validate="all" if a.nnz < 1 << 14 else "cheap")
 
 
-def _asked_by_matmul_of_scipy() -> bool:
-    """Whether SciPy's S @ A asks for an array: where it finds that there is none it calls A.__rmatmul__, but does not
-    where looking raises."""
-    caller = sys._getframe(2)
-    module = str(caller.f_globals.get("__name__"))
-    return module.startswith("scipy.sparse.") and caller.f_code.co_name == "_matmul_dispatch"
+_OPERATORS = {"__matmul__", "__mul__", "__truediv__"} | {f"__{op.__name__}__" for op in _SYMBOLS}
+
+
+def _asked_by_operator_of_scipy() -> bool:
+    """Whether SciPy's S @ A, S * A, S != A and so on ask for an array: where SciPy finds that there is none it leaves
+    the answer to A, but does not where looking raises."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(3):
+        if frame is None or not str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
+            return False
+        if frame.f_code.co_name in _OPERATORS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Guarded:
     """The part of csr_array and of its transpose that answers for them."""
 
-    __array_ufunc__ = None  # ndarray @ A reaches __rmatmul__, and ndarray == A reaches __eq__
     __hash__ = object.__hash__  # it never changes: one matrix is one key
 
     def _matrix(self) -> Any:
         """The csr_array that it is, or the transpose formed."""
+        raise NotImplementedError(type(self).__name__)
+
+    def _stored(self) -> tuple[Any, bool]:
+        """The csr_array whose entries these are, and whether this is its transpose."""
         raise NotImplementedError(type(self).__name__)
 
     def __eq__(self, other: object) -> Any:  # type: ignore[override]
@@ -118,16 +151,13 @@ class Guarded:
         raise TypeError("the length of a sparse array is ambiguous: use .nnz or .shape[0]")
 
     def __bool__(self) -> bool:
+        a, _ = self._stored()
+        if a.shape == (1, 1):
+            return bool(a[0, 0] != 0)
         raise ValueError("the truth value of a sparse array is ambiguous: compare .nnz with 0")
 
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
-            "rows of a sparse array are not iterated over: use A[i:i+1] for i in range(A.shape[0]), or the rows of "
-            "A.to_scipy()"
-        )
-
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if _asked_by_matmul_of_scipy():
+        if _asked_by_operator_of_scipy():
             none = np.empty((), object)
             none[()] = self
             return none
@@ -144,14 +174,20 @@ class Guarded:
     if not TYPE_CHECKING:  # to type checkers, a name that is not there is an error
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(_why_not(type(self).__name__, name), name=name, obj=self)
+            why = _why_not(type(self).__name__, name)
+            if not name.startswith("_") and hasattr(type(vars(self).get("_base")), name):
+                why = f"a transpose has no {name!r}: use A.T.formed().{name}"
+            raise AttributeError(why, name=name, obj=self)
 
 
 def _why_not(kind: str, name: str) -> str:
-    mine = "A" if kind == "csr_array" else "A.T.formed()"
     if name in _IN_PLACE:
-        return f"{name}() would change the matrix, and a {kind} never changes: use B = {mine}.{_IN_PLACE[name]}()"
+        return f"{name}() would change the matrix, and a {kind} never changes: use B = A.{_IN_PLACE[name]}"
+    if name in _OF_MATRICES:
+        return f"a {kind} has no {name!r}, as SciPy's arrays: use {_OF_MATRICES[name]}"
     scipy = sys.modules.get("scipy.sparse")
     if scipy is not None and not name.startswith("_") and hasattr(scipy.csr_array, name):
-        return f"a {kind} has no {name!r}: SciPy's is {'A' if kind == 'csr_array' else 'A.T'}.to_scipy().{name}"
+        return f"a {kind} has no {name!r}: SciPy's is A.to_scipy().{name}"
+    if not name.startswith("_") and hasattr(np.ndarray, name):
+        return f"a {kind} has no {name!r}, which is of dense arrays: use A.toarray().{name}"
     return f"{kind!r} object has no attribute {name!r}"

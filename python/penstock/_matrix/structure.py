@@ -1,4 +1,4 @@
-"""What makes a matrix from matrices without a product: sums, masks, order of rows, scaling, permutations.
+"""What makes a matrix from matrices without a product: masks, order of rows, scaling, permutations, diagonals.
 
 `Structure` is the part of csr_array that has these as methods. Every result is new and in memory; what does not change
 is shared with the matrix that it comes from, which stays as it is.
@@ -12,16 +12,12 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
-from penstock._choices import semiring_named
 from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
 __all__ = ["Structure"]
-
-# What the core joins entries by, for a semiring of numbers that adds by this function of NumPy.
-_JOINS = {np.add: "plus", np.maximum: "max", np.minimum: "min"}
 
 
 def _order(a: csr_array) -> tuple[bool, bool]:
@@ -31,7 +27,7 @@ def _order(a: csr_array) -> tuple[bool, bool]:
     return a._derived.row_order
 
 
-def _made(like: csr_array, core: Any, *, canonical: bool = False) -> csr_array:
+def made(like: csr_array, core: Any, *, canonical: bool = False) -> csr_array:
     out = type(like)._wrap(core)
     if canonical:
         out._derived.row_order = (True, True)
@@ -46,7 +42,7 @@ def _sorted(a: csr_array) -> Any:
     return a._core if _order(a)[0] else _core.sort_rows(a._core, False)
 
 
-def _alike(a: csr_array, b: csr_array) -> tuple[csr_array, csr_array]:
+def alike(a: csr_array, b: csr_array) -> tuple[csr_array, csr_array]:
     """Both with the type that NumPy promotes them to; two patterns stay patterns."""
     if a.dtype == b.dtype:
         return a, b
@@ -54,24 +50,9 @@ def _alike(a: csr_array, b: csr_array) -> tuple[csr_array, csr_array]:
     return a.astype(dtype), b.astype(dtype)
 
 
-def _check_shapes(a: csr_array, b: csr_array, what: str) -> None:
+def check_shapes(a: csr_array, b: csr_array, what: str) -> None:
     if a.shape != b.shape:
         raise ValueError(f"{what}: the shapes {a.shape} and {b.shape} differ")
-
-
-def join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
-    b = as_kind(type(a), b, what)
-    _check_shapes(a, b, what)
-    if op == "minus" and a.dtype == b.dtype == np.bool_:
-        raise TypeError(
-            "A - B of two patterns has no sign to show: A.mask(B, complement=True) is what A has and B has not"
-        )
-    a, b = _alike(a.without_duplicates(), b.without_duplicates())
-    return _made(a, _core.join(a._core, b._core, op), canonical=True)
-
-
-def _is_zero(number: Any) -> bool:
-    return isinstance(number, (int, float, complex, np.number)) and number == 0
 
 
 def _factors(values: Any, length: int, name: str) -> np.ndarray | None:
@@ -97,76 +78,7 @@ def as_permutation(p: Any, n: int, name: str) -> np.ndarray:
 class Structure(Guarded):
     """The methods of csr_array that need no product."""
 
-    def _me(self) -> csr_array:
-        return self  # type: ignore[return-value]
-
-    # Entry by entry
-
-    def add(self, B: Any, semiring: str = "plus_times") -> csr_array:
-        """A + B over a semiring: an entry that only one of them stores is kept as it is.
-
-        B has A's shape: a csr_array, a transpose or a SciPy sparse array. Values are added, or with "min_plus" the
-        smaller is kept, with "max_times" the larger. The result has NumPy's promoted type; two patterns make a
-        pattern, their union, over any semiring; "or_and" makes one of any two matrices, of the entries that are not 0.
-        Rows are sorted and duplicates added up first (a pattern's count once). Unlike SciPy's, the result keeps zeros
-        where sums cancel: what is stored depends on what A and B store alone (`without_zeros` drops them).
-
-        >>> import penstock as ps
-        >>> A = ps.csr_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(2, 2))
-        >>> B = ps.csr_array(([5.0, 1.0], ([0, 1], [1, 1])), shape=(2, 2))
-        >>> A.add(B).toarray()
-        array([[1., 5.],
-               [0., 3.]])
-        >>> A.add(B, "min_plus").data
-        array([1., 5., 1.])
-        """
-        kind, a = semiring_named(semiring), self._me()
-        if kind.boolean:
-            a, b = a.astype(bool), as_kind(type(a), B, "A.add(B)").astype(bool)
-            both = join(a, b, "plus", "A + B")
-            # Where both have an entry, one and one may be nothing.
-            return both if kind.sums(True, True) else both.mask(a.mask(b), complement=True)
-        if kind.sums not in _JOINS:
-            raise TypeError(
-                f"no sum of matrices over {semiring}: the core does not join entries by {kind.sums}"
-            )
-        return join(a, B, _JOINS[kind.sums], "A + B")
-
-    def __add__(self, B: Any) -> Any:
-        return self._me() if _is_zero(B) else join(self._me(), B, "plus", "A + B")
-
-    def __radd__(self, B: Any) -> Any:
-        if _is_zero(B):
-            return self._me()
-        return join(as_kind(type(self), B, "B + A"), self, "plus", "B + A")
-
-    def __sub__(self, B: Any) -> Any:
-        return self._me() if _is_zero(B) else join(self._me(), B, "minus", "A - B")
-
-    def __rsub__(self, B: Any) -> Any:
-        if _is_zero(B):
-            return -self._me()
-        return join(as_kind(type(self), B, "B - A"), self, "minus", "B - A")
-
-    def multiply(self, B: Any) -> csr_array:
-        """A times B entry by entry (Hadamard's product): what both store. `A * B` is the same.
-
-        B is a sparse matrix of A's shape, or a number. A pattern counts as ones, so that A times a pattern is
-        `A.mask(pattern)`; two patterns make a pattern. Rows are sorted and duplicates added up first. Products that
-        are 0 stay stored.
-        """
-        a = self._me()
-        if np.ndim(B) == 0 and isinstance(B, (int, float, complex, np.number, np.bool_)):
-            return a._scaled(B)
-        b = as_kind(type(a), B, "A.multiply(B)")
-        _check_shapes(a, b, "A.multiply(B)")
-        dtype = a.dtype if a.dtype == b.dtype else result_dtype(a.dtype, b.dtype)
-        if a.dtype == np.bool_ and dtype != np.bool_:
-            a, b = b, a  # of products with one the order does not matter
-        if b.dtype == np.bool_:
-            return a.mask(b)
-        a, b = _alike(a.without_duplicates(), b.without_duplicates())
-        return _made(a, _core.multiply_entries(a._core, b._core), canonical=True)
+    # Where entries are
 
     def mask(self, M: Any, complement: bool = False) -> csr_array:
         """A's entries where M stores one, explicit zeros of M included; with `complement`, where M does not.
@@ -180,61 +92,47 @@ class Structure(Guarded):
         >>> A.mask(M).data, A.mask(M, complement=True).data
         (array([2.]), array([1.]))
         """
-        a, m = self._me(), as_kind(type(self), M, "A.mask(M)")
-        _check_shapes(a, m, "A.mask(M)")
+        a = self._matrix()
+        m = as_kind(type(a), M, "A.mask(M)")
+        check_shapes(a, m, "A.mask(M)")
         pattern = _core.pattern(m._core)
         if not _order(m)[1]:
             pattern = _core.sort_rows(pattern, True)
-        return _made(a, _core.mask(_canonical(a), pattern, bool(complement)), canonical=True)
-
-    def __abs__(self) -> csr_array:
-        """Of every entry, duplicates added up first, as in SciPy; a complex matrix becomes a real one."""
-        a = self._me()
-        if a.dtype == np.bool_:
-            return a
-        a = a.without_duplicates()
-        return type(a)._from_parts(
-            *a.shape,
-            a.indptr,
-            a.indices,
-            np.abs(a.data),
-            mapped=a.place == "mapped",
-            validate="cheap",
-        )
+        return made(a, _core.mask(_canonical(a), pattern, bool(complement)), canonical=True)
 
     # What is stored, and in which order
 
     @property
     def has_sorted_indices(self) -> bool:
         """Whether columns never fall within a row."""
-        return _order(self._me())[0]
+        return _order(self._matrix())[0]
 
     @property
     def has_canonical_format(self) -> bool:
         """Whether columns always rise within a row: sorted, and no duplicates."""
-        return _order(self._me())[1]
+        return _order(self._matrix())[1]
 
     def sorted_indices(self) -> csr_array:
         """A matrix with every row sorted by column, or this one where it is; duplicates stay, in their order."""
-        a = self._me()
-        return a if a.has_sorted_indices else _made(a, _sorted(a))
+        a = self._matrix()
+        return a if a.has_sorted_indices else made(a, _sorted(a))
 
     def without_duplicates(self) -> csr_array:
         """A matrix with every row sorted by column and duplicates added up (in the order of their bits, in double
         precision), or this one where it is so. What SciPy's `sum_duplicates` does in place."""
-        a = self._me()
-        return a if a.has_canonical_format else _made(a, _canonical(a), canonical=True)
+        a = self._matrix()
+        return a if a.has_canonical_format else made(a, _canonical(a), canonical=True)
 
     def without_zeros(self) -> csr_array:
         """A matrix without the entries that are stored as 0, its rows sorted; duplicates are looked at one by one. What
         SciPy's `eliminate_zeros` does in place."""
-        a = self._me()
-        return _made(a, _core.without_zeros(_sorted(a)), canonical=_order(a)[1])
+        a = self._matrix()
+        return made(a, _core.without_zeros(_sorted(a)), canonical=_order(a)[1])
 
     def _triangle(self, k: int, upper: bool) -> csr_array:
         """See `tril` and `triu`."""
-        a = self._me()
-        return _made(a, _core.triangle(_sorted(a), k, upper), canonical=_order(a)[1])
+        a = self._matrix()
+        return made(a, _core.triangle(_sorted(a), k, upper), canonical=_order(a)[1])
 
     # Scaling and permutations
 
@@ -250,7 +148,7 @@ class Structure(Guarded):
         array([[ 0.5,  1. ],
                [ 0. , 20. ]])
         """
-        a = self._me()
+        a = self._matrix()
         r, c = _factors(rows, a.shape[0], "rows"), _factors(cols, a.shape[1], "cols")
         dtype = result_dtype(a.dtype, *(f for f in (rows, cols) if f is not None))
         r, c = (
@@ -258,7 +156,7 @@ class Structure(Guarded):
             for f, name in ((r, "rows"), (c, "cols"))
         )
         core = a._core if a.dtype == np.bool_ else a.astype(dtype)._core
-        out = _made(a, _core.scale(core, str(dtype), r, c))
+        out = made(a, _core.scale(core, str(dtype), r, c))
         if a._derived.row_order is not None:
             out._derived.row_order = a._derived.row_order
         return out
@@ -279,7 +177,7 @@ class Structure(Guarded):
         array([[4., 3.],
                [2., 1.]])
         """
-        a = self._me()
+        a = self._matrix()
         places = None
         if cols is not None:
             q = as_permutation(cols, a.shape[1], "cols")
@@ -292,22 +190,41 @@ class Structure(Guarded):
             p = as_permutation(rows, a.shape[0], "rows")
             if rows is not cols or a.shape[0] != a.shape[1]:
                 _core.inverse_permutation(p, a.shape[0], "rows")  # for its errors
-        return _made(a, _core.take_rows(a._core, p, places))
+        return made(a, _core.take_rows(a._core, p, places))
 
-    def _take_rows(self, key: Any) -> csr_array:
-        """A[p] for row numbers, negative ones counted from the end, or for a boolean for each row."""
-        a, p = self._me(), as_array(key)
-        n = a.shape[0]
-        if p.size == 0 and p.dtype.kind == "f":
-            p = p.astype(np.int64)  # an empty list
-        if p.ndim != 1 or p.dtype.kind not in "iub" or (p.dtype == np.bool_ and p.size != n):
-            raise IndexError(
-                f"rows of dtype {p.dtype} and shape {p.shape}: give integers, or {n} booleans, one for each row"
+    # Diagonals
+
+    def with_diagonal(self, values: Any, k: int = 0) -> csr_array:
+        """A matrix with other entries on its k-th diagonal, zeros stored: what SciPy's `setdiag` does in place.
+
+        `values` is a number, or an array whose first entries are taken; where it is shorter than the diagonal, the rest
+        of that stays. Rows are sorted and duplicates added up first. Raises ValueError for a k outside the matrix.
+
+        >>> import numpy as np, penstock as ps
+        >>> A = ps.csr_array(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        >>> A.with_diagonal([7.0, 8.0]).toarray()
+        array([[7., 2.],
+               [3., 8.]])
+        """
+        a, values = self._matrix(), as_array(values)
+        rows, cols = a.shape
+        if (k > 0 and k >= cols) or (k < 0 and -k >= rows):
+            raise ValueError(
+                f"k={k} exceeds matrix dimensions: diagonals are {1 - rows} .. {cols - 1}"
             )
-        p = np.flatnonzero(p) if p.dtype == np.bool_ else p.astype(np.int64, copy=False)
-        outside = (p < -n) | (p >= n)
-        if outside.any():
-            at = int(outside.argmax())
-            raise IndexError(f"rows[{at}] = {p[at]} is outside a matrix of {n} rows")
-        p = np.where(p < 0, p + n, p) if p.size and p.min() < 0 else np.ascontiguousarray(p)
-        return _made(a, _core.take_rows(a._core, p, None))
+        if values.ndim > 1:
+            raise ValueError(f"values has shape {values.shape}: give a number, or one dimension")
+        n = min(rows + min(k, 0), cols - max(k, 0))
+        n = n if values.ndim == 0 else min(n, values.size)
+        dtype = a.dtype if a.dtype == values.dtype else result_dtype(a.dtype, values)
+        first = max(-k, 0)
+        indptr = np.clip(np.arange(rows + 1, dtype=np.int64) - first, 0, n)
+        indices = np.arange(max(k, 0), max(k, 0) + n, dtype=np.int32)
+        entries = as_type(
+            checked(np.broadcast_to(values, values.shape or (n,))[:n], dtype, "values"),
+            dtype,
+            "values",
+        )
+        diagonal = type(a)((entries, indices, indptr), shape=a.shape, copy=False)
+        rest = a.mask(type(a)((np.ones(n, bool), indices, indptr), shape=a.shape), complement=True)
+        return rest.add(diagonal)

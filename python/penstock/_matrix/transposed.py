@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._matrix.names import Guarded
+from penstock._matrix.arithmetic import Arithmetic, is_number
+from penstock._matrix.conversions import Converted
+from penstock._matrix.entrywise import Entrywise
+from penstock._matrix.indexing import Indexed
+from penstock._matrix.reductions import Reduced
+from penstock._matrix.structure import Structure
 from penstock._product.dense import dot, run
-from penstock._product.operands import conj, from_left, is_sparse
+from penstock._product.operands import conj, from_left, is_sparse, may_be_dense, refuse_options
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -17,10 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["Transposed"]
 
 
-class Transposed(Guarded):
-    """A^T as a view of A: shape, dtype, `@` and the products of `scipy.sparse.linalg`, nothing copied."""
+class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
+    """A^T as a view of A: shape, dtype, `@` and the products of `scipy.sparse.linalg`, nothing copied.
+
+    It has the names of a csr_array. Reductions, functions of every entry and the arrays read A; parts, sums with other
+    matrices and what else needs rows form the transpose first, once, and keep it (`formed`). Its arrays are A's, which
+    are compressed columns of A^T, as SciPy's are.
+    """
 
     ndim = 2
+    format = "csc"
 
     def __init__(self, base: csr_array) -> None:
         self._base = base
@@ -41,6 +52,41 @@ class Transposed(Guarded):
     def T(self) -> csr_array:
         return self._base
 
+    def transpose(self, axes: Any = None, copy: bool = False) -> csr_array:
+        check_axes(axes)
+        return self._base.copy() if copy else self._base
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Offsets of the columns of A^T, which are A's rows."""
+        return self._base.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Rows of A^T."""
+        return self._base.indices
+
+    @property
+    def data(self) -> np.ndarray:
+        return self._base.data
+
+    @property
+    def nbytes(self) -> int:
+        return self._base.nbytes
+
+    @property
+    def place(self) -> str:
+        return self._base.place
+
+    def copy(self) -> Transposed:
+        return self._base.copy().T
+
+    def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = False) -> Transposed:
+        return self._base.astype(dtype, casting, copy).T
+
+    def diagonal(self, k: int = 0) -> np.ndarray:
+        return self._base.diagonal(-k)
+
     def __repr__(self) -> str:
         return f"<transpose of {self._base!r}>"
 
@@ -52,13 +98,16 @@ class Transposed(Guarded):
         alpha: complex | None = None,
         beta: complex | None = None,
         semiring: str = "plus_times",
-    ) -> np.ndarray:
+    ) -> Any:
         """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
 
         A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
         has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
         number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
         bits for any number, as A x has."""
+        if is_sparse(x) or is_number(x):
+            refuse_options(out, alpha, beta, semiring=semiring)
+            return self @ x if is_sparse(x) else self * x
         formed = self._base._derived.transpose
         if formed is not None and np.ndim(x) == 2:
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)
@@ -71,10 +120,14 @@ class Transposed(Guarded):
         return run(self._base, x, out, alpha, beta, semiring, True, call)
 
     def __matmul__(self, x: Any) -> Any:
-        return self.formed() @ x if is_sparse(x) else self.dot(x)
+        if is_sparse(x):
+            return self.formed() @ x
+        return self.dot(x) if may_be_dense(x) else NotImplemented
 
     def __rmatmul__(self, x: Any) -> Any:
-        return self.formed().__rmatmul__(x) if is_sparse(x) else from_left(self._base, x)
+        if is_sparse(x):
+            return self.formed().__rmatmul__(x)
+        return from_left(self._base, x) if may_be_dense(x) else NotImplemented
 
     def matvec(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x)
@@ -102,13 +155,21 @@ class Transposed(Guarded):
     def _matrix(self) -> csr_array:
         return self.formed()
 
+    def _stored(self) -> tuple[csr_array, bool]:
+        return self._base, True
+
     def to_scipy(self) -> Any:
         """A `scipy.sparse.csc_array` that shares what `csr_array.to_scipy` shares."""
         return self._base.to_scipy().T
 
-    def toarray(self) -> np.ndarray:
-        return self._base.toarray().T
 
-    def tocsr(self) -> Any:
-        """The transpose formed, as a `scipy.sparse.csr_array`."""
-        return self.to_scipy().tocsr()
+def check_axes(axes: Any) -> None:
+    """Refuses what does not swap both axes."""
+    if axes is not None and tuple(np.atleast_1d(axes).tolist()) not in ((1, 0), (-1, 0), (1, -2)):
+        raise ValueError(f"axes={axes}: a transpose swaps both axes, give (1, 0) or None")
+
+
+def transposed(a: csr_array, axes: Any, copy: bool) -> Transposed:
+    """See `csr_array.transpose`."""
+    check_axes(axes)
+    return Transposed(a.copy() if copy else a)

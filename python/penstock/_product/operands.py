@@ -23,6 +23,23 @@ def is_sparse(x: Any) -> bool:
     return type(x) is not np.ndarray and hasattr(x, "tocsr")
 
 
+def may_be_dense(x: Any) -> bool:
+    """Whether `A @ x` is ours to compute, or to refuse: of other objects Python asks their own `x.__rmatmul__`."""
+    if type(x) is np.ndarray:
+        return True
+    if isinstance(x, (int, float, complex, np.generic)):
+        raise ValueError(f"A @ {x!r}: a product of matrices takes no number, use A * {x!r}")
+    if isinstance(x, (np.ndarray, list, tuple)):
+        return True
+    return any(hasattr(x, name) for name in ("__dlpack__", "__array__", "__array_interface__"))
+
+
+def refuse_options(*given: Any, semiring: str, algorithm: str = "auto") -> None:
+    """Of `A.dot(B, ...)` with a sparse B or a number."""
+    if any(each is not None for each in given) or (semiring, algorithm) != ("plus_times", "auto"):
+        raise TypeError("A.dot(B, ...) with options takes a dense B: for a sparse one use spgemm")
+
+
 def conj(x: np.ndarray) -> np.ndarray:
     return np.conj(x) if x.dtype.kind == "c" else x
 
@@ -32,7 +49,7 @@ def from_left(transposed: Any, x: Any) -> np.ndarray:
     x = as_dense(x)
     if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
         raise ValueError(
-            f"x has shape {x.shape}: x @ A needs {transposed.shape[1]} at the end, the rows of A"
+            f"dimension mismatch: x has shape {x.shape}, x @ A needs {transposed.shape[1]} at the end, the rows of A"
         )
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 

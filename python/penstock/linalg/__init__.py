@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
+    from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
     from penstock.linalg.scipy_methods import (
         bicg,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         lsqr,
         matrix_power,
         minres,
-        norm,
         onenormest,
         qmr,
         spilu,
@@ -47,6 +47,7 @@ _lazy = {
     "bicgstab": "krylov",
     "cg": "krylov",
     "gmres": "krylov",
+    "norm": "norms",
     "pipecg": "krylov",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
@@ -68,7 +69,6 @@ _lazy = {
     "lsqr": "scipy_methods",
     "matrix_power": "scipy_methods",
     "minres": "scipy_methods",
-    "norm": "scipy_methods",
     "onenormest": "scipy_methods",
     "qmr": "scipy_methods",
     "spilu": "scipy_methods",

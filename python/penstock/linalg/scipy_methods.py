@@ -40,7 +40,6 @@ BY_ENTRIES = (
     "factorized",
     "inv",
     "matrix_power",
-    "norm",
     "spilu",
     "splu",
     "spsolve",

@@ -331,14 +331,8 @@ def test_scaling_follows_numpy(dtype, factor):
     )
 
 
-def test_rows_out_of_range_and_unsupported_keys():
+def test_what_cannot_be_asked():
     A = ps.csr_array(random_csr(4, 5))
-    for key in [(4, 0), (0, 5), (-5, 0)]:
-        with pytest.raises(IndexError, match="outside"):
-            A[key]
-    for key in [0, slice(None, None, 2), (slice(None), 1), (slice(None), [0, 1])]:
-        with pytest.raises(IndexError, match="to_scipy"):
-            A[key]
     with pytest.raises(ValueError, match="axis=2"):
         A.sum(2)
     with pytest.raises(TypeError, match="ambiguous"):

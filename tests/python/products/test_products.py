@@ -217,9 +217,19 @@ def test_lists_scalars_and_other_objects():
     np.testing.assert_array_equal(A @ Foreign(), [5, 6])
     np.testing.assert_array_equal(np.from_dlpack(A @ np.ones(2)), [3, 3])  # and out again
     for other in (A, A.T, A.to_scipy()):
-        with pytest.raises(TypeError, match="dense array is needed"):
-            A.dot(other)
-    for bad in (np.ones(3), np.ones((3, 2)), np.ones((2, 2, 2)), 5.0, [], [[1.0, 2.0]]):
+        np.testing.assert_array_equal(A.dot(other).toarray(), A.toarray() @ other.toarray())
+        with pytest.raises(TypeError, match="takes a dense B: for a sparse one use spgemm"):
+            A.dot(other, alpha=2.0)
+        with pytest.raises(TypeError, match="takes a dense B: for a sparse one use spgemm"):
+            A.T.dot(other, semiring="min_plus")
+        np.testing.assert_array_equal(A.T.dot(other).toarray(), A.toarray().T @ other.toarray())
+    np.testing.assert_array_equal(A.dot(3.0).toarray(), 3 * A.toarray())
+    for number in (5.0, np.float64(5), 1j):
+        with pytest.raises(ValueError, match=r"takes no number, use A \*"):
+            A @ number
+        with pytest.raises(ValueError, match=r"takes no number, use A \*"):
+            number @ A
+    for bad in (np.ones(3), np.ones((3, 2)), np.ones((2, 2, 2)), [], [[1.0, 2.0]]):
         with pytest.raises(ValueError, match="x has shape"):
             A @ bad
         with pytest.raises(ValueError, match="x has shape"):
