@@ -20,7 +20,7 @@ def reverse_cuthill_mckee(A: Any, symmetric_mode: bool = False) -> np.ndarray:
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0] * 3, ([0, 3, 1], [3, 1, 2])), shape=(4, 4))  # the path 0 3 1 2
     >>> ps.csgraph.reverse_cuthill_mckee(A)
-    array([0, 3, 1, 2], dtype=int32)
+    array([2, 1, 3, 0], dtype=int32)
     """
     from penstock.csgraph._scipy import as_scipy, theirs  # not for `import penstock.reorder`
 

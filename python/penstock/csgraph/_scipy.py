@@ -15,7 +15,7 @@ from penstock._arrays.convert import as_array, is_dense
 from penstock._matrix.csr import csr_array
 from penstock._matrix.names import Guarded
 
-__all__ = ["MOST", "as_scipy", "as_scipys_own", "is_dense_graph", "theirs"]
+__all__ = ["MOST", "as_given", "as_scipy", "as_scipys_own", "is_dense_graph", "theirs"]
 
 MOST = 2**31 - 1  # entries and vertices, which SciPy's graph functions number in int32
 
@@ -35,8 +35,17 @@ def as_scipys_own(a: Any, what: str) -> Any:
         _check_size(a, what)
         return a
     if is_dense(a):
-        return a if isinstance(a, (np.ndarray, list)) else as_array(a)
+        return a if isinstance(a, np.ndarray) else as_array(a)
     return as_scipy(csr_array(a, copy=False), what)
+
+
+def as_given(made: csr_array, given: Any) -> Any:
+    """A sparse result as whoever asked expects it: to a SciPy sparse array or matrix SciPy's, in float64 as SciPy makes
+    it and with arrays of its own; to everything else the csr_array."""
+    if not sp.issparse(given):
+        return made
+    kind = sp.csr_matrix if isinstance(given, sp.spmatrix) else sp.csr_array
+    return kind(made.to_scipy(), dtype=np.float64, copy=True)
 
 
 def is_dense_graph(a: Any) -> bool:

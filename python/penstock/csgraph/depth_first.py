@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, vertex
-from penstock.csgraph._scipy import as_scipy, theirs
+from penstock.csgraph._scipy import as_given, as_scipy, theirs
 from penstock.csgraph.breadth_first import breadth_first_order
 from penstock.csgraph.reconstruct import reconstruct_path
 
@@ -47,9 +46,9 @@ def depth_first_order(
     return theirs.depth_first_order(scipys, start, directed, return_predecessors)
 
 
-def depth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> csr_array:
-    """The tree of `depth_first_order` as a csr_array of shape (n, n): an entry, with its value in `csgraph`, for each
-    edge over which a vertex is entered. Raises what `depth_first_order` raises.
+def depth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+    """The tree of `depth_first_order` as a csr_array of shape (n, n), SciPy's for a SciPy `csgraph`: an entry, with its
+    value in `csgraph`, for each edge over which a vertex is entered. Raises what `depth_first_order` raises.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 2.0, 3.0, 4.0], ([0, 0, 1, 2], [1, 2, 3, 3])), shape=(4, 4))
@@ -61,12 +60,12 @@ def depth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> csr_a
     """
     graph = as_graph(csgraph, "depth_first_tree")
     _, predecessors = depth_first_order(graph, i_start, directed)
-    return reconstruct_path(graph, predecessors, directed)
+    return as_given(reconstruct_path(graph, predecessors, directed), csgraph)
 
 
-def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> csr_array:
-    """The tree of `breadth_first_order` as a csr_array of shape (n, n): an entry, with its value in `csgraph`, for each
-    edge over which a vertex is reached. Raises what `breadth_first_order` raises.
+def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+    """The tree of `breadth_first_order` as a csr_array of shape (n, n), SciPy's for a SciPy `csgraph`: an entry, with
+    its value in `csgraph`, for each edge over which a vertex is reached. Raises what `breadth_first_order` raises.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 2.0, 3.0, 4.0], ([0, 0, 1, 2], [1, 2, 3, 3])), shape=(4, 4))
@@ -75,4 +74,4 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> csr
     """
     graph = as_graph(csgraph, "breadth_first_tree")
     _, predecessors = breadth_first_order(graph, i_start, directed)
-    return reconstruct_path(graph, predecessors, directed)
+    return as_given(reconstruct_path(graph, predecessors, directed), csgraph)

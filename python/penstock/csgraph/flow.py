@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from penstock._matrix.csr import csr_array
-from penstock._matrix.names import Guarded
-from penstock.csgraph._scipy import MOST, as_scipy, as_scipys_own, theirs
+from penstock.csgraph._scipy import MOST, as_scipys_own, theirs
 
 __all__ = ["MaximumFlowResult", "maximum_flow"]
 
@@ -18,7 +17,7 @@ __all__ = ["MaximumFlowResult", "maximum_flow"]
 @dataclass(frozen=True)
 class MaximumFlowResult:
     """What `maximum_flow` returns: `flow_value`, an int, and `flow`, a csr_array of float64 that holds whole numbers,
-    and with each (i, j) its opposite at (j, i).
+    with each (i, j) its opposite at (j, i); SciPy's of int32 for a SciPy graph.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([3.0, 2.0], ([0, 1], [1, 2])), shape=(3, 3))
@@ -27,7 +26,7 @@ class MaximumFlowResult:
     """
 
     flow_value: int
-    flow: csr_array
+    flow: Any
 
     def __repr__(self) -> str:
         return f"MaximumFlowResult with value of {self.flow_value}"
@@ -56,34 +55,36 @@ def maximum_flow(
            [-2.,  0.,  2.],
            [-1., -2.,  0.]])
     """
-    if isinstance(csgraph, Guarded):
-        given = as_scipy(csgraph._matrix().without_duplicates(), "maximum_flow")
-        given = _whole(given)
-    else:
-        given = as_scipys_own(csgraph, "maximum_flow")
-        if sp.issparse(given) and given.nnz and given.dtype.kind in "iu":
-            _check_range(given.data)
+    scipys = sp.issparse(csgraph)
+    given = as_scipys_own(csgraph, "maximum_flow")
+    if scipys and given.dtype.kind in "iu":
+        _check_range(given.data)
+    elif sp.issparse(given) and not scipys:
+        given = _whole(csr_array(given, copy=False).without_duplicates())
     found = theirs.maximum_flow(given, source, sink, method=method)
-    return MaximumFlowResult(int(found.flow_value), csr_array(found.flow, copy=False))
+    flow = found.flow if scipys else csr_array(found.flow, copy=False)
+    return MaximumFlowResult(int(found.flow_value), flow)
 
 
-def _whole(given: Any) -> Any:
-    values = given.data
-    if values.dtype == np.bool_:
-        return sp.csr_array((values.astype(np.int32), given.indices, given.indptr), given.shape)
+def _whole(graph: csr_array) -> Any:
+    """In int32, over arrays that SciPy's code may have for itself."""
+    values = graph.data
     if values.dtype.kind == "c":
         raise ValueError("capacities must be real, these are complex")
-    broken = values != np.trunc(values)
+    broken = values != np.trunc(values) if values.dtype.kind == "f" else np.zeros(0, bool)
     if broken.any():
         k = int(broken.argmax())
         raise ValueError(
             f"capacities must be whole numbers, and data[{k}] = {values[k]}: scale them, and round"
         )
     _check_range(values)
-    return sp.csr_array((values.astype(np.int32), given.indices, given.indptr), given.shape)
+    parts = values.astype(np.int32), graph.indices.copy(), graph.indptr.astype(np.int32)
+    return sp.csr_array(parts, shape=graph.shape)
 
 
 def _check_range(values: np.ndarray) -> None:
+    if values.dtype == np.bool_:
+        return
     far = (values > MOST) | (values < -MOST)
     if far.any():
         k = int(far.argmax())

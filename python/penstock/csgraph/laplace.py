@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from penstock import _core
 from penstock._arrays.convert import VALUE_TYPES, result_dtype
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph
-from penstock.csgraph._scipy import is_dense_graph, theirs
+from penstock.csgraph._scipy import as_scipys_own, is_dense_graph, theirs
 
 __all__ = ["laplacian"]
 
@@ -39,7 +40,7 @@ def laplacian(
     use_out_degree : bool
         False: a degree is the sum of a column. True: that of a row.
     copy : bool
-        False: a dense `csgraph` may be overwritten. A sparse one never is.
+        False: a dense `csgraph`, or one of SciPy's, may be overwritten. A csr_array never is.
     form : "array", "function" or "lo"
         What is returned: a matrix, a function that multiplies a vector or an (n, k) array by it without forming it, or
         the same as SciPy's LinearOperator.
@@ -50,7 +51,8 @@ def laplacian(
 
     Returns
     -------
-    lap : csr_array that stores its whole diagonal; for a dense `csgraph` a dense array, by SciPy's function.
+    lap : csr_array that stores its whole diagonal
+        For a dense `csgraph` and for SciPy's it is what SciPy's function makes: dense, or a COO array of any type.
     diag : array of shape (n,), where asked for
         The degrees, or with `normed` their square roots, 1 where there are none.
 
@@ -68,9 +70,9 @@ def laplacian(
     """
     if form not in ("array", "function", "lo"):
         raise ValueError(f"Invalid form: {form!r} is none of 'array', 'function' and 'lo'")
-    if is_dense_graph(csgraph):
+    if is_dense_graph(csgraph) or issparse(csgraph):
         return theirs.laplacian(
-            np.asanyarray(csgraph), normed, return_diag, use_out_degree,
+            as_scipys_own(csgraph, "laplacian"), normed, return_diag, use_out_degree,
             copy=copy, form=form, dtype=dtype, symmetrized=symmetrized,
         )  # fmt: skip
     graph = as_graph(csgraph, "laplacian")

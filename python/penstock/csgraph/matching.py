@@ -49,13 +49,13 @@ def min_weight_full_bipartite_matching(
 
     `biadjacency` is a csr_array of shape (rows, cols), or a sparse array or tensor that csr_array takes; an explicit
     zero is no edge but an error, as in SciPy. `maximize=True` asks for the largest sum. Returns the rows, ascending,
-    and their columns, int32. Raises ValueError where there is no such matching, for weights of 0, and for a graph that
+    and their columns. Raises ValueError where there is no such matching, for weights of 0, and for a graph that
     exceeds what SciPy can number in int32; TypeError for a dense array.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 5.0, 2.0, 7.0], ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2))
-    >>> ps.csgraph.min_weight_full_bipartite_matching(A)
-    (array([0, 1], dtype=int32), array([1, 0], dtype=int32))
+    >>> [side.tolist() for side in ps.csgraph.min_weight_full_bipartite_matching(A)]
+    [[0, 1], [1, 0]]
     """
     given = as_scipys_own(biadjacency, "min_weight_full_bipartite_matching")
     return theirs.min_weight_full_bipartite_matching(given, maximize)

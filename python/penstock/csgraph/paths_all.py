@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from penstock.csgraph._graph import as_graph, vertex
+from penstock.csgraph._graph import as_graph
 from penstock.csgraph._scipy import as_scipy, theirs
 from penstock.csgraph.paths_negative import bellman_ford, johnson, least_weight
 from penstock.csgraph.shortest_paths import dijkstra
@@ -106,7 +107,10 @@ def yen(
     array([3., 4.])
     """
     graph = as_graph(csgraph, "yen")
-    ends = [vertex(graph, v, name) for v, name in ((source, "source"), (sink, "sink"))]
+    n = graph.shape[0]
+    for v, name in ((source, "source"), (sink, "sink")):
+        if not 0 <= operator.index(v) < n:
+            raise ValueError(f"{name}={v}: a vertex must have 0 <= {name} < {n}")
     if K < 1:
         raise ValueError(f"K={K!r}: give how many paths are wanted, at least 1")
     how = {
@@ -114,4 +118,4 @@ def yen(
         "return_predecessors": return_predecessors,
         "unweighted": unweighted,
     }
-    return theirs.yen(as_scipy(graph, "yen"), *ends, K, **how)
+    return theirs.yen(as_scipy(graph, "yen"), source, sink, K, **how)

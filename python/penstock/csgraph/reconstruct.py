@@ -10,12 +10,12 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph
-from penstock.csgraph._scipy import as_scipy, theirs
+from penstock.csgraph._scipy import as_given, as_scipy, theirs
 
 __all__ = ["construct_dist_matrix", "reconstruct_path"]
 
 
-def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> csr_array:
+def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> Any:
     """The tree that predecessors describe, with the signature of `scipy.sparse.csgraph.reconstruct_path`.
 
     Parameters
@@ -29,7 +29,8 @@ def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> 
 
     Returns
     -------
-    csr_array of shape (n, n), of the graph's type: an entry (predecessors[v], v) for each v that has one.
+    csr_array of shape (n, n), of the graph's type, or SciPy's in float64 for a SciPy `csgraph`: an entry
+    (predecessors[v], v) for each v that has one.
 
     Raises ValueError where `predecessors` has another shape, a number outside the graph, or names a pair that no edge
     joins, and TypeError for numbers that are no integers.
@@ -64,7 +65,7 @@ def reconstruct_path(csgraph: Any, predecessors: Any, directed: bool = True) -> 
             f"predecessors[{v}] = {before[v]}, but the graph has no edge {before[v]} -> {v}"
         )
     values = None if graph.dtype == np.bool_ else value
-    return csr_array._wrap(_core.coo_to_csr(n, n, start, end, values))
+    return as_given(csr_array._wrap(_core.coo_to_csr(n, n, start, end, values)), csgraph)
 
 
 def _tree_edges(graph: csr_array, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,13 +10,14 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import on_cpu
 from penstock.csgraph._graph import as_graph, symmetric_weights
+from penstock.csgraph._scipy import as_given
 
 __all__ = ["minimum_spanning_tree", "verify_minimum_spanning_tree"]
 
 
 def minimum_spanning_tree(
     csgraph: Any, overwrite: bool = False, *, device: Any = None
-) -> csr_array:
+) -> Any:
     """A minimum spanning tree of each component, with the signature of `scipy.sparse.csgraph.minimum_spanning_tree`.
 
     Parameters
@@ -31,7 +32,7 @@ def minimum_spanning_tree(
 
     Returns
     -------
-    csr_array of shape (n, n), of the graph's type
+    csr_array of shape (n, n), of the graph's type; SciPy's in float64 for a SciPy `csgraph`
         n less the number of components entries of `csgraph`, each where it is stored. Unlike SciPy's, it keeps edges of
         weight 0. Of equal weights the one stored first is preferred: so there is one result, whatever the number of
         threads. SciPy's may have other edges, of the same sum.
@@ -54,7 +55,8 @@ def minimum_spanning_tree(
     if graph.dtype.kind == "c":
         raise ValueError("minimum_spanning_tree needs real weights, these are complex")
     row, col, values = _core.minimum_spanning_forest(graph._core, symmetric_weights(graph))
-    return csr_array._wrap(_core.coo_to_csr(*graph.shape, row, col, values))
+    made = csr_array._wrap(_core.coo_to_csr(*graph.shape, row, col, values))
+    return as_given(made, csgraph)
 
 
 def verify_minimum_spanning_tree(A: Any, tree: Any) -> None:

@@ -51,8 +51,8 @@ Csr<double> downhill(std::int64_t rows, unsigned seed, double most) {
   for (auto& h : height) h = static_cast<double>(random() % 1000);
   for (std::int64_t u = 0; u < rows; ++u)
     for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k)
-      values.push_back(std::floor(static_cast<double>(random()) / 0x1p32 * most) + height[at(a.indices.data[k])] -
-                       height[at(u)]);
+      values.push_back(std::floor(static_cast<double>(random()) / 0x1p32 * most) +
+                       height[at(a.indices.data[k])] - height[at(u)]);
   a.values = array_of(values);
   return a;
 }
@@ -136,7 +136,8 @@ TEST(BellmanFord, NegativeCyclesAreNamed) {
   edges.push_back({500, 497, -3.0000001});
   for (const int threads : {1, 4}) {
     const Threads use(threads);
-    EXPECT_EQ(bellman_ford(graph_of(501, edges), {{0}}, true).cycle, (std::vector<Index>{497, 498, 499, 500}));
+    EXPECT_EQ(bellman_ford(graph_of(501, edges), {{0}}, true).cycle,
+              (std::vector<Index>{497, 498, 499, 500}));
   }
   edges.back() = {500, 497, -3.0};
   EXPECT_TRUE(bellman_ford(graph_of(501, edges), {{0}}, true).cycle.empty());
@@ -256,10 +257,13 @@ TEST(SpanningForest, ChainsOfTreesAreShort) {
 TEST(SpanningForest, TheVerifierCatches) {
   const auto a = graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}, {2, 2, -1.0}});
   minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}}));
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {0, 2, 3.0}})), Error);  // too heavy
+  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {0, 2, 3.0}})),
+               Error);                                                                 // too heavy
   EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}})), Error);  // does not span
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}})), Error);
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 1.0}})), Error);  // no entry
+  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}})),
+               Error);
+  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 1.0}})),
+               Error);  // no entry
   EXPECT_THROW(minimum_spanning_forest(graph_of(2, {{0, 1, std::nan("")}}), false), Error);
 }
 

@@ -36,7 +36,8 @@ void graph_negative(nb::module_& m) {
       nb::arg("a"), "Raises ValueError that names the first weight that is NaN or minus infinity.");
   m.def("bellman_ford", bound_bellman_ford, nb::arg("a"), nb::arg("sources"), nb::arg("together"),
         nb::arg("predecessors"),
-        "(distances, predecessors or None, a negative cycle or []): one row of n for each source, or one for all "
+        "(distances, predecessors or None, a negative cycle or []): one row of n for each source, or one for "
+        "all "
         "together");
 }
 

@@ -78,8 +78,7 @@ void check_all_used(std::int64_t vertices, std::int64_t count, std::span<const I
     used[static_cast<std::size_t>(labels[v])] = true;
   }
   for (std::size_t label = 0; label < used.size(); ++label)
-    require(used[label],
-            [&] { return "strong components: no vertex has label " + std::to_string(label); });
+    require(used[label], [&] { return "strong components: no vertex has label " + std::to_string(label); });
 }
 
 /// Removes labels that no edge enters any more (Kahn 1962). If there is a cycle, its labels stay.

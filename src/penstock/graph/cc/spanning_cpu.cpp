@@ -1,7 +1,9 @@
 // A minimum spanning forest by the rounds of Boruvka (1926): every tree takes the smallest edge that leaves it, and the trees
 // that these edges join become one. Edges are ordered by value and then by number, so no two are equal, and of the edges
 // that are taken only those that two trees choose of each other close a cycle. Edges stay where they were listed, in chunks
-// that each round compacts in place: what lies within a tree is never looked at again.
+// that each round compacts in place: what lies within a tree is never looked at again. Of a graph with many edges the lightest
+// come first; they join most vertices, and of the others only those are listed that still join two trees (Osipov, Sanders,
+// Singler 2009).
 #include "penstock/graph/cc/spanning.hpp"
 
 #include <algorithm>
@@ -20,6 +22,9 @@ namespace {
 constexpr std::int64_t kChunkOfEdges = 64 << 10;  // entries of the matrix that one thread lists and compacts
 constexpr std::int64_t kChunkOfTrees = 8 << 10;
 constexpr Offset kNoEdge = -1;
+// Lightest edges that are looked at first, for each vertex, and how many more there must be for that to pay.
+constexpr double kFirst = 2, kPays = 4;
+constexpr std::int64_t kSamples = 8 << 10;
 
 template <class V>
 class Boruvka {
@@ -40,8 +45,15 @@ class Boruvka {
   }
 
   SpanningForest<V> run() {
-    list_edges();
+    find_heavy();
+    list_edges(false);
     while (choose()) join();
+    if (heavy_first_ < a_.nnz()) {
+      for (Index v = 0; v < a_.rows; ++v)
+        if (parent_[at(v)] == v) live_.push_back(v);
+      list_edges(true);
+      while (choose()) join();
+    }
     return taken();
   }
 
@@ -51,8 +63,41 @@ class Boruvka {
     V value;
   };
 
-  /// The entries off the diagonal; those above it alone where the matrix is its own mirror.
-  void list_edges() {
+  bool is_edge(std::int64_t row, Index col) const { return mirrored_ ? row < col : row != col; }
+
+  /// Says from where on entries are heavy, by a sample: above a value, or in a pattern from an entry on.
+  void find_heavy() {
+    std::vector<V> values;
+    std::int64_t count = 0, seen = 0;
+    const auto step = std::max<std::int64_t>(1, a_.nnz() / kSamples);
+    for (Offset k = 0; k < a_.nnz(); k += step, ++seen) {
+      const auto row = std::upper_bound(a_.indptr.data, a_.indptr.data + a_.rows + 1, k) - a_.indptr.data - 1;
+      if (!is_edge(row, a_.indices.data[k])) continue;
+      ++count;
+      if constexpr (!is_pattern<V>)
+        if (a_.values.data[k] == a_.values.data[k]) values.push_back(a_.values.data[k]);
+    }
+    if (count == 0) return;
+    const auto edges = static_cast<double>(a_.nnz()) * static_cast<double>(count) / static_cast<double>(seen);
+    const auto share = kFirst * static_cast<double>(a_.rows) / edges;
+    if (share * kPays > kFirst) return;
+    if constexpr (is_pattern<V>) {
+      heavy_first_ = static_cast<Offset>(share * static_cast<double>(a_.nnz()));
+    } else if (!values.empty()) {
+      const auto at_share =
+          values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size()));
+      std::nth_element(values.begin(), at_share, values.end());
+      light_ = *at_share;
+      heavy_first_ = 0;
+    }
+  }
+  bool is_heavy(Offset k) const {
+    if constexpr (is_pattern<V>) return k >= heavy_first_;
+    else return heavy_first_ == 0 && a_.values.data[k] > light_;
+  }
+
+  /// Lists edges: those that are not heavy, or the heavy ones that join two trees.
+  void list_edges(bool heavy) {
     std::atomic<Offset> bad = std::numeric_limits<Offset>::max();
     parallel_for(std::ssize(left_), [&](std::int64_t c) {
       const auto first = c * kChunkOfEdges, last = std::min(first + kChunkOfEdges, a_.nnz());
@@ -68,7 +113,8 @@ class Boruvka {
             while (k < now && !bad.compare_exchange_weak(now, k, std::memory_order_relaxed)) {}
           }
         }
-        if (mirrored_ ? col <= row : col == row) continue;
+        if (!is_edge(row, col) || is_heavy(k) != heavy || (heavy && tree_[at(row)] == tree_[at(col)]))
+          continue;
         from_.data[out] = static_cast<Index>(row);
         to_.data[out] = col;
         if constexpr (!is_pattern<V>) value_.data[out] = a_.values.data[k];
@@ -175,6 +221,8 @@ class Boruvka {
 
   const Csr<V>& a_;
   bool mirrored_;
+  Offset heavy_first_ = std::numeric_limits<Offset>::max();  // 0 where values say which entries are heavy
+  V light_{};                                                // the largest value that is not
   Array<Index> from_, to_;  // of the edges that are left; chunk c begins at c * kChunkOfEdges
   Array<V> value_;
   std::vector<std::int64_t> left_;  // a chunk

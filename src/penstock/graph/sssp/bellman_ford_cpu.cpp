@@ -48,7 +48,8 @@ class Rounds {
       // Distances that sink by rounding alone sink for ever: from here on only more than that counts.
       if (found.rounding || rounds >= n) slack_ = slack_ > 0 ? 16 * slack_ : 0x1p-50;
       if (found.rounding || rounds >= n) scale_ = mean_weight();
-      require(slack_ < 1, "bellman_ford: the distances do not settle, since rounding outweighs the smallest weights");
+      require(slack_ < 1,
+              "bellman_ford: the distances do not settle, since rounding outweighs the smallest weights");
     }
     return {};
   }
@@ -111,8 +112,7 @@ template <class V>
 std::vector<Index> search(const Csr<V>& a, std::span<const Index> sources, std::span<double> distances,
                           std::span<Index> predecessors) {
   auto cycle = Rounds<V>(a, distances).run(sources);
-  if (cycle.empty() && !predecessors.empty())
-    shortest_hops(Roads<V>(a), sources, distances, predecessors);
+  if (cycle.empty() && !predecessors.empty()) shortest_hops(Roads<V>(a), sources, distances, predecessors);
   return cycle;
 }
 
@@ -140,8 +140,7 @@ BellmanFord bellman_ford_each(const Csr<V>& a, std::span<const Index> sources, b
     cycle = graph::search(a, sources.subspan(at(i), 1), r.distances.slice(i * n, n).span(),
                           predecessors ? r.predecessors.slice(i * n, n).span() : std::span<Index>());
     auto now = first.load(std::memory_order_relaxed);
-    while (!cycle.empty() && i < now &&
-           !first.compare_exchange_weak(now, i, std::memory_order_relaxed)) {}
+    while (!cycle.empty() && i < now && !first.compare_exchange_weak(now, i, std::memory_order_relaxed)) {}
   };
   // Searches side by side need no meeting after each round; few of them would leave threads idle.
   if (count >= 2 * num_threads()) {
@@ -153,8 +152,8 @@ BellmanFord bellman_ford_each(const Csr<V>& a, std::span<const Index> sources, b
   return r;
 }
 
-#define X(V)                                                                            \
-  template BellmanFord bellman_ford(const Csr<V>&, std::span<const Index>, bool);       \
+#define X(V)                                                                      \
+  template BellmanFord bellman_ford(const Csr<V>&, std::span<const Index>, bool); \
   template BellmanFord bellman_ford_each(const Csr<V>&, std::span<const Index>, bool);
 X(One)
 X(float)

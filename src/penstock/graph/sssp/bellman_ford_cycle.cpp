@@ -130,9 +130,10 @@ void shortest_hops(const Roads<V>& a, std::span<const Index> sources, std::span<
   std::replace(p.begin(), p.end(), kNobody, kNone);
 }
 
-#define X(V)                                                                                                 \
-  template CycleFound find_cycle(const Roads<V>&, std::span<const Index>, std::span<const double>);          \
-  template void shortest_hops(const Roads<V>&, std::span<const Index>, std::span<const double>, std::span<Index>);
+#define X(V)                                                                                        \
+  template CycleFound find_cycle(const Roads<V>&, std::span<const Index>, std::span<const double>); \
+  template void shortest_hops(const Roads<V>&, std::span<const Index>, std::span<const double>,     \
+                              std::span<Index>);
 X(One)
 X(float)
 X(double)

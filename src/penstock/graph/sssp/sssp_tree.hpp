@@ -7,8 +7,9 @@
 
 namespace penstock::graph {
 
-inline constexpr Index kNobody = std::numeric_limits<Index>::max();  // of a vertex that has no predecessor yet
-inline constexpr Index kNone = -9999;                                // of one that will never have any
+inline constexpr Index kNobody =
+    std::numeric_limits<Index>::max();  // of a vertex that has no predecessor yet
+inline constexpr Index kNone = -9999;   // of one that will never have any
 
 /// Puts the smaller one of `to` and what is there into the cell, and returns whether nobody was there.
 inline bool lower(Index& cell, Index to) {
