@@ -26,4 +26,6 @@ def reverse_cuthill_mckee(A: Any, symmetric_mode: bool = False) -> np.ndarray:
 
     # A pattern: values of A and A^T could cancel
     graph = pattern(as_graph(A, "reverse_cuthill_mckee"))
+    if graph.shape[0] == 0:
+        return np.empty(0, np.int32)
     return theirs.reverse_cuthill_mckee(as_scipy(graph, "reverse_cuthill_mckee"), symmetric_mode)

@@ -82,8 +82,8 @@ def construct_dist_matrix(
 
     `predecessors` is an int32 array of shape (n, n), a row for each source, -9999 where there is no path. Returns a
     float64 array of shape (n, n), `null_value` where there is no path. Raises TypeError for predecessors of another
-    type, and ValueError for another shape, a number outside the graph, and a graph that exceeds what SciPy can number
-    in int32.
+    type, and ValueError for another shape, a number outside the graph, predecessors that go round in a cycle (on which
+    SciPy's function would not end), and a graph that exceeds what SciPy can number in int32.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([4.0, 1.0, 2.0], ([0, 0, 2], [1, 2, 1])), shape=(3, 3))
@@ -99,8 +99,23 @@ def construct_dist_matrix(
     if given.dtype != np.int32:
         raise TypeError(f"predecessors must be int32, not {given.dtype}")
     before = _predecessors(given, (n, n), n)
+    _check_ends(before)
     scipys = as_scipy(read, "construct_dist_matrix")
     return theirs.construct_dist_matrix(scipys, before, directed, null_value)
+
+
+def _check_ends(before: np.ndarray) -> None:
+    """Raises ValueError where a row's predecessors lead round in a cycle."""
+    n = before.shape[0]
+    ahead = np.full((n, n + 1), n, np.int32)  # n is where all paths end
+    ahead[:, :n] = np.where(before < 0, n, before)
+    np.fill_diagonal(ahead, n)
+    steps = 1
+    while steps < n:
+        ahead, steps = np.take_along_axis(ahead, ahead.astype(np.intp), axis=1), 2 * steps
+    if (ahead != n).any():
+        i, j = (int(k) for k in np.argwhere(ahead != n)[0])
+        raise ValueError(f"predecessors[{i}] leads from {j} into a cycle, and never to {i}")
 
 
 def _predecessors(given: Any, shape: tuple[int, ...], n: int) -> np.ndarray:
@@ -113,4 +128,4 @@ def _predecessors(given: Any, shape: tuple[int, ...], n: int) -> np.ndarray:
         raise ValueError(
             f"predecessors has {before.max()}, which is outside a graph of {n} vertices"
         )
-    return before.astype(np.int32, copy=False)
+    return np.where(before < 0, -9999, before).astype(np.int32)  # SciPy's mark alone is safe there

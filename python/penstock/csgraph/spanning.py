@@ -15,9 +15,7 @@ from penstock.csgraph._scipy import as_given
 __all__ = ["minimum_spanning_tree", "verify_minimum_spanning_tree"]
 
 
-def minimum_spanning_tree(
-    csgraph: Any, overwrite: bool = False, *, device: Any = None
-) -> Any:
+def minimum_spanning_tree(csgraph: Any, overwrite: bool = False, *, device: Any = None) -> Any:
     """A minimum spanning tree of each component, with the signature of `scipy.sparse.csgraph.minimum_spanning_tree`.
 
     Parameters

@@ -125,6 +125,19 @@ def test_reconstruct_path_of_parallel_edges_and_zeros():
             ps.csgraph.reconstruct_path(A, wrong)
 
 
+def test_predecessors_in_a_cycle_are_refused():
+    A = ps.csr_array(np.ones((3, 3)))
+    wrong = np.full((3, 3), -9999, np.int32)
+    wrong[1] = [2, -9999, 0]
+    with pytest.raises(
+        ValueError, match=r"predecessors\[1\] leads from 0 into a cycle, and never to 1"
+    ):
+        ps.csgraph.construct_dist_matrix(A, wrong)
+    long = np.tile(np.arange(-1, 99, dtype=np.int32), (100, 1))
+    path = ps.csr_array((np.ones(99), (np.arange(99), np.arange(1, 100))), shape=(100, 100))
+    assert ps.csgraph.construct_dist_matrix(path, long)[0, 99] == 99
+
+
 def test_yen():
     dense = np.array(
         [[0, 3, 3, 1, 2], [3, 0, 7, 6, 5], [3, 7, 0, 4, 0], [1, 6, 4, 0, 2], [2, 5, 0, 2, 0.0]]

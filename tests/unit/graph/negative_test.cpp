@@ -180,12 +180,15 @@ TEST(BellmanFord, WeightsAreLookedAt) {
   EXPECT_THROW(bellman_ford(graph_of(2, {}), {{2}}, false), Error);
 }
 
-Csr<double> as_csr(const SpanningForest<double>& f, std::int64_t rows) {
+std::vector<Edge> sorted(const SpanningForest<double>& f) {
   std::vector<Edge> edges;
   for (std::int64_t i = 0; i < f.row.size; ++i)
     edges.push_back({f.row.data[i], f.col.data[i], f.values.data[i]});
-  return graph_of(rows, edges);
+  std::sort(edges.begin(), edges.end());
+  return edges;
 }
+
+Csr<double> as_csr(const SpanningForest<double>& f, std::int64_t rows) { return graph_of(rows, sorted(f)); }
 
 /// Kruskal's algorithm over entries in ascending order of weight and number.
 std::vector<Edge> kruskal(const Csr<double>& a) {
@@ -220,11 +223,7 @@ TEST(SpanningForest, SameEdgesAsKruskal) {
       for (const int threads : {1, 4}) {
         const Threads use(threads);
         const auto f = minimum_spanning_forest(a, false);
-        std::vector<Edge> found;
-        for (std::int64_t i = 0; i < f.row.size; ++i)
-          found.push_back({f.row.data[i], f.col.data[i], f.values.data[i]});
-        std::sort(found.begin(), found.end());
-        EXPECT_EQ(found, right);
+        EXPECT_EQ(sorted(f), right);
         minimum_spanning_forest_verify(a, as_csr(f, a.rows));
       }
     }
@@ -240,8 +239,7 @@ TEST(SpanningForest, HalfOfAMirrorIsEnough) {
   }
   const auto a = graph_of(9000, edges);
   const auto all = minimum_spanning_forest(a, false), half = minimum_spanning_forest(a, true);
-  EXPECT_TRUE(std::ranges::equal(all.row.span(), half.row.span()));
-  EXPECT_TRUE(std::ranges::equal(all.col.span(), half.col.span()));
+  EXPECT_EQ(sorted(all), sorted(half));
   minimum_spanning_forest_verify(a, as_csr(half, a.rows));
 }
 

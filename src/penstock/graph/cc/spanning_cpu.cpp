@@ -22,7 +22,8 @@ namespace {
 constexpr std::int64_t kChunkOfEdges = 64 << 10;  // entries of the matrix that one thread lists and compacts
 constexpr std::int64_t kChunkOfTrees = 8 << 10;
 constexpr Offset kNoEdge = -1;
-// Lightest edges that are looked at first, for each vertex, and how many more there must be for that to pay.
+// Lightest edges that are looked at first, for each vertex, and how many times as many there must be for that to pay. R-MAT 18
+// (15 edges a vertex, one thread): 0.31 s with 2, 0.71 s where all are listed at once.
 constexpr double kFirst = 2, kPays = 4;
 constexpr std::int64_t kSamples = 8 << 10;
 
@@ -80,7 +81,7 @@ class Boruvka {
     if (count == 0) return;
     const auto edges = static_cast<double>(a_.nnz()) * static_cast<double>(count) / static_cast<double>(seen);
     const auto share = kFirst * static_cast<double>(a_.rows) / edges;
-    if (share * kPays > kFirst) return;
+    if (share * kPays > 1) return;
     if constexpr (is_pattern<V>) {
       heavy_first_ = static_cast<Offset>(share * static_cast<double>(a_.nnz()));
     } else if (!values.empty()) {
