@@ -22,7 +22,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.given import as_matrix
-from penstock.csgraph import reverse_cuthill_mckee
+from penstock.csgraph._graph import as_graph, undirected
 
 if TYPE_CHECKING:
     pass
@@ -46,8 +46,10 @@ def rcm(A: Any) -> np.ndarray:
 
     Works on the pattern of A + A^T, for any square matrix; each component is numbered on its own, beginning at a
     pseudo-peripheral vertex (George and Liu 1979). On one thread; the same order on every machine.
+    `ps.csgraph.reverse_cuthill_mckee` is SciPy's order, which begins elsewhere.
     """
-    return reverse_cuthill_mckee(as_matrix(A, "rcm"))
+    graph = as_graph(as_matrix(A, "rcm"), "rcm")
+    return np.array(_core.reverse_cuthill_mckee(undirected(graph)._core))
 
 
 def scramble(n: Any, seed: int = 0) -> np.ndarray:

@@ -86,6 +86,12 @@ def chosen_gpu(graph: csr_array, device: Any) -> int | None:
     return number
 
 
+def on_cpu(graph: csr_array, function: str, device: Any) -> None:
+    """Raises what `chosen_gpu` raises, and ValueError for a GPU: `function` has no code for one yet."""
+    if device is not None and chosen_gpu(graph, device) is not None:
+        raise ValueError(f'{function} runs on the CPU: give device="cpu" or None')
+
+
 def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     """The GPUs that a traversal of `graph` runs on; none for the CPU.
 

@@ -45,7 +45,7 @@ def _from_dense(a: Any) -> csr_array:
 
 
 def vertex(graph: csr_array, v: Any, name: str = "source") -> int:
-    """v as a vertex number; negative numbers are refused, as in scipy.sparse.csgraph."""
+    """v as a vertex number; negative numbers are refused."""
     try:
         number = operator.index(v)
     except TypeError:
@@ -69,6 +69,24 @@ def vertices(graph: csr_array, some: Any, name: str = "sources") -> np.ndarray:
     return numbers.astype(np.int32)
 
 
+def rows_of(graph: csr_array, indices: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    """(sources, the shape of what is found from each), as SciPy reads `indices`: all vertices for None, any shape, and
+    negative numbers counted from the end."""
+    n = graph.shape[0]
+    if indices is None:
+        return np.arange(n, dtype=np.int32), (n, n)
+    numbers = np.asarray(indices)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise TypeError(f"indices must be integers, not {numbers.dtype}")
+    flat = numbers.reshape(-1)
+    outside = (flat < -n) | (flat >= n)
+    if outside.any():
+        raise ValueError(
+            f"indices has {flat[outside.argmax()]}, which is outside a graph of {n} vertices"
+        )
+    return np.where(flat < 0, flat + n, flat).astype(np.int32), (*numbers.shape, n)
+
+
 def incoming(graph: csr_array) -> csr_array:
     """The edges reversed, in CSR: the graph itself where its pattern is symmetric, else its transpose, formed once."""
     return graph if has_symmetric_pattern(graph) else graph.T.formed()
@@ -79,6 +97,16 @@ def has_symmetric_pattern(graph: csr_array) -> bool:
     known = graph._derived.symmetric_pattern
     if known is None:
         known = graph._derived.symmetric_pattern = _core.has_symmetric_pattern(graph._core)
+    return known
+
+
+def symmetric_weights(graph: csr_array) -> bool:
+    """Whether every edge has its mirror of the same value, found once per graph."""
+    derived = graph._derived
+    known = derived.symmetric_weights
+    if known is None:
+        known = derived.symmetric_pattern is not False and _core.symmetric_weights(graph._core)
+        derived.symmetric_weights = known
     return known
 
 

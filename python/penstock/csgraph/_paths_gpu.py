@@ -10,6 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._graph import symmetric_weights
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -28,16 +29,6 @@ def chosen(
     gpu = chosen_gpu(graph, device)
     on = settled(gpu_options, function, gpu is not None)
     return None if gpu is None else OnGpu(gpu, on)
-
-
-def symmetric_weights(graph: csr_array) -> bool:
-    """Whether every edge has its mirror with the same length, found once per graph."""
-    derived = graph._derived
-    known = derived.symmetric_weights
-    if known is None:
-        known = derived.symmetric_pattern is not False and _core.symmetric_weights(graph._core)
-        derived.symmetric_weights = known
-    return known
 
 
 def _in_core(graph: csr_array) -> bool:

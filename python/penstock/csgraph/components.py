@@ -45,15 +45,18 @@ def connected_components(
     -------
     count : int
     labels : int32 array of shape (n,), where asked for
-        0..count-1, in the order of each component's smallest vertex. Independent of the number of threads and of the
-        device.
+        0..count-1. Weak components are numbered in the order of their smallest vertices. Strong ones have SciPy's
+        numbers, those in which a depth-first search finishes them: edges between them lead to smaller labels.
+        Independent of the number of threads and of the device.
 
     Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one, and
     `gpu_options` on the CPU or of another function; MemoryError, with the numbers, where a graph's vertices do not fit
     the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
-    2018, section IV) where there is none near; strong ones from `strongly_connected_components`. On a GPU, trees grow
+    2018, section IV) where there is none near; strong ones from one depth-first search (Pearce 2016) on one thread, for
+    SciPy's labels are its order. `strongly_connected_components` has its own labels, and more threads; it is also what
+    counts them where `return_labels=False`. On a GPU, trees grow
     from the neighbours kept there, and lists are read for vertices outside the giant component alone; for all where
     edges go one way and nobody has formed the transpose.
 
@@ -74,7 +77,7 @@ def connected_components(
         )
     on = settled(gpu_options, "connected_components", bool(gpus))
     if strong or not gpus:
-        return _find(graph, strong, return_labels)
+        return _find(graph, _numbered_as_scipy(return_labels) if strong else _WEAK, return_labels)
     several = len(gpus) > 1
     pair = (
         gpu_parts_pair(graph, gpus, on.placement)
@@ -114,11 +117,19 @@ def strongly_connected_components(A: Any, return_labels: bool = True) -> Any:
     >>> ps.csgraph.strongly_connected_components(A)
     (3, array([0, 1, 1, 2], dtype=int32))
     """
-    return _find(as_graph(A, "strongly_connected_components"), True, return_labels)
+    return _find(
+        as_graph(A, "strongly_connected_components"), _core.strong_components, return_labels
+    )
 
 
-def _find(graph: csr_array, strong: bool, return_labels: bool) -> Any:
-    find = _core.strong_components if strong else _core.connected_components
+_WEAK = _core.connected_components
+
+
+def _numbered_as_scipy(labels: bool) -> Any:
+    return _core.strong_components_as_finished if labels else _core.strong_components
+
+
+def _find(graph: csr_array, find: Any, return_labels: bool) -> Any:
     count, labels, missed = find(graph._core, edges_in(graph), plan_of(graph))
     note_missed(graph, missed)
     return (count, labels) if return_labels else count
@@ -126,7 +137,8 @@ def _find(graph: csr_array, strong: bool, return_labels: bool) -> Any:
 
 def verify_components(A: Any, count: int, labels: Any, connection: str = "weak") -> None:
     """Raises ValueError, saying what is wrong where, unless these are the components of A: weak ones are checked by
-    uniting all edges one by one, strong ones by searches inside each and a topological order between them.
+    uniting all edges one by one, strong ones by searches inside each and a topological order between them. Labels of
+    strong components may be in any order.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 2, ([0, 3], [2, 1])), shape=(5, 5))

@@ -10,7 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph import _paths_gpu
-from penstock.csgraph._graph import as_graph, vertex, vertices
+from penstock.csgraph._graph import as_graph, rows_of, vertex, vertices
 from penstock.csgraph.gpu_options import GpuOptions
 
 
@@ -99,11 +99,12 @@ def dijkstra(
     Parameters
     ----------
     csgraph : csr_array of shape (n, n), or what csr_array takes
-        See `sssp`. Unlike in SciPy, a negative length is an error.
+        See `sssp`. A negative length is an error, where SciPy warns that distances may be wrong: `bellman_ford` and
+        `johnson` take them.
     directed : bool
         False: every edge can be walked both ways.
-    indices : int or integers, optional
-        The sources; all vertices where it is None.
+    indices : int or array of integers, optional
+        The sources, -n .. n - 1, in any shape; all vertices where it is None.
     return_predecessors : bool
     unweighted : bool
         True: every edge has length 1.
@@ -116,7 +117,7 @@ def dijkstra(
 
     Returns
     -------
-    dist_matrix : float64 array of shape (sources, n), or (n,) for an integer `indices` and for `min_only`
+    dist_matrix : float64 array of the shape of `indices` and n, or (n,) for `min_only`
         inf where there is no path.
     predecessors : int32 array of that shape, where asked for; see `sssp`.
     sources : int32 array of shape (n,), where predecessors and `min_only` are asked for
@@ -140,25 +141,16 @@ def dijkstra(
         graph = both_ways(graph)
     if not limit >= 0:
         raise ValueError(f"limit={limit!r} must be zero or more")
-    n = graph.shape[0]
-    starts = (
-        np.arange(n, dtype=np.int32) if indices is None else vertices(graph, indices, "indices")
-    )
+    starts, shape = rows_of(graph, indices)
     if min_only:
         distances, tree = search(graph, starts, 0.0, limit, return_predecessors, on)
         distances = distances.astype(np.float64, copy=False)
         return (
             (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
         )
-    lengths = np.empty((starts.size, n))
-    trees = np.empty((starts.size, n), np.int32) if return_predecessors else None
-    for i in range(starts.size):
-        lengths[i], tree = search(graph, starts[i : i + 1], 0.0, limit, return_predecessors, on)
-        if trees is not None:
-            trees[i] = tree
-    if np.ndim(indices) == 0 and indices is not None:
-        lengths, trees = lengths[0], None if trees is None else trees[0]
-    return (lengths, trees) if return_predecessors else lengths
+    lengths, trees = each(graph, starts, limit, return_predecessors, on)
+    lengths = lengths.reshape(shape)
+    return lengths if trees is None else (lengths, trees.reshape(shape))
 
 
 def verify_sssp(A: Any, source: Any, distances: Any, predecessors: Any = None) -> None:
@@ -185,6 +177,23 @@ def verify_sssp(A: Any, source: Any, distances: Any, predecessors: Any = None) -
         np.ascontiguousarray(distances, dtype=dtype),
         tree,
     )
+
+
+def each(
+    graph: csr_array,
+    starts: np.ndarray,
+    limit: float,
+    predecessors: bool,
+    on: _paths_gpu.OnGpu | None = None,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """(distances in float64, predecessors or None), a row for each source, one source after the other."""
+    lengths = np.empty((starts.size, graph.shape[0]))
+    trees = np.empty(lengths.shape, np.int32) if predecessors else None
+    for i in range(starts.size):
+        lengths[i], tree = search(graph, starts[i : i + 1], 0.0, limit, predecessors, on)
+        if trees is not None:
+            trees[i] = tree
+    return lengths, trees
 
 
 def search(

@@ -17,7 +17,12 @@ def _labels(graph: Graph, connection: str) -> tuple[int, np.ndarray]:
     """Number of components and each vertex's; component 0 is that of vertex 0, and so on in the graph's order."""
     found = graph.structure.found
     if connection not in found:
-        found[connection] = csgraph.connected_components(graph.pattern, connection=connection)
+        find = (
+            csgraph.strongly_connected_components
+            if connection == "strong"
+            else csgraph.connected_components
+        )
+        found[connection] = find(graph.pattern)
     return found[connection]
 
 

@@ -23,6 +23,8 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_gpu_paths(m);
   penstock::bind::graph_gpu_components(m);
   penstock::bind::graph_paths(m);
+  penstock::bind::graph_negative(m);
+  penstock::bind::graph_spanning(m);
   penstock::bind::graph_sample(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);

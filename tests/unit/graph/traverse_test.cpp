@@ -137,6 +137,12 @@ TEST(Traverse, SearchesComponentsAndCores) {
         components_verify(out, weak.count, weak.labels.span());
         const auto strong = strong_components({out, edges}, edges ? plan : one_way);
         strong_components_verify(out, strong.count, strong.labels.span());
+        const auto finished = strong_components_as_finished({out, edges}, edges ? plan : one_way);
+        EXPECT_EQ(finished.count, strong.count);
+        strong_components_verify(out, finished.count, finished.labels.span());
+        for (std::int64_t u = 0; u < n; ++u)
+          for (auto k = out.indptr[u]; k < out.indptr[u + 1]; ++k)
+            EXPECT_LE(finished.labels.data[out.indices[k]], finished.labels.data[u]);
       }
     }
   }

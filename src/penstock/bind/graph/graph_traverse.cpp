@@ -67,6 +67,8 @@ void graph_traverse(nb::module_& m) {
         "(vertices in the order of a queue, predecessors)");
   m.def("strong_components", bound_components<strong_components>, nb::arg("out"), nb::arg("incoming").none(),
         nb::arg("plan"), "(count, labels, edges that incoming would have saved)");
+  m.def("strong_components_as_finished", bound_components<strong_components_as_finished>, nb::arg("out"),
+        nb::arg("incoming").none(), nb::arg("plan"), "(count, labels numbered as SciPy's, 0)");
   m.def(
       "strong_components_verify",
       [](const Matrix& out, std::int64_t count, const ReadArray<Index>& labels) {

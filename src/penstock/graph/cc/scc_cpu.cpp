@@ -54,9 +54,12 @@ void trim(const BfsGraph& g, std::vector<Word>& gone) {
   });
 }
 
+/// Edges of a vertex are followed in the order in which they are stored, or from the last to the first one if `Backward`.
+template <bool Backward>
 class Tarjan {
  public:
-  /// Components are written to `component` for every vertex whose entry is kNoComponent, numbered from `next` on.
+  /// Components are written to `component` for every vertex whose entry is kNoComponent, numbered from `next` on in the
+  /// order in which they are finished.
   Tarjan(const CsrView<One>& a, Index* component, Index next)
       : a_(a),
         to_(a.indices - a.first_nnz),
@@ -74,31 +77,31 @@ class Tarjan {
  private:
   struct Frame {
     Index v;
-    Offset edge;
+    Offset left;  // edges that have not been followed
   };
 
   void enter(Index v) {
     order_[at(v)] = low_[at(v)] = ++entered_;
     open_.push_back(v);
-    path_.push_back({v, a_.indptr[v]});
+    path_.push_back({v, a_.indptr[v + 1] - a_.indptr[v]});
   }
 
   void from(Index source) {
     enter(source);
     while (!path_.empty()) {
       if (++steps_ % kPollSteps == 0) poll_interrupt();
-      auto& [v, edge] = path_.back();
-      const auto end = a_.indptr[v + 1];
+      auto& [v, left] = path_.back();
+      const auto begin = a_.indptr[v], end = a_.indptr[v + 1];
       auto low = low_[at(v)];
       Index into = -1;
-      for (; edge < end && into < 0; ++edge) {
-        const auto w = to_[edge];
+      for (; left > 0 && into < 0; --left) {
+        const auto w = to_[Backward ? begin + left - 1 : end - left];
         if (component_[w] != kNoComponent) continue;
         if (order_[at(w)] == 0) into = w;
         else low = std::min(low, low_[at(w)]);
       }
       low_[at(v)] = low;
-      if (into >= 0) enter(into);  // v and edge are no longer valid after that
+      if (into >= 0) enter(into);  // v and left are no longer valid after that
       else leave(v);
     }
   }
@@ -190,7 +193,7 @@ Components strong_components(const BfsGraph& g, BfsPlan& plan) {
   std::fill_n(component, n, kNoComponent);
   if (g.in) take_giant(g, plan, component);
   else c.missed = g.out.nnz();
-  Tarjan rest(g.out, component, 1);
+  Tarjan<false> rest(g.out, component, 1);
   rest.run();
   std::vector<Index> number(static_cast<std::size_t>(rest.next()), kNoComponent);
   Index next = 0;
@@ -204,6 +207,20 @@ Components strong_components(const BfsGraph& g, BfsPlan& plan) {
     component[v] = label;
   }
   c.count = next;
+  return c;
+}
+
+Components strong_components_as_finished(const BfsGraph& g, BfsPlan& plan) {
+  const auto n = g.out.rows;
+  require(g.out.cols == n, "strong components need a square adjacency matrix, this one is " +
+                               std::to_string(n) + " x " + std::to_string(g.out.cols));
+  // Then each tree of the search is a component.
+  if (g.in && g.in->indices == g.out.indices) return connected_components(g, plan);
+  Components c{0, plan.result(n)};
+  std::fill_n(c.labels.data, n, kNoComponent);
+  Tarjan<true> all(g.out, c.labels.data, 0);
+  all.run();
+  c.count = all.next();
   return c;
 }
 

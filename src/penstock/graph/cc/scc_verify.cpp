@@ -38,12 +38,11 @@ Lists lists_within(const CsrView<One>& a, std::span<const Index> labels, bool ba
 
 void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t count,
                  const char* direction) {
-  std::vector<bool> seen(labels.size());
+  std::vector<bool> seen(labels.size()), labelled(static_cast<std::size_t>(count));
   std::vector<Index> stack;
-  Index labelled = 0;
   for (std::size_t v = 0; v < labels.size(); ++v) {
-    if (labels[v] == labelled && labelled < count) {  // v is the smallest vertex of its label
-      ++labelled;
+    if (!labelled[static_cast<std::size_t>(labels[v])]) {  // v is the smallest vertex of its label
+      labelled[static_cast<std::size_t>(labels[v])] = true;
       seen[v] = true;
       stack.push_back(static_cast<Index>(v));
     }
@@ -63,6 +62,23 @@ void check_reach(const Lists& lists, std::span<const Index> labels, std::int64_t
       return "strong components: vertex " + std::to_string(v) + " " + direction +
              " the smallest vertex of label " + std::to_string(labels[v]) + " within that label";
     });
+}
+
+/// Strong components may be numbered in any order, but by all numbers below `count`.
+void check_all_used(std::int64_t vertices, std::int64_t count, std::span<const Index> labels) {
+  require(std::ssize(labels) == vertices && count >= 0 && count <= vertices,
+          "strong components: " + std::to_string(labels.size()) + " labels and " + std::to_string(count) +
+              " components for " + std::to_string(vertices) + " vertices");
+  std::vector<bool> used(static_cast<std::size_t>(count));
+  for (std::size_t v = 0; v < labels.size(); ++v) {
+    require(labels[v] >= 0 && labels[v] < count, [&] {
+      return "strong components: vertex " + std::to_string(v) + " has label " + std::to_string(labels[v]) +
+             ", which is not one of 0 .. " + std::to_string(count - 1);
+    });
+    used[static_cast<std::size_t>(labels[v])] = true;
+  }
+  for (std::size_t label = 0; label < used.size(); ++label)
+    require(used[label], [&] { return "strong components: no vertex has label " + std::to_string(label); });
 }
 
 /// Removes labels that no edge enters any more (Kahn 1962). If there is a cycle, its labels stay.
@@ -97,7 +113,7 @@ void check_order(const CsrView<One>& a, std::span<const Index> labels, std::int6
 }  // namespace
 
 void strong_components_verify(const CsrView<One>& out, std::int64_t count, std::span<const Index> labels) {
-  labels_verify(out.rows, count, labels);
+  check_all_used(out.rows, count, labels);
   check_reach(lists_within(out, labels, false), labels, count, "is not reached from");
   check_reach(lists_within(out, labels, true), labels, count, "does not reach");
   check_order(out, labels, count);

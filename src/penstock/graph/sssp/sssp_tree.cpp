@@ -16,14 +16,6 @@ namespace graph {
 namespace {
 
 constexpr std::int64_t kRows = 4 << 10;
-constexpr Index kNobody = std::numeric_limits<Index>::max();
-constexpr Index kNone = -9999;
-
-void lower(Index& cell, Index to) {
-  const std::atomic_ref<Index> at(cell);
-  auto now = at.load(std::memory_order_relaxed);
-  while (to < now && !at.compare_exchange_weak(now, to, std::memory_order_relaxed)) {}
-}
 
 /// Calls f(u, v, k) for the edges out of every vertex that is reached.
 template <class V, class F>

@@ -40,12 +40,12 @@ Found look(const V* w, std::int64_t count) {
 }
 
 template <class V>
-[[noreturn]] void refuse(const Csr<V>& a, Offset k) {
+[[noreturn]] void refuse(const Csr<V>& a, Offset k, const char* remedy) {
   const auto row = std::upper_bound(a.indptr.data, a.indptr.data + a.rows + 1, k) - a.indptr.data - 1;
   std::ostringstream text;
   text.precision(std::numeric_limits<V>::max_digits10);
   text << "the edge " << row << " -> " << a.indices.data[k] << " has weight " << a.values.data[k]
-       << ": weights must be zero or more";
+       << ": weights must be " << remedy;
   throw Error(Errc::invalid_argument, text.str());
 }
 
@@ -77,7 +77,7 @@ PathWeights path_weights(const Csr<V>& a) {
       if (!found[i].good) {
         auto k = static_cast<Offset>(i) * kWeightsOfATask;
         while (a.values.data[k] >= V(0)) ++k;
-        refuse(a, k);
+        refuse(a, k, "zero or more (bellman_ford and johnson take negative ones)");
       }
       p.smallest = std::min(p.smallest, found[i].smallest);
       p.largest = std::max(p.largest, found[i].largest);
@@ -95,6 +95,34 @@ PathWeights path_weights(const Csr<V>& a) {
   }
 }
 
+template <class V>
+double least_weight(const Csr<V>& a) {
+  if constexpr (is_pattern<V>) {
+    return 1;
+  } else {
+    constexpr V kEndless = std::numeric_limits<V>::infinity();
+    std::vector<V> found(static_cast<std::size_t>((a.nnz() + kWeightsOfATask - 1) / kWeightsOfATask));
+    std::atomic<Offset> bad = a.nnz();
+    parallel_ranges(a.nnz(), kWeightsOfATask, [&](std::int64_t first, std::int64_t last) {
+      V least = kEndless;
+      int faults = 0;
+      for (auto k = first; k < last; ++k) {
+        faults |= !(a.values.data[k] > -kEndless);
+        least = std::min(least, a.values.data[k]);
+      }
+      found[static_cast<std::size_t>(first / kWeightsOfATask)] = least;
+      if (!faults) return;
+      auto k = first;
+      while (a.values.data[k] > -kEndless) ++k;
+      auto now = bad.load(std::memory_order_relaxed);
+      while (k < now && !bad.compare_exchange_weak(now, k, std::memory_order_relaxed)) {}
+    });
+    if (bad < a.nnz()) refuse(a, bad, "numbers, and more than minus infinity");
+    return found.empty() ? static_cast<double>(kEndless)
+                         : static_cast<double>(*std::min_element(found.begin(), found.end()));
+  }
+}
+
 std::int64_t PathWeights::bytes() const {
   return std::visit(
       []<class A>(const A& a) -> std::int64_t {
@@ -107,5 +135,8 @@ std::int64_t PathWeights::bytes() const {
 template PathWeights path_weights(const Csr<One>&);
 template PathWeights path_weights(const Csr<float>&);
 template PathWeights path_weights(const Csr<double>&);
+template double least_weight(const Csr<One>&);
+template double least_weight(const Csr<float>&);
+template double least_weight(const Csr<double>&);
 
 }  // namespace penstock

@@ -22,6 +22,11 @@ struct PathWeights {
 template <class V>
 PathWeights path_weights(const Csr<V>& a);
 
+/// The smallest weight, 1 for a pattern, infinity where there is none: for searches that take negative ones. Throws
+/// Error{invalid_argument} that names the first edge whose weight is NaN or minus infinity.
+template <class V>
+double least_weight(const Csr<V>& a);
+
 /// Whether for every entry (i, j) there are as many entries (j, i) of the same value. It compares the sum of 128-bit hashes of
 /// all entries with that of all mirrored entries, in one pass. If the sums differ, the answer is no; if they are equal, it is
 /// yes, with a chance of about 1 in 2^128 to be wrong.
