@@ -97,6 +97,12 @@ def _ego(given: dict[str, Any]) -> str | None:
     return None
 
 
+def _reversed(given: dict[str, Any]) -> str | None:
+    if given["G"].is_multigraph() or not given["G"].is_directed():
+        return "penstock looks for reversed edges of simple directed graphs"
+    return None
+
+
 def _squares(given: dict[str, Any]) -> str | None:
     if given["G"].is_directed():
         return "NetworkX counts successors only"
@@ -145,6 +151,7 @@ REFUSALS: dict[str, Rule] = {
         ],
         _pairs,
     ),
+    **dict.fromkeys(["reciprocity", "overall_reciprocity"], _reversed),
     "ego_graph": _ego,
     **dict.fromkeys(
         [
