@@ -40,6 +40,7 @@ FUNCTIONS: dict[str, str] = {
     "dijkstra_path": "Where there are several shortest paths, another one may be returned.",
     "dijkstra_path_length": "",
     "eccentricity": "Without `sp`.",
+    "edge_betweenness_centrality": "Simple graphs without `weight`.",
     "ego_graph": "Not `undirected` and with `distance` for a directed graph.",
     "eigenvector_centrality": "",
     "eigenvector_centrality_numpy": "",

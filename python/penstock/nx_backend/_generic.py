@@ -17,10 +17,9 @@ from penstock import csgraph
 from penstock.nx_backend import _bellman_ford, _paths, _traverse
 from penstock.nx_backend._components import is_connected, is_strongly_connected
 from penstock.nx_backend._graph import NETWORKX, Graph
+from penstock.nx_backend._meeting import near, near_by_weight
+from penstock.nx_backend._paths import Lengths
 from penstock.nx_backend._sums import hop_sums, length_sums
-
-# So many nodes are looked at from both ends before all are searched from one.
-FAR = 2000
 
 
 def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]:
@@ -28,47 +27,10 @@ def bidirectional_shortest_path(G: Graph, source: Any, target: Any) -> list[Any]
         if node not in G:
             raise nx.NodeNotFound(f"{what} {node} is not in G")
     ends = G.nodes.number(source), G.nodes.number(target)
-    path = _near(G, *ends) or _far(G, *ends)
+    path = near(G, *ends) or _far(G, *ends)
     if not path:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
     return G.nodes.named(np.array(path))
-
-
-def _near(graph: Graph, source: int, target: int) -> list[int] | None:
-    """A path, [] where there is none, None where it is not decided after FAR nodes."""
-    if source == target:
-        return [source]
-    out, into = graph.pattern, graph.structure.turned
-    reached: tuple[dict[int, int], dict[int, int]] = ({source: -1}, {target: -1})
-    fringes = [[source], [target]]
-    looked = 0
-    while fringes[0] and fringes[1]:
-        side = 0 if len(fringes[0]) <= len(fringes[1]) else 1
-        matrix = (out, into)[side]
-        mine, other = reached[side], reached[1 - side]
-        level, fringes[side] = fringes[side], []
-        for v in level:
-            begin, end = matrix.indptr[v], matrix.indptr[v + 1]
-            for w in matrix.indices[begin:end].tolist():
-                if w not in mine:
-                    fringes[side].append(w)
-                    mine[w] = v
-                if w in other:
-                    return _joined(*reached, w)
-            looked += 1
-            if looked > FAR:
-                return None
-    return []
-
-
-def _joined(before: dict[int, int], after: dict[int, int], middle: int) -> list[int]:
-    path = [middle]
-    while before[path[-1]] >= 0:
-        path.append(before[path[-1]])
-    path.reverse()
-    while after[path[-1]] >= 0:
-        path.append(after[path[-1]])
-    return path
 
 
 def _far(graph: Graph, source: int, target: int) -> list[int]:
@@ -96,6 +58,13 @@ def bidirectional_dijkstra(
     for what, node in (("Source", source), ("Target", target)):
         if node not in G:
             raise nx.NodeNotFound(f"{what} {node} is not in G")
+    if source == target:
+        return 0, [source]
+    if not callable(weight):  # which may measure an edge and its reverse differently
+        Lengths(G, weight)  # refuses what is negative or not finite
+        found = near_by_weight(G, weight, G.nodes.number(source), G.nodes.number(target))
+        if found is not None and found[1]:
+            return found[0], G.nodes.named(np.array(found[1]))
     try:
         return _paths.single_source_dijkstra(G, source, target, None, weight)
     except nx.NetworkXNoPath:

@@ -175,11 +175,6 @@ def _copied(order: np.ndarray, copies: np.ndarray) -> np.ndarray:
     return np.arange(int(counts.sum())) + np.repeat(first - into, counts)
 
 
-def _hashable(node: Any) -> Any:
-    hash(node)
-    return node
-
-
 class Kept:
     """The dicts of a graph of NetworkX, not copied: what functions that return graphs take their data from."""
 
@@ -341,10 +336,19 @@ class Graph:
         nx.Graph.nbunch_iter."""
         if nodes is None:
             return np.arange(len(self))
+        if nodes in self:
+            return np.array([self.nodes.number(nodes)])
         try:
-            if nodes in self:
-                return np.array([self.nodes.number(nodes)])
-            chosen = [self.nodes.number(node) for node in nodes if _hashable(node) in self]
-        except TypeError as error:
-            raise nx.NetworkXError(str(error)) from error
+            several = iter(nodes)
+        except TypeError:
+            raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from None
+        chosen = []
+        for node in several:
+            try:
+                hash(node)
+            except TypeError:
+                message = f"Node {node} in sequence nbunch is not a valid node."
+                raise nx.NetworkXError(message) from None
+            if node in self:
+                chosen.append(self.nodes.number(node))
         return np.array(chosen, dtype=np.int64)

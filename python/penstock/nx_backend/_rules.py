@@ -110,6 +110,8 @@ def _squares(given: dict[str, Any]) -> str | None:
 
 
 def _kruskal(given: dict[str, Any]) -> str | None:
+    if given["G"].is_directed():
+        return "a spanning tree is one of an undirected graph"
     return None if given["algorithm"] == "kruskal" else "penstock takes edges as Kruskal does"
 
 
@@ -134,7 +136,8 @@ REFUSALS: dict[str, Rule] = {
         ["core_number", "k_core", "k_shell", "k_crust", "k_corona", "k_truss", "onion_layers"],
         _core,
     ),
-    **dict.fromkeys(["betweenness_centrality", "edge_betweenness_centrality"], _unweighted),
+    "betweenness_centrality": _unweighted,
+    "edge_betweenness_centrality": lambda given: _unweighted(given) or _simple(given),
     "eccentricity": _given(sp="the distances are given"),
     **dict.fromkeys(["diameter", "radius", "center", "periphery"], _bounds),
     "harmonic_centrality": _given(sources="penstock sums over all sources"),

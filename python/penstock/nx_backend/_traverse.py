@@ -47,11 +47,12 @@ class Search:
         return self.order[: self.ends(max(limit, 0))[-1]]
 
 
-def start_of(graph: Graph, source: Any) -> int:
+def start_of(graph: Graph, source: Any, kind: str | None = None) -> int:
     try:
         return graph.nodes.number(source)
     except (KeyError, TypeError):
-        raise nx.NetworkXError(f"The node {source} is not in the graph.") from None
+        kind = kind or ("digraph" if graph.is_directed() else "graph")
+        raise nx.NetworkXError(f"The node {source} is not in the {kind}.") from None
 
 
 def _reached(graph: Graph, source: Any, depth_limit: float | None) -> tuple[list[Any], list[Any]]:
@@ -106,7 +107,7 @@ def bfs_successors(
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     given = [sources] if sources in G else list(sources)
     distinct = set(given) if NETWORKX >= (3, 5) else dict.fromkeys(given)
-    numbers = [start_of(G, source) for source in distinct]
+    numbers = [start_of(G, source, "graph") for source in distinct]
     if not numbers:
         return
     if len(numbers) == 1:
@@ -208,7 +209,7 @@ def predecessor(
     return_seen: bool | None = None,
 ) -> Any:
     if source not in G:
-        raise nx.NodeNotFound(f"Source {source} is not in G")
+        raise nx.NodeNotFound(f"Source {source} not in G")
     found = Search(G.pattern, G.nodes.number(source))
     ends = found.ends(float("inf") if not cutoff else max(cutoff, 1))
     order = found.order[: ends[-1]]

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ nx = pytest.importorskip("networkx", minversion="3.4", reason="networkx is not i
 
 from nx_support import MANY, both, close, graphs, same, some_node  # noqa: E402
 from penstock.nx_backend import from_networkx  # noqa: E402
-from penstock.nx_backend._generic import FAR  # noqa: E402
+from penstock.nx_backend._meeting import FAR  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs"),
@@ -29,7 +30,7 @@ def cost(u, v, data):
 def walked(graph, path, weight):
     """The length of a path, None where an edge is missing."""
     total = 0
-    for u, v in zip(path, path[1:], strict=False):
+    for u, v in pairwise(path):
         if not graph.has_edge(u, v):
             return None
         held = graph[u][v]
@@ -89,6 +90,9 @@ def test_between_two_nodes(graph, data):
     else:
         same("bidirectional_shortest_path", graph, source, target)
     for weight in ("weight", None, cost):
+        if weight is not cost and not graph.is_directed():
+            ours, theirs = both("bidirectional_dijkstra", graph, source, target, weight=weight)
+            assert ours == theirs  # the same path
         ours, theirs = both("bidirectional_dijkstra", graph, source, target, weight=weight)
         assert alike(graph, ours, theirs, weight)
     ours, theirs = both("all_pairs_dijkstra", graph)
