@@ -8,21 +8,28 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock import csgraph
+from penstock._matrix.csr import csr_array
 from penstock.nx_backend._components import number_strongly_connected_components
 from penstock.nx_backend._graph import Graph
 from penstock.nx_backend._rows import places_of
-from penstock.nx_backend._traverse import Search, start_of
+from penstock.nx_backend._traverse import start_of
 
 # Generations of fewer nodes are taken node by node.
 FEW = 64
 
 
+def _reached(graph: Graph, matrix: csr_array, source: Any) -> set[Any]:
+    """All but the source that a search finds."""
+    return set(graph.nodes.named(np.flatnonzero(csgraph.bfs(matrix, start_of(graph, source)) > 0)))
+
+
 def ancestors(G: Graph, source: Any) -> set[Any]:
-    return set(G.nodes.named(Search(G.structure.turned, start_of(G, source)).order[1:]))
+    return _reached(G, G.structure.turned, source)
 
 
 def descendants(G: Graph, source: Any) -> set[Any]:
-    return set(G.nodes.named(Search(G.pattern, start_of(G, source)).order[1:]))
+    return _reached(G, G.pattern, source)
 
 
 def is_directed_acyclic_graph(G: Graph) -> bool:

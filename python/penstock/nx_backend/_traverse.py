@@ -127,13 +127,12 @@ def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
 
 
 def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
-    found = Search(G.pattern, start_of(G, source))
-    ends = [0, *found.ends()]
+    levels = csgraph.bfs(G.pattern, start_of(G, source, "graph"))
     # As NetworkX, which compares the layers' numbers with it: 1.0 is a distance, 1.5 is none.
-    layer = next((i for i in range(len(ends) - 1) if i == distance), None)
+    layer = next((level for level in range(int(levels.max()) + 1) if level == distance), None)
     if layer is None:
         return set()
-    return set(G.nodes.named(found.order[ends[layer] : ends[layer + 1]]))
+    return set(G.nodes.named(np.flatnonzero(levels == layer)))
 
 
 def lengths(graph: Graph, matrix: csr_array, source: Any, cutoff: float | None) -> dict[Any, int]:
