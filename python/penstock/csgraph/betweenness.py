@@ -153,6 +153,39 @@ def source_sums(A: Any, sources: Any = None, endpoints: bool = False) -> np.ndar
     return _sums(without_repeats(graph), _some(graph, sources), bool(endpoints))
 
 
+def edge_source_sums(A: Any, sources: Any = None) -> np.ndarray:
+    """For each edge, the sum over the shortest paths from `sources` to all others of the share that leads over it.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n), or what csr_array takes
+        A stored entry (i, j) is an edge from i to j, in that direction, measured as 1. No duplicates; self loops get 0.
+    sources : integers, optional
+        Vertices, each as often as it is named. All where it is None.
+
+    Returns
+    -------
+    float64 array of shape (A.nnz,), in the order of A's entries, the same bits for any number of threads.
+
+    Raises ValueError for a source that is not a vertex and for duplicates.
+
+    Brandes (2008), "On variants of shortest-path betweenness centrality", section 3.1. Takes 8 bytes an edge for each
+    of up to 16 sums, 256 MB in all or one.
+
+    >>> import penstock as ps
+    >>> from penstock.csgraph.betweenness import edge_source_sums
+    >>> A = ps.csr_array(([True] * 3, ([0, 1, 1], [1, 2, 3])), shape=(4, 4))
+    >>> edge_source_sums(A, [0])
+    array([3., 1., 1.])
+    """
+    graph = as_graph(A, "edge_source_sums")
+    rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    if np.unique(rows * graph.shape[1] + graph.indices).size < graph.nnz:
+        raise ValueError("edge_source_sums takes no duplicates: call A.sum_duplicates() first")
+    sums: np.ndarray = _core.edge_betweenness(graph._core, _some(graph, sources))
+    return sums
+
+
 def _some(graph: csr_array, sources: Any) -> np.ndarray:
     if sources is None:
         return np.arange(graph.shape[0], dtype=np.int32)

@@ -8,22 +8,23 @@ raises NotImplementedError, which makes the dispatcher leave the call to another
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
-from operator import itemgetter, methodcaller
+from itertools import chain, islice
+from operator import methodcaller
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from penstock.nx_backend._graph import EXACT, Graph, Nodes, Structure, Weights
+from penstock.nx_backend._graph import Graph, Kept, Nodes, Structure
+from penstock.nx_backend._weights import Weights, attribute_of, numbers_of
 
 _values = methodcaller("values")
-_bases = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+BASES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
 
 
 def base_class(graph: Any) -> Any:
     """Which of NetworkX's four classes a graph is."""
-    return _bases[bool(graph.is_directed()) + 2 * bool(graph.is_multigraph())]
+    return BASES[bool(graph.is_directed()) + 2 * bool(graph.is_multigraph())]
 
 
 def refusal(graph: Any) -> str | None:
@@ -82,16 +83,14 @@ def convert_from_nx(
     reason = refusal(graph)
     if reason is not None:
         raise NotImplementedError(reason)
-    if preserve_edge_attrs:
-        raise NotImplementedError("penstock keeps edge attributes that are named, not all of them")
     if _is_view(graph):
         # Changes of its graph do not empty a view's cache; NetworkX keeps none where this is None.
         graph.__networkx_cache__ = None
-    earlier = _earlier(graph)
-    structure = read_structure(graph) if earlier is None else earlier.structure
+    before = earlier(graph)
+    structure = read_structure(graph) if before is None else before.structure
     weights = {}
     for attribute, default in (edge_attrs or {}).items():
-        held = None if earlier is None else earlier.weights.get(attribute)
+        held = None if before is None else before.weights.get(attribute)
         if held is None or held[0] != default:
             held = (default, read_weights(graph, attribute, default, structure))
         weights[attribute] = held
@@ -107,14 +106,16 @@ def convert_from_nx(
             }
             for data in graph._node.values()
         ]
-    return Graph(structure, weights, dict(graph.graph) if preserve_graph_attrs else None, node_data)
+    kept = _kept(graph) if preserve_edge_attrs else None
+    graph_data = dict(graph.graph) if preserve_graph_attrs else None
+    return Graph(structure, weights, graph_data, node_data, kept)
 
 
 def _is_view(graph: Any) -> bool:
     return hasattr(graph, "_graph")
 
 
-def _earlier(graph: Any) -> Graph | None:
+def earlier(graph: Any) -> Graph | None:
     """A conversion that NetworkX keeps with the graph, and drops when the graph changes."""
     cache = getattr(graph, "__networkx_cache__", None)
     if not cache or not nx.config.cache_converted_graphs:
@@ -167,28 +168,18 @@ def _edges(graph: Any) -> Iterator[dict[Any, Any]]:
 
 def read_weights(graph: Any, attribute: str, default: Any, structure: Structure) -> Weights:
     """The attribute of every edge, in the order of the adjacency."""
-    count = structure.indices.size if structure.copies is None else int(structure.copies.sum())
-    try:
-        found = list(map(itemgetter(attribute), _edges(graph)))
-    except KeyError:
-        found = [edge.get(attribute, default) for edge in _edges(graph)]
-    kinds = set(map(type, found))
-    whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
-    for kind in kinds:
-        if not issubclass(kind, (int, float, np.integer, np.bool_, np.floating)) or (
-            issubclass(kind, np.longdouble)
-        ):
-            raise NotImplementedError(
-                f"the edge attribute {attribute!r} has values of type {kind.__name__}: penstock takes numbers"
-            )
-    try:
-        values = np.fromiter(found, np.float64, count)
-    except OverflowError:
-        raise NotImplementedError(f"the edge attribute {attribute!r} exceeds a float") from None
-    if whole and count and np.abs(values).max() > EXACT:
-        raise NotImplementedError(f"the edge attribute {attribute!r} has whole numbers above 2^53")
+    found = attribute_of(_edges(graph), attribute, default)
+    values, whole = numbers_of(found, attribute)
     asked = _is_view(graph) and not structure.directed
     return Weights(values, whole, mirrored=not asked or structure.is_mirrored(values))
+
+
+def _kept(graph: Any) -> Kept:
+    keys = None
+    if graph.is_multigraph():
+        parallel = chain.from_iterable(map(_values, graph._adj.values()))
+        keys = list(chain.from_iterable(parallel))
+    return Kept(graph.__class__, list(graph._node.values()), list(_edges(graph)), keys)
 
 
 def convert_to_nx(graph: Any, *, name: str | None = None) -> Any:
@@ -220,9 +211,15 @@ def convert_to_nx(graph: Any, *, name: str | None = None) -> Any:
 
 def _edge_data(graph: Graph) -> list[dict[Any, Any]]:
     """For each stored neighbour its attributes, or {key: attributes} of a multigraph."""
-    copies = graph.structure.copies
+    copies, kept = graph.structure.copies, graph.kept
     count = graph.structure.indices.size if copies is None else int(copies.sum())
     data: list[dict[Any, Any]] = [{} for _ in range(count)]
+    if kept is not None:
+        data = list(map(dict, kept.edges))
+        if copies is None:
+            return data
+        pairs = iter(zip(kept.keys or (), data, strict=True))
+        return [dict(islice(pairs, k)) for k in copies.tolist()]
     for attribute, (_, weights) in graph.weights.items():
         values = weights.values.astype(np.int64) if weights.integral else weights.values
         for edge, value in zip(data, values.tolist(), strict=True):

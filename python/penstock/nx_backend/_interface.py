@@ -10,10 +10,31 @@ from typing import Any
 import networkx as nx
 from _penstock_networkx import FUNCTIONS
 
-from penstock.nx_backend import _components, _paths, _rank, _rules, _tests, _traverse, _triangles
+from penstock.nx_backend import (
+    _bellman_ford,
+    _components,
+    _dag,
+    _degrees,
+    _distances,
+    _generic,
+    _links,
+    _made,
+    _paths,
+    _rank,
+    _rules,
+    _spectral,
+    _subgraphs,
+    _tests,
+    _traverse,
+    _trees,
+    _triangles,
+)
 from penstock.nx_backend._convert import convert_from_nx, convert_to_nx
 
-_modules = (_components, _paths, _rank, _traverse, _triangles)
+_modules = (
+    *(_components, _paths, _rank, _traverse, _triangles, _bellman_ford, _dag, _degrees),
+    *(_distances, _generic, _links, _made, _spectral, _subgraphs, _trees),
+)
 
 
 # algorithm of csgraph -> the functions that stand on it; those that this build lacks are left to NetworkX
@@ -23,6 +44,12 @@ _STANDS_ON = {
     "betweenness.source_sums": ["betweenness_centrality"],
     "triangles": ["triangles", "clustering", "average_clustering", "transitivity"],
 }
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """The one module that defines it; others may import it."""
+    found = (getattr(module, name, None) for module in _modules)
+    return next(f for m, f in zip(_modules, found, strict=True) if f and f.__module__ == m.__name__)
 
 
 def _is_built(name: str) -> bool:
@@ -56,7 +83,7 @@ class BackendInterface:
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         for name in FUNCTIONS:
-            function = next(getattr(m, name) for m in _modules if hasattr(m, name))
+            function = _function(name)
             if _is_built(name) and _has_same_parameters(name, function):
                 self._functions[name] = function
                 setattr(self, name, function)

@@ -16,6 +16,27 @@ from penstock import csgraph
 from penstock.nx_backend._graph import Graph
 
 
+class Lengths:
+    """A graph with the lengths of its edges, checked, for many searches."""
+
+    def __init__(self, graph: Graph, weight: Any) -> None:
+        self.whole = True
+        # Parallel edges of weight 1 are one.
+        self.matrix = graph.pattern
+        if weight is not None:
+            weights = graph.edge_weights(weight)
+            if not weights.usable:
+                raise NotImplementedError("penstock takes weights that are finite and not negative")
+            if not weights.exact:
+                raise NotImplementedError("the sum of the whole weights exceeds 2^53")
+            self.whole = weights.integral
+            self.matrix = graph.matrix(weight)
+
+    def from_one(self, source: int) -> np.ndarray:
+        distance: np.ndarray = csgraph.dijkstra(self.matrix, indices=source)
+        return distance
+
+
 class Distances:
     """Of the vertices that are reached within the cutoff, nearest first; ties in the graph's order."""
 
@@ -24,22 +45,13 @@ class Distances:
         graph: Graph,
         sources: list[Any],
         cutoff: float | None,
-        weight: str | None,
+        weight: Any,
         trees: bool = False,
     ) -> None:
-        whole = True
-        if weight is not None:
-            weights = graph.edge_weights(weight)
-            if not weights.usable:
-                raise NotImplementedError("penstock takes weights that are finite and not negative")
-            if not weights.exact:
-                raise NotImplementedError("the sum of the whole weights exceeds 2^53")
-            whole = weights.integral
-        # Parallel edges of weight 1 are one.
-        matrix = graph.pattern if weight is None else graph.matrix(weight)
+        edges = Lengths(graph, weight)
         numbers = [graph.nodes.number(source) for source in sources]
         found = csgraph.dijkstra(
-            matrix,
+            edges.matrix,
             indices=np.array(numbers, dtype=np.int32),
             return_predecessors=trees,
             limit=math.inf if cutoff is None else max(cutoff, 0.0),
@@ -53,7 +65,7 @@ class Distances:
         near = near[np.isfinite(distance[near])]
         self.order = near[np.argsort(distance[near], kind="stable")]
         values = distance[self.order]
-        self.values = (values.astype(np.int64) if whole else values).tolist()
+        self.values = (values.astype(np.int64) if edges.whole else values).tolist()
         self.graph, self.numbers = graph, numbers
 
     def lengths(self) -> dict[Any, Any]:
@@ -90,7 +102,7 @@ def _checked(graph: Graph, sources: Any) -> list[Any]:
 
 
 def multi_source_dijkstra_path_length(
-    G: Graph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+    G: Graph, sources: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, Any]:
     return Distances(G, _checked(G, sources), cutoff, weight).lengths()
 
@@ -100,7 +112,7 @@ def multi_source_dijkstra(
     sources: Any,
     target: Any = None,
     cutoff: float | None = None,
-    weight: str | None = "weight",
+    weight: Any = "weight",
 ) -> tuple[Any, Any]:
     listed = _checked(G, sources)
     if target in listed:
@@ -123,19 +135,19 @@ def _place(graph: Graph, found: Distances, target: Any) -> int | None:
 
 
 def multi_source_dijkstra_path(
-    G: Graph, sources: Any, cutoff: float | None = None, weight: str | None = "weight"
+    G: Graph, sources: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, list[Any]]:
     return Distances(G, _checked(G, sources), cutoff, weight, trees=True).paths()
 
 
 def single_source_dijkstra_path_length(
-    G: Graph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+    G: Graph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, Any]:
     return multi_source_dijkstra_path_length(G, {source}, cutoff, weight)
 
 
 def single_source_dijkstra_path(
-    G: Graph, source: Any, cutoff: float | None = None, weight: str | None = "weight"
+    G: Graph, source: Any, cutoff: float | None = None, weight: Any = "weight"
 ) -> dict[Any, list[Any]]:
     return multi_source_dijkstra_path(G, {source}, cutoff, weight)
 
@@ -145,16 +157,16 @@ def single_source_dijkstra(
     source: Any,
     target: Any = None,
     cutoff: float | None = None,
-    weight: str | None = "weight",
+    weight: Any = "weight",
 ) -> tuple[Any, Any]:
     return multi_source_dijkstra(G, {source}, target, cutoff, weight)
 
 
-def dijkstra_path(G: Graph, source: Any, target: Any, weight: str | None = "weight") -> list[Any]:
+def dijkstra_path(G: Graph, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
     return single_source_dijkstra(G, source, target, None, weight)[1]
 
 
-def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: str | None = "weight") -> Any:
+def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: Any = "weight") -> Any:
     if source not in G:
         raise nx.NodeNotFound(f"Node {source} not found in graph")
     if source == target:
@@ -167,7 +179,22 @@ def dijkstra_path_length(G: Graph, source: Any, target: Any, weight: str | None 
 
 
 def all_pairs_dijkstra_path_length(
-    G: Graph, cutoff: float | None = None, weight: str | None = "weight"
+    G: Graph, cutoff: float | None = None, weight: Any = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     for source in G:
         yield source, Distances(G, [source], cutoff, weight).lengths()
+
+
+def all_pairs_dijkstra_path(
+    G: Graph, cutoff: float | None = None, weight: Any = "weight"
+) -> Iterator[tuple[Any, dict[Any, list[Any]]]]:
+    for source in G:
+        yield source, Distances(G, [source], cutoff, weight, trees=True).paths()
+
+
+def all_pairs_dijkstra(
+    G: Graph, cutoff: float | None = None, weight: Any = "weight"
+) -> Iterator[tuple[Any, tuple[dict[Any, Any], dict[Any, list[Any]]]]]:
+    for source in G:
+        found = Distances(G, [source], cutoff, weight, trees=True)
+        yield source, (found.lengths(), found.paths())

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from penstock import csgraph
-from penstock.csgraph.betweenness import source_sums
+from penstock.csgraph.betweenness import edge_source_sums, source_sums
 from penstock.nx_backend._graph import NETWORKX, Graph
 
 
@@ -74,6 +74,12 @@ def _run(
         raise nx.PowerIterationFailedConvergence(max_iter) from None
 
 
+def _sample(graph: Graph, k: int, seed: Any) -> np.ndarray:
+    """The same call on the same sequence takes the same nodes as in NetworkX."""
+    chosen = nx.utils.create_py_random_state(seed).sample(list(graph), k)
+    return np.array([graph.nodes.number(label) for label in chosen], dtype=np.int32)
+
+
 def betweenness_centrality(
     G: Graph,
     k: int | None = None,
@@ -83,11 +89,7 @@ def betweenness_centrality(
     seed: Any = None,
 ) -> dict[Any, float]:
     n = len(G)
-    sources = None
-    if k is not None and k != n:
-        # The same call on the same sequence takes the same nodes as in NetworkX.
-        chosen = nx.utils.create_py_random_state(seed).sample(list(G), k)
-        sources = np.array([G.nodes.number(label) for label in chosen], dtype=np.int32)
+    sources = None if k is None or k == n else _sample(G, k, seed)
 
     sums = source_sums(G.pattern, sources, endpoints)
     if NETWORKX < (3, 5):
@@ -126,3 +128,31 @@ def _scales_before_3_5(
     else:
         scale = 0.5
     return scale if k is None else scale * n / k
+
+
+def edge_betweenness_centrality(
+    G: Graph, k: int | None = None, normalized: bool = True, weight: None = None, seed: Any = None
+) -> dict[tuple[Any, Any], float]:
+    n, structure = len(G), G.structure
+    sums = edge_source_sums(G.pattern, None if k is None else _sample(G, k, seed))
+    once = structure.once
+    if not structure.directed:
+        keys = structure.rows.astype(np.int64) * n + structure.indices
+        order = np.argsort(keys)
+        back = structure.indices.astype(np.int64) * n + structure.rows
+        # Paths lead over an edge in both directions; over a self loop none does.
+        sums = sums + sums[order[np.searchsorted(keys, back, sorter=order)]]
+    ends = (G.nodes.named(structure.rows[once]), G.nodes.named(structure.indices[once]))
+    scaled = sums[once] * _edge_scale(n, k, normalized, structure.directed)
+    return dict(zip(zip(*ends, strict=True), scaled.tolist(), strict=True))
+
+
+def _edge_scale(n: int, k: int | None, normalized: bool, directed: bool) -> float:
+    if NETWORKX < (3, 6):  # where sampled sources were not scaled up
+        if normalized:
+            return 1 / (n * (n - 1)) if n > 1 else 1.0
+        return 1.0 if directed else 0.5
+    if n < 2:
+        return 1.0
+    sources = n if k is None else k
+    return 1 / (sources * (n - 1)) if normalized else n / (sources * (1 if directed else 2))

@@ -9,6 +9,11 @@ from typing import Any
 
 # file -> class.test -> why it fails
 XFAIL: dict[str, dict[str, str]] = {
+    "test_dag.py": {
+        "TestDAG.test_topological_sort6": (
+            "changes the graph while it is being sorted, where NetworkX notices"
+        ),
+    },
     "test_strongly_connected.py": {
         "TestStronglyConnected.test_condensation_mapping_and_members": (
             "expects strong components in the order of Tarjan's search, which NetworkX does not promise"

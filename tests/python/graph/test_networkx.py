@@ -142,6 +142,17 @@ def test_betweenness(graph, data):
     close("betweenness_centrality", graph, **options)
 
 
+@MANY
+@given(graphs(kinds=[0, 1]), st.data())
+def test_edge_betweenness(graph, data):
+    options = {
+        "normalized": data.draw(st.booleans()),
+        "k": data.draw(st.sampled_from([None, *range(1, len(graph) + 1)])),
+        "seed": data.draw(st.integers(0, 9)),
+    }
+    close("edge_betweenness_centrality", graph, **options)
+
+
 @needs("triangles")
 @MANY
 @given(graphs(kinds=[0]), st.data())

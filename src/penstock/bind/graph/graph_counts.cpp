@@ -67,6 +67,18 @@ void graph_counts(nb::module_& m) {
       },
       nb::arg("a"), nb::arg("sources"), nb::arg("endpoints"), "a has no duplicates and no self loops");
   m.def(
+      "edge_betweenness",
+      [](const Matrix& m, const ReadArray<Index>& sources) {
+        const auto a = edges_of(m);
+        Array<double> r;
+        {
+          const nb::gil_scoped_release release;
+          r = edge_betweenness(a, span_of(sources));
+        }
+        return as_result(r);
+      },
+      nb::arg("a"), nb::arg("sources"), "a has no duplicates");
+  m.def(
       "betweenness_verify",
       [](const Matrix& m, const ReadArray<Index>& sources, const ReadArray<Index>& vertices,
          const ReadArray<double>& sums, bool endpoints, double tol) {

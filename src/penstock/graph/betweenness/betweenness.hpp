@@ -18,6 +18,11 @@ struct BetweennessOptions {
 Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
                           const BetweennessOptions& options = {});
 
+/// For each entry of `a`, the sum over `sources` and all targets of the share of shortest paths that lead over this edge. `a`
+/// must have no duplicates; self loops get 0. The bits are the same for any number of threads: sources are dealt out to a fixed
+/// number of sums (up to 16, as many as fit 256 MB), which are added up in order. Throws as `betweenness` does.
+Array<double> edge_betweenness(const CsrView<One>& a, std::span<const Index> sources);
+
 /// Throws Error{invalid_argument} unless the sums at `vertices` are, to a relative `tol`, what the definition gives from
 /// counts of paths from each source to the vertex, from the vertex to each target, and from source to target. It also throws
 /// unless all sums together are what the distances give. Takes a search for each source and each vertex, and memory for the

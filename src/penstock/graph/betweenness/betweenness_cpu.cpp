@@ -58,10 +58,11 @@ class OneSource {
         share_(level_.size()),
         leads_down_(static_cast<std::size_t>(graph::words_of(a.nnz()) + 1)) {}
 
-  /// Fills `gain`, which must be clear. Returns false if there are too many paths for Number.
-  bool run(Index source, bool endpoints, Gain& gain) {
+  /// Fills `gain`, which must be clear, and adds to `of_edge`, one number for each entry, if it is not null. Returns false if
+  /// there are too many paths for Number.
+  bool run(Index source, bool endpoints, Gain& gain, double* of_edge) {
     const bool fits = search(source, gain);
-    if (fits) accumulate(source, endpoints, gain);
+    if (fits) accumulate(source, endpoints, gain, of_edge);
     forget(gain);
     return fits;
   }
@@ -120,7 +121,7 @@ class OneSource {
     return tail;
   }
 
-  void accumulate(Index source, bool endpoints, Gain& gain) {
+  void accumulate(Index source, bool endpoints, Gain& gain, double* of_edge) {
     auto end = edges_;
     const double own = endpoints ? 1 : 0;
     for (auto i = gain.reached; i-- > 0;) {
@@ -129,24 +130,38 @@ class OneSource {
       const auto dependency = paths_[at(u)] * shares(u, begin, end);
       share_[at(u)] = (1 + dependency) / paths_[at(u)];
       gain.of_vertex[at(u)] = static_cast<double>(dependency) + own;
+      if (of_edge) add_to_edges(u, begin, end, of_edge);
       end = begin;
       if (i % kPoll == 0) poll_interrupt();
     }
     gain.of_vertex[at(source)] = endpoints ? static_cast<double>(gain.reached - 1) : 0;
   }
 
-  /// The sum of the shares of the successors of u, whose edges have the bits [begin, end).
-  Number shares(Index u, std::int64_t begin, std::int64_t end) const {
-    const Index* const to = a_.indices + (a_.indptr[u] - a_.first_nnz) - begin;
-    Number sum = 0;
+  /// Calls visit(k) for the k-th edge of u, whose edges have the bits [begin, end), if it leads to a successor.
+  template <class Visit>
+  void for_successors(std::int64_t begin, std::int64_t end, const Visit& visit) const {
     for (auto first = begin; first < end;) {
       const auto base = first & ~std::int64_t(63), last = std::min(end, base + 64);
       auto word = leads_down_[static_cast<std::size_t>(base >> 6)] >> (first - base) << (first - base);
       if (last - base < 64) word &= (Word(1) << (last - base)) - 1;
-      for (; word; word &= word - 1) sum += share_[at(to[base + std::countr_zero(word)])];
+      for (; word; word &= word - 1) visit(base + std::countr_zero(word) - begin);
       first = last;
     }
+  }
+
+  Number shares(Index u, std::int64_t begin, std::int64_t end) const {
+    const Index* const to = a_.indices + (a_.indptr[u] - a_.first_nnz);
+    Number sum = 0;
+    for_successors(begin, end, [&](std::int64_t k) { sum += share_[at(to[k])]; });
     return sum;
+  }
+
+  void add_to_edges(Index u, std::int64_t begin, std::int64_t end, double* of_edge) const {
+    const auto row = a_.indptr[u] - a_.first_nnz;
+    const auto paths = paths_[at(u)];
+    for_successors(begin, end, [&](std::int64_t k) {
+      of_edge[row + k] += static_cast<double>(paths * share_[at(a_.indices[row + k])]);
+    });
   }
 
   void forget(const Gain& gain) {
@@ -173,11 +188,11 @@ class OneSource {
 class Worker {
  public:
   explicit Worker(const CsrView<One>& a) : a_(a), plain_(a) {}
-  void run(Index source, bool endpoints, Gain& gain) {
+  void run(Index source, bool endpoints, Gain& gain, double* of_edge = nullptr) {
     gain.clear(a_.rows);
-    if (plain_.run(source, endpoints, gain)) return;
+    if (plain_.run(source, endpoints, gain, of_edge)) return;
     if (!wide_) wide_ = std::make_unique<OneSource<long double>>(a_);
-    if (!wide_->run(source, endpoints, gain))
+    if (!wide_->run(source, endpoints, gain, of_edge))
       throw Error(
           Errc::invalid_argument,
           "betweenness: more than 1e" + std::to_string(std::numeric_limits<long double>::max_exponent10 - 9) +
@@ -235,10 +250,7 @@ void add_up(std::span<const Gain> gains, double* sums, std::int64_t vertices) {
   }
 }
 
-}  // namespace
-
-Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
-                          const BetweennessOptions& options) {
+void check(const CsrView<One>& a, std::span<const Index> sources) {
   require(a.rows == a.cols, "betweenness needs a square adjacency matrix, this one is " +
                                 std::to_string(a.rows) + " x " + std::to_string(a.cols));
   for (const auto s : sources)
@@ -246,6 +258,13 @@ Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
       throw Error(Errc::invalid_argument, "betweenness: source " + std::to_string(s) +
                                               " is outside a graph of " + std::to_string(a.rows) +
                                               " vertices");
+}
+
+}  // namespace
+
+Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
+                          const BetweennessOptions& options) {
+  check(a, sources);
   const auto sums = allocate<double>(a.rows);
   std::fill(sums.data, sums.data + a.rows, 0.0);
   if (sources.empty()) return sums;
@@ -263,6 +282,31 @@ Array<double> betweenness(const CsrView<One>& a, std::span<const Index> sources,
     add_up(std::span<const Gain>(gains).first(static_cast<std::size_t>(count)), sums.data, a.rows);
     poll_interrupt();
   }
+  return sums;
+}
+
+Array<double> edge_betweenness(const CsrView<One>& a, std::span<const Index> sources) {
+  check(a, sources);
+  const auto edges = a.nnz();
+  const auto sums = allocate<double>(edges);
+  std::fill(sums.data, sums.data + edges, 0.0);
+  if (sources.empty() || edges == 0) return sums;
+  constexpr std::int64_t kBytes = sizeof(double), kMostLanes = 16;
+  const auto fit = std::clamp<std::int64_t>(kRoundBytes / (kBytes * edges), 1, kMostLanes);
+  const auto lanes = std::min(fit, std::ssize(sources));
+  std::vector<std::vector<double>> of_lane(static_cast<std::size_t>(lanes));
+  parallel_for(lanes, [&](std::int64_t lane) {
+    auto& mine = of_lane[static_cast<std::size_t>(lane)];
+    mine.assign(static_cast<std::size_t>(edges), 0.0);
+    Worker worker(a);
+    Gain gain;
+    for (auto i = lane; i < std::ssize(sources); i += lanes)
+      worker.run(sources[static_cast<std::size_t>(i)], false, gain, mine.data());
+  });
+  parallel_ranges(edges, kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (const auto& mine : of_lane)
+      for (auto e = begin; e < end; ++e) sums.data[e] += mine[static_cast<std::size_t>(e)];
+  });
   return sums;
 }
 
