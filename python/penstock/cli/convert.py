@@ -71,6 +71,8 @@ def convert(
     json: ui.Json = False,
 ) -> None:
     """Read a matrix in one format and write it in another."""
+    from penstock._io._convert import stream_webgraph, streams
+
     target = value_type(dtype)
     check_output(out, force)
     given = {"format": input_format, "base": base, "duplicates": duplicates}
@@ -80,6 +82,12 @@ def convert(
     with ui.progress(2, quiet=json) as step:
         step.next(f"reading {source.name}")
         start = time.perf_counter()
+        if streams(source, out, to=output_format, dtype=target, sample=sample, **how):
+            stream_webgraph(source, out, packed=packed)
+            step.next(f"opening {out.name}")
+            spent = {"converted": time.perf_counter() - start}
+            report("read", str(source), out, read_matrix(out), spent, json)
+            return
         a = read_matrix(source, **how)
         read = time.perf_counter()
         if target is not None:

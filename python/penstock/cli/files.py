@@ -12,11 +12,13 @@ from penstock.cli.ui import InputError, human_bytes
 def read_matrix(path: Path, **how: Any) -> Any:
     """A csr_array from a file of any format, or mapped from a folder of the native store."""
     import penstock as ps
+    from penstock._io.formats import is_there
     from penstock._io.store import is_store
 
-    if not path.exists() and not is_store(path):  # which puts one back
+    if not is_there(path) and not is_store(path):  # which puts one back
         raise InputError(f"{path}: no such file or folder")
-    return ps.open(path) if path.is_dir() and not how else ps.load(path, **how)
+    folder = path.is_dir() and path.suffix.lower() != ".zarr"
+    return ps.open(path) if folder and not how else ps.load(path, **how)
 
 
 def check_output(path: Path, force: bool) -> None:
