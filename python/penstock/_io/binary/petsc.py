@@ -66,16 +66,15 @@ def _scalar(file: Numbers, entries: int, scalar: Any) -> np.dtype:
         if np.dtype(scalar).name not in SCALARS:
             raise ValueError(f"scalar={scalar!r}: choose one of {', '.join(SCALARS)}")
         return np.dtype(scalar).newbyteorder(">")
-    for name in SCALARS[:3]:
-        kind = np.dtype(name)
+    kinds = [np.dtype(name).newbyteorder(">") for name in SCALARS[:3]]
+    # The mark of another object first: real values and a vector may be as long as complex values.
+    for kind in kinds:
+        end = file.at + entries * kind.itemsize
+        if end < file.size and _object_at(file.path, end):
+            return kind
+    for kind in kinds:
         if entries * kind.itemsize == left:
-            return kind.newbyteorder(">")
-    for name in SCALARS[:3]:
-        kind = np.dtype(name)
-        if entries * kind.itemsize < left and _object_at(
-            file.path, file.at + entries * kind.itemsize
-        ):
-            return kind.newbyteorder(">")
+            return kind
     raise broken(
         file.path,
         f"byte {file.at}: {left} bytes are left for {entries} values, which take 4, 8 or 16 each: it is truncated; if "

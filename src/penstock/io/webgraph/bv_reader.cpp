@@ -4,8 +4,8 @@
 namespace penstock {
 
 void BvReader::fault() const {
-  throw BvFault{at() / 8 >= size_ ? "the file ends within its list"
-                                  : "its list has a number that is too large for a vertex"};
+  throw BvFault{at() + kMostBits >= size_ * 8 ? "the file ends within its list"
+                                              : "its list has a number that is too large for a vertex"};
 }
 
 void BvReader::fill_at_end() {
