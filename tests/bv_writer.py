@@ -1,6 +1,7 @@
 """Writes graphs as WebGraph does, for tests: every code, and choices that its own compressor would not make."""
 
 import random
+from itertools import pairwise
 
 DEFAULTS = {
     "OUTDEGREES": "GAMMA",
@@ -87,7 +88,18 @@ def _intervals(extra, least, rng):
     return found
 
 
-def write(path, lists, *, window=7, min_interval=4, zeta_k=3, codes=None, seed=0, offsets=False, extra_lines=""):
+def write(
+    path,
+    lists,
+    *,
+    window=7,
+    min_interval=4,
+    zeta_k=3,
+    codes=None,
+    seed=0,
+    offsets=False,
+    extra_lines="",
+):
     """NAME.graph, NAME.properties and, with `offsets`, NAME.offsets; `path` is the .graph."""
     rng, names = random.Random(seed), DEFAULTS | (codes or {})
     bits, at, places = [], 0, [0]
@@ -130,9 +142,11 @@ def write(path, lists, *, window=7, min_interval=4, zeta_k=3, codes=None, seed=0
         places.append(at)
     path.write_bytes(as_bytes("".join(bits)))
     flags = " | ".join(f"{f}_{c}" for f, c in names.items() if c != DEFAULTS[f])
-    describe(path, len(lists), sum(map(len, lists)), window, min_interval, zeta_k, flags, extra_lines)
+    describe(
+        path, len(lists), sum(map(len, lists)), window, min_interval, zeta_k, flags, extra_lines
+    )
     if offsets:
-        steps = [0] + [b - a for a, b in zip(places, places[1:], strict=False)]
+        steps = [0] + [b - a for a, b in pairwise(places)]
         path.with_suffix(".offsets").write_bytes(
             as_bytes("".join(code(names["OFFSETS"], n, zeta_k) for n in steps))
         )
@@ -149,14 +163,18 @@ def describe(path, nodes, arcs, window=7, min_interval=4, zeta_k=3, flags="", ex
 def random_lists(n, seed, density=0.1):
     """Lists that are alike, with runs, and some that are empty."""
     rng, lists = random.Random(seed), []
-    for x in range(n):
+    for _ in range(n):
         own = set()
         if rng.random() < 0.85:
             own |= {v for v in range(n) if rng.random() < density * rng.random()}
-            for _ in range(rng.choice((0, 0, 1, 2))):
+            for _again in range(rng.choice((0, 0, 1, 2))):
                 first = rng.randrange(n)
                 own |= set(range(first, min(n, first + rng.randrange(1, 15))))
             if lists and rng.random() < 0.7:
-                own |= {v for v in lists[-rng.randrange(1, min(len(lists), 7) + 1)] if rng.random() < 0.9}
+                own |= {
+                    v
+                    for v in lists[-rng.randrange(1, min(len(lists), 7) + 1)]
+                    if rng.random() < 0.9
+                }
         lists.append(sorted(own))
     return lists

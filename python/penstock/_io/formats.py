@@ -75,8 +75,8 @@ FORMATS = (
 
 
 def find_format(path: Any, name: str | None = None, *, writing: bool = False) -> Format:
-    """The row of the table for a name, or for the suffix of a path. Where several formats share a suffix, a file that is
-    to be read tells by itself, and the others are written only by name."""
+    """The row of the table for a name, or for the suffix of a path. Where several formats share a suffix, a
+    file that is read tells by itself, and all but one are written only by name."""
     if name is not None:
         for row in FORMATS:
             if row.name == name:

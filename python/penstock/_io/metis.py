@@ -74,14 +74,14 @@ def _require_text(path: Any) -> None:
     if head[:2] != b"\x1f\x8b" and any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in head):
         raise broken(
             path,
-            "is not the text of a METIS graph: if it is one of WebGraph's, put its .properties beside it under the same "
-            "name",
+            "is not the text of a METIS graph: if it is one of WebGraph's, put its .properties beside it under the "
+            "same name",
         )
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int = 1,
          extra: str = "refuse") -> csr_array:  # fmt: skip
-    """base: the number of the first vertex, which is 1 in METIS; extra: "ignore" reads a header of over four numbers."""
+    """base: the number of the first vertex, 1 in METIS; extra: "ignore" reads a header of over four numbers."""
     if extra not in ("refuse", "ignore") or base not in (0, 1):
         raise ValueError(
             f"base={base!r}, extra={extra!r}: give base 0 or 1, and extra 'refuse' or 'ignore'"

@@ -18,8 +18,15 @@ def numbers(kind, *values):
     return np.array(values, kind).tobytes()
 
 
-# --- PETSc: the matrix [[0, 2, 0], [0, 0, 0], [5, 0, 3]] as the manual describes it -------------------------------------
-def petsc(integer=">i4", scalar=">f8", values=(2, 5, 3), head=(1211216, 3, 3, 3), lengths=(1, 0, 2), columns=(1, 0, 2)):
+# --- PETSc: the matrix [[0, 2, 0], [0, 0, 0], [5, 0, 3]] as the manual describes it
+def petsc(
+    integer=">i4",
+    scalar=">f8",
+    values=(2, 5, 3),
+    head=(1211216, 3, 3, 3),
+    lengths=(1, 0, 2),
+    columns=(1, 0, 2),
+):
     return numbers(integer, *head, *lengths, *columns) + numbers(scalar, *values)
 
 
@@ -46,7 +53,9 @@ def test_petsc_writes_the_same_bytes(tmp_path, indices, dtype):
 
 
 def test_petsc_dense(tmp_path):
-    (tmp_path / "a.dat").write_bytes(numbers(">i4", 1211216, 3, 3, -1) + WEIGHTED.astype(">f8").tobytes())
+    (tmp_path / "a.dat").write_bytes(
+        numbers(">i4", 1211216, 3, 3, -1) + WEIGHTED.astype(">f8").tobytes()
+    )
     a = ps.load(tmp_path / "a.dat")
     assert a.nnz == 3
     np.testing.assert_array_equal(a.toarray(), WEIGHTED)
@@ -59,7 +68,10 @@ PETSC_BROKEN = [
     (b"\0\x12", "byte 0: 8 bytes are needed for the first numbers, the file has 2 more"),
     (petsc(head=(1211216, 3, 3, 4)), "the rows have 3 entries together, the header says 4"),
     (petsc(head=(1211216, -3, 3, 3)), "must not be negative"),
-    (petsc(head=(1211216, 2**31 - 1, 3, 3)), "byte 16: 8589934588 bytes are needed for the lengths of rows"),
+    (
+        petsc(head=(1211216, 2**31 - 1, 3, 3)),
+        "byte 16: 8589934588 bytes are needed for the lengths of rows",
+    ),
     (petsc(">i8", head=(1211216, 2**60, 3, 3)), "byte 32: .* for the lengths of rows"),
     (petsc(">i8", head=(1211216, 3, 2**31, 3)), "2\\^31"),
     (petsc(lengths=(-1, 2, 2)), "the rows have 3 entries"),
@@ -93,9 +105,13 @@ def test_petsc_says_what_it_cannot_write(tmp_path):
         ps.load(tmp_path / "a.petsc", scalar="float128")
 
 
-# --- Galois ---------------------------------------------------------------------------------------------------------------
-def galois(version=1, size=4, weights="<u4", head=None, ends=(1, 1, 3), targets=(1, 0, 2), values=(2, 5, 3)):
-    out = numbers("<u8", *(head or (version, size, 3, 3)), *ends) + numbers("<u4" if version == 1 else "<u8", *targets)
+# --- Galois
+def galois(
+    version=1, size=4, weights="<u4", head=None, ends=(1, 1, 3), targets=(1, 0, 2), values=(2, 5, 3)
+):
+    out = numbers("<u8", *(head or (version, size, 3, 3)), *ends) + numbers(
+        "<u4" if version == 1 else "<u8", *targets
+    )
     if version == 1 and len(targets) % 2:
         out += bytes(4)
     return out + (numbers(weights, *values) if size else b"")
@@ -151,18 +167,31 @@ def test_broken_galois(tmp_path, data, message):
 
 
 def test_galois_options(tmp_path):
-    refused(tmp_path / "a.gr", galois(), "take 4 bytes: choose uint32, int32, float32", weights="float64")
+    refused(
+        tmp_path / "a.gr",
+        galois(),
+        "take 4 bytes: choose uint32, int32, float32",
+        weights="float64",
+    )
     refused(tmp_path / "a.gr", galois(size=0), "edges have none", weights="float32")
     (tmp_path / "a.gr").write_bytes(b"p sp 2 1\na 1 2 1\n" * 2)
     with pytest.raises(ValueError, match="byte 0: version .* is not 1 or 2"):
         ps.load(tmp_path / "a.gr", format="galois")
 
 
-# --- EMOGI ----------------------------------------------------------------------------------------------------------------
-def bel(folder, name="a.bel", offsets=(0, 1, 1, 3), targets=(1, 0, 2), values=(2, 5, 3), weights="<u4"):
-    for part, kind, data in ((".col", "<u8", offsets), (".dst", "<u8", targets), (".val", weights, values)):
+# --- EMOGI
+def bel(
+    folder, name="a.bel", offsets=(0, 1, 1, 3), targets=(1, 0, 2), values=(2, 5, 3), weights="<u4"
+):
+    for part, kind, data in (
+        (".col", "<u8", offsets),
+        (".dst", "<u8", targets),
+        (".val", weights, values),
+    ):
         if data is not None:
-            (folder / (name + part)).write_bytes(numbers("<u8", len(data), 7) + numbers(kind, *data))
+            (folder / (name + part)).write_bytes(
+                numbers("<u8", len(data), 7) + numbers(kind, *data)
+            )
     return folder / name
 
 
@@ -204,7 +233,11 @@ def test_emogi_files_that_are_missing_or_cut(tmp_path):
         ps.load(tmp_path / "a.bel")
     path = bel(tmp_path)
     data = (tmp_path / "a.bel.dst").read_bytes()
-    for bad, message in ((data[:-1], "byte 16: 24 bytes are needed for the targets"), (data + b"x", "goes on for 1 bytes"), (b"", "byte 0")):
+    for bad, message in (
+        (data[:-1], "byte 16: 24 bytes are needed for the targets"),
+        (data + b"x", "goes on for 1 bytes"),
+        (b"", "byte 0"),
+    ):
         (tmp_path / "a.bel.dst").write_bytes(bad)
         with pytest.raises(ValueError, match=message):
             ps.load(path)
@@ -217,7 +250,7 @@ def test_emogi_files_that_are_missing_or_cut(tmp_path):
         ps.csr_array(np.array([[0.1]])).save(tmp_path / "c.bel", weights="float32")
 
 
-# --- pairs of NumPy arrays ------------------------------------------------------------------------------------------------
+# --- pairs of NumPy arrays
 @pytest.fixture
 def edges():
     rng = np.random.default_rng(5)
@@ -225,7 +258,9 @@ def edges():
 
 
 def reference(e, w=None, n=300):
-    a = sp.coo_array((np.ones(len(e)) if w is None else w, (e[:, 0], e[:, 1])), shape=(n, n)).tocsr()
+    a = sp.coo_array(
+        (np.ones(len(e)) if w is None else w, (e[:, 0], e[:, 1])), shape=(n, n)
+    ).tocsr()
     a.sum_duplicates()
     return a.astype(bool) if w is None else a
 
@@ -279,7 +314,11 @@ def test_npy_without_edges(tmp_path):
 
 
 NPY_BROKEN = [
-    (np.array([[0, 1], [2, 2**31 - 1]]), {}, "edge 1: the node id 2147483647 is outside 0 .. 2\\^31 - 2"),
+    (
+        np.array([[0, 1], [2, 2**31 - 1]]),
+        {},
+        "edge 1: the node id 2147483647 is outside 0 .. 2\\^31 - 2",
+    ),
     (np.array([[0, 1], [2**62, 0]]), {}, "edge 1: the node id 4611686018427387904"),
     (np.array([[0, 2**64 - 1]], np.uint64), {}, "edge 0: the node id 18446744073709551615"),
     (np.array([[0, 1], [-1, 2]]), {}, "edge 1: the node id -1 is outside 0"),
@@ -323,12 +362,12 @@ def test_npy_pairs_that_do_not_fit(tmp_path):
         ps.load(tmp_path / "e.npy", duplicates="last")
 
 
-# --- METIS headers with more numbers than METIS has ------------------------------------------------------------------------
+# --- METIS headers with more numbers than METIS has
 def test_metis_header_with_extra_numbers(tmp_path):
     path = tmp_path / "a.graph"
     path.write_text("4 3 10 1 0\n5 1 2\n5 0 2\n5 0 1\n9\n")
     with pytest.raises(ValueError, match=r"graph:1: the header has 5 numbers, .* 4 vertices, 3 edges, no sizes .*"
-                       r"weights of vertices \(1 each\), no weights of edges; 0 would .*extra='ignore'.*, base=0"):  # fmt: skip
+                       r"vertices \(1 each\), no weights of edges; 0 .*extra='ignore'.*base=0"):  # fmt: skip
         ps.load(path)
     np.testing.assert_array_equal(ps.load(path, extra="ignore", base=0).toarray(), GRAPH)
     with pytest.raises(ValueError, match="neighbour 0 is outside 1 .. 4"):
@@ -341,7 +380,9 @@ def test_metis_header_with_extra_numbers(tmp_path):
         ps.load(path, extra="drop")
 
 
-DATA = Path(os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
+DATA = Path(
+    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
+)
 REAL = [("cnr-2000.mtx.gz", bool), ("xenon1.mtx.gz", float), ("pegase13659-Ybus.mtx.gz", complex)]
 
 

@@ -37,8 +37,8 @@ class Numbers:
         if count * kind.itemsize > self.size - at:
             raise broken(
                 self.path,
-                f"byte {at}: {count * kind.itemsize} bytes are needed for {what}, the file has {self.size - at} more: it "
-                "is truncated, or its header is wrong",
+                f"byte {at}: {count * kind.itemsize} bytes are needed for {what}, the file has {self.size - at} more: "
+                "it is truncated, or its header is wrong",
             )
         found = np.fromfile(self._file, kind, count)
         if found.size != count:

@@ -1,7 +1,7 @@
 """EMOGI's graphs: NAME.bel.col (offsets), NAME.bel.dst (targets) and, for shortest paths, NAME.bel.val (weights).
 
-Little-endian; each file begins with the count of its numbers and one that means nothing, as uint64. Offsets and targets are
-uint64, weights 4 bytes. The format: EMOGI's README; Min and others, PVLDB 14(2), 2020.
+Little-endian; each file begins with the count of its numbers and one that means nothing, as uint64. Offsets and targets
+are uint64, weights 4 bytes. The format: EMOGI's README; Min and others, PVLDB 14(2), 2020.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Galois' binary graphs (.gr), versions 1 and 2, little-endian.
 
-Five blocks: version, bytes of an edge's weight (0: none), vertices, edges, as uint64; the end of each vertex's edges, as
-uint64; targets, uint32 (version 1, filled up to 8 bytes) or uint64 (version 2); weights. DIMACS graphs have the same suffix
-and are text. The format: Galois, "Graph file formats" of its documentation.
+First version, bytes of an edge's weight (0: none), vertices, edges, as uint64; then the end of each vertex's edges,
+uint64; targets, uint32 (version 1, filled up to 8 bytes) or uint64 (version 2); weights. DIMACS graphs have the same
+suffix and are text. The format: Galois, "Graph file formats" of its documentation.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def check_bytes(path: Any, unpacked: int) -> None:
 
 
 def sparse(path: Any, where: str, group: Any, kind: str, shape: tuple[int, int], max_rows: int | None,
-           names: tuple[str, str, str] = ("indptr", "indices", "data"), pattern: bool = False) -> csr_array:  # fmt: skip
+           names: tuple[str, ...] = ("indptr", "indices", "data"), pattern: bool = False) -> csr_array:  # fmt: skip
     numbers = Group(path, where, group)
     wanted = names[:2] if pattern else names
     found = numbers.arrays(wanted, ("iu", "iu", "biufc")[: len(wanted)])

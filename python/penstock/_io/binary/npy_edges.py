@@ -16,7 +16,7 @@ from penstock import _core
 from penstock._arrays.convert import check_shape, checked
 from penstock._io._entries import DUPLICATES, to_csr, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows
-from penstock._io._npy import map_any
+from penstock._io._npy import HEADER_ERRORS, map_any
 from penstock._matrix.csr import csr_array
 
 PIECE = 1 << 18  # edges
@@ -28,8 +28,7 @@ def _mapped(path: Any, what: str, kinds: str, remedy: str) -> np.ndarray:
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such file")
     try:
         array = map_any(os.fspath(path)) if os.path.getsize(path) else None
-    except (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError, MemoryError,
-            OSError) as error:  # fmt: skip
+    except (*HEADER_ERRORS, OSError) as error:
         try:
             array = np.load(path)  # of no entries, which cannot be mapped
         except Exception:

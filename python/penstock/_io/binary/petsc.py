@@ -101,7 +101,7 @@ def read(
         if entries < 0:
             return _dense(file, rows, cols, scalar, max_rows)
         lengths = file.take(integer, rows, "the lengths of rows")
-        if lengths.size and int(lengths.min()) < 0 or int(lengths.sum(dtype=np.int64)) != entries:
+        if (lengths.size and int(lengths.min()) < 0) or int(lengths.sum(dtype=np.int64)) != entries:
             raise broken(
                 path,
                 f"the rows have {int(lengths.sum(dtype=np.int64))} entries together, the header says {entries}: the "

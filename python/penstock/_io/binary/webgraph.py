@@ -1,4 +1,4 @@
-"""WebGraph's BVGraph: NAME.graph with compressed lists, NAME.properties beside it, and NAME.offsets, which may be missing.
+"""WebGraph's BVGraph: NAME.graph, compressed lists, NAME.properties beside it, and NAME.offsets, which may be missing.
 
 The lists are read by the core (src/penstock/io/webgraph), either into a CSR matrix, or block by block into a store.
 The format: Boldi and Vigna, "The WebGraph framework I: compression techniques", WWW 2004.
