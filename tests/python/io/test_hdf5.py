@@ -241,7 +241,10 @@ def test_broken_mat(tmp_path):
     data = path.read_bytes()
     for bad in (b"", b"hello", data[:200], data[:-20]):
         path.write_bytes(bad)
-        with pytest.raises(ValueError, match="SciPy cannot read it|has the matrices none"):
+        with pytest.raises(
+            ValueError,
+            match="SciPy cannot read it|has the matrices none|byte 128: .* are said to follow",
+        ):
             ps.load(path)
     scipy.io.savemat(path, {"s": "text"})
     with pytest.raises(ValueError, match="has the matrices none"):
@@ -249,6 +252,22 @@ def test_broken_mat(tmp_path):
     scipy.io.savemat(path, {"A": np.zeros((10000, 10000))}, do_compression=True)
     with pytest.raises(ValueError, match="max_inflation=inf"):
         ps.load(path)
+
+
+def test_damage_in_mat_is_refused_or_gives_a_matrix(tmp_path):
+    """Every byte changed, which ended the process where SciPy read it."""
+    path, a = tmp_path / "a.mat", sp.csc_array(DENSE[:3].astype(float))
+    scipy.io.savemat(path, {"P": {"A": a, "b": np.ones((2, 2))}})
+    data, refused = path.read_bytes(), 0
+    for i in range(116, len(data)):
+        for value in (0, 7, 255, data[i] ^ 1):
+            path.write_bytes(data[:i] + bytes([value]) + data[i + 1 :])
+            try:
+                ps.load(path)
+            except ValueError as error:
+                refused += 1
+                assert str(error).startswith(str(path))  # noqa: PT017
+    assert refused > 100
 
 
 def test_a_missing_library_is_named(h5ad, monkeypatch):

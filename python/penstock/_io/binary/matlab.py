@@ -1,4 +1,4 @@
-"""MATLAB's .mat: versions 4 to 7 through SciPy, version 7.3, which is HDF5, through h5py.
+"""MATLAB's .mat: version 4 through SciPy, versions 5 to 7 (see _mat5.py), version 7.3, which is HDF5, through h5py.
 
 A matrix is a variable, or a field of a struct, such as the Problem.A of the SuiteSparse collection.
 The formats: MathWorks, "MAT-File format"; version 7.3 keeps a sparse matrix as the columns data, ir and jc.
@@ -6,12 +6,13 @@ The formats: MathWorks, "MAT-File format"; version 7.3 keeps a sparse matrix as 
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
-from penstock._io._errors import Inflation, broken, check_cols
+from penstock._io._errors import broken
+from penstock._io.binary._mat5 import Held, Reader
+from penstock._io.binary._numbers import compressed
 from penstock._io.binary.hdf5 import dense, is_group, opened, sparse
 from penstock._matrix.csr import csr_array
 
@@ -24,7 +25,8 @@ def read(
         head = file.read(520)
     if head[:10] == b"MATLAB 7.3" or head[512:] == b"\x89HDF\r\n\x1a\n":
         return _of_hdf5(path, variable, max_rows)
-    return _of_scipy(path, variable, max_rows)
+    of_version = _of_version_5 if head[126:128] in (b"IM", b"MI") else _of_version_4
+    return of_version(path, variable, max_rows)
 
 
 def _choose(path: Any, found: dict[str, Any], variable: str | None) -> Any:
@@ -41,73 +43,62 @@ def _choose(path: Any, found: dict[str, Any], variable: str | None) -> Any:
     return next(iter(found.values()))
 
 
-def _of_scipy(path: Any, variable: str | None, max_rows: int | None) -> csr_array:
+def _matrix(path: Any, name: str, held: Held, max_rows: int | None) -> csr_array:
+    values, shape = held.values(), (held.shape[0], held.shape[1])
+    if not held.sparse:
+        if values.size != shape[0] * shape[1]:
+            raise broken(
+                path,
+                f"{name}: has {values.size} numbers, not {shape[0]} x {shape[1]}: the file is damaged",
+            )
+        return dense(path, name, values.reshape(shape[::-1]).T, max_rows)
+    rows, offsets = held.parts[:2]
+    entries = int(offsets[-1]) if offsets.size else -1
+    if (
+        offsets.dtype.kind not in "iu"
+        or rows.dtype.kind not in "iu"
+        or not 0 <= entries <= min(rows.size, values.size)
+    ):
+        raise broken(
+            path, f"{name}: its columns have {entries} entries, the file {rows.size}: it is damaged"
+        )
+    kept = None if held.logical else values[:entries]
+    try:
+        return compressed(path, "csc", shape, offsets, rows[:entries], kept, max_rows)
+    except ValueError as error:
+        raise broken(path, f"{name}: " + str(error).removeprefix(f"{path}: ")) from error
+
+
+def _of_version_5(path: Any, variable: str | None, max_rows: int | None) -> csr_array:
+    everything = Reader(path).matrices()
+    found = {name: held for name, held in everything.items() if held.sparse}
+    if variable in everything or (not found and len(everything) == 1):
+        found = everything
+    name = _choose(path, {name: name for name in found}, variable)
+    return _matrix(path, name, found[name], max_rows)
+
+
+def _of_version_4(path: Any, variable: str | None, max_rows: int | None) -> csr_array:
     import scipy.io
     import scipy.sparse as sp
 
     try:
-        Inflation(path).check(os.path.getsize(path), _unpacked(path))
         held = scipy.io.loadmat(path, appendmat=False)
     except Exception as error:
-        if str(error).startswith(os.fspath(path)):
-            raise
         raise broken(
             path, f"SciPy cannot read it ({str(error)[:160]}): it is damaged, or no .mat file"
         ) from error
-    everything: dict[str, Any] = {}
-    for name, value in held.items():
-        if not name.startswith("__"):
-            _list(name, value, everything)
+    everything = {n: v for n, v in held.items() if sp.issparse(v) or v.dtype.kind in "biufc"}
     found = {n: v for n, v in everything.items() if sp.issparse(v)}
     if variable in everything or (not found and len(everything) == 1):
         found = everything
     a = _choose(path, found, variable)
+    if not sp.issparse(a):
+        return dense(path, variable or "the matrix", a, max_rows)
     try:
-        if not sp.issparse(a):
-            return dense(path, variable or "the matrix", a, max_rows)
-        a.check_format() if hasattr(a, "check_format") else None
-        check_cols(path, a.shape[1])
         return csr_array(sp.coo_array(a))
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        if str(error).startswith(os.fspath(path)):
-            raise
         raise broken(path, str(error)) from error
-
-
-def _list(name: str, value: Any, found: dict[str, Any], depth: int = 0) -> None:
-    """Matrices among variables and the fields of structs."""
-    import scipy.sparse as sp
-
-    if sp.issparse(value):
-        found[name] = value
-    elif isinstance(value, np.ndarray) and value.dtype.names and value.size == 1 and depth < 8:
-        for field in value.dtype.names:
-            _list(f"{name}.{field}", value.reshape(-1)[0][field], found, depth + 1)
-    elif isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biufc":
-        found[name] = value
-
-
-def _unpacked(path: Any) -> int:
-    """Bytes of the compressed variables of version 5, without keeping them."""
-    import zlib
-
-    total = 0
-    with open(path, "rb") as file:
-        head = file.read(128)
-        order = "<" if head[126:128] == b"IM" else ">"
-        while len(tag := file.read(8)) == 8:
-            kind, size = (int(n) for n in np.frombuffer(tag, f"{order}u4"))
-            if kind != 15:
-                file.seek(size, os.SEEK_CUR)
-                continue
-            unpack, left = zlib.decompressobj(), size
-            while left > 0 and (part := file.read(min(left, 1 << 16))):
-                left -= len(part)
-                while part:
-                    total += len(unpack.decompress(part, 1 << 20))
-                    part = unpack.unconsumed_tail
-                Inflation(path).check(os.path.getsize(path), total)
-    return total
 
 
 def _of_hdf5(path: Any, variable: str | None, max_rows: int | None) -> csr_array:
