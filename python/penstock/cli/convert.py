@@ -95,7 +95,7 @@ def convert(
     target = value_type(dtype)
     check_output(out, force)
     given = {"format": input_format, "base": base, "duplicates": duplicates}
-    how = {name: value for name, value in given.items() if value is not None}
+    how: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     how |= reader_options(option or [])
     if undirected:
         how["directed"] = False
@@ -103,7 +103,7 @@ def convert(
         step.next(f"reading {source.name}")
         start = time.perf_counter()
         if streams(source, out, to=output_format, dtype=target, sample=sample, **how):
-            own: dict[str, Any] = {name: v for name, v in how.items() if name != "format"}
+            own = {name: v for name, v in how.items() if name != "format"}
             stream_webgraph(source, out, packed=packed, **own)
             step.next(f"opening {out.name}")
             spent = {"converted": time.perf_counter() - start}

@@ -22,7 +22,9 @@ def read_matrix(path: Path, **how: Any) -> Any:
 
 
 def check_output(path: Path, force: bool) -> None:
-    if path.exists() and not force:
+    from penstock._io.formats import is_there
+
+    if is_there(path) and not force:
         raise InputError(f"{path} exists: choose another name, or --force to replace it")
     parent = path.absolute().parent
     if not parent.is_dir():
@@ -30,6 +32,8 @@ def check_output(path: Path, force: bool) -> None:
 
 
 def bytes_on_disk(path: Path) -> int:
+    if not path.exists():  # a format of several files
+        return sum(p.stat().st_size for p in path.parent.glob(f"{path.name}.*"))
     if path.is_dir():
         return sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
     return path.stat().st_size

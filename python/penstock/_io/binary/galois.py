@@ -97,9 +97,7 @@ def write(path: Any, a: csr_array, *, weights: Any = None) -> None:
         file.write(a.indptr[1:].astype("<u8").data)
         file.write(np.ascontiguousarray(a.indices, "<i4").data)
         file.write(bytes(4 * (a.nnz % 2)))
-        for first, last in row_slabs(a) if kind else ():
-            file.write(
-                a.data[int(a.indptr[first]) : int(a.indptr[last])]
-                .astype(kind.newbyteorder("<"))
-                .data
-            )  # type: ignore[union-attr]
+        if kind is not None:
+            form = kind.newbyteorder("<")
+            for first, last in row_slabs(a):
+                file.write(a.data[int(a.indptr[first]) : int(a.indptr[last])].astype(form).data)

@@ -105,7 +105,7 @@ def _of_hdf5(path: Any, variable: str | None, max_rows: int | None) -> csr_array
     with opened(path, ".mat files of version 7.3") as file:
         found: dict[str, Any] = {}
         plain: dict[str, Any] = {}
-        _walk(file, "", found, plain, 0)
+        _walk(file, "", found, plain, [], 0)
         if variable in plain or (not found and len(plain) == 1):
             found = plain
         a = _choose(path, found, variable)
@@ -149,7 +149,12 @@ def text(value: Any) -> str:
 
 
 def _walk(
-    group: Any, prefix: str, found: dict[str, Any], plain: dict[str, Any], depth: int
+    group: Any,
+    prefix: str,
+    found: dict[str, Any],
+    plain: dict[str, Any],
+    seen: list[str],
+    depth: int,
 ) -> None:
     for name in group:
         if name.startswith("#"):
@@ -160,5 +165,6 @@ def _walk(
                 plain[full] = item
         elif "MATLAB_sparse" in item.attrs:
             found[full] = item
-        elif depth < 8:
-            _walk(item, full + ".", found, plain, depth + 1)
+        elif depth < 8 and len(seen) < 4096:
+            seen.append(full)  # groups may link to one another
+            _walk(item, full + ".", found, plain, seen, depth + 1)

@@ -118,11 +118,10 @@ def _bytes(path: Any) -> np.ndarray:
     """A file, mapped."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        return (
-            _core.map_file(file.fileno(), 0, size, os.fspath(path))
-            if size
-            else np.empty(0, np.uint8)
-        )
+        if not size:
+            return np.empty(0, np.uint8)
+        mapped: np.ndarray = _core.map_file(file.fileno(), 0, size, os.fspath(path))
+        return mapped
 
 
 def open_graph(
