@@ -123,35 +123,6 @@ def test_demo_wants_a_ring_smaller_than_the_matrix(file):
     refused(run("demo", "--scale", "99"))
 
 
-def test_convert_of_other_programs_files(tmp_path, matrix):
-    from bv_writer import random_lists, write
-
-    write(tmp_path / "a.graph", random_lists(30, 2))
-
-    def done(*words):
-        assert run(*words).exit_code == 0
-
-    done("convert", tmp_path / "a.graph", tmp_path / "a.penstock", "--packed")
-    done("convert", tmp_path / "a.graph", tmp_path / "b.penstock", "--option", "offsets=false")
-    a, b = (ps.open(tmp_path / f"{x}.penstock") for x in "ab")
-    assert np.array_equal(a.indices, b.indices) and a.nnz == b.nnz > 0
-    done("convert", tmp_path / "a.penstock", tmp_path / "c.bel")
-    assert "exists" in refused(run("convert", tmp_path / "a.penstock", tmp_path / "c.bel"))
-    done("info", tmp_path / "c.bel")
-    done(
-        "convert",
-        tmp_path / "c.bel",
-        tmp_path / "d.gr",
-        "--to",
-        "galois",
-        "--option",
-        "weights=false",
-    )
-    assert np.array_equal(ps.load(tmp_path / "d.gr").indices, a.indices)
-    for option in ("layer=x", "nonsense"):
-        refused(run("convert", tmp_path / "a.graph", tmp_path / "e.penstock", "--option", option))
-
-
 def test_demo_refuses_a_matrix_without_entries(tmp_path):
     sp.save_npz(tmp_path / "e.npz", sp.csr_array((3, 3)))
     assert "no nonzeros" in refused(run("demo", tmp_path / "e.npz"))
