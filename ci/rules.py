@@ -26,7 +26,7 @@ FOLDERS = [
     *["partition", "comm", "comm/mpi"],
     *["dist/share", "dist/link", "dist/halo", "dist/product", "dist/graph", "dist/tile"],
     *["solver", "solver/precondition", "solver/krylov"],
-    *["io", "io/generate"],
+    *["io", "io/generate", "io/webgraph"],
     *["bind", "bind/product", "bind/solve", "bind/graph", "bind/dist"],
 ]
 CPP = {".cpp", ".hpp", ".cu", ".cuh", ".in"}

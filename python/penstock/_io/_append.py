@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from penstock._io._atomic import atomic_folder
-from penstock._io.store import FILES, HEADER, _describe, require_replaceable
+from penstock._io.store import FILES, HEADER, describe, require_replaceable
 from penstock._matrix.csr import csr_array
 
 _HEADER_BYTES = 128
@@ -26,25 +26,25 @@ def _npy_header(dtype: np.dtype, size: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little") + text.encode()
 
 
-class _Growing:
+class Growing:
     """A .npy file whose size is known at the end."""
 
     def __init__(self, folder: str, name: str, dtype: Any) -> None:
         path = os.path.join(folder, f"{name}.npy")
         self._file: BinaryIO = open(path, "xb")  # noqa: SIM115 (close() comes at the end)
-        self._dtype, self._size, self.crc32 = np.dtype(dtype), 0, 0
+        self._dtype, self.size, self.crc32 = np.dtype(dtype), 0, 0
         self._file.write(bytes(_HEADER_BYTES))
 
     def add(self, array: np.ndarray) -> None:
         part = np.ascontiguousarray(array, self._dtype)
         self.crc32 = zlib.crc32(part.view(np.uint8), self.crc32)
         self._file.write(part.data)
-        self._size += part.size
+        self.size += part.size
 
     def close(self) -> None:
         try:
             self._file.seek(0)
-            self._file.write(_npy_header(self._dtype, self._size))
+            self._file.write(_npy_header(self._dtype, self.size))
             self._file.flush()
             os.fsync(self._file.fileno())
         finally:
@@ -61,9 +61,9 @@ def save_blocks(
     indptr = np.zeros(shape[0] + 1, np.int64)
     rows = 0
     with atomic_folder(folder, FILES) as part:
-        indices = _Growing(part, "indices", np.int32)
-        data = _Growing(part, "data", np.uint8 if pattern else dtype)
-        offsets = _Growing(part, "indptr", np.int64)
+        indices = Growing(part, "indices", np.int32)
+        data = Growing(part, "data", np.uint8 if pattern else dtype)
+        offsets = Growing(part, "indptr", np.int64)
         try:
             for block in blocks:
                 last = rows + block.shape[0]
@@ -83,7 +83,7 @@ def save_blocks(
         crc32 = {"indptr": offsets.crc32, "indices": indices.crc32, "data": data.crc32}
         whole: Any = SimpleNamespace(shape=shape, nnz=int(indptr[-1]), dtype=np.dtype(dtype))
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(_describe(whole, crc32), text, indent=2)
+            json.dump(describe(whole, crc32), text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())

@@ -87,13 +87,13 @@ class Lists:
     def rows(self) -> np.ndarray:
         return np.repeat(np.arange(self.lengths.size, dtype=np.int64), self.lengths)
 
-    def check_range(self, n: int, what: str) -> None:
-        """Refuses numbers outside 1 .. n."""
-        bad = np.flatnonzero((self.values < 1) | (self.values > n))
+    def check_range(self, n: int, what: str, base: int = 1) -> None:
+        """Refuses numbers outside the n from `base` on."""
+        bad = np.flatnonzero((self.values < base) | (self.values >= n + base))
         if bad.size:
             k = int(bad[0])
             line = self.line_of(int(np.searchsorted(np.cumsum(self.lengths), k, side="right")))
             raise self.text.broken(
-                f"{what} {self.values[k]} is outside 1 .. {n}: the header or this line is wrong",
+                f"{what} {self.values[k]} is outside {base} .. {n - 1 + base}: the header or this line is wrong",
                 line,
             )

@@ -15,6 +15,9 @@ from penstock import _core
 from penstock._io._errors import broken
 from penstock._io._folder import Folder
 
+# What NumPy raises where a header is damaged.
+HEADER_ERRORS = (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError, MemoryError,
+                 tokenize.TokenError)  # fmt: skip
 STEP = 1 << 22  # bytes between two looks at Ctrl-C: packing these takes a tenth of a second
 
 # NumPy reads headers with ast.literal_eval. Older CPythons (3.11.7 for one) count the depth of such trees for all
@@ -52,8 +55,7 @@ def read_header(name: Any, file: BinaryIO, size: int) -> tuple[tuple[int, ...], 
         with _one_at_a_time, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files that Python 2 wrote
             shape, fortran, dtype = read(file)
-    except (ValueError, TypeError, SyntaxError, KeyError, EOFError, OverflowError, RecursionError,
-            MemoryError, tokenize.TokenError) as error:  # fmt: skip
+    except HEADER_ERRORS as error:
         raise broken(
             name, f"is not a .npy file ({str(error)[:120]}): it is damaged, write it again"
         ) from error

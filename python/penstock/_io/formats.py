@@ -23,6 +23,7 @@ from penstock._io import (
     store,
 )
 from penstock._io._errors import broken, inflation_limit
+from penstock._io.binary import anndata, emogi, galois, matlab, npy_edges, petsc, webgraph
 from penstock._io.store import open_store
 from penstock._matrix.csr import csr_array
 
@@ -38,6 +39,11 @@ class Format(NamedTuple):
     write: Callable[..., None] | None
     packed: bool  # whether .gz may follow the suffix
     description: str
+    tells: Callable[[Any], bool] | None = (
+        None  # whether a file is its own, where others share the suffix
+    )
+    folder: bool = False  # whether it is one
+    files: tuple[str, ...] = ()  # what is put behind the name, where it is no file itself
 
 
 FORMATS = (
@@ -47,17 +53,30 @@ FORMATS = (
            "edges, one a line: SNAP, CSV, GAPBS text"),
     Format("parquet", (".parquet", ".pq"), parquet.read, parquet.write, False, "edges in Parquet"),
     Format("npz", (".npz",), scipy_npz.read, scipy_npz.write, False, "SciPy's save_npz"),
+    Format("arrow", (".arrow", ".feather", ".ipc"), parquet.read_arrow, parquet.write_arrow, False,
+           "edges in Arrow IPC files"),
+    Format("npy", (".npy",), npy_edges.read, None, False, "edges in NumPy arrays, larger than memory"),
+    Format("webgraph", (".graph",), webgraph.read, None, False, "WebGraph's BVGraph", webgraph.is_webgraph),
     Format("metis", (".graph", ".metis"), metis.read, metis.write, True, "METIS and DIMACS-10 graphs"),
+    Format("galois", (".gr",), galois.read, galois.write, False, "Galois' binary graphs", galois.is_galois),
     Format("dimacs", (".gr",), dimacs.read, dimacs.write, True, "DIMACS shortest-path graphs"),
     Format("harwell-boeing", (".hb", ".rb", *_BOEING), harwell_boeing.read, None, True,
            "Harwell- and Rutherford-Boeing"),
     Format("gapbs", (".sg", ".wsg"), gapbs.read, gapbs.write, False, "GAPBS serialized graphs"),
     Format("hmetis", (".hgr",), hmetis.read, hmetis.write, True, "hMETIS hypergraphs, nets x cells"),
+    Format("emogi", (".bel", *(f".bel{part}" for part in emogi.PARTS)), emogi.read, emogi.write, False,
+           "EMOGI's graphs", files=emogi.PARTS[:2]),
+    Format("petsc", (".petsc", ".dat"), petsc.read, petsc.write, False, "PETSc's binary matrices"),
+    Format("matlab", (".mat",), matlab.read, None, False, "MATLAB's .mat, versions 4 to 7.3"),
+    Format("h5ad", (".h5ad",), anndata.read_h5ad, None, False, "AnnData, observations x variables"),
+    Format("10x", (".h5",), anndata.read_10x, None, False, "10x Genomics, barcodes x features"),
+    Format("zarr", (".zarr",), anndata.read_zarr, None, False, "AnnData in Zarr, a folder", folder=True),
 )  # fmt: skip
 
 
-def find_format(path: Any, name: str | None = None) -> Format:
-    """The row of the table for a name, or for the suffix of a path."""
+def find_format(path: Any, name: str | None = None, *, writing: bool = False) -> Format:
+    """The row of the table for a name, or for the suffix of a path. Where several formats share a suffix, a
+    file that is read tells by itself, and all but one are written only by name."""
     if name is not None:
         for row in FORMATS:
             if row.name == name:
@@ -65,18 +84,50 @@ def find_format(path: Any, name: str | None = None) -> Format:
         raise ValueError(f"format={name!r}: choose one of {', '.join(row.name for row in FORMATS)}")
     text = os.fspath(path).lower().rstrip("/")
     packed = text.endswith(".gz")
-    suffix = os.path.splitext(text.removesuffix(".gz"))[1]
+    text = os.path.basename(text.removesuffix(".gz"))
     for row in FORMATS:
-        if suffix in row.suffixes:
-            if packed and not row.packed:
-                raise broken(
-                    path, f"a packed {row.name} file is not read: unpack it with gunzip first"
-                )
-            return row
+        if not any(text.endswith(s) and len(text) > len(s) for s in row.suffixes):
+            continue
+        if row.tells is not None and (
+            writing or packed or not os.path.isfile(path) or not row.tells(path)
+        ):
+            continue
+        if packed and not row.packed:
+            raise broken(path, f"a packed {row.name} file is not read: unpack it with gunzip first")
+        return row
     known = ", ".join(s for row in FORMATS for s in row.suffixes if s not in _BOEING)
+    suffix = os.path.splitext(text)[1]
     raise broken(
         path, f"the suffix {suffix!r} is not known: rename it, or pass format=; known are {known}"
     )
+
+
+def is_there(path: Any, name: str | None = None) -> bool:
+    """Whether there is a file or folder, or what a format keeps in several files."""
+    if os.path.exists(path):
+        return True
+    try:
+        row = find_format(path, name)
+    except ValueError:
+        return False
+    return any(os.path.exists(f"{os.fspath(path)}{end}") for end in row.files)
+
+
+def _require_there(path: Any, row: Format) -> None:
+    """Refuses a name with nothing behind it, and a folder for a file."""
+    if row is store_row:
+        return
+    if row.files:
+        return  # the reader says which of its files is missing
+    if row.folder != os.path.isdir(path) or not (row.folder or os.path.isfile(path)):
+        raise broken(
+            path,
+            "is not a folder, as this format is"
+            if row.folder
+            else "is a folder and not a store"
+            if os.path.isdir(path)
+            else "is not a file",
+        )
 
 
 def _call(function: Callable[..., Any], row: Format, path: Any, *args: Any, **options: Any) -> Any:
@@ -119,6 +170,8 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     duplicates : "sum", "min", "max" or "keep", option of edge lists and DIMACS graphs
         What becomes of an entry that is given twice. Sums, as in SciPy, but "min" for DIMACS.
     weighted : option of GAPBS graphs
+    layer, key, variable, weights, scalar, target, weight, offsets, extra : options of other formats
+        docs/formats.md has them.
 
     Raises ValueError for a file that cannot be read, with its name, the line, what is wrong and what to do about it;
     FileNotFoundError for a missing one. NaN and infinities are numbers here.
@@ -131,13 +184,11 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     <3x3 csr_array, pattern, 6 stored values, 56 B, host memory>
     >>> folder.cleanup()
     """
-    if not os.path.exists(path) and not store.is_store(path):  # which puts one back
+    stored = store.is_store(path)  # which puts one back
+    if not stored and not is_there(path, format):
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such file")
-    row = store_row if format is None and store.is_store(path) else find_format(path, format)
-    if row is not store_row and not os.path.isfile(path):
-        raise broken(
-            path, "is a folder and not a store" if os.path.isdir(path) else "is not a file"
-        )
+    row = store_row if format is None and stored else find_format(path, format)
+    _require_there(path, row)
     with inflation_limit(max_inflation):
         a = _call(row.read, row, path, dtype=dtype, max_rows=max_rows, **options)
     if dtype is None or np.dtype(dtype) == a.dtype:
@@ -200,7 +251,7 @@ def save(
     where there are none, a number for as many, False leaves them out. Raises ValueError where a format cannot hold the
     matrix.
     """
-    row = find_format(path, format)
+    row = find_format(path, format, writing=True)
     if row.write is None:
         raise broken(path, f"{row.name} files are only read: save as .mtx or .penstock")
     _call(

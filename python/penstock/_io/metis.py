@@ -21,10 +21,13 @@ from penstock._matrix.csr import csr_array
 EXACT = 2**53
 
 
-def _header(text: TextFile) -> tuple[int, int, str, int]:
+def _header(text: TextFile, extra: str) -> tuple[int, int, str, int]:
     words = text.take_data("%", "the header 'n m [fmt [ncon]]'").split()
     line = text.line - 1
-    if not 2 <= len(words) <= 4:
+    if len(words) > 4 and extra == "refuse":
+        raise text.broken(_what_extra_means(words), line)
+    words = words[:4]
+    if len(words) < 2:
         raise text.broken(f"the header has {len(words)} numbers, not n m [fmt [ncon]]", line)
     n = count(words[0], "the number of vertices", text.path, line)
     m = count(words[1], "the number of edges", text.path, line)
@@ -46,9 +49,46 @@ def _header(text: TextFile) -> tuple[int, int, str, int]:
     return n, m, fmt, ncon
 
 
-def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:
+def _what_extra_means(words: list[bytes]) -> str:
+    n, m, fmt, ncon, *more = (shown(word).strip("'") for word in words[:8])
+    weighted = {"0": "no", "1": ""}
+    digits = fmt.zfill(3)
+    said = ""
+    if set(digits) <= {"0", "1"} and len(digits) == 3:
+        names = ("sizes of vertices", f"weights of vertices ({ncon} each)", "weights of edges")
+        said = ", ".join(
+            f"{weighted[d]} {name}".strip() for d, name in zip(digits, names, strict=True)
+        )
+        said = f": {n} vertices, {m} edges, {said}"
+    base = f", base={more[0]} if it is the number of the first vertex" if more[0] in "01" else ""
+    return (
+        f"the header has {len(words)} numbers, METIS has n m [fmt [ncon]]{said}; {', '.join(more)} would be left over: "
+        f"pass extra='ignore' to read the file by the first four{base}"
+    )
+
+
+def _require_text(path: Any) -> None:
+    """A .graph may be one of WebGraph's, whose other file is missing."""
+    with open(path, "rb") as file:
+        head = file.read(64)
+    if head[:2] != b"\x1f\x8b" and any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in head):
+        raise broken(
+            path,
+            "is not the text of a METIS graph: if it is one of WebGraph's, put its .properties beside it under the "
+            "same name",
+        )
+
+
+def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, base: int = 1,
+         extra: str = "refuse") -> csr_array:  # fmt: skip
+    """base: the number of the first vertex, 1 in METIS; extra: "ignore" reads a header of over four numbers."""
+    if extra not in ("refuse", "ignore") or base not in (0, 1):
+        raise ValueError(
+            f"base={base!r}, extra={extra!r}: give base 0 or 1, and extra 'refuse' or 'ignore'"
+        )
+    _require_text(path)
     with TextFile(path) as text:
-        n, m, fmt, ncon = _header(text)
+        n, m, fmt, ncon = _header(text, extra)
         line = text.line - 1
         check_rows(path, n, m, max_rows)
         front = int(fmt[0]) + ncon
@@ -73,15 +113,15 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
             "count is wrong (every edge is counted once and listed twice)",
             line,
         )
-    lists.check_range(n, "neighbour")
+    lists.check_range(n, "neighbour", base)
     # Lists may be missing at the end, where these counts say that they are empty: editors cut blank lines.
-    row, col = lists.rows(), lists.values - 1
+    row, col = lists.rows(), lists.values - base
     loop = np.flatnonzero(row == col)
     if loop.size:
         v = int(row[loop[0]])
         raise broken(
             path,
-            f"vertex {v + 1} lists itself: METIS graphs have no loops, save it as .mtx",
+            f"vertex {v + base} lists itself: METIS graphs have no loops, save it as .mtx",
             lists.line_of(v),
         )
     values = None
@@ -94,7 +134,7 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         i, j = fault
         raise broken(
             path,
-            f"the edge {i + 1} - {j + 1} is not listed alike at both ends: correct the lists",
+            f"the edge {i + base} - {j + base} is not listed alike at both ends: correct the lists",
             lists.line_of(i),
         )
     return a

@@ -1,8 +1,9 @@
-"""Edge lists in Parquet, through polars: the first two or three columns, or those that are named."""
+"""Edge lists in Parquet and Arrow, through polars: the first two or three columns, or those that are named."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,19 +24,52 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
          shape: tuple[int, int] | None = None, columns: tuple[str, ...] | None = None,
          duplicates: str = "sum") -> csr_array:  # fmt: skip
     pl = polars()
+    _check_ends(path, b"PAR1", "Parquet")
+    table = _table(pl.scan_parquet, path, columns)
+    return edges_of(path, table, dtype, max_rows, directed, base, shape, columns, duplicates)
+
+
+def read_arrow(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed: bool = True, base: int = 0,
+               shape: tuple[int, int] | None = None, columns: tuple[str, ...] | None = None,
+               duplicates: str = "sum") -> csr_array:  # fmt: skip
+    """Arrow's IPC files, of which Feather's version 2 is one."""
+    pl = polars()
+    _check_ends(path, b"ARROW1", "an Arrow IPC file")
+    table = _table(pl.scan_ipc, path, columns)
+    return edges_of(path, table, dtype, max_rows, directed, base, shape, columns, duplicates)
+
+
+def _check_ends(path: Any, mark: bytes, what: str) -> None:
     with open(path, "rb") as file:
-        ends = file.read(4) == b"PAR1" and file.seek(-4, 2) >= 4 and file.read(4) == b"PAR1"
+        size = len(mark)
+        ends = file.read(size) == mark and file.seek(-size, 2) >= size and file.read(size) == mark
     if not ends:
         raise broken(
-            path, "does not start and end as Parquet does: it is truncated, or another format"
+            path, f"does not start and end as {what} does: it is truncated, or another format"
         )
-    _check_size(pl, path, columns)
+
+
+def _table(scan: Callable[[Any], Any], path: Any, columns: tuple[str, ...] | None) -> Any:
+    """The columns of a file, the rows of which are counted first: some bytes may hold a column of equal values of any
+    length."""
     try:
-        table = pl.read_parquet(path, columns=None if columns is None else list(columns))
+        lazy = scan(path)
+        rows = lazy.select(polars().len()).collect().item()
+        names = list(columns or lazy.collect_schema().names())
+        Inflation(path).check(os.path.getsize(path), 8 * rows * len(names))
+        return lazy.select(names).collect()
     except BaseException as error:  # a panic in polars is not an Exception
         if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
             raise
+        if isinstance(error, ValueError) and str(error).startswith(os.fspath(path)):
+            raise
         raise broken(path, f"polars cannot read it: {str(error)[:200]}") from error
+
+
+def edges_of(path: Any, table: Any, dtype: Any, max_rows: int | None, directed: bool, base: int,
+             shape: tuple[int, int] | None, columns: tuple[str, ...] | None, duplicates: str) -> csr_array:  # fmt: skip
+    """The matrix of a table of edges. Options: as of `read`."""
+    pl = polars()
     names = list(columns or table.columns)
     if len(names) not in (2, 3):
         raise broken(
@@ -78,18 +112,6 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None, directed:
     )
 
 
-def _check_size(pl: Any, path: Any, columns: tuple[str, ...] | None) -> None:
-    """Parquet holds a column of equal values in some bytes, whatever its length: the rows are counted first."""
-    try:
-        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-        wide = len(columns or pl.read_parquet_schema(path))
-    except BaseException as error:  # a panic in polars is not an Exception
-        if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
-            raise
-        raise broken(path, f"polars cannot read it: {str(error)[:200]}") from error
-    Inflation(path).check(os.path.getsize(path), 8 * rows * wide)
-
-
 def _weights(pl: Any, weight: Any) -> np.ndarray:
     """As NumPy has them; types of 128 bits as float64, integers only where that is exact."""
     whole = weight.dtype.is_integer() or (weight.dtype.is_decimal() and weight.dtype.scale == 0)
@@ -105,6 +127,19 @@ def _weights(pl: Any, weight: Any) -> np.ndarray:
 
 def write(path: Any, a: csr_array, *, base: int = 0) -> None:
     """Columns source, target and, of a matrix with values, weight."""
+    table = table_of(path, a, base)
+    with atomic_file(path) as file:
+        table.write_parquet(file)
+
+
+def write_arrow(path: Any, a: csr_array, *, base: int = 0) -> None:
+    """As `write`."""
+    table = table_of(path, a, base)
+    with atomic_file(path) as file:
+        table.write_ipc(file)
+
+
+def table_of(path: Any, a: csr_array, base: int) -> Any:
     pl = polars()
     if a.dtype.kind == "c":
         raise broken(
@@ -121,5 +156,4 @@ def write(path: Any, a: csr_array, *, base: int = 0) -> None:
     if not parts:
         names = ("source", "target") if a.dtype == np.bool_ else ("source", "target", "weight")
         parts = [pl.DataFrame({name: np.empty(0, np.int64) for name in names})]
-    with atomic_file(path) as file:
-        pl.concat(parts).write_parquet(file)
+    return pl.concat(parts)

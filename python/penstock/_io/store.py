@@ -303,13 +303,13 @@ def save_store(
                 file.flush()
                 os.fsync(file.fileno())
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(_describe(a, crc32, form, neighbours), text, indent=2)
+            json.dump(describe(a, crc32, form, neighbours), text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())
 
 
-def _describe(
+def describe(
     a: csr_array, crc32: dict[str, int], packed: Any = None, sample: _sample.Sample | None = None
 ) -> dict[str, Any]:
     values = next(name for name, dtype in VALUES.items() if dtype == a.dtype.name)

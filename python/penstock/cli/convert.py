@@ -23,6 +23,19 @@ def value_type(name: str | None) -> Any:
     return bool if name == "pattern" else name
 
 
+def reader_options(given: list[str]) -> dict[str, Any]:
+    """Of `--option NAME=VALUE`: integers and true and false as such, the rest as text."""
+    found: dict[str, Any] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ui.InputError(f"--option {pair}: give NAME=VALUE, such as layer=counts")
+        words = {"true": True, "false": False}
+        number = text.removeprefix("-").isdigit()
+        found[name] = int(text) if number else words.get(text.lower(), text)
+    return found
+
+
 def report(
     action: str, source: str, out: Path, a: Any, spent: dict[str, float], json: bool
 ) -> None:
@@ -59,6 +72,12 @@ def convert(
     duplicates: Annotated[
         str | None, typer.Option(help="Edge lists and DIMACS: sum, min, max or keep.")
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Of IN's format: layer=counts, weights=float32 ..."
+        ),
+    ] = None,
     packed: Annotated[
         bool,
         typer.Option("--packed", help="Stores: the packed form too, which streams to GPUs."),
@@ -71,15 +90,25 @@ def convert(
     json: ui.Json = False,
 ) -> None:
     """Read a matrix in one format and write it in another."""
+    from penstock._io._convert import stream_webgraph, streams
+
     target = value_type(dtype)
     check_output(out, force)
     given = {"format": input_format, "base": base, "duplicates": duplicates}
-    how = {name: value for name, value in given.items() if value is not None}
+    how: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    how |= reader_options(option or [])
     if undirected:
         how["directed"] = False
     with ui.progress(2, quiet=json) as step:
         step.next(f"reading {source.name}")
         start = time.perf_counter()
+        if streams(source, out, to=output_format, dtype=target, sample=sample, **how):
+            own = {name: v for name, v in how.items() if name != "format"}
+            stream_webgraph(source, out, packed=packed, **own)
+            step.next(f"opening {out.name}")
+            spent = {"converted": time.perf_counter() - start}
+            report("read", str(source), out, read_matrix(out), spent, json)
+            return
         a = read_matrix(source, **how)
         read = time.perf_counter()
         if target is not None:

@@ -12,15 +12,19 @@ from penstock.cli.ui import InputError, human_bytes
 def read_matrix(path: Path, **how: Any) -> Any:
     """A csr_array from a file of any format, or mapped from a folder of the native store."""
     import penstock as ps
+    from penstock._io.formats import is_there
     from penstock._io.store import is_store
 
-    if not path.exists() and not is_store(path):  # which puts one back
+    if not is_there(path) and not is_store(path):  # which puts one back
         raise InputError(f"{path}: no such file or folder")
-    return ps.open(path) if path.is_dir() and not how else ps.load(path, **how)
+    folder = path.is_dir() and path.suffix.lower() != ".zarr"
+    return ps.open(path) if folder and not how else ps.load(path, **how)
 
 
 def check_output(path: Path, force: bool) -> None:
-    if path.exists() and not force:
+    from penstock._io.formats import is_there
+
+    if is_there(path) and not force:
         raise InputError(f"{path} exists: choose another name, or --force to replace it")
     parent = path.absolute().parent
     if not parent.is_dir():
@@ -28,6 +32,8 @@ def check_output(path: Path, force: bool) -> None:
 
 
 def bytes_on_disk(path: Path) -> int:
+    if not path.exists():  # a format of several files
+        return sum(p.stat().st_size for p in path.parent.glob(f"{path.name}.*"))
     if path.is_dir():
         return sum(p.stat().st_size for p in path.rglob("*") if p.is_file())
     return path.stat().st_size

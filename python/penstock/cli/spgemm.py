@@ -26,7 +26,7 @@ def _check_out(out: Path | None, force: bool) -> None:
         return
     from penstock._io.formats import find_format
 
-    if find_format(out).write is None:
+    if find_format(out, writing=True).write is None:
         raise ui.InputError(
             f"--out {out}: that format is only read: choose .penstock, .npz or .mtx"
         )

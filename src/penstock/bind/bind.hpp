@@ -64,6 +64,7 @@ void dist(nb::module_&);
 void dist_gpu(nb::module_&);
 void dist_solver(nb::module_&);
 void dist_tiles(nb::module_&);
+void webgraph(nb::module_&);
 
 /// A matrix as Python holds it, with the plans that its products have built.
 class Matrix : public Guarded<AnyCsr> {

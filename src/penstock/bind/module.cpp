@@ -51,4 +51,5 @@ NB_MODULE(_core, m) {
   penstock::bind::dist_gpu(m);
   penstock::bind::dist_solver(m);
   penstock::bind::dist_tiles(m);
+  penstock::bind::webgraph(m);
 }

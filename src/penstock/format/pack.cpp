@@ -5,6 +5,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/format/bits.hpp"
+#include "penstock/format/pack_blocks.hpp"
 #include "penstock/format/pack_values.hpp"
 
 namespace penstock {
@@ -39,8 +40,9 @@ struct Layout {
 /// The tiles of one block, one after the other.
 class Tiles {
  public:
-  Tiles(const Offset* indptr, const Index* indices, const PackedBlock& b, std::uint32_t mask)
-      : indptr_(indptr + b.first_row), indices_(indices), b_(b), mask_(mask) {}
+  /// `columns`: of the block's entries.
+  Tiles(const Offset* indptr, const Index* columns, const PackedBlock& b, std::uint32_t mask)
+      : indptr_(indptr + b.first_row), columns_(columns), b_(b), mask_(mask) {}
 
   int count = 0;   // nonzeros of the tile
   int starts = 0;  // rows that begin in the tile
@@ -53,7 +55,7 @@ class Tiles {
     const auto first = b_.first_nnz + done_;
     count = static_cast<int>(std::min<Offset>(kTileNnz, b_.nnz - done_));
     if (count == 0) return false;
-    const auto* columns = indices_ + first;
+    const auto* columns = columns_ + done_;
     carry = done_ > 0 ? static_cast<std::uint32_t>(columns[-1]) + 1 : 0;
     gaps[0] = (static_cast<std::uint32_t>(columns[0]) - carry) & mask_;
     for (int i = 1; i < count; ++i)
@@ -88,7 +90,7 @@ class Tiles {
   }
 
   const Offset* indptr_;
-  const Index* indices_;
+  const Index* columns_;
   const PackedBlock b_;
   const std::uint32_t mask_;
   Offset done_ = 0;
@@ -148,7 +150,69 @@ std::int64_t rows_with_entries(const Offset* indptr, const PackedBlock& b) {
   return n;
 }
 
-std::vector<PackedBlock> cut(std::span<const Offset> indptr, std::int64_t most) {
+std::uint32_t mask_of(std::int64_t cols) {
+  return low_bits(std::bit_width(static_cast<std::uint32_t>(std::max<std::int64_t>(cols - 1, 0))));
+}
+
+/// Finds how many bytes and ranks a block has; returns how many words.
+template <class V>
+std::int64_t measure_block(const Offset* indptr, const Index* columns, std::uint32_t mask, ValueKind kind,
+                           PackedBlock& b, const V* type) {
+  Tiles tiles(indptr, columns, b, mask);
+  const auto words = measure(tiles);
+  b.ranks = rows_with_entries(indptr, b);
+  b.bytes = Layout(b, words, kind, type).total;
+  return words;
+}
+
+template <class V>
+void write_block(const Offset* indptr, const Index* columns, std::uint32_t mask, const ValueCode& code,
+                 const V* values, const PackedBlock& b, std::int64_t words, std::byte* base) {
+  const Layout at(b, words, code.kind, values);
+  std::memset(base, 0, std::size_t(b.bytes));
+  const auto u32 = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
+  const PackedHeader header{
+      .magic = PackedHeader::kMagic,
+      .version = PackedHeader::kVersion,
+      .bytes = b.bytes,
+      .first_row = b.first_row,
+      .first_nnz = b.first_nnz,
+      .rows = u32(b.rows),
+      .nnz = u32(b.nnz),
+      .tiles = u32(b.tiles()),
+      .ranks = u32(b.ranks),
+      .column_mask = mask,
+      .kind = code.kind,
+      .type = static_cast<std::uint8_t>(AnyPacked(std::in_place_type<Packed<V>>).index()),
+      .piece = b.piece,
+      .unused_byte = 0,
+      .tiles_at = u32(at.tiles),
+      .chunks_at = u32(at.chunks),
+      .present_at = u32(at.present),
+      .words_at = u32(at.words),
+      .words = u32(words),
+      .dictionary_at = u32(at.dictionary),
+      .values_at = u32(at.values),
+      .unused = {}};
+  std::memcpy(base, &header, sizeof(header));
+  auto* table = reinterpret_cast<PackedTile*>(base + at.tiles);
+  auto* const first_word = reinterpret_cast<std::uint32_t*>(base + at.words);
+  auto* word = first_word;
+  Tiles tiles(indptr, columns, b, mask);
+  for (std::uint32_t rank = 0; tiles.next(); rank += std::uint32_t(tiles.starts)) {
+    *table++ = {u32(word - first_word), rank, tiles.carry,
+                u32(tiles.starts) | (tiles.open ? PackedTile::kOpen : 0)};
+    word = write_tile(tiles, word);
+  }
+  write_rows(indptr, b, reinterpret_cast<PackedChunk*>(base + at.chunks),
+             at.present > 0 ? reinterpret_cast<std::uint32_t*>(base + at.present) : nullptr);
+  if constexpr (!is_pattern<V>)
+    write_values(code, values, b.nnz, base + at.values, reinterpret_cast<V*>(base + at.dictionary));
+}
+
+}  // namespace
+
+std::vector<PackedBlock> cut_blocks(std::span<const Offset> indptr, std::int64_t most) {
   const auto rows = std::ssize(indptr) - 1;
   std::vector<PackedBlock> blocks;
   for (std::int64_t r = 0; r < rows;) {
@@ -172,7 +236,14 @@ std::vector<PackedBlock> cut(std::span<const Offset> indptr, std::int64_t most) 
   return blocks;
 }
 
-}  // namespace
+Array<std::byte> pack_block(const Offset* indptr, const Index* columns, std::int64_t cols, PackedBlock& b) {
+  const auto mask = mask_of(cols);
+  const One* none = nullptr;
+  const auto words = measure_block(indptr, columns, mask, ValueKind::none, b, none);
+  auto bytes = allocate<std::byte>(b.bytes);
+  write_block(indptr, columns, mask, ValueCode{}, none, b, words, bytes.data);
+  return bytes;
+}
 
 template <class V>
 Packed<V> pack(const Csr<V>& a, const PackOptions& options) {
@@ -186,66 +257,24 @@ Packed<V> pack(const Csr<V>& a, const PackOptions& options) {
       throw Error(Errc::not_accessible, "pack reads the matrix on the CPU, but it is in " +
                                             std::string(name(place.memory)) +
                                             " memory: move it to the host first");
-  const auto mask =
-      low_bits(std::bit_width(static_cast<std::uint32_t>(std::max<std::int64_t>(a.cols - 1, 0))));
+  const auto mask = mask_of(a.cols);
   const auto code = choose_code(a.values, options.threads);
-  auto blocks = cut(a.indptr.span(), options.block_nnz);
+  auto blocks = cut_blocks(a.indptr.span(), options.block_nnz);
   const auto count = std::ssize(blocks);
   std::vector<std::int64_t> words(blocks.size());
   parallel_up_to(options.threads, count, [&](std::int64_t i) {
     auto& b = blocks[std::size_t(i)];
-    Tiles tiles(a.indptr.data, a.indices.data, b, mask);
-    words[std::size_t(i)] = measure(tiles);
-    b.ranks = rows_with_entries(a.indptr.data, b);
-    b.bytes = Layout(b, words[std::size_t(i)], code.kind, a.values.data).total;
+    words[std::size_t(i)] =
+        measure_block(a.indptr.data, a.indices.data + b.first_nnz, mask, code.kind, b, a.values.data);
   });
   std::int64_t total = 0;
   for (auto& b : blocks) b.at = total, total += b.bytes;
   const auto bytes = allocate<std::byte>(total);
   parallel_up_to(options.threads, count, [&](std::int64_t i) {
     const auto& b = blocks[std::size_t(i)];
-    const Layout at(b, words[std::size_t(i)], code.kind, a.values.data);
-    auto* base = bytes.data + b.at;
-    std::memset(base, 0, std::size_t(b.bytes));
-    const auto u32 = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
-    const PackedHeader header{
-        .magic = PackedHeader::kMagic,
-        .version = PackedHeader::kVersion,
-        .bytes = b.bytes,
-        .first_row = b.first_row,
-        .first_nnz = b.first_nnz,
-        .rows = u32(b.rows),
-        .nnz = u32(b.nnz),
-        .tiles = u32(b.tiles()),
-        .ranks = u32(b.ranks),
-        .column_mask = mask,
-        .kind = code.kind,
-        .type = static_cast<std::uint8_t>(AnyPacked(std::in_place_type<Packed<V>>).index()),
-        .piece = b.piece,
-        .unused_byte = 0,
-        .tiles_at = u32(at.tiles),
-        .chunks_at = u32(at.chunks),
-        .present_at = u32(at.present),
-        .words_at = u32(at.words),
-        .words = u32(words[std::size_t(i)]),
-        .dictionary_at = u32(at.dictionary),
-        .values_at = u32(at.values),
-        .unused = {}};
-    std::memcpy(base, &header, sizeof(header));
-    auto* table = reinterpret_cast<PackedTile*>(base + at.tiles);
-    auto* const first_word = reinterpret_cast<std::uint32_t*>(base + at.words);
-    auto* word = first_word;
-    Tiles tiles(a.indptr.data, a.indices.data, b, mask);
-    for (std::uint32_t rank = 0; tiles.next(); rank += std::uint32_t(tiles.starts)) {
-      *table++ = {u32(word - first_word), rank, tiles.carry,
-                  u32(tiles.starts) | (tiles.open ? PackedTile::kOpen : 0)};
-      word = write_tile(tiles, word);
-    }
-    write_rows(a.indptr.data, b, reinterpret_cast<PackedChunk*>(base + at.chunks),
-               at.present > 0 ? reinterpret_cast<std::uint32_t*>(base + at.present) : nullptr);
-    if constexpr (!is_pattern<V>)
-      write_values(code, a.values.data + b.first_nnz, b.nnz, base + at.values,
-                   reinterpret_cast<V*>(base + at.dictionary));
+    write_block(a.indptr.data, a.indices.data + b.first_nnz, mask, code,
+                is_pattern<V> ? nullptr : a.values.data + b.first_nnz, b, words[std::size_t(i)],
+                bytes.data + b.at);
   });
   return {
       a.rows, a.cols, a.nnz(), code.kind, std::make_shared<const std::vector<PackedBlock>>(std::move(blocks)),

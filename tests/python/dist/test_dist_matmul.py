@@ -235,7 +235,7 @@ def test_files_that_cannot_be(tmp_path, monkeypatch):
 
     from penstock._io import _append
 
-    add, calls = _append._Growing.add, []
+    add, calls = _append.Growing.add, []
 
     def fail(self, array):
         calls.append(1)
@@ -243,6 +243,6 @@ def test_files_that_cannot_be(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
         add(self, array)
 
-    monkeypatch.setattr(_append._Growing, "add", fail)
+    monkeypatch.setattr(_append.Growing, "add", fail)
     run(work, 2, tmp_path / "c", OSError, "No space left on device")
     assert [p.name for p in tmp_path.iterdir()] == ["full"]
