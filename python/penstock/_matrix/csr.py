@@ -18,6 +18,7 @@ from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
 from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
+from penstock._product.numbers import new_number
 from penstock._product.operands import conj, from_left, is_sparse, on_gpu
 
 
@@ -93,6 +94,7 @@ class csr_array(Structure):
         # Asked for at every product.
         self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)
         self._derived = Derived()
+        self._number = new_number(self)
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.names import Guarded
 from penstock._product.dense import dot, run
-from penstock._product.operands import conj, from_left, is_sparse
+from penstock._product.operands import conj, from_left, is_sparse, on_host
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -59,6 +59,14 @@ class Transposed(Guarded):
         has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
         number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
         bits for any number, as A x has."""
+        if on_host(x, out):
+            from penstock._product import host_tensors  # not for `import penstock`
+
+            given = {"alpha": alpha, "beta": beta}
+            wanted: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+            if semiring != "plus_times":
+                wanted["semiring"] = semiring
+            return host_tensors.dot(self._base, True, x, out, wanted, self.dot)
         formed = self._base._derived.transpose
         if formed is not None and np.ndim(x) == 2:
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)

@@ -1,6 +1,7 @@
 // Rows of Y are in up to 8 vectors of 4 doubles or 8 floats, of which the last one is masked.
 #include <immintrin.h>
 
+#include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -28,6 +29,10 @@ struct Doubles {
   static void stream(double* p, Vec v) { _mm256_stream_pd(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_pd(a, b, _mm256_castsi256_pd(m)); }
   static void fence() { _mm_sfence(); }
+  static double sum(Vec a) {
+    const __m128d h = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(h, _mm_unpackhi_pd(h, h)));
+  }
 };
 
 struct Floats {
@@ -51,6 +56,11 @@ struct Floats {
   static void stream(float* p, Vec v) { _mm256_stream_ps(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(m)); }
   static void fence() { _mm_sfence(); }
+  static float sum(Vec a) {
+    const __m128 h = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
+    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+  }
 };
 
 }  // namespace
@@ -70,6 +80,14 @@ void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, 
   spmm_loops::spmm_copy<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(from, from_step, to, rows,
                                                                              columns);
 }
+
+template <class T>
+void dots(const DotsArgs<T>& p) {
+  spmm_loops::dots<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(p);
+}
+template void dots(const DotsArgs<float>&);
+template void dots(const DotsArgs<double>&);
+
 template void spmm_copy(const float*, std::int64_t, float*, std::int64_t, std::int64_t);
 template void spmm_copy(const double*, std::int64_t, double*, std::int64_t, std::int64_t);
 

@@ -1,5 +1,6 @@
 // Rows of Y are in up to 16 vectors of 8 doubles or 16 floats, of which the last one is masked.
 #include "penstock/kernel/lanes_avx512.hpp"
+#include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -43,6 +44,14 @@ void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, 
   spmm_loops::spmm_copy<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(from, from_step, to, rows,
                                                                              columns);
 }
+
+template <class T>
+void dots(const DotsArgs<T>& p) {
+  spmm_loops::dots<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(p);
+}
+template void dots(const DotsArgs<float>&);
+template void dots(const DotsArgs<double>&);
+
 template void spmm_copy(const float*, std::int64_t, float*, std::int64_t, std::int64_t);
 template void spmm_copy(const double*, std::int64_t, double*, std::int64_t, std::int64_t);
 
