@@ -1,8 +1,8 @@
 """Products of a `csr_array` with PyTorch's tensors, with gradients, in eager and compiled programs.
 
 `A @ X` with a tensor X on the CPU is `ps.torch.matmul(A, X)`. Needs PyTorch, which is imported at the first use. The
-matrix is no tensor: it stays a csr_array, wherever its entries are, with its plans (`A.prepare`). It may be larger than a
-GPU's memory, and its values are constants, unless `values` says otherwise.
+matrix is no tensor: it stays a csr_array, wherever its entries are, with its plans (`A.prepare`). It may be larger than
+a GPU's memory, and its values are constants, unless `values` says otherwise.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from penstock._matrix.csr import csr_array
 from penstock._matrix.transposed import Transposed
 from penstock._product import host_tensors
+from penstock._product.torch_ops import ready
 
 __all__ = ["matmul", "sddmm"]
 
@@ -44,14 +45,14 @@ def matmul(A: Any, X: Any, values: Any = None) -> Any:
     tensor of shape (m, k) or (m,), of NumPy's promoted type of the matrix's values and X, as `A @ X` has it. With X in
     bfloat16 or float16 the result has X's type; sums are in float32, and 64 columns of X are converted at a time.
 
-    Gradients of any order: of X, `A.T @ G`; of `values`, `ps.torch.sddmm(A, G, X)`. For the first, `A.T.formed()` is made
-    once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix, the view is used.
+    Gradients of any order: of X, `A.T @ G`; of `values`, `ps.torch.sddmm(A, G, X)`. For the first, `A.T.formed()` is
+    made once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix, the view is used.
 
-    The operator is `torch.ops.penstock.matmul`, which `torch.compile(fullgraph=True)` takes. A program that was compiled
-    holds the number of A and not A: keep A alive. Another A makes it compile again.
+    The operator is `torch.ops.penstock.matmul`, which `torch.compile(fullgraph=True)` takes. A program that was
+    compiled holds the number of A and not A: keep A alive. Another A makes it compile again.
 
-    Raises ImportError without PyTorch, ValueError and TypeError for shapes and types, and PlacementError for tensors that
-    are not on the CPU.
+    Raises ImportError without PyTorch, ValueError and TypeError for shapes and types, and PlacementError for tensors
+    that are not on the CPU.
 
     >>> import numpy as np, penstock as ps
     >>> import torch  # doctest: +SKIP
@@ -61,6 +62,7 @@ def matmul(A: Any, X: Any, values: Any = None) -> Any:
     >>> v.grad  # doctest: +SKIP
     tensor([1., 1.], dtype=torch.float64)
     """
+    ready()
     base, transposed = _base(A)
     if values is not None:
         _check_values(values, base.nnz)
@@ -78,7 +80,9 @@ def _check_values(values: Any, nnz: int) -> None:
 
 
 def sddmm(A: csr_array, X: Any, Y: Any) -> Any:
-    """`X @ Y.T` at the stored entries of A as a tensor of shape (A.nnz,), differentiable in X and Y: `ps.sddmm` for tensors.
+    """`X @ Y.T` at the stored entries of A as a tensor of shape (A.nnz,), differentiable in X and Y.
+
+    `ps.sddmm` is the same for arrays, and returns a matrix.
 
     Parameters
     ----------
@@ -88,8 +92,8 @@ def sddmm(A: csr_array, X: Any, Y: Any) -> Any:
 
     Returns
     -------
-    tensor of PyTorch's promoted type of X and Y, in the order of `A.data`: what `matmul(A, Z, values=...)` takes. Sums of
-    bfloat16 and float16 are in float32. Gradients of any order.
+    tensor in the order of `A.data`, what `matmul(A, Z, values=...)` takes, of PyTorch's promoted type of X and Y; of
+    bfloat16 and float16 float32, as the sums are. Gradients of any order.
 
     Raises as `matmul`; for `A.T`, TypeError: its entries have another order, give `A.T.formed()`.
 
@@ -100,8 +104,11 @@ def sddmm(A: csr_array, X: Any, Y: Any) -> Any:
     >>> ps.torch.sddmm(A, X, X)  # doctest: +SKIP
     tensor([11., 11.])
     """
+    ready()
     if isinstance(A, Transposed):
-        raise TypeError("A is a transposed view, whose entries have no order of their own: give A.T.formed()")
+        raise TypeError(
+            "A is a transposed view, whose entries have no order of their own: give A.T.formed()"
+        )
     base, _ = _base(A)
     for z, name, length in ((X, "X", base.shape[0]), (Y, "Y", base.shape[1])):
         host_tensors.check_tensor(z, name, (length,))

@@ -36,7 +36,9 @@ def _factor(x: Any, name: str, rows: int, of: str) -> np.ndarray:
         )
     x = as_dense(x)
     if x.ndim not in (1, 2) or x.shape[0] != rows:
-        raise ValueError(f"{name} has shape {x.shape}: give ({rows}, k) or ({rows},), a row for each {of} of A")
+        raise ValueError(
+            f"{name} has shape {x.shape}: give ({rows}, k) or ({rows},), a row for each {of} of A"
+        )
     return x.reshape(-1, 1) if x.ndim == 1 else x
 
 
@@ -53,8 +55,14 @@ def _as_written(out: Any, nnz: int, dtype: np.dtype, factors: tuple[np.ndarray, 
     if is_tensor(out) and out.device.type == "cpu" and not out.requires_grad:
         values = out.numpy()
     if not isinstance(values, np.ndarray) or values.shape != (nnz,) or values.dtype != dtype:
-        got = f"{values.dtype} {values.shape}" if isinstance(values, np.ndarray) else type(out).__name__
-        raise ValueError(f"out is {got}: give an array in host memory of {dtype} and shape ({nnz},), a value an entry")
+        got = (
+            f"{values.dtype} {values.shape}"
+            if isinstance(values, np.ndarray)
+            else type(out).__name__
+        )
+        raise ValueError(
+            f"out is {got}: give an array in host memory of {dtype} and shape ({nnz},), a value an entry"
+        )
     if not (values.flags.c_contiguous and values.flags.aligned and values.flags.writeable):
         raise ValueError("out must be C-contiguous and writable")
     if any(np.may_share_memory(values, x) for x in factors):
@@ -74,8 +82,8 @@ def sddmm(
 ) -> Any:
     """The sampled dense-dense product: `X @ Y.T` at the stored entries of A, and nowhere else.
 
-    Entry (i, j) becomes `alpha * (X[i] . Y[j])`, times A's value where `scale` is set, plus `beta` times what `out` holds.
-    Nothing is conjugated. The dense `X @ Y.T` is never made.
+    Entry (i, j) becomes `alpha * (X[i] . Y[j])`, times A's value where `scale` is set, plus `beta` times what `out`
+    holds. Nothing is conjugated. The dense `X @ Y.T` is never made.
 
     Parameters
     ----------
@@ -94,10 +102,11 @@ def sddmm(
     Returns
     -------
     csr_array with A's pattern, which shares A's row offsets and columns; `out` itself where that is given. The type is
-    NumPy's promotion of X and Y, and of A with `scale`; integers count as float64. The same bits for any number of threads.
+    NumPy's promotion of X and Y, and of A with `scale`; integers count as float64. The same bits for any number of
+    threads.
 
-    Raises ValueError where shapes do not fit, and PlacementError for what is in a GPU's memory: this product runs on the
-    CPU.
+    Raises ValueError where shapes do not fit, and PlacementError for what is in a GPU's memory: this product runs on
+    the CPU.
 
     The same as `torch.sparse.sampled_addmm(C, X, Y.T, beta=b, alpha=a)` and cuSPARSE's SDDMM for
     `out=C.values()`, `beta=b`, `alpha=a`; as `dgl.sparse.sddmm(A, X, Y.T)` with `scale=True`. Both take Y transposed.
@@ -116,7 +125,9 @@ def sddmm(
     rows, cols = a.shape
     x, y = _factor(X, "X", rows, "row"), _factor(Y, "Y", cols, "column")
     if x.shape[1] != y.shape[1]:
-        raise ValueError(f"X has {x.shape[1]} columns and Y {y.shape[1]}: both need the same number")
+        raise ValueError(
+            f"X has {x.shape[1]} columns and Y {y.shape[1]}: both need the same number"
+        )
     if a.place == "device":
         raise _core.PlacementError(
             "A is in a GPU's memory, and sddmm runs on the CPU: move it there with A.to(ps.host)"
@@ -131,6 +142,8 @@ def sddmm(
     if out is not None:
         return out
     mapped = a.place == "mapped"
-    made = csr_array._from_parts(*a.shape, a.indptr, a.indices, values, mapped=mapped, validate="cheap")
+    made = csr_array._from_parts(
+        *a.shape, a.indptr, a.indices, values, mapped=mapped, validate="cheap"
+    )
     made._derived.row_order = a._derived.row_order
     return made

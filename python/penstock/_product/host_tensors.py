@@ -13,8 +13,7 @@ __all__ = ["check_tensor", "dot", "matmul", "sampled"]
 
 
 def check_tensor(x: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
-    """A dense tensor on the CPU, of floating point or integers, of `shape`; None in it stands for any length, and the last one
-    may be missing."""
+    """Refuses what is no dense tensor on the CPU and, where a shape is given, not of (shape[0],) or (shape[0], k)."""
     if not is_tensor(x):
         raise TypeError(f"{name} is a {type(x).__name__}: give a tensor of PyTorch")
     if str(x.layout) != "torch.strided":
@@ -49,7 +48,6 @@ def sampled(a: Any, x: Any, y: Any) -> Any:
     """X Y^T at A's entries by the operator."""
     import torch
 
-    ready()
     return torch.ops.penstock.sddmm(x, y, a._number, *a.shape, a.nnz)
 
 
@@ -95,7 +93,9 @@ def _half(a: Any, x: Any, out: Any, options: dict[str, Any], product: Callable[.
     if out is None and "beta" in options:
         raise ValueError("beta is given without out: there is nothing to add to")
     if out is not None and not (is_tensor(out) and out.dtype == x.dtype):
-        raise ValueError(f"out is {getattr(out, 'dtype', type(out).__name__)}: give a tensor of {x.dtype}")
+        raise ValueError(
+            f"out is {getattr(out, 'dtype', type(out).__name__)}: give a tensor of {x.dtype}"
+        )
     if x.ndim == 1:
         held = None if out is None else as_numpy(out.float())
         y = torch.from_numpy(product(as_numpy(x.float()), out=held, **options))
@@ -113,5 +113,3 @@ def _half(a: Any, x: Any, out: Any, options: dict[str, Any], product: Callable[.
 
 def _kind(y: Any, x: Any) -> Any:
     return x.dtype if y.dtype.is_floating_point else y.dtype  # or_and gives booleans
-
-

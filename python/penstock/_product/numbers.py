@@ -1,8 +1,8 @@
 """Every matrix has a number in this process, by which programs that hold no Python objects name it: PyTorch's graphs.
 
-Numbers count up from a random one, so that none is ever used twice, and one that another process has written down (in an
-exported program) means nothing here. The list holds matrices weakly: it keeps none alive. A copy, or a matrix that was
-pickled, is another matrix, with a number of its own.
+Numbers count up from a random one, so that none is ever used twice, and one that another process has written down (in
+an exported program) means nothing here. The list holds matrices weakly: it keeps none alive. A copy, or a matrix that
+was pickled, is another matrix, with a number of its own.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ gradients. Imports PyTorch when an operator is first needed.
     penstock::sddmm(x, y, ...)        X Y^T at A's entries, as a vector of values
 
 A matrix is passed by its number (`_product/numbers`), its shape, the number of its entries and its type, so that the
-shapes of results follow from arguments alone, also in a program that is compiled, and kept, in another process. Gradients
-are made of these two operators again, so that they have gradients of any order. Matrices that the graph of gradients needs
-are kept alive by it.
+shapes of results follow from arguments alone, also in a program that another process has compiled and kept. Gradients
+are made of these two operators again, so that they have gradients of any order. Matrices that the graph of gradients
+needs are kept alive by it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ _SDDMM = f"(Tensor x, Tensor y, {_MATRIX}) -> Tensor"
 
 
 def ready() -> bool:
-    """Registers the operators, once."""
+    """Registers the operators, once. ImportError where PyTorch is not installed."""
     global _registered
     if not _registered:
-        from torch import library  # type: ignore[import-not-found, unused-ignore]
+        try:
+            from torch import library  # type: ignore[import-not-found, unused-ignore]
+        except ImportError as e:
+            raise ImportError("ps.torch needs PyTorch: pip install torch") from e
 
         matmul = library.custom_op(
             "penstock::matmul", _matmul, mutates_args=(), device_types="cpu", schema=_MATMUL
@@ -62,12 +65,12 @@ def is_half(x: Any) -> bool:
 
 
 def check_halves(x: Any, matrix: Any) -> None:
-    """Refuses a product of 16-bit numbers with 64-bit ones, whose sums would be in float64. `matrix` is a type of NumPy or of
-    PyTorch."""
-    if is_half(x) and str(matrix).removeprefix("torch.") in ("float64", "complex64", "complex128"):
+    """Refuses 16-bit numbers where `matrix`, the values' type of NumPy or PyTorch, is one that float32 cannot hold."""
+    held, mine = (str(t).removeprefix("torch.") for t in (matrix, x.dtype))
+    if is_half(x) and held in ("float64", "complex64", "complex128"):
         raise TypeError(
-            f"the matrix's values are {str(matrix).removeprefix('torch.')} and X is {str(x.dtype).removeprefix('torch.')}, "
-            "whose sums are in float32: give A.astype('float32'), or X in a wider type"
+            f"the matrix's values are {held} and X is {mine}, whose sums are in float32: give A.astype('float32'), or "
+            "X in a wider type"
         )
 
 
@@ -100,9 +103,7 @@ def _matrix(number: int, rows: int, cols: int, nnz: int, values: Any) -> csr_arr
         )
     data = as_numpy(values.float() if is_half(values) else values.contiguous())
     mapped = a.place == "mapped"
-    return type(a)._from_parts(
-        *a.shape, a.indptr, a.indices, data, mapped=mapped, validate="cheap"
-    )
+    return type(a)._from_parts(*a.shape, a.indptr, a.indices, data, mapped=mapped, validate="cheap")
 
 
 def _matmul(
@@ -170,7 +171,9 @@ def _matmul_shape(
 ) -> Any:
     found: Any = dtype if values is None else _numpy_type(values.dtype).name
     check_halves(x, found)
-    kind = x.dtype if is_half(x) else _tensor_type(result_dtype(np.dtype(found), _numpy_type(x.dtype)))
+    kind = (
+        x.dtype if is_half(x) else _tensor_type(result_dtype(np.dtype(found), _numpy_type(x.dtype)))
+    )
     return x.new_empty((cols if transposed else rows, *x.shape[1:]), dtype=kind)
 
 
@@ -184,8 +187,8 @@ def _sddmm_shape(x: Any, y: Any, matrix: int, rows: int, cols: int, nnz: int) ->
 
 def _hold(ctx: Any, matrix: int, rows: int, cols: int, nnz: int) -> None:
     ctx.where = matrix, rows, cols, nnz
-    # The matrix itself, so that it lives as long as the graph. A program that is being compiled has no place for it: there
-    # whoever holds the program holds the matrix.
+    # The matrix itself, so that it lives as long as the graph. A program that is being compiled has no place for it:
+    # there whoever holds the program holds the matrix.
     ctx.matrix = matrix_of(matrix, (rows, cols), nnz) if type(matrix) is int else None
 
 

@@ -35,7 +35,6 @@ struct Float {
   static void store(Mask m, float* p, Vec v) { _mm512_mask_storeu_ps(p, m, v); }
   static Vec fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
   static Vec add(Vec a, Vec b) { return _mm512_add_ps(a, b); }
-  static float sum(Vec a) { return _mm512_reduce_add_ps(a); }
 };
 
 template <class T>

@@ -1,5 +1,9 @@
 """The sampled dense-dense product: types, layouts, options, bits, bad input. Without PyTorch."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -126,8 +130,37 @@ def test_the_same_bits_for_any_number_of_threads(dtype):
     for one in found[1:]:
         np.testing.assert_array_equal(one.view(np.uint8), found[0].view(np.uint8))
     np.testing.assert_allclose(
-        found[0], 0.3 * wanted(a, x, y) * a.data, rtol=1e-3 if dtype().itemsize <= 8 else 1e-10, atol=1e-3
+        found[0],
+        0.3 * wanted(a, x, y) * a.data,
+        rtol=1e-3 if dtype().itemsize <= 8 else 1e-10,
+        atol=1e-3,
     )
+
+
+def answers():
+    """Exact products of all types and of widths about those of vectors."""
+    found = []
+    for k in (1, 3, 4, 8, 11, 16, 21, 40):
+        for dtype in TYPES:
+            rng = np.random.default_rng(k)
+            a = matrix(rng, dtype=bool)
+            x, y = numbers(rng, (60, k), dtype), numbers(rng, (40, k), dtype)
+            found.append(ps.sddmm(a, x, y).data)
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("simd", ["scalar", "avx2"])
+def test_every_vector_width_agrees(simd, tmp_path):
+    code = (
+        "import numpy as np, sys; sys.path.insert(0, sys.argv[1]); import test_sddmm as t;"
+        "from penstock import _core; print(_core.config()['simd']); np.save(sys.argv[2], t.answers())"
+    )
+    there = {**os.environ, "PENSTOCK_SIMD": simd}
+    command = [sys.executable, "-c", code, os.path.dirname(__file__), str(tmp_path / "a.npy")]
+    done = subprocess.run(command, env=there, capture_output=True, text=True, check=True)
+    if done.stdout.strip() != simd:
+        pytest.skip(f"this processor has no {simd}: it ran as {done.stdout.strip()}")
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), answers())
 
 
 def test_out_alpha_and_beta():
@@ -181,6 +214,26 @@ def test_mapped(tmp_path):
     b = ps.open(tmp_path / "a.penstock")
     x, y = rng.standard_normal((60, 3)), rng.standard_normal((40, 3))
     np.testing.assert_array_equal(ps.sddmm(b, x, y).data, ps.sddmm(a, x, y).data)
+
+
+def test_without_torch(monkeypatch):
+    from penstock._product import torch_ops
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(torch_ops, "_registered", False)
+    a = ps.csr_array(np.eye(2))
+    for call in (lambda: ps.torch.matmul(a, np.ones(2)), lambda: ps.torch.sddmm(a, a, a)):
+        with pytest.raises(ImportError, match="pip install torch"):
+            call()
+    assert type(a @ np.ones(2)) is np.ndarray
+
+
+def test_the_package_does_not_import_torch():
+    code = (
+        "import sys, numpy as np, penstock as ps; a = ps.csr_array(np.eye(2)); a @ np.ones(2); ps.sddmm(a, [1, 2], [3, 4]);"
+        "ps.torch; sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 class OnGpu:

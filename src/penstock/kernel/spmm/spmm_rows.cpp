@@ -50,7 +50,10 @@ struct Four {
     return each([&](int i) { return i >= m.from && i < m.to ? b.v[i] : a.v[i]; });
   }
   static void fence() {}
-  static T sum(Vec a) { return (a.v[0] + a.v[1]) + (a.v[2] + a.v[3]); }
+  /// p[i] = the sum of the lanes of s[i], for i < 4.
+  static void store_sums(T* p, const Vec* s) {
+    for (int i = 0; i < kWidth; ++i) p[i] = (s[i].v[0] + s[i].v[1]) + (s[i].v[2] + s[i].v[3]);
+  }
 };
 
 }  // namespace

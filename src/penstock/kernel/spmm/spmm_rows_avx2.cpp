@@ -29,9 +29,11 @@ struct Doubles {
   static void stream(double* p, Vec v) { _mm256_stream_pd(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_pd(a, b, _mm256_castsi256_pd(m)); }
   static void fence() { _mm_sfence(); }
-  static double sum(Vec a) {
-    const __m128d h = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd(a, 1));
-    return _mm_cvtsd_f64(_mm_add_sd(h, _mm_unpackhi_pd(h, h)));
+  /// p[i] = the sum of the lanes of s[i], for i < 4.
+  static void store_sums(double* p, const Vec* s) {
+    const auto low = _mm256_hadd_pd(s[0], s[1]), high = _mm256_hadd_pd(s[2], s[3]);
+    _mm256_storeu_pd(
+        p, _mm256_add_pd(_mm256_permute2f128_pd(low, high, 0x20), _mm256_permute2f128_pd(low, high, 0x31)));
   }
 };
 
@@ -56,10 +58,9 @@ struct Floats {
   static void stream(float* p, Vec v) { _mm256_stream_ps(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(m)); }
   static void fence() { _mm_sfence(); }
-  static float sum(Vec a) {
-    const __m128 h = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    const __m128 q = _mm_add_ps(h, _mm_movehl_ps(h, h));
-    return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
+  static void store_sums(float* p, const Vec* s) {
+    const auto all = _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1)));
   }
 };
 
