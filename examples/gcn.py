@@ -91,8 +91,8 @@ def right(task: Task, product: Product, model: Gcn) -> tuple[float, float]:
     return (found[~task.training] == others).double().mean().item(), most
 
 
-def of(matrix: ps.csr_array) -> Product:
-    return lambda x: ps.torch.matmul(matrix, x)
+def of(matrix: ps.csr_array, schedule: str | None = None) -> Product:
+    return lambda x: ps.torch.matmul(matrix, x, schedule=schedule)
 
 
 def compare(scale: int, args: argparse.Namespace) -> None:
@@ -131,14 +131,13 @@ def main() -> None:
         ps.options.device_memory = args.device_memory
     task = Task(args.scale, args.features, args.classes)
     matrix = task.matrix
-    if args.streamed:
-        for one in (matrix, matrix.T.formed()):  # forward, and backward
-            one.prepare(schedule=ps.Streamed)
+    too_large = args.device_memory is not None and matrix.nbytes > ps.options.device_memory
+    product = of(matrix, "streamed" if args.streamed or too_large else None)
     print(f"{matrix!r}")
     with ps.record() as done:
-        model, _, step = train(task, of(matrix), args.hidden, args.epochs, True)
+        model, _, step = train(task, product, args.hidden, args.epochs, True)
     ways = sorted({f"{event['schedule']} ({event['kernel']})" for event in done})
-    found, most = right(task, of(matrix), model)
+    found, most = right(task, product, model)
     print(
         f"{1 / step:.1f} steps a second, products {', '.join(ways)}; {found:.0%} of the other vertices right, "
         f"the commonest label {most:.0%}"

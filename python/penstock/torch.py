@@ -16,6 +16,8 @@ from penstock._product.torch_ops import ready
 
 __all__ = ["matmul", "sddmm"]
 
+_SCHEDULES = ("in_core", "streamed", "zero_copy")
+
 
 def _base(A: Any) -> tuple[csr_array, bool]:
     """The matrix that a view is of, and whether it is its transpose."""
@@ -28,7 +30,7 @@ def _base(A: Any) -> tuple[csr_array, bool]:
     )
 
 
-def matmul(A: Any, X: Any, values: Any = None) -> Any:
+def matmul(A: Any, X: Any, values: Any = None, *, schedule: str | None = None) -> Any:
     """`A @ X` as a tensor, differentiable in X and in `values`.
 
     Parameters
@@ -38,7 +40,12 @@ def matmul(A: Any, X: Any, values: Any = None) -> Any:
         Of any strides. float32, float64, complex, bfloat16, float16; integers count as float64.
     values : tensor of shape (A.nnz,), optional
         Takes the place of A's values, in the order of `A.data`: entry k is at the k-th stored entry of A, for `A.T`,
-        too. What A itself holds does not matter, so that A may be a pattern. These products are in core on the CPU.
+        too. What A itself holds does not matter, so that A may be a pattern.
+    schedule : "in_core", "streamed" or "zero_copy", optional
+        As in `A.dot`, by name, for this product and those of its gradients: "streamed" sends the entries through the
+        GPUs, or where there is none through the CPU's caches, in at most `ps.options.device_memory` bytes a device.
+        Without it one vector follows the plan of `A.prepare`; several columns are multiplied on the CPU. Not with
+        `values`.
 
     Returns
     -------
@@ -46,7 +53,8 @@ def matmul(A: Any, X: Any, values: Any = None) -> Any:
     bfloat16 or float16 the result has X's type; sums are in float32, and 64 columns of X are converted at a time.
 
     Gradients of any order: of X, `A.T @ G`; of `values`, `ps.torch.sddmm(A, G, X)`. For the first, `A.T.formed()` is
-    made once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix, the view is used.
+    made once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix without a schedule,
+    the view is used.
 
     The operator is `torch.ops.penstock.matmul`, which `torch.compile(fullgraph=True)` takes. A program that was
     compiled holds the number of A and not A: keep A alive. Another A makes it compile again.
@@ -66,7 +74,18 @@ def matmul(A: Any, X: Any, values: Any = None) -> Any:
     base, transposed = _base(A)
     if values is not None:
         _check_values(values, base.nnz)
-    return host_tensors.matmul(base, transposed, X, values)
+    if schedule is not None:
+        _check_schedule(schedule, values)
+    return host_tensors.matmul(base, transposed, X, values, schedule or "")
+
+
+def _check_schedule(schedule: Any, values: Any) -> None:
+    if values is not None:
+        raise ValueError(
+            "schedule is given with values: products with other values are in core, leave it out"
+        )
+    if schedule not in _SCHEDULES:
+        raise ValueError(f"schedule={schedule!r}: give its name, {', '.join(_SCHEDULES)}, or None")
 
 
 def _check_values(values: Any, nnz: int) -> None:

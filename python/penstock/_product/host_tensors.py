@@ -31,7 +31,7 @@ def check_tensor(x: Any, name: str, shape: tuple[int, ...] | None = None) -> Non
         )
 
 
-def matmul(a: Any, transposed: bool, x: Any, values: Any) -> Any:
+def matmul(a: Any, transposed: bool, x: Any, values: Any, schedule: str = "") -> Any:
     """A x or A^T x by the operator, whose gradients are those of x and of `values`."""
     import torch  # type: ignore[import-not-found, unused-ignore]
 
@@ -40,7 +40,7 @@ def matmul(a: Any, transposed: bool, x: Any, values: Any) -> Any:
     check_tensor(x, "X", (rows if transposed else cols,))
     check_halves(x, a.dtype if values is None else values.dtype)
     return torch.ops.penstock.matmul(
-        x, values, a._number, rows, cols, a.nnz, a.dtype.name, transposed, False
+        x, values, a._number, rows, cols, a.nnz, a.dtype.name, transposed, False, schedule
     )
 
 
@@ -71,8 +71,8 @@ def dot(
             if tensor.requires_grad and torch.is_grad_enabled():
                 what = "out=" if out is not None else " and ".join(f"{o}=" for o in options)
                 raise RuntimeError(
-                    f"{name} requires a gradient, and products with {what} have none: leave it out (A.prepare takes a "
-                    f"schedule for all products), or give {name}.detach()"
+                    f"{name} requires a gradient, and products with {what} have none: leave it out "
+                    f"(ps.torch.matmul takes a schedule), or give {name}.detach()"
                 )
     if is_tensor(out) and is_half(out) and not (is_tensor(x) and x.dtype == out.dtype):
         raise ValueError(f"out is {out.dtype}, which is for an x of that type: x is {x.dtype}")

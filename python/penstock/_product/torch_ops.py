@@ -27,7 +27,7 @@ __all__ = ["PANEL", "as_numpy", "check_halves", "ready"]
 
 PANEL = 64  # columns of 16-bit numbers that are converted at a time
 _MATRIX = "int matrix, int rows, int cols, int nnz"
-_MATMUL = f"(Tensor x, Tensor? values, {_MATRIX}, str dtype, bool transposed, bool forms) -> Tensor"
+_MATMUL = f"(Tensor x, Tensor? values, {_MATRIX}, str dtype, bool transposed, bool forms, str schedule) -> Tensor"
 _SDDMM = f"(Tensor x, Tensor y, {_MATRIX}) -> Tensor"
 
 
@@ -116,22 +116,25 @@ def _matmul(
     dtype: str,
     transposed: bool,
     forms: bool,
+    schedule: str,
 ) -> Any:
     import torch
 
     a: Any = _matrix(matrix, rows, cols, nnz, values)
     check_halves(x, a.dtype)
     if transposed:
-        # A file may be larger than memory, and a transpose of other values is used once.
-        a = a.T.formed() if forms and values is None and a.place != "mapped" else a.T
+        # A file may be larger than memory, and a transpose of other values is used once. A view knows no schedules.
+        forms = schedule != "" or (forms and values is None and a.place != "mapped")
+        a = a.T.formed() if forms else a.T
+    how = {"schedule": schedule} if schedule else {}
     if not is_half(x):
-        return torch.from_numpy(a.dot(as_numpy(x)))
+        return torch.from_numpy(a.dot(as_numpy(x), **how))
     if x.ndim == 1:
-        return torch.from_numpy(a.dot(as_numpy(x.float()))).to(x.dtype)
+        return torch.from_numpy(a.dot(as_numpy(x.float()), **how)).to(x.dtype)
     y = x.new_empty((a.shape[0], x.shape[1]))
     for first in range(0, x.shape[1], PANEL):
         part = slice(first, first + PANEL)
-        y[:, part] = torch.from_numpy(a.dot(as_numpy(x[:, part].float())))
+        y[:, part] = torch.from_numpy(a.dot(as_numpy(x[:, part].float()), **how))
     return y
 
 
@@ -168,6 +171,7 @@ def _matmul_shape(
     dtype: str,
     transposed: bool,
     forms: bool,
+    schedule: str,
 ) -> Any:
     found: Any = dtype if values is None else _numpy_type(values.dtype).name
     check_halves(x, found)
@@ -200,9 +204,9 @@ def _narrowed(grad: Any, like: Any) -> Any:
 
 
 def _keep_for_matmul(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    x, values, matrix, rows, cols, nnz, dtype, transposed, _ = inputs
+    x, values, matrix, rows, cols, nnz, dtype, transposed, _, schedule = inputs
     ctx.save_for_backward(x, values)
-    ctx.dtype, ctx.transposed = dtype, transposed
+    ctx.dtype, ctx.transposed, ctx.schedule = dtype, transposed, schedule
     _hold(ctx, matrix, rows, cols, nnz)
 
 
@@ -213,12 +217,13 @@ def _matmul_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
     x, values = ctx.saved_tensors
     of_x = of_values = None
     if ctx.needs_input_grad[0]:
-        back = ops.matmul(grad.conj(), values, *ctx.where, ctx.dtype, not ctx.transposed, True)
+        how = ctx.dtype, not ctx.transposed, True, ctx.schedule
+        back = ops.matmul(grad.conj(), values, *ctx.where, *how)
         of_x = _narrowed(back.conj(), x)
     if values is not None and ctx.needs_input_grad[1]:
         pair = (x.conj(), grad) if ctx.transposed else (grad, x.conj())
         of_values = _narrowed(ops.sddmm(*pair, *ctx.where), values)
-    return of_x, of_values, *[None] * 7
+    return of_x, of_values, *[None] * 8
 
 
 def _keep_for_sddmm(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -235,7 +240,7 @@ def _sddmm_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
     kind = _numpy_type(grad.dtype).name
     of_x = of_y = None
     if ctx.needs_input_grad[0]:
-        of_x = _narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False), x)
+        of_x = _narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False, ""), x)
     if ctx.needs_input_grad[1]:
-        of_y = _narrowed(ops.matmul(x.conj(), grad, *ctx.where, kind, True, False), y)
+        of_y = _narrowed(ops.matmul(x.conj(), grad, *ctx.where, kind, True, False, ""), y)
     return of_x, of_y, *[None] * 4

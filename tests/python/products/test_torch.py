@@ -259,6 +259,23 @@ def test_the_transpose_is_formed_once_and_only_for_gradients(rng, tmp_path):
     assert b._derived.transpose is None  # it may be larger than memory
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_schedules_are_for_gradients_too(rng, transposed, dtype):
+    a = ps.csr_array(scipy_matrix(dtype=np.float64 if dtype.itemsize == 8 else np.float32))
+    m = a.T if transposed else a
+    grads = []
+    for schedule, way in ((None, {"in_core"}), ("streamed", {"streamed"})):
+        for columns in ((), (3,), (70,)):
+            x = torch.ones(m.shape[1], *columns, dtype=dtype, requires_grad=True)
+            with ps.record() as done:
+                ps.torch.matmul(m, x, schedule=schedule).sum().backward()
+            assert {event["schedule"] for event in done} == way
+            grads.append(x.grad)
+    for one, other in zip(grads[:3], grads[3:], strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
 def test_no_gradient_is_dropped_in_silence(rng):
     a = ps.csr_array(scipy_matrix())
     x = small(rng, 20, 3).requires_grad_()
@@ -313,6 +330,10 @@ def test_bad_input(rng):
         TypeError, match=r"A is a csr_array.*ps\.csr_array\(\.\.\.\)|A is a ndarray"
     ):
         ps.torch.matmul(np.eye(20), x)
+    with pytest.raises(ValueError, match=r"schedule='fast': give its name, in_core, streamed"):
+        ps.torch.matmul(a, x, schedule="fast")
+    with pytest.raises(ValueError, match="schedule is given with values"):
+        ps.torch.matmul(a, x, torch.ones(a.nnz), schedule="streamed")
     with pytest.raises(TypeError, match="X is a ndarray"):
         ps.torch.matmul(a, x.numpy())
     with pytest.raises(TypeError, match=r"A\.T\.formed\(\)"):

@@ -42,9 +42,9 @@ def test_opcheck(dtype):
     ops = torch.ops.penstock
     for grad in (False, True):
         x, y, v = (z.detach().requires_grad_(grad) for z in (x, y, v))
-        torch.library.opcheck(ops.matmul, (x, None, *where, kind, False, False))
-        torch.library.opcheck(ops.matmul, (y, None, *where, kind, True, True))
-        torch.library.opcheck(ops.matmul, (y[:, 0], v, *where, kind, True, False))
+        torch.library.opcheck(ops.matmul, (x, None, *where, kind, False, False, ""))
+        torch.library.opcheck(ops.matmul, (y, None, *where, kind, True, True, "streamed"))
+        torch.library.opcheck(ops.matmul, (y[:, 0], v, *where, kind, True, False, ""))
         torch.library.opcheck(ops.sddmm, (y, x, *where))
 
 
@@ -129,7 +129,7 @@ def test_a_matrix_that_is_gone_is_told_and_its_number_never_used_again():
     others = [ps.csr_array((2, 2)) for _ in range(3000)]
     assert number not in {o._number for o in others}
     with pytest.raises(RuntimeError, match="is gone, or was never in this process"):
-        torch.ops.penstock.matmul(x, None, number, *shape, nnz, "float64", False, False)
+        torch.ops.penstock.matmul(x, None, number, *shape, nnz, "float64", False, False, "")
     del others
     gc.collect()
     for _ in range(5000):
