@@ -20,7 +20,7 @@ from penstock._plan.report import record, show_config
 from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, dist, generate, linalg, partition, reorder
+    from penstock import csgraph, dist, generate, linalg, partition, reorder, torch
     from penstock._io.formats import load, open, save
     from penstock._matrix.construct import (
         block_array,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         vstack,
     )
     from penstock._matrix.edges import from_edge_index, from_edges
+    from penstock._matrix.sddmm import sddmm
     from penstock._matrix.spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._matrix.triangles import tril, triu
     from penstock._plan.probe import machine
@@ -70,6 +71,7 @@ _lazy = {
     "linalg": "penstock.linalg",
     "partition": "penstock.partition",
     "reorder": "penstock.reorder",
+    "torch": "penstock.torch",
     "from_edges": "penstock._matrix.edges",
     "from_edge_index": "penstock._matrix.edges",
     "block_array": "penstock._matrix.construct",
@@ -88,6 +90,7 @@ _lazy = {
     "vstack": "penstock._matrix.construct",
     "tril": "penstock._matrix.triangles",
     "triu": "penstock._matrix.triangles",
+    "sddmm": "penstock._matrix.sddmm",
     "spgemm": "penstock._matrix.spgemm",
     "spgemm_blocks": "penstock._matrix.spgemm",
     "spgemm_estimate": "penstock._matrix.spgemm",
@@ -134,11 +137,13 @@ __all__ = [
     "record",
     "reorder",
     "save",
+    "sddmm",
     "set_num_threads",
     "show_config",
     "spgemm",
     "spgemm_blocks",
     "spgemm_estimate",
+    "torch",
     "tril",
     "triu",
     "vstack",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,12 @@ def host_array(x: Any, name: str) -> np.ndarray:
             f"{name} is in the memory of a device (DLPack's type {kind}), and its library exports no copy for the "
             f"host ({e}): move it there first, with .cpu() or .get()"
         ) from None
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor of PyTorch, of any class, device and layout. Does not import it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
 
 
 def torch_layout(x: Any) -> str:

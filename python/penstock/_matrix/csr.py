@@ -23,6 +23,7 @@ from penstock._plan.place import moved
 from penstock._plan.report import human_bytes
 from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
+from penstock._product.numbers import new_number
 from penstock._product.operands import (
     conj,
     from_left,
@@ -105,9 +106,11 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
 
     def _hold(self, matrix: Any) -> None:
         self._core = matrix
-        # Asked for at every product.
+        # Asked for at every product, and by torch.compile, which cannot ask the core.
         self._shape, self._dtype = matrix.shape, np.dtype(matrix.dtype)
+        self._nnz: int = matrix.nnz
         self._derived = Derived()
+        self._number = new_number(self)
 
     @classmethod
     def _wrap(cls, matrix: Any) -> csr_array:
@@ -166,7 +169,7 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     @property
     def nnz(self) -> int:
         """Stored entries, explicit zeros and duplicates included."""
-        return self._core.nnz
+        return self._nnz
 
     @property
     def nbytes(self) -> int:
@@ -242,11 +245,12 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         Parameters
         ----------
         x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch): (cols,).
+            A tensor of PyTorch gives a tensor, with gradients where no other argument is given: see `ps.torch.matmul`.
             Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
             contiguous are fastest; columns cost a copy of x into rows.
         out : array of the result's shape and type, optional
             Receives y, and is read only where `beta` is given. C-contiguous, or, in two dimensions, a view whose
-            strides are not negative. May be an array on a GPU, where y then stays.
+            strides are not negative. May be a tensor, or an array on a GPU, where y then stays.
         alpha, beta : numbers of the semiring, optional
         schedule : InCore, Streamed or ZeroCopy (instance, class or name), optional
             The planner chooses where it is None: the plan that `prepare` or an earlier product made; on GPUs where the

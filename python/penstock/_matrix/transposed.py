@@ -14,7 +14,14 @@ from penstock._matrix.indexing import Indexed
 from penstock._matrix.reductions import Reduced
 from penstock._matrix.structure import Structure
 from penstock._product.dense import dot, run
-from penstock._product.operands import conj, from_left, is_sparse, may_be_dense, refuse_options
+from penstock._product.operands import (
+    conj,
+    from_left,
+    is_sparse,
+    may_be_dense,
+    on_host,
+    refuse_options,
+)
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -108,6 +115,14 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         if is_sparse(x) or is_number(x):
             refuse_options(out, alpha, beta, semiring=semiring)
             return self @ x if is_sparse(x) else self * x
+        if on_host(x, out):
+            from penstock._product import host_tensors  # not for `import penstock`
+
+            given = {"alpha": alpha, "beta": beta}
+            wanted: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+            if semiring != "plus_times":
+                wanted["semiring"] = semiring
+            return host_tensors.dot(self._base, True, x, out, wanted, self.dot)
         formed = self._base._derived.transpose
         if formed is not None and np.ndim(x) == 2:
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)

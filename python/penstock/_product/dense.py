@@ -13,7 +13,7 @@ from penstock._plan.decision import Decision, decide, without_plan
 from penstock._plan.place import Place, moved
 from penstock._plan.report import active
 from penstock._plan.schedules import InCore, as_schedule, options
-from penstock._product.operands import as_written, normalised, on_gpu
+from penstock._product.operands import as_written, normalised, on_gpu, on_host
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -34,6 +34,17 @@ def dot(
     semiring: str,
 ) -> Any:
     how = None if schedule is None else as_schedule(schedule)
+    if on_host(x, out):
+        # Not for `import penstock`, as what follows
+        from penstock._product import host_tensors
+
+        given = {"alpha": alpha, "beta": beta, "schedule": how}
+        wanted: dict[str, Any] = {name: v for name, v in given.items() if v is not None}
+        if algorithm != "auto":
+            wanted["algorithm"] = algorithm
+        if semiring != "plus_times":
+            wanted["semiring"] = semiring
+        return host_tensors.dot(a, False, x, out, wanted, a.dot)
     if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
         # Not for `import penstock`: see _plan/decision.py
         from penstock._product.device_vectors import dot_on_gpu

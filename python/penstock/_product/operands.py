@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array, as_type, checked, result_dtype
+from penstock._arrays.tensors import is_tensor
 from penstock._choices import SEMIRINGS, semiring_named
 
 
@@ -44,12 +45,12 @@ def conj(x: np.ndarray) -> np.ndarray:
     return np.conj(x) if x.dtype.kind == "c" else x
 
 
-def from_left(transposed: Any, x: Any) -> np.ndarray:
+def from_left(transposed: Any, x: Any) -> Any:
     """x A, by A^T."""
-    x = as_dense(x)
+    x = x if is_tensor(x) else as_dense(x)
     if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
         raise ValueError(
-            f"dimension mismatch: x has shape {x.shape}, x @ A needs {transposed.shape[1]} at the end, the rows of A"
+            f"dimension mismatch: x has shape {tuple(x.shape)}, x @ A needs {transposed.shape[1]} at the end, the rows of A"
         )
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 
@@ -58,6 +59,14 @@ def on_gpu(x: Any) -> bool:
     """Whether an array of any library (CuPy, PyTorch, JAX) is in a GPU's memory, by DLPack's word."""
     device = getattr(x, "__dlpack_device__", None)
     return device is not None and int(device()[0]) in (2, 13)  # CUDA, CUDA managed
+
+
+def on_host(x: Any, out: Any) -> bool:
+    """Whether one of them is a tensor of PyTorch and neither is one on a GPU."""
+    if type(x) is np.ndarray and (out is None or type(out) is np.ndarray):
+        return False
+    tensors = [t for t in (x, out) if is_tensor(t)]
+    return len(tensors) > 0 and all(t.device.type != "cuda" for t in tensors)
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:

@@ -29,6 +29,7 @@ void multiply(nb::module_&);
 void spgemm(nb::module_&);
 void spgemm_gpu(nb::module_&);
 void multiply_columns(nb::module_&);
+void sddmm_products(nb::module_&);
 void place(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);

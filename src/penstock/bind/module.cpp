@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   penstock::bind::spgemm(m);
   penstock::bind::spgemm_gpu(m);
   penstock::bind::multiply_columns(m);
+  penstock::bind::sddmm_products(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);

@@ -37,6 +37,36 @@ def test_an_example_runs(
     assert said in capsys.readouterr().out
 
 
+GCN = "--scale 7 --features 6 --hidden 5 --classes 3 --epochs 4"
+
+
+@pytest.mark.parametrize(
+    "more", ["", " --streamed", " --device-memory 8KB", " --device-memory 1MB"]
+)
+def test_a_graph_convolutional_network(
+    more: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr("sys.argv", ["gcn", *(GCN + more).split()])
+    with ps.options():
+        runpy.run_path(str(EXAMPLES / "gcn.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    losses = [float(line.split()[-1]) for line in said.splitlines() if line.startswith("epoch")]
+    assert len(losses) == 4 and losses[-1] < losses[0]
+    way = "streamed" if more in (" --streamed", " --device-memory 8KB") else "in_core"
+    assert f"products {way} (" in said
+    assert "the losses differ by" in said
+
+
+def test_the_network_notices_wrong_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    real = ps.torch.matmul
+    monkeypatch.setattr(ps.torch, "matmul", lambda a, x, schedule: real(a, x) * 1.1)
+    monkeypatch.setattr("sys.argv", ["gcn", *GCN.split()])
+    with pytest.raises(SystemExit, match=r"torch\.sparse finds other losses"):
+        runpy.run_path(str(EXAMPLES / "gcn.py"), run_name="__main__")
+
+
 def test_examples_notice_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ps.csgraph.triangle_count
     monkeypatch.setattr(ps.csgraph, "triangle_count", lambda g: real(g) + 1)

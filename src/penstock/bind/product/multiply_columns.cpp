@@ -12,14 +12,6 @@
 namespace penstock::bind {
 namespace {
 
-using AnyColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::device::cpu>;
-
-template <class T, class Array>
-DenseView<T> as_view(const Array& a) {
-  return {static_cast<T*>(a.data()), static_cast<std::int64_t>(a.shape(0)),
-          static_cast<std::int64_t>(a.shape(1)), a.stride(0), a.stride(1)};
-}
-
 template <class S, class V, class F>
 bool try_columns(const Matrix& m, const AnyColumns& x, const nb::object& y, std::string_view semiring,
                  const nb::object& alpha, const nb::object& beta, F product) {

@@ -5,6 +5,7 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/trace.hpp"
+#include "penstock/kernel/spmm/spmm.hpp"
 #include "penstock/schedule/schedule.hpp"
 
 // What the bindings of products share.
@@ -13,6 +14,14 @@ namespace penstock::bind {
 struct AnySchedule {
   Schedule value;
 };
+
+/// A dense factor or result of several columns, and how kernels see it.
+using AnyColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::device::cpu>;
+template <class T, class Array>
+DenseView<T> as_view(const Array& a) {
+  return {static_cast<T*>(a.data()), static_cast<std::int64_t>(a.shape(0)),
+          static_cast<std::int64_t>(a.shape(1)), a.stride(0), a.stride(1)};
+}
 
 template <class S>
 Scale<S> scale_of(const nb::object& alpha, const nb::object& beta) {

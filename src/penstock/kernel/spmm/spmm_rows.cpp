@@ -2,6 +2,7 @@
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/cpu_features.hpp"
+#include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -49,6 +50,10 @@ struct Four {
     return each([&](int i) { return i >= m.from && i < m.to ? b.v[i] : a.v[i]; });
   }
   static void fence() {}
+  /// p[i] = the sum of the lanes of s[i], for i < 4.
+  static void store_sums(T* p, const Vec* s) {
+    for (int i = 0; i < kWidth; ++i) p[i] = (s[i].v[0] + s[i].v[1]) + (s[i].v[2] + s[i].v[3]);
+  }
 };
 
 }  // namespace
@@ -64,6 +69,17 @@ SpmmKernels<T, V> spmm_kernels() {
   return {spmm_loops::spmm_rows<Four<T>, 4, 4, T, V>, spmm_loops::spmm_scatter<Four<T>, 4, 4, T, V>,
           spmm_loops::spmm_copy<Four<T>, T>};
 }
+
+template <class T>
+DotsKernel<T> dots_kernel() {
+  if constexpr (kSimdFamily == SimdFamily::x86) {
+    if (simd_level() == Simd::avx512) return avx512::dots<T>;
+    if (simd_level() == Simd::avx2) return avx2::dots<T>;
+  }
+  return spmm_loops::dots<Four<T>, T>;
+}
+template DotsKernel<float> dots_kernel<float>();
+template DotsKernel<double> dots_kernel<double>();
 
 #define X(T, V) template SpmmKernels<T, V> spmm_kernels<T, V>();
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)

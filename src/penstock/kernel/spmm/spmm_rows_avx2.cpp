@@ -1,6 +1,7 @@
 // Rows of Y are in up to 8 vectors of 4 doubles or 8 floats, of which the last one is masked.
 #include <immintrin.h>
 
+#include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -28,6 +29,12 @@ struct Doubles {
   static void stream(double* p, Vec v) { _mm256_stream_pd(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_pd(a, b, _mm256_castsi256_pd(m)); }
   static void fence() { _mm_sfence(); }
+  /// p[i] = the sum of the lanes of s[i], for i < 4.
+  static void store_sums(double* p, const Vec* s) {
+    const auto low = _mm256_hadd_pd(s[0], s[1]), high = _mm256_hadd_pd(s[2], s[3]);
+    _mm256_storeu_pd(
+        p, _mm256_add_pd(_mm256_permute2f128_pd(low, high, 0x20), _mm256_permute2f128_pd(low, high, 0x31)));
+  }
 };
 
 struct Floats {
@@ -51,6 +58,10 @@ struct Floats {
   static void stream(float* p, Vec v) { _mm256_stream_ps(p, v); }
   static Vec blend(Mask m, Vec a, Vec b) { return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(m)); }
   static void fence() { _mm_sfence(); }
+  static void store_sums(float* p, const Vec* s) {
+    const auto all = _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+    _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1)));
+  }
 };
 
 }  // namespace
@@ -70,6 +81,14 @@ void spmm_copy(const T* from, std::int64_t from_step, T* to, std::int64_t rows, 
   spmm_loops::spmm_copy<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(from, from_step, to, rows,
                                                                              columns);
 }
+
+template <class T>
+void dots(const DotsArgs<T>& p) {
+  spmm_loops::dots<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(p);
+}
+template void dots(const DotsArgs<float>&);
+template void dots(const DotsArgs<double>&);
+
 template void spmm_copy(const float*, std::int64_t, float*, std::int64_t, std::int64_t);
 template void spmm_copy(const double*, std::int64_t, double*, std::int64_t, std::int64_t);
 

@@ -1,0 +1,115 @@
+"""Products whose x or out is a tensor of PyTorch in host memory: they return tensors, and know gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock import _core
+from penstock._arrays.tensors import is_tensor
+from penstock._product.torch_ops import PANEL, as_numpy, check_halves, is_half, ready
+
+__all__ = ["check_tensor", "dot", "matmul", "sampled"]
+
+
+def check_tensor(x: Any, name: str, shape: tuple[int, ...] | None = None) -> None:
+    """Refuses what is no dense tensor on the CPU and, where a shape is given, not of (shape[0],) or (shape[0], k)."""
+    if not is_tensor(x):
+        raise TypeError(f"{name} is a {type(x).__name__}: give a tensor of PyTorch")
+    if str(x.layout) != "torch.strided":
+        raise TypeError(
+            f"{name} is a tensor of layout {x.layout}: give a dense one, or for a sparse product ps.csr_array({name})"
+        )
+    if x.device.type != "cpu":
+        raise _core.PlacementError(
+            f"{name} is on {x.device}: products with gradients and of several columns take tensors on the CPU, give "
+            f"{name}.cpu()"
+        )
+    if shape is not None and (x.ndim not in (1, 2) or x.shape[0] != shape[0]):
+        raise ValueError(
+            f"{name} has shape {tuple(x.shape)}: give ({shape[0]},) or ({shape[0]}, k)"
+        )
+
+
+def matmul(a: Any, transposed: bool, x: Any, values: Any, schedule: str = "") -> Any:
+    """A x or A^T x by the operator, whose gradients are those of x and of `values`."""
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    ready()
+    rows, cols = a.shape
+    check_tensor(x, "X", (rows if transposed else cols,))
+    check_halves(x, a.dtype if values is None else values.dtype)
+    return torch.ops.penstock.matmul(
+        x, values, a._number, rows, cols, a.nnz, a.dtype.name, transposed, False, schedule
+    )
+
+
+def sampled(a: Any, x: Any, y: Any) -> Any:
+    """X Y^T at A's entries by the operator."""
+    import torch
+
+    return torch.ops.penstock.sddmm(x, y, a._number, *a.shape, a.nnz)
+
+
+def dot(
+    a: Any,
+    transposed: bool,
+    x: Any,
+    out: Any,
+    options: dict[str, Any],
+    product: Callable[..., Any],
+) -> Any:
+    """A x or A^T x where x or out is a tensor on the CPU. `options` are those that were given; `product(x, out=...,
+    **options)` is the same for arrays."""
+    import torch
+
+    if is_tensor(x) and out is None and not options:
+        return matmul(a, transposed, x, None)
+    for tensor, name in ((x, "x"), (out, "out")):
+        if is_tensor(tensor):
+            check_tensor(tensor, name)
+            if tensor.requires_grad and torch.is_grad_enabled():
+                what = "out=" if out is not None else " and ".join(f"{o}=" for o in options)
+                raise RuntimeError(
+                    f"{name} requires a gradient, and products with {what} have none: leave it out "
+                    f"(ps.torch.matmul takes a schedule), or give {name}.detach()"
+                )
+    if is_tensor(out) and is_half(out) and not (is_tensor(x) and x.dtype == out.dtype):
+        raise ValueError(f"out is {out.dtype}, which is for an x of that type: x is {x.dtype}")
+    if is_tensor(x) and is_half(x):
+        return _half(a, x, out, options, product)
+    xs = as_numpy(x) if is_tensor(x) else x
+    if out is None:
+        return torch.from_numpy(product(xs, **options))
+    product(xs, out=as_numpy(out) if is_tensor(out) else out, **options)
+    return out
+
+
+def _half(a: Any, x: Any, out: Any, options: dict[str, Any], product: Callable[..., Any]) -> Any:
+    """Of 16-bit numbers: sums in float32, a panel of columns at a time, and a result of x's type."""
+    import torch
+
+    check_halves(x, a.dtype)
+    if out is None and "beta" in options:
+        raise ValueError("beta is given without out: there is nothing to add to")
+    if out is not None and not (is_tensor(out) and out.dtype == x.dtype):
+        raise ValueError(
+            f"out is {getattr(out, 'dtype', type(out).__name__)}: give a tensor of {x.dtype}"
+        )
+    if x.ndim == 1:
+        held = None if out is None else as_numpy(out.float())
+        y = torch.from_numpy(product(as_numpy(x.float()), out=held, **options))
+        return y.to(_kind(y, x)) if out is None else out.copy_(y)
+    parts = [slice(first, first + PANEL) for first in range(0, max(1, x.shape[-1]), PANEL)]
+    made = out
+    for part in parts:
+        held = None if out is None else as_numpy(out[:, part].float())
+        y = torch.from_numpy(product(as_numpy(x[:, part].float()), out=held, **options))
+        if made is None:
+            made = torch.empty((y.shape[0], x.shape[1]), dtype=_kind(y, x))
+        made[:, part] = y
+    return made
+
+
+def _kind(y: Any, x: Any) -> Any:
+    return x.dtype if y.dtype.is_floating_point else y.dtype  # or_and gives booleans
