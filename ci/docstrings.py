@@ -1,4 +1,5 @@
-"""For mkdocs alone: marks where the items of a docstring's section end, which griffe cannot see.
+"""For mkdocs alone: marks where the items of a docstring's section end, which griffe cannot see, and hands in the names
+of the compiled module, so that nothing need be compiled.
 
 Here a paragraph after Parameters or Returns has no heading, and neither have examples: griffe takes their lines for
 more items, and for text.
@@ -7,9 +8,12 @@ more items, and for text.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import griffe
+
+STUB = Path(__file__).resolve().with_name("docs_core.stub")  # by ci/docs_stub.py
 
 _ITEMS = {"Parameters", "Other Parameters", "Returns", "Yields", "Raises", "Attributes"}
 
@@ -35,3 +39,7 @@ class Headings(griffe.Extension):  # type: ignore[misc]
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         if not obj.is_alias and obj.docstring is not None:
             obj.docstring.value = with_headings(obj.docstring.value)
+
+    def on_package(self, *, pkg: Any, **_: Any) -> None:
+        code = STUB.read_text(encoding="utf-8")
+        pkg.set_member("_core", griffe.visit("_core", filepath=STUB, code=code, parent=pkg))
