@@ -1,4 +1,4 @@
-"""For mkdocs alone: the gallery, out of examples/ and docs/gallery/: a page for each program, and one of their pictures."""
+"""For mkdocs alone: the gallery, out of examples/ and docs/gallery/: a page for each program, one of all pictures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = "<!-- the programs of examples/ -->"
 
 @dataclass(frozen=True)
 class Example:
-    """A program: the first sentence of its docstring is its title, what follows its story."""
+    """A program: its docstring begins with a title, and after a colon comes its story."""
 
     name: str
     title: str
@@ -40,8 +40,9 @@ def example(path: Path) -> Example:
     """What a program says of itself."""
     source = path.read_text(encoding="utf-8")
     doc = ast.get_docstring(ast.parse(source)) or ""
-    head, _, story = doc.partition("\n\n")
-    title = " ".join(head.split()).rstrip(".")
+    head, _, rest = doc.partition("\n\n")
+    title, _, said = " ".join(head.split()).rstrip(".").partition(": ")
+    story = f"{said[:1].upper()}{said[1:]}.\n\n{rest}" if said else rest
     code = re.sub(r'\A""".*?"""\n', "", source, count=1, flags=re.DOTALL)
     return Example(path.stem, title, story.strip(), code)
 
@@ -61,7 +62,7 @@ def cards(found: list[Example]) -> str:
     lines = ['<div class="gallery" markdown>']
     for one in found:
         face = f"![]({one.name}.png)" if pictured(one.name) else ""
-        lines.append(f'\n[{face}<span>{one.title}</span>]({one.name}.md){{ .card }}')
+        lines.append(f"\n[{face}<span>{one.title}</span>]({one.name}.md){{ .card }}")
     return "\n".join([*lines, "\n</div>"])
 
 

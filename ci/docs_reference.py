@@ -6,6 +6,7 @@ compiled names; on api.md itself a table with the first sentence of each docstri
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +51,8 @@ class Section:
 def sections(text: str) -> list[Section]:
     """The public names of the list, by its headings.
 
-    >>> [(s.title, [e.name for e in s.entries]) for s in sections("# A\\n\\n::: p.f\\n\\n# B\\n\\n::: p._g\\n    options:\\n      heading: p.g\\n")]
+    >>> found = sections("# A\\n\\n::: p.f\\n\\n# B\\n\\n::: p._g\\n    options:\\n      heading: p.g\\n")
+    >>> [(section.title, [entry.name for entry in section.entries]) for section in found]
     [('A', ['p.f']), ('B', ['p.g'])]
     """
     found: list[Section] = []
@@ -74,9 +76,9 @@ def directives(text: str) -> list[tuple[str, str]]:
     return [(name, options) for name, options in found]
 
 
-def overview(text: str, first: dict[str, str]) -> str:
-    """The list as a page: tables of links in the place of directives. `first`: what is said of each name."""
-    names = {entry.path: entry for section in sections(text) for entry in section.entries}
+def overview(text: str, listed: str, first: dict[str, str]) -> str:
+    """A page with tables of links in the place of directives. `listed` is the list, `first` what is said of a name."""
+    names = {entry.path: entry for section in sections(listed) for entry in section.entries}
     out: list[str] = []
     table = False
     for line in text.split("\n"):
@@ -95,7 +97,9 @@ def overview(text: str, first: dict[str, str]) -> str:
                 out.append("")
             table = False
             if row:
-                line = re.sub(r"`(ps\.([\w.]+)[^`]*)`", rf"[`\1`]({FOLDER}/penstock.\2.md)", line, count=1)
+                line = re.sub(
+                    r"`(ps\.([\w.]+)[^`]*)`", rf"[`\1`]({FOLDER}/penstock.\2.md)", line, count=1
+                )
             out.append(line)
     return "\n".join(out)
 
@@ -110,6 +114,7 @@ def navigation(text: str) -> list[dict[str, Any]]:
     return [{"All names": LIST}, *found]
 
 
+@functools.cache
 def first_sentences(text: str) -> dict[str, str]:
     """What the docstring of each name begins with, read from the sources."""
     import griffe
@@ -151,6 +156,7 @@ def on_files(files: Any, *, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    if page.file.src_uri != LIST:
+    if "\n::: " not in markdown or page.file.src_uri.startswith(FOLDER):
         return markdown
-    return overview(markdown, first_sentences(markdown))
+    listed = (ROOT / "docs" / LIST).read_text(encoding="utf-8")
+    return overview(markdown, listed, first_sentences(listed))

@@ -23,6 +23,7 @@ from penstock.cli import (
     run,
     scale,
     search,
+    shown,
     solve,
     spgemm,
     ui,
@@ -35,6 +36,9 @@ _ClickException: Any = typer.BadParameter.__mro__[2]
 
 class Group(TyperGroup):
     """Commands return an exit code or None. `--debug` is accepted anywhere on the line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return shown.plain(super().get_params(ctx))
 
     def main(self, args: Any = None, prog_name: Any = None, **rest: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
@@ -127,3 +131,6 @@ app.command("scale")(scale.scale)
 app.command("probe")(probe.probe)
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("doctor")(doctor.doctor)
+
+for each in (*app.registered_commands, *generate.app.registered_commands):
+    each.cls = shown.Command

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import re
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -81,24 +82,87 @@ def test_examples_are_python(page: Path) -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
-    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
-    assert pages == set(re.findall(r": ([\w/.-]+\.md)$", nav, re.MULTILINE))
+    pages = sorted(page.relative_to(ROOT / "docs").as_posix() for page in PAGES)
+    assert pages == sorted(re.findall(r"[:-] ([\w/.-]+\.md)$", nav, re.MULTILINE))
+    groups = re.findall(r"^  - (\w+):", nav, re.MULTILINE)
+    wanted = ["Start", "Tutorials", "Gallery", "Guides", "Reference", "Studies", "Development"]
+    assert groups == wanted
 
 
-@pytest.fixture
-def home() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_home", ROOT / "ci" / "docs_home.py")
+def script(name: str) -> ModuleType:
+    """A script of ci/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "ci" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look
     spec.loader.exec_module(module)
     return module
 
 
-def test_the_home_page_is_the_readme_with_links_that_start_in_docs(home: ModuleType) -> None:
-    text = home.from_docs(README.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["docs_home", "docs_reference", "docs_stub"])
+def test_the_hooks_do_what_their_examples_say(name: str) -> None:
+    result = doctest.testmod(script(name))
+    assert result.failed == 0 < result.attempted
+
+
+def test_the_home_page_ends_with_the_readme_with_links_that_start_in_docs() -> None:
+    home = script("docs_home")
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert page.count(home.HERE) == 1
+    text = home.beneath(README.read_text(encoding="utf-8"))
+    assert "## Install" in text and "# Penstock" not in text
     assert links(text) and not lost(ROOT / "docs" / "index.md", text)
-    result = doctest.testmod(home)
-    assert (result.failed, result.attempted) == (0, 1)
+
+
+def test_each_public_name_has_a_page_that_a_search_finds() -> None:
+    reference = script("docs_reference")
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    entries = [entry for section in reference.sections(text) for entry in section.entries]
+    names = [entry.name for entry in entries]
+    assert len(names) == len(set(names)) > 100
+    assert set(names) == listed(text) - {"penstock._plan.options.Options"}
+    pages = [
+        p for group in reference.navigation(text) for ps_ in group.values() for p in ps_ if group
+    ]
+    shown = {page for item in pages if isinstance(item, dict) for page in item.values()}
+    assert shown == {entry.page for entry in entries}
+    for entry in entries:
+        assert re.search(rf"^::: {entry.path}$", entry.text(), re.MULTILINE)
+        assert f"heading: {entry.name}\n" in entry.text()
+    summary = reference.overview(text, text, dict.fromkeys(names, "words"))
+    assert ":::" not in summary
+    assert not [name for name in names if f"({reference.FOLDER}/{name}.md)" not in summary]
+
+
+def test_guides_name_what_the_list_has() -> None:
+    """A `:::` of a guide becomes a link to the page of that name."""
+    reference = script("docs_reference")
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    paths = {entry.path for section in reference.sections(text) for entry in section.entries}
+    for page in PAGES:
+        assert set(re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)) <= paths
+
+
+def test_the_stub_of_the_documentation_is_that_of_the_build() -> None:
+    stub = Path(ps._core.__file__).parent / "_core.pyi"
+    if not stub.is_file():
+        pytest.skip("the extension was copied here without its stub, which an installation has")
+    made = script("docs_stub")
+    assert made.KEPT.read_text(encoding="utf-8") == made.public(stub.read_text(encoding="utf-8")), (
+        f"python ci/docs_stub.py {stub}"
+    )
+
+
+def test_signatures_have_types() -> None:
+    bare = []
+    for name, value in public().items():
+        if not inspect.isroutine(value) or not hasattr(value, "__annotations__"):
+            continue
+        given = inspect.signature(value).parameters
+        missing = [p for p in given if p not in value.__annotations__]
+        bare += [f"{name}({p})" for p in missing]
+        bare += [] if "return" in value.__annotations__ else [f"{name}() -> ?"]
+    assert not bare
 
 
 def public(module: ModuleType = ps) -> dict[str, object]:
