@@ -59,10 +59,10 @@ def pictured(name: str) -> bool:
 
 def cards(found: list[Example]) -> str:
     """The pictures, each a link to its program."""
-    lines = ['<div class="gallery" markdown>']
+    lines = ['<div class="gallery" markdown>\n']
     for one in found:
         face = f"![]({one.name}.png)" if pictured(one.name) else ""
-        lines.append(f"\n[{face}<span>{one.title}</span>]({one.name}.md){{ .card }}")
+        lines.append(f"[{face}<span>{one.title}</span>]({one.name}.md){{ .card }}")
     return "\n".join([*lines, "\n</div>"])
 
 

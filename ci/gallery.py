@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COLOURS = 48
+COLOURS = 64
 
 
 def drawing() -> list[str]:
