@@ -36,8 +36,11 @@ class Entry:
         options = self.options or f"    options:\n      heading: {self.name}\n"
         if "heading:" not in options:
             options += f"      heading: {self.name}\n"
-        words = f"{self.words[0].upper()}{self.words[1:]}.\n\n" if self.words else ""
-        return f"{words}::: {self.path}\n{options}"
+        if not self.words:
+            return f"::: {self.path}\n{options}"
+        words = re.sub(r"\]\((?!https?:)", "](../", self.words)
+        options += "      show_bases: true\n"
+        return f"::: {self.path}\n{options}\n{words[0].upper()}{words[1:]}.\n"
 
 
 @dataclass

@@ -35,10 +35,31 @@ def with_headings(text: str) -> str:
     return "\n".join(out)
 
 
+def one_by_one(text: str) -> str:
+    """The text with an item for each of several names that share one: griffe gives all of them the first one's default.
+
+    >>> print(one_by_one("Parameters\\n----------\\na, b : int\\n    Words."))
+    Parameters
+    ----------
+    a : int
+        Words.
+    b : int
+        Words.
+    """
+    shared = re.compile(r"^(\w+(?:, \w+)+) : (.+)\n((?: +.*\n?)*)", re.MULTILINE)
+
+    def apart(item: re.Match[str]) -> str:
+        names, kind, words = item.groups()
+        words = words if not words or words.endswith("\n") else words + "\n"
+        return "".join(f"{name} : {kind}\n{words}" for name in names.split(", "))
+
+    return shared.sub(apart, text + "\n")[:-1]
+
+
 class Headings(griffe.Extension):  # type: ignore[misc]
     def on_instance(self, *, obj: Any, **_: Any) -> None:
         if not obj.is_alias and obj.docstring is not None:
-            obj.docstring.value = with_headings(obj.docstring.value)
+            obj.docstring.value = one_by_one(with_headings(obj.docstring.value))
 
     def on_package(self, *, pkg: Any, **_: Any) -> None:
         code = STUB.read_text(encoding="utf-8")

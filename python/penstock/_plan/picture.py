@@ -31,13 +31,13 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} us"
 
 
-def bars(rows: list[tuple[str, float, bool]]) -> str:
-    """An SVG of horizontal bars: name, seconds, whether it stands out. The longest fills the width.
+def bars(rows: list[tuple[str, float, bool]], longest: float = 0.0) -> str:
+    """An SVG of horizontal bars: name, seconds, whether it stands out. `longest` seconds, or the most, fill the width.
 
     >>> bars([("link", 2.0, True), ("memory", 1.0, False)]).count("<rect")
     2
     """
-    longest = max((seconds for _, seconds, _ in rows), default=0.0) or 1.0
+    longest = max(longest, *(seconds for _, seconds, _ in rows)) or 1.0
     room = WIDTH - LEFT - 90
     parts = []
     for n, (name, seconds, best) in enumerate(rows):
@@ -73,10 +73,11 @@ def html(e: Explanation) -> str:
     used = [(str(u["resource"]), float(u["seconds"]), u["resource"] == e.binding) for u in e.uses]
     considered = [(str(o["schedule"]), float(o["seconds"]), False) for o in e.alternatives]
     parts = ["<br>".join(lines)]
+    longest = max((seconds for _, seconds, _ in used + considered), default=0.0)
     if used:
-        parts.append(bars(used))
+        parts.append(bars(used, longest))
     if considered:
-        parts.append("<br>considered, seconds of one product:<br>" + bars(considered))
+        parts.append("<br>considered, seconds of one product:<br>" + bars(considered, longest))
     if e.figures:
         parts.append(f"<br><small>bandwidths: {escape(e.figures)}</small>")
     return f'<div class="penstock-explanation">{"".join(parts)}</div>'
