@@ -82,7 +82,7 @@ plots: $(VENV)/.created ## Figures and tables of docs/performance/, from bench/r
 	@$(BIN)/python bench/plot.py
 
 gallery: install $(VENV)/.extra-test ## Pictures of docs/gallery/, by the programs of examples/
-	@$(BIN)/python ci/gallery.py
+	@$(BIN)/python ci/docs_pictures.py
 
 # --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
 test: install $(VENV)/.extra-test ## Every test that needs no GPU

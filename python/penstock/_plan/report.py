@@ -105,7 +105,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """For notebooks: the same, with a picture of the seconds of each resource."""
-        from penstock._plan.picture import html
+        from penstock._plan.picture import html  # notebooks alone need it
 
         return html(self)
 

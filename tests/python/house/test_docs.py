@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import doctest
 import importlib
-import importlib.util
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -88,68 +85,6 @@ def test_every_page_is_in_the_navigation() -> None:
     groups = re.findall(r"^  - (\w+):", nav, re.MULTILINE)
     wanted = ["Start", "Tutorials", "Gallery", "Guides", "Reference", "Studies", "Development"]
     assert groups == wanted
-
-
-def script(name: str) -> ModuleType:
-    """A script of ci/."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "ci" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.parametrize("name", ["docs_home", "docs_reference", "docs_stub"])
-def test_the_hooks_do_what_their_examples_say(name: str) -> None:
-    result = doctest.testmod(script(name))
-    assert result.failed == 0 < result.attempted
-
-
-def test_the_home_page_ends_with_the_readme_with_links_that_start_in_docs() -> None:
-    home = script("docs_home")
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert page.count(home.HERE) == 1
-    text = home.beneath(README.read_text(encoding="utf-8"))
-    assert "## Install" in text and "# Penstock" not in text
-    assert links(text) and not lost(ROOT / "docs" / "index.md", text)
-
-
-def test_each_public_name_has_a_page_that_a_search_finds() -> None:
-    reference = script("docs_reference")
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    entries = [entry for section in reference.sections(text) for entry in section.entries]
-    names = [entry.name for entry in entries]
-    assert len(names) == len(set(names)) > 100
-    assert set(names) == listed(text) - {"penstock._plan.options.Options"}
-    groups = [pages for group in reference.navigation(text) for pages in group.values()]
-    shown = {page for pages in groups[1:] for item in pages for page in item.values()}
-    assert shown == {entry.page for entry in entries}
-    for entry in entries:
-        assert re.search(rf"^::: {entry.path}$", entry.text(), re.MULTILINE)
-        assert f"heading: {entry.name}\n" in entry.text()
-    summary = reference.overview(text, text, dict.fromkeys(names, "words"))
-    assert ":::" not in summary
-    assert not [name for name in names if f"({reference.FOLDER}/{name}.md)" not in summary]
-
-
-def test_guides_name_what_the_list_has() -> None:
-    """A `:::` of a guide becomes a link to the page of that name."""
-    reference = script("docs_reference")
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    paths = {entry.path for section in reference.sections(text) for entry in section.entries}
-    for page in PAGES:
-        assert set(re.findall(r"^::: ([\w.]+)$", page.read_text("utf-8"), re.MULTILINE)) <= paths
-
-
-def test_the_stub_of_the_documentation_is_that_of_the_build() -> None:
-    stub = Path(ps._core.__file__).parent / "_core.pyi"
-    if not stub.is_file():
-        pytest.skip("the extension was copied here without its stub, which an installation has")
-    made = script("docs_stub")
-    assert made.KEPT.read_text(encoding="utf-8") == made.public(stub.read_text(encoding="utf-8")), (
-        f"python ci/docs_stub.py {stub}"
-    )
 
 
 def test_signatures_have_types() -> None:

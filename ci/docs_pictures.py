@@ -1,6 +1,6 @@
 """Draws the pictures of docs/gallery/: every program of examples/ that knows `--picture`, in few colours to stay small.
 
-python ci/gallery.py [NAME ...]
+python ci/docs_pictures.py [NAME ...]
 """
 
 from __future__ import annotations
