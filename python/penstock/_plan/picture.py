@@ -1,9 +1,10 @@
-"""An Explanation as a notebook shows it: words, and a small SVG of the seconds that each resource takes."""
+"""What a notebook shows: small SVGs of bars, of an Explanation's seconds and of a machine's bandwidths."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._plan.report import Explanation
@@ -18,6 +19,7 @@ BINDS, OTHER = (
     "#5b9bc8",
 )  # legible on white and on black, with the text in the page's colour
 LONGEST_NAME = 26  # characters
+_LINKS = (("to it", "h2d"), ("from it", "d2h"))
 
 
 def _duration(seconds: float) -> str:
@@ -31,25 +33,34 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} us"
 
 
-def bars(rows: list[tuple[str, float, bool]], longest: float = 0.0) -> str:
-    """An SVG of horizontal bars: name, seconds, whether it stands out. `longest` seconds, or the most, fill the width.
+def _rate(bytes_per_second: float) -> str:
+    return f"{bytes_per_second / 1e9:.3g} GB/s"
+
+
+def bars(
+    rows: list[tuple[str, float, bool]],
+    longest: float = 0.0,
+    words: Callable[[float], str] = _duration,
+) -> str:
+    """An SVG of horizontal bars: name, number, whether it stands out. `longest`, or the largest, fills the width;
+    `words` writes a number.
 
     >>> bars([("link", 2.0, True), ("memory", 1.0, False)]).count("<rect")
     2
     """
-    longest = max(longest, *(seconds for _, seconds, _ in rows)) or 1.0
+    longest = max(longest, *(number for _, number, _ in rows)) or 1.0
     room = WIDTH - LEFT - 90
     parts = []
-    for n, (name, seconds, best) in enumerate(rows):
+    for n, (name, number, best) in enumerate(rows):
         y = n * ROW
         short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-        wide = max(room * seconds / longest, 1.0)
+        wide = max(room * number / longest, 1.0)
         parts.append(
             f'<text x="{LEFT - 6}" y="{y + 15}" text-anchor="end">{escape(short)}'
             f"<title>{escape(name)}</title></text>"
             f'<rect x="{LEFT}" y="{y + 4}" width="{wide:.1f}" height="14" rx="2" '
             f'fill="{BINDS if best else OTHER}"/>'
-            f'<text x="{LEFT + wide + 6:.1f}" y="{y + 15}">{_duration(seconds)}</text>'
+            f'<text x="{LEFT + wide + 6:.1f}" y="{y + 15}">{words(number)}</text>'
         )
     high = ROW * len(rows) + 4
     return (
@@ -81,3 +92,21 @@ def html(e: Explanation) -> str:
     if e.figures:
         parts.append(f"<br><small>bandwidths: {escape(e.figures)}</small>")
     return f'<div class="penstock-explanation">{"".join(parts)}</div>'
+
+
+class MachineFacts(dict[str, Any]):
+    """What `ps.machine` returns: a dict, which a notebook shows as bars of bandwidths."""
+
+    def _repr_html_(self) -> str:
+        host = (("memory", "host_read"), ("memory, copied", "host_copy"), ("cache", "cache_read"))
+        rows = [(name, float(self[key]), False) for name, key in host]
+        for n, gpu in enumerate(self["gpus_measured"]):
+            rows += [(f"GPU {n}, {way}", gpu[f]["bytes_per_s"], True) for way, f in _LINKS]
+            rows.append((f"GPU {n}, its memory", gpu["device_read"], True))
+        cores = f"{escape(str(self['cpu'] or 'CPU'))}, {self['cpus']} CPUs"
+        gpus = f", {self['gpus']} GPUs" if self["gpus"] else ", no GPU"
+        unknown = self["gpus"] and not self["gpus_measured"]
+        probe = (
+            "<br><small>the GPUs are not measured yet: penstock probe</small>" if unknown else ""
+        )
+        return f'<div class="penstock-machine"><b>{cores}</b>{gpus}<br>{bars(rows, words=_rate)}{probe}</div>'
