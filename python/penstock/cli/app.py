@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from penstock.cli import (
     centrality,
@@ -34,11 +33,8 @@ from penstock.cli import (
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 
-class Group(TyperGroup):
+class Group(shown.Commands):
     """Commands return an exit code or None. `--debug` is accepted anywhere on the line."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return shown.plain(super().get_params(ctx))
 
     def main(self, args: Any = None, prog_name: Any = None, **rest: Any) -> Any:
         words = list(sys.argv[1:] if args is None else args) or ["--help"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from penstock.cli.examples import EXAMPLES
 
@@ -28,6 +28,13 @@ def examples_of(ctx: Any) -> list[tuple[str, str]]:
         names.append(ctx.info_name)
         ctx = ctx.parent
     return EXAMPLES.get(" ".join(reversed(names)), [])
+
+
+class Commands(TyperGroup):
+    """A command that has commands of its own."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return plain(super().get_params(ctx))
 
 
 class Command(TyperCommand):

@@ -56,7 +56,7 @@ def test_a_line_that_is_wrong_is_noticed():
         find("solve").make_context("solve", ["a.mtx", "--no-such-option"])
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@pytest.mark.parametrize("name", ["", "generate", *COMMANDS])
 def test_flags_have_no_type(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     text = run(*name.split(), "--help").stdout
