@@ -4,7 +4,7 @@
     python examples/web_ranking.py --graph web-NotreDame.txt.gz
 
 The graph is generated, or read from a file in any format. The ranks are compared with a plain power iteration in NumPy
-and SciPy (Page, Brin, Motwani and Winograd 1999).
+and SciPy (Page et al. 1999).
 """
 
 from __future__ import annotations
