@@ -1,7 +1,8 @@
-"""Krylov solvers and preconditioners with the signatures of `scipy.sparse.linalg`.
+"""`scipy.sparse.linalg`'s names for csr_arrays: Krylov solvers and preconditioners of our own, SciPy's methods beside.
 
-Every solver returns `(x, info)`: info is SciPy's number (0 converged, > 0 iterations done without, < 0 breakdown) and
-carries `reason`, `iterations`, `residuals`, `seconds`. docs/solvers.md says which method and preconditioner to take.
+Every solver of our own returns `(x, info)`: info is SciPy's number (0 converged, > 0 iterations done without, < 0
+breakdown) and carries `reason`, `iterations`, `residuals`, `seconds`. docs/solvers.md says which method and
+preconditioner to take, and which methods are SciPy's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,32 @@ if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
+    from penstock.linalg.scipy_methods import (
+        bicg,
+        cgs,
+        eigs,
+        eigsh,
+        expm,
+        expm_multiply,
+        factorized,
+        gcrotmk,
+        inv,
+        lgmres,
+        lobpcg,
+        lsmr,
+        lsqr,
+        matrix_power,
+        minres,
+        norm,
+        onenormest,
+        qmr,
+        spilu,
+        splu,
+        spsolve,
+        spsolve_triangular,
+        svds,
+        tfqmr,
+    )
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
@@ -26,6 +53,30 @@ _lazy = {
     "IC0": "preconditioners",
     "ILU0": "preconditioners",
     "Jacobi": "preconditioners",
+    "bicg": "scipy_methods",
+    "cgs": "scipy_methods",
+    "eigs": "scipy_methods",
+    "eigsh": "scipy_methods",
+    "expm": "scipy_methods",
+    "expm_multiply": "scipy_methods",
+    "factorized": "scipy_methods",
+    "gcrotmk": "scipy_methods",
+    "inv": "scipy_methods",
+    "lgmres": "scipy_methods",
+    "lobpcg": "scipy_methods",
+    "lsmr": "scipy_methods",
+    "lsqr": "scipy_methods",
+    "matrix_power": "scipy_methods",
+    "minres": "scipy_methods",
+    "norm": "scipy_methods",
+    "onenormest": "scipy_methods",
+    "qmr": "scipy_methods",
+    "spilu": "scipy_methods",
+    "splu": "scipy_methods",
+    "spsolve": "scipy_methods",
+    "spsolve_triangular": "scipy_methods",
+    "svds": "scipy_methods",
+    "tfqmr": "scipy_methods",
 }
 
 __all__ = [
@@ -35,10 +86,34 @@ __all__ = [
     "Chebyshev",
     "Jacobi",
     "SolveInfo",
+    "bicg",
     "bicgstab",
     "cg",
+    "cgs",
+    "eigs",
+    "eigsh",
+    "expm",
+    "expm_multiply",
+    "factorized",
+    "gcrotmk",
     "gmres",
+    "inv",
+    "lgmres",
+    "lobpcg",
+    "lsmr",
+    "lsqr",
+    "matrix_power",
+    "minres",
+    "norm",
+    "onenormest",
     "pipecg",
+    "qmr",
+    "spilu",
+    "splu",
+    "spsolve",
+    "spsolve_triangular",
+    "svds",
+    "tfqmr",
 ]
 
 

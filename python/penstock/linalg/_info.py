@@ -80,6 +80,11 @@ def _restore(number: int, state: dict[str, Any]) -> SolveInfo:
     return info
 
 
+def renumbered(info: SolveInfo, number: int) -> SolveInfo:
+    """The same with another number."""
+    return _restore(number, dict(info.__dict__))
+
+
 def make_info(result: dict[str, Any], op: Any) -> SolveInfo:
     """From what the core returns for the operator `op`. A solve that ends without converging after no iteration counts
     as one."""

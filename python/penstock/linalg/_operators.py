@@ -47,7 +47,7 @@ def real_dtype(a: Any, *others: Any) -> np.dtype:
     dtype = result_dtype(*dtypes) if dtypes else np.dtype(np.float64)
     if dtype.kind == "c":
         raise TypeError(
-            "the solvers are built for real numbers: use scipy.sparse.linalg, which takes a csr_array, for complex ones"
+            "this is built for real numbers: penstock.linalg.cg, bicgstab and gmres solve complex systems on one machine"
         )
     return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, as_type
+from penstock._arrays.convert import as_array, as_type, result_dtype
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
-from penstock.linalg._info import SolveInfo, join, make_info
+from penstock.linalg._complex import is_complex
+from penstock.linalg._complex import solve as solve_by_scipy
+from penstock.linalg._info import SolveInfo, join, make_info, renumbered
 from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
 from penstock.linalg.preconditioners import by_name
 
@@ -49,13 +52,14 @@ def _count(value: Any, default: int, name: str) -> int:
 
 
 def _tolerance(value: Any, name: str) -> float:
-    number = float(value)
-    if not 0 <= number < np.inf:
-        raise ValueError(f"{name}={value}: give a finite number, 0 or more")
-    return number
+    number = -1.0 if value is None or isinstance(value, str) else float(value)
+    if not number >= 0:
+        raise ValueError(f"{name}={value!r}: give a number, 0 or more")
+    return min(number, float(np.finfo(np.float64).max))  # infinity times a zero b is no number
 
 
 def _preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
+    """M as an object with shape and matvec, or None."""
     if m is None:
         return None
     if isinstance(m, str):
@@ -64,9 +68,44 @@ def _preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
         m = as_matrix(m)
     if tuple(m.shape) != (n, n):
         raise ValueError(f"M has shape {tuple(m.shape)}, A has {(n, n)}")
-    if getattr(m, "dtype", None) is not None and np.dtype(m.dtype).kind == "c":
-        raise TypeError("M is complex; the solvers are built for real numbers")
-    return as_op(m, dtype, True, "M")
+    return m
+
+
+def _guess(x0: Any, rhs: np.ndarray, m: Any, many: bool) -> np.ndarray:
+    """The first x, of b's shape: zero, what was given, or M b where x0 is SciPy's word for it."""
+    n, dtype = rhs.shape[0], rhs.dtype
+    if x0 is None:
+        return np.zeros_like(rhs)
+    if isinstance(x0, str):
+        if x0 != "Mb":
+            raise ValueError(f"x0={x0!r} is unknown: give an array, None, or 'Mb' for M @ b")
+        if m is None:
+            return rhs.copy()
+        columns = [m.matvec(c) for c in (rhs.T if rhs.ndim == 2 else [rhs])]
+        return np.stack(columns, axis=-1).reshape(rhs.shape).astype(dtype)
+    x = _vector(x0, n, dtype, "x0", many).copy()
+    if x.shape != rhs.shape:
+        raise ValueError(f"x0 has shape {np.shape(x0)}, b has shape {rhs.shape}: give the same")
+    return x
+
+
+def _solve_complex(
+    method: str, A: Any, b: Any, x0: Any, M: Any, maxiter: int | None, **settings: Any
+) -> tuple[np.ndarray, SolveInfo] | None:
+    """The solution where a complex number is among the operands, or None."""
+    a, b = as_matrix(A), as_array(b)
+    if not is_complex(a, b, M) and (x0 is None or isinstance(x0, str) or not np.iscomplexobj(x0)):
+        return None
+    n = require_square(a)
+    dtype = np.result_type(np.complex64, result_dtype(b.dtype), *([a.dtype] if a.dtype else []))
+    rhs = _vector(b, n, dtype, "b", False)
+    m = _preconditioner(M, a, n, np.dtype(dtype))
+    settings["rtol"] = _tolerance(settings["rtol"], "rtol")
+    settings["atol"] = _tolerance(settings["atol"], "atol")
+    if maxiter is not None:
+        settings["maxiter"] = _count(maxiter, 1, "maxiter")
+    x0 = x0 if x0 is None or isinstance(x0, str) else _vector(x0, n, dtype, "x0", False)
+    return solve_by_scipy(method, a, rhs, m, x0=x0, **settings)
 
 
 def _solve(
@@ -98,15 +137,11 @@ def _solve(
     }
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
-    if x0 is None:
-        x = np.zeros_like(rhs)
-    else:
-        x = _vector(x0, n, dtype, "x0", many).copy()
-        if x.shape != rhs.shape:
-            raise ValueError(f"x0 has shape {np.shape(x0)}, b has {b_array.shape}: give the same")
+    applied = _preconditioner(M, a, n, dtype)
+    x = _guess(x0, rhs, applied, many)
     on_device = device_operator(a, dtype) if isinstance(a, csr_array) else None
     op = as_op(a, dtype, prepare) if on_device is None else on_device
-    m = _preconditioner(M, a, n, dtype)
+    m = None if applied is None else as_op(applied, dtype, True, "M")
     x[..., ~rhs.any(axis=0)] = 0  # of a zero right-hand side, whatever x0: as in SciPy
 
     def call(iteration: int, residual: float) -> None:
@@ -168,11 +203,12 @@ def cg(
     Parameters
     ----------
     A : csr_array, SciPy sparse array, dense array, or an object with shape and matvec (a LinearOperator)
-        Real, n x n, symmetric positive definite; that it is symmetric is not checked.
+        n x n, symmetric (Hermitian) positive definite, which is not checked. Where a number is complex, SciPy's method
+        runs over our products, with one right-hand side; `info.residuals` are then those of the start and of the end.
     b : array of shape (n,), (n, 1) or (n, k)
         k right-hand sides share each product with A, and every one has its own step lengths and tolerance.
     x0 : array of b's shape, optional
-        The first guess, not written. Zero where it is None.
+        The first guess, not written. Zero where it is None; M @ b where it is "Mb".
     rtol, atol : float
         Done when norm(b - A x) <= max(rtol * norm(b), atol), checked with the x that is returned.
     maxiter : int, optional
@@ -193,7 +229,7 @@ def cg(
     info : SolveInfo, an int
         0 converged, > 0 iterations done without converging, < 0 breakdown; `info.reason` says why.
 
-    Raises ValueError for shapes, NaN or infinity in b or x0; TypeError for complex numbers. What `callback` or a
+    Raises ValueError for shapes, NaN or infinity in b or x0. What `callback` or a
     LinearOperator raises ends the solve.
 
     The result has the same bits for any number of threads.
@@ -209,6 +245,9 @@ def cg(
     >>> info == 0, bool(np.linalg.norm(A @ x - 1) <= 1e-8 * 30)
     (True, True)
     """
+    found = _solve_complex("cg", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback)
+    if found is not None:
+        return found
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("cg", A, b, x0, rtol, atol, maxiter, M, call, prepare, many=True)
 
@@ -259,6 +298,11 @@ def bicgstab(
     >>> x.round(6), int(info)
     (array([1., 2.]), 0)
     """
+    found = _solve_complex(
+        "bicgstab", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback
+    )
+    if found is not None:
+        return found
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("bicgstab", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
@@ -289,12 +333,26 @@ def gmres(
         "x" calls with x after each cycle; the others with norm(residual) / norm(b) after each iteration.
 
     M is applied from the right, so that the residuals are those of A x = b; SciPy applies it from the left.
-    `info.iterations` counts products.
+    `info.iterations` counts products; info itself, where x did not converge, counts what maxiter does.
     """
     if callback_type not in (None, "x", "pr_norm", "legacy"):
         raise ValueError(
             f"callback_type={callback_type!r} is unknown: choose 'x', 'pr_norm' or 'legacy'"
         )
+    if callback is not None and callback_type is None:
+        warnings.warn(
+            "gmres is called without specifying `callback_type`: callback gets norm(residual) / norm(b) after each "
+            "iteration, and maxiter counts iterations; give callback_type='legacy' to say that this is meant, or 'x', "
+            "or 'pr_norm'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+    cycle = {"restart": restart, "callback": callback}
+    if callback is not None:
+        cycle["callback_type"] = callback_type or "legacy"
+    found = _solve_complex("gmres", A, b, x0, M, maxiter, rtol=rtol, atol=atol, **cycle)
+    if found is not None:
+        return found
     n = require_square(A if hasattr(A, "shape") else as_matrix(A))
     kept = min(_count(restart, 20, "restart"), max(n, 1))
     cycles = _count(maxiter, 10 * max(n, 1), "maxiter")
@@ -309,6 +367,9 @@ def gmres(
                 if iteration == 0:
                     callback(x)
             elif iteration > 0:
-                callback(residual / scale)
+                callback(np.float64(residual / scale))
 
-    return _solve("gmres", A, b, x0, rtol, atol, limit, M, call, prepare, restart=kept)
+    x, info = _solve("gmres", A, b, x0, rtol, atol, limit, M, call, prepare, restart=kept)
+    if info > 0 and not legacy:
+        info = renumbered(info, -(-int(info) // kept))
+    return x, info
