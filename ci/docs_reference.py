@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "ci"))
+from docs_stub import NAMES  # noqa: E402
+
 LIST = "api.md"
 FOLDER = "reference"
 ROW = re.compile(r"^\| `ps\.([\w.]+)[^`]*` \| (.*) \|$", re.MULTILINE)
@@ -20,12 +24,13 @@ ROW = re.compile(r"^\| `ps\.([\w.]+)[^`]*` \| (.*) \|$", re.MULTILINE)
 
 @dataclass
 class Entry:
-    """A public name: `path` is where its source is, `options` are the lines that mkdocstrings gets."""
+    """A public name: `path` is where its source is ("" where none can be read), `options` what mkdocstrings gets."""
 
     name: str
     path: str
     options: str = ""
-    words: str = ""  # of the table, for names that have no docstring
+    words: str = ""  # of its row, for names that are listed in a table
+    above: str = ""  # the paragraph above the table
 
     @property
     def page(self) -> str:
@@ -39,6 +44,9 @@ class Entry:
         if not self.words:
             return f"::: {self.path}\n{options}"
         words = re.sub(r"\]\((?!https?:)", "](../", self.words)
+        above = re.sub(r"\]\((?!https?:)", "](../", self.above)
+        if not self.path:
+            return f"# {self.name}\n\n{words[0].upper()}{words[1:]}.\n\n{above}\n"
         options += "      show_bases: true\n"
         return f"::: {self.path}\n{options}\n{words[0].upper()}{words[1:]}.\n"
 
@@ -66,10 +74,27 @@ def sections(text: str) -> list[Section]:
         for path, options in directives(part):
             name = re.search(r"heading: ([\w.]+)", options)
             section.entries.append(Entry(name[1] if name else path, path, options))
-        for short, words in ROW.findall(part):
+        for short, words, above in rows(part):
             last = short.rpartition(".")[2]
-            section.entries.append(Entry(f"penstock.{short}", f"penstock._core.{last}", "", words))
+            path = f"penstock._core.{last}" if last in NAMES else ""
+            section.entries.append(Entry(f"penstock.{short}", path, "", words, above))
         found.append(section)
+    return found
+
+
+def rows(text: str) -> list[tuple[str, str, str]]:
+    """(name, what its row says, the paragraph above the table) of names that are listed in tables.
+
+    >>> rows("These are SciPy's.\\n\\n| name | it uses |\\n| --- | --- |\\n| `ps.linalg.inv` | the entries |\\n")
+    [('linalg.inv', 'it uses: the entries', "These are SciPy's.")]
+    """
+    found, above = [], ""
+    for part in text.split("\n\n"):
+        head = part.strip().split("\n")[0]
+        column = head.strip("| ").rpartition("| ")[2]
+        says = f"{column}: " if column != "what it is" else ""
+        found += [(name, says + words, above) for name, words in ROW.findall(part)]
+        above = "" if head.startswith(("|", "#", ":::")) else part
     return found
 
 
@@ -81,7 +106,7 @@ def directives(text: str) -> list[tuple[str, str]]:
 
 def overview(text: str, listed: str, first: dict[str, str]) -> str:
     """A page with tables of links in the place of directives. `listed` is the list, `first` what is said of a name."""
-    names = {entry.path: entry for section in sections(listed) for entry in section.entries}
+    names = {e.path: e for section in sections(listed) for e in section.entries if e.path}
     out: list[str] = []
     table = False
     for line in text.split("\n"):
@@ -129,6 +154,8 @@ def first_sentences(text: str) -> dict[str, str]:
     said: dict[str, str] = {}
     for section in sections(text):
         for entry in section.entries:
+            if entry.words:
+                continue  # the list says it
             try:
                 item = package[entry.path.partition(".")[2]]
                 doc = item.docstring.value if item.docstring else ""

@@ -95,6 +95,8 @@ def test_signatures_have_types() -> None:
             asked |= {f"{name}.{m}": f for m, f in methods if not m.startswith("_")}
         elif inspect.isfunction(value):
             asked[name] = value
+    # SciPy's functions have SciPy's signatures.
+    asked = {n: f for n, f in asked.items() if "scipy" not in str(inspect.unwrap(f).__module__)}
     assert len(asked) > 100
     bare = []
     for name, function in asked.items():
