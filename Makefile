@@ -25,7 +25,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
 
 .PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-networkx \
-        test-python bench plots gpu-test wheel \
+        test-python bench plots gallery gpu-test wheel \
         wheel-test docs format lint clean FORCE
 
 help: ## This list
@@ -81,6 +81,9 @@ plots: $(VENV)/.created ## Figures and tables of docs/performance/, from bench/r
 	@$(PIP) -q $$($(BIN)/python ci/requirements.py plot)
 	@$(BIN)/python bench/plot.py
 
+gallery: install $(VENV)/.extra-test ## Pictures of docs/gallery/, by the programs of examples/
+	@$(BIN)/python ci/docs_pictures.py
+
 # --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
 test: install $(VENV)/.extra-test ## Every test that needs no GPU
 	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz networkx python; do \
@@ -126,7 +129,12 @@ wheel-test: ## The wheels of dist/ in empty environments of every Python found: 
 	@$(PYTHON) ci/wheel_test.py $(WHEEL_ARGS)
 
 # --- caring for it ---------------------------------------------------------------------------------------------------
-docs: install $(VENV)/.extra-docs ## Build the documentation into build/docs
+$(VENV)/.extra-docs: $(VENV)/.created pyproject.toml
+	@echo '== Installing what `make docs` needs from PyPI'
+	@$(PIP) -q $$($(BIN)/python ci/requirements.py docs)
+	@touch $@
+
+docs: $(VENV)/.extra-docs ## Build the documentation into build/docs; reads the sources, and compiles nothing
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/docs && echo 'built build/docs/index.html'
 
 CPP = $(shell git ls-files -co --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh')

@@ -1,4 +1,4 @@
-"""For mkdocs alone: the home page is README.md, whose links are those of the repository's root."""
+"""For mkdocs alone: the home page ends with README.md, whose links are those of the repository's root."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+
+HERE = "<!-- README.md, from its figure on -->"
 
 # Pages of docs/ that show a file of the root.
 SHOWN = {"ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
@@ -29,7 +31,16 @@ def from_docs(text: str) -> str:
     return re.sub(r"(\[[^\]]*\])\(([^)\s]+)\)", moved, text)
 
 
+def beneath(readme: str) -> str:
+    """What the home page shows of README.md: all but its title and its first words, which the page has in its own way.
+
+    >>> beneath("# Title\\n\\nWords.\\n\\nOne number: 1.\\n")
+    'One number: 1.\\n'
+    """
+    return from_docs(readme[readme.index("One number:") :])
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if page.file.src_uri != "index.md":
         return markdown
-    return from_docs((ROOT / "README.md").read_text(encoding="utf-8"))
+    return markdown.replace(HERE, beneath((ROOT / "README.md").read_text(encoding="utf-8")))

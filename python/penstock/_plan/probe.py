@@ -46,6 +46,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._io._atomic import atomic_file
+from penstock._plan.picture import MachineFacts
 
 VERSION = 2  # of the layout: part of the key, so older files are not read
 FITS = ("h2d", "d2h", "h2d_2_streams", "d2h_2_streams", "pageable_h2d", "pageable_d2h")
@@ -230,6 +231,7 @@ def machine(measure: bool = False) -> dict[str, Any]:
         (read plus written), cache_read in bytes per second; gpus_measured (a dict a GPU: links,
         zero-copy reads, device memory, costs of calls), together (sums over 1, 2, 4, ... GPUs at once),
         measured_at (ISO 8601 in UTC). Where nothing is cached the last three are [], {} and None.
+        A notebook shows the bandwidths as bars.
 
     Examples
     --------
@@ -239,9 +241,9 @@ def machine(measure: bool = False) -> dict[str, Any]:
     (True, True)
     """
     known = _known(measure) or {"gpus": [], "together": {}, "measured_at": None}
-    return {
+    return MachineFacts(
         **_core.machine(),
-        "gpus_measured": known["gpus"],
-        "together": known["together"],
-        "measured_at": known["measured_at"],
-    }
+        gpus_measured=known["gpus"],
+        together=known["together"],
+        measured_at=known["measured_at"],
+    )

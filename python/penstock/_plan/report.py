@@ -103,6 +103,12 @@ class Explanation:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the same, with a picture of the seconds of each resource."""
+        from penstock._plan.picture import html  # notebooks alone need it
+
+        return html(self)
+
 
 def _words(other: dict[str, Any]) -> str:
     first = other["first_call_seconds"]

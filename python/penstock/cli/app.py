@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from penstock.cli import (
     centrality,
@@ -23,6 +22,7 @@ from penstock.cli import (
     run,
     scale,
     search,
+    shown,
     solve,
     spgemm,
     ui,
@@ -33,7 +33,7 @@ from penstock.cli import (
 _ClickException: Any = typer.BadParameter.__mro__[2]
 
 
-class Group(TyperGroup):
+class Group(shown.Commands):
     """Commands return an exit code or None. `--debug` is accepted anywhere on the line."""
 
     def main(self, args: Any = None, prog_name: Any = None, **rest: Any) -> Any:
@@ -127,3 +127,6 @@ app.command("scale")(scale.scale)
 app.command("probe")(probe.probe)
 app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("doctor")(doctor.doctor)
+
+for each in (*app.registered_commands, *generate.app.registered_commands):
+    each.cls = shown.Command

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.cli import ui
+from penstock.cli import shown, ui
 from penstock.cli.convert import report, value_type
 from penstock.cli.files import check_output
 
 app = typer.Typer(
+    cls=shown.Commands,
     help="Make an R-MAT, BTER, uniform, stencil, banded or road-like matrix.",
     pretty_exceptions_enable=False,
 )

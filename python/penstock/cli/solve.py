@@ -127,7 +127,10 @@ def solve(
     force: Annotated[bool, typer.Option("--force", help="Replace --out where it exists.")] = False,
     all_residuals: Annotated[
         bool,
-        typer.Option("--all-residuals", help="In JSON one for every iteration, not 1000 of them."),
+        typer.Option(
+            "--all-residuals",
+            help="In JSON one for every iteration. Without it at most 1000: the first, the last, and evenly between.",
+        ),
     ] = False,
     json: ui.Json = False,
 ) -> int:
@@ -207,6 +210,8 @@ def _emit(
             **{name: getattr(info, name) for name in names},
             "iteration_limit": limit,
             "advice": ideas,
+            "residuals_total": count,
+            "residuals_thinned": kept.size < count,  # the first, the last, and evenly between them
             "residual_iterations": kept,
             "residuals": info.residuals[kept],
             "seconds_per_iteration": info.seconds / max(info.iterations, 1),

@@ -98,11 +98,13 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
     ideas = []
     by_default = "" if asked else ", the limit where --maxiter is not given"
     ran_out = info > 0 and "stagnated" not in info.reason
-    if choice.precond in ("none", "jacobi", "block_jacobi", "chebyshev"):
-        if choice.method in ("cg", "pipecg"):
-            ideas.append("--precond ic0 (with --shift 0.01 where it breaks down)")
-        else:
-            ideas.append("--precond ilu0 (with --shift 0.01 where it breaks down)")
+    factor = "ic0" if choice.method in ("cg", "pipecg") else "ilu0"
+    if any(one.startswith(factor) for one in choice.tried):  # there is none, whatever the shift
+        ideas.append("--precond block_jacobi")
+    elif choice.precond not in ("ic0", "ilu0"):
+        ideas.append(f"--precond {factor} (with --shift 0.01 where it breaks down)")
+    else:
+        ideas.append("--precond block_jacobi")
     if choice.precond == "none":
         ideas.append("--precond jacobi")
     if choice.method in ("cg", "pipecg") and info < 0:

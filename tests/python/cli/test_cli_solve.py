@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -97,3 +99,59 @@ def test_bad_input(file, tmp_path):
     path = tmp_path / "wide.npz"
     sp.save_npz(path, sp.random_array((3, 5), density=0.5, format="csr", rng=0))
     assert "square" in refused(run("solve", path))
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory):
+    """Diagonal, with 2,100 eigenvalues: conjugate gradients without M take more than 1,000 steps."""
+    path = tmp_path_factory.mktemp("hard") / "d.npz"
+    sp.save_npz(
+        path, sp.dia_array((np.geomspace(1, 1e9, 2100)[None], [0]), shape=(2100, 2100)).tocsr()
+    )
+    return path
+
+
+def failed_json(*words):
+    result = run(*words, "--json")
+    assert result.exit_code == 1, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_residuals_in_json_are_thinned_beyond_a_thousand(hard):
+    words = ("solve", hard, "--precond", "none", "--rtol", "1e-14", "--maxiter", "1500")
+    every = failed_json(*words, "--all-residuals")
+    assert every["iterations"] == 1500 and not every["residuals_thinned"]
+    assert every["residual_iterations"] == list(range(1501))
+    thin = failed_json(*words)
+    kept = thin["residual_iterations"]
+    assert thin["residuals_thinned"] and thin["residuals_total"] == 1501
+    assert len(kept) == len(thin["residuals"]) == 1000
+    assert kept[0] == 0 and kept[-1] == 1500 and set(np.diff(kept)) == {1, 2}
+    assert thin["residuals"] == [every["residuals"][k] for k in kept]
+
+
+def test_a_solve_that_does_not_converge_names_a_preconditioner(file, hard, tmp_path):
+    short = ("--maxiter", "2", "--rtol", "1e-12")
+    assert "--precond ic0" in run("solve", file, "--precond", "none", *short).stdout
+    for method, precond, wanted in (
+        ("cg", "jacobi", "--precond ic0"),
+        ("gmres", "none", "--precond ilu0"),
+        ("bicgstab", "chebyshev", "--precond ilu0"),
+        ("cg", "ic0", "--precond block_jacobi"),
+    ):
+        how = ("--method", method, "--precond", precond, *short)
+        if method == "gmres":
+            how += ("--restart", "2")
+        advice = failed_json("solve", file, *how)["advice"]
+        assert any(one.startswith(wanted) for one in advice), (method, precond, advice)
+    assert run_json("solve", file)["advice"] == []  # converged
+
+
+def test_advice_names_no_factor_that_could_not_be_made():
+    from penstock.cli.solve_choice import Choice, advice
+
+    info = type("Info", (int,), {"reason": "maxiter"})(5)
+    tried = Choice("cg", "jacobi", 0.0, None, "", ["ic0: breaks down at row 3"])
+    ideas = advice(tried, info, False, 5000)
+    assert ideas[0] == "--precond block_jacobi"
+    assert not any("ic0" in one for one in ideas)

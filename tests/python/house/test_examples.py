@@ -1,9 +1,10 @@
-"""The examples, on small inputs: each checks itself against one rank."""
+"""The examples, on small inputs: each checks itself, and those of the gallery draw."""
 
 from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import penstock as ps
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+GALLERY = EXAMPLES.parent / "docs" / "gallery"
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.is_dir(), reason="the examples are not beside the tests"
 )
@@ -23,6 +25,16 @@ pytestmark = pytest.mark.skipif(
         ("markov_clustering", "--groups 4 --size 12 --ranks 2", "4 clusters"),
         ("feature_propagation", "--scale 7 --features 5 --hops 2 --ranks 4", "2 hops"),
         ("multi_source_bfs", "--scale 7 --sources 6 --ranks 4", "6 searches"),
+        ("device_budgets", "--scale 13", "streamed in"),
+        ("heat_equation", "--side 40 --steps 3", "is off by"),
+        ("image_segmentation", "--side 60", "are right"),
+        ("recommender", "--users 600 --items 300", "hidden likes among ten"),
+        ("road_components", "--side 50", "components"),
+        ("similar_documents", "--documents 400", "of one topic"),
+        ("social_bridges", "", "most between: [0, 33, 32]"),
+        ("spectral_embedding", "--size 60", "of their own group"),
+        ("travel_times", "--side 40", "can be reached"),
+        ("web_ranking", "--scale 9", "the first five"),
     ],
 )
 def test_an_example_runs(
@@ -31,10 +43,53 @@ def test_an_example_runs(
     said: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("sys.argv", [name, *options.split()])
+    if name == "social_bridges":
+        nx = pytest.importorskip("networkx", reason="networkx is not installed")
+        if "penstock" not in nx.config.backends:
+            pytest.skip("penstock is not installed, so NetworkX does not find it")
+    draws = "--picture" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    picture = tmp_path / "drawn.png"
+    if draws:
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    more = ["--picture", str(picture)] if draws else []
+    monkeypatch.setattr("sys.argv", [name, *options.split(), *more])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     assert said in capsys.readouterr().out
+    assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_gallery_has_ten_small_pictures_and_every_program_is_run_here() -> None:
+    drawn = {path.stem: path.stat().st_size for path in GALLERY.glob("*.png")}
+    assert len(drawn) >= 10 and sum(drawn.values()) < 150_000
+    programs = {path.stem: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
+    assert set(drawn) == {name for name, text in programs.items() if "--picture" in text}
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert not [
+        name for name in programs if f'("{name}", ' not in here and f"{name}.py" not in here
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "spoiled"),
+    [
+        ("web_ranking", "csgraph.pagerank", lambda rank: rank[::-1]),
+        ("travel_times", "csgraph.sssp", lambda minutes: minutes + 1),
+        ("heat_equation", "linalg.cg", lambda pair: (pair[0] * 1.001, pair[1])),
+    ],
+)
+def test_programs_of_the_gallery_notice_wrong_results(
+    name: str, target: str, spoiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, function = target.partition(".")
+    real = getattr(getattr(ps, module), function)
+    monkeypatch.setattr(
+        getattr(ps, module), function, lambda *args, **how: spoiled(real(*args, **how))
+    )
+    monkeypatch.setattr("sys.argv", [name])
+    with pytest.raises((SystemExit, ValueError)):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
 
 
 GCN = "--scale 7 --features 6 --hidden 5 --classes 3 --epochs 4"

@@ -217,6 +217,18 @@ def test_measured_once_then_read(gpus, cache):
     assert gpus == [29.0, pytest.approx(5 - 5 / 30)] and _probe.measured() is again
 
 
+def test_a_notebook_shows_the_bandwidths_as_bars(gpus, cache):
+    unknown = ps.machine()
+    assert unknown._repr_html_().count("<rect") == 3  # of the host
+    assert ("not measured yet" in unknown._repr_html_()) == bool(unknown["gpus"])
+    known = ps.machine(measure=True)
+    html = known._repr_html_()
+    assert html.count("<rect") == 3 + 2 * 3
+    rate = known["gpus_measured"][1]["h2d"]["bytes_per_s"]
+    assert "GPU 1, to it" in html and f"{rate / 1e9:.3g} GB/s" in html
+    assert json.loads(json.dumps(known)) == known  # a dict as before
+
+
 def test_layout_is_the_documented_one(gpus):
     d = _probe.measure()
     assert set(d) == {
