@@ -50,7 +50,8 @@ def from_left(transposed: Any, x: Any) -> Any:
     x = x if is_tensor(x) else as_dense(x)
     if x.ndim in (1, 2) and x.shape[-1] != transposed.shape[1]:
         raise ValueError(
-            f"dimension mismatch: x has shape {tuple(x.shape)}, x @ A needs {transposed.shape[1]} at the end, the rows of A"
+            f"dimension mismatch: x has shape {tuple(x.shape)}, x @ A needs {transposed.shape[1]} at the end, the rows "
+            "of A"
         )
     return transposed.dot(x) if x.ndim == 1 else transposed.dot(x.T).T
 

@@ -47,7 +47,7 @@ def real_dtype(a: Any, *others: Any) -> np.dtype:
     dtype = result_dtype(*dtypes) if dtypes else np.dtype(np.float64)
     if dtype.kind == "c":
         raise TypeError(
-            "this is built for real numbers: penstock.linalg.cg, bicgstab and gmres solve complex systems on one machine"
+            "this is built for real numbers: penstock.linalg.cg, bicgstab and gmres solve complex systems on one host"
         )
     return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
 
