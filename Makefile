@@ -24,7 +24,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 # Folders are listed with their files: one that is removed or renamed also makes the extension stale.
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
 
-.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-networkx \
+.PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-networkx test-peers \
         test-python bench plots gallery gpu-test wheel \
         wheel-test docs format lint clean FORCE
 
@@ -86,7 +86,7 @@ gallery: install $(VENV)/.extra-test ## Pictures of docs/gallery/, by the progra
 
 # --- testing: pytest last, its summary ends the output ---------------------------------------------------------------
 test: install $(VENV)/.extra-test ## Every test that needs no GPU
-	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz networkx python; do \
+	@begin=$$SECONDS; for part in rules cpp asan tsan fuzz networkx peers python; do \
 	  start=$$SECONDS; echo "== $$part ($$((start - begin)) s so far)"; $(MAKE) -s --no-print-directory test-$$part; done
 
 test-rules:
@@ -111,6 +111,10 @@ test-networkx: install $(VENV)/.extra-test
 	[ -d "build/$$oldest" ] || $(PIP) -q --no-deps --target "build/$$oldest" "$$oldest"; \
 	PYTHONPATH="$$PWD/build/$$oldest" $(BIN)/python -m pytest -q -p no:cacheprovider tests/attack/test_17_networkx.py \
 	  tests/python/graph/test_networkx.py tests/python/graph/test_networkx_backend.py
+
+# The tests of SciPy and NetworkX with ours in their place; NetworkX's whole suite takes minutes.
+test-peers: install $(VENV)/.extra-test ## The tests of SciPy and NetworkX, with ours in their place
+	@PENSTOCK_TEST_PEERS=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/peers
 
 test-python: install $(VENV)/.extra-test
 	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python tests/attack python/penstock README.md) $(PYTEST_ARGS)

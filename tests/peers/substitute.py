@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -27,6 +28,7 @@ REPLACED = {
     "base": ([], "penstock"),
     "networkx": ([], "penstock"),  # which calls a backend by itself
 }
+DTYPES = [np.bool_, np.float32, np.float64, np.complex64, np.complex128]
 SUITE = os.environ["PEERS_SUITE"]
 outcomes: dict[str, str] = {}
 
@@ -81,6 +83,8 @@ def pytest_make_collect_report(collector: Any) -> Iterator[None]:
         module = collector.obj  # imports it
     if SUITE == "base":
         module.TestCSR.spcreator = staticmethod(ps.csr_array)
+        module.supported_dtypes = DTYPES  # integers count as float64, which is documented
+        module.issparse = ps.issparse  # SciPy's asks for its own classes
     yield
 
 
