@@ -11,19 +11,20 @@ from penstock.nx_backend._components import is_connected, is_strongly_connected
 from penstock.nx_backend._graph import Graph
 
 
+def _outgoing(graph: Graph, weight: Any) -> Any:
+    """SciPy's adjacency, parallel edges added up; ones where the weight is None."""
+    if weight is None:
+        copies = graph.structure.copies
+        return graph.structure.scipy(None if copies is None else copies.astype(np.float64))
+    weights = graph.edge_weights(weight)
+    if not weights.mirrored:
+        raise NotImplementedError("an undirected view of a directed graph has edges of two weights")
+    return graph.structure.scipy(graph.structure.summed(weights.values))
+
+
 def _incoming(graph: Graph, weight: Any) -> Any:
-    """SciPy's matrix whose product with x sums over the edges into each node."""
-    values = None
-    if weight is not None:
-        weights = graph.edge_weights(weight)
-        if not weights.mirrored:
-            raise NotImplementedError(
-                "an undirected view of a directed graph has edges of two weights"
-            )
-        values = weights.values
-    return graph.structure.scipy(
-        None if values is None else graph.structure.summed(values)
-    ).T.tocsr()
+    """The matrix whose product with x sums over the edges into each node."""
+    return _outgoing(graph, weight).T.tocsr()
 
 
 def _vector(graph: Graph, given: dict[Any, float]) -> np.ndarray:
@@ -102,7 +103,7 @@ def hits(
 
     if len(G) == 0:
         return {}, {}
-    matrix = G.structure.scipy(G.structure.summed(G.edge_weights("weight").values))
+    matrix = _outgoing(G, "weight")
     start = None if nstart is None else np.array(list(nstart.values()))
     if max_iter <= 0:
         raise nx.PowerIterationFailedConvergence(max_iter)
