@@ -13,7 +13,7 @@ from typing import Any
 from _penstock_networkx import FUNCTIONS
 
 from penstock.nx_backend._convert import BASES, earlier, refusal
-from penstock.nx_backend._graph import Graph
+from penstock.nx_backend._graph import NETWORKX, Graph
 
 # Below this many nodes NetworkX has answered before the graph is converted (docs/networkx.md has the table).
 FEW_NODES = 50
@@ -106,6 +106,8 @@ def _reversed(given: dict[str, Any]) -> str | None:
 def _squares(given: dict[str, Any]) -> str | None:
     if given["G"].is_directed():
         return "NetworkX counts successors only"
+    if NETWORKX < (3, 6):
+        return "older versions of NetworkX count self loops"
     return None
 
 

@@ -25,6 +25,7 @@ from nx_support import (  # noqa: E402
     same,
 )
 from penstock.nx_backend import Graph, from_networkx, to_networkx  # noqa: E402
+from penstock.nx_backend._graph import NETWORKX
 from penstock.nx_backend._interface import backend_interface  # noqa: E402
 from penstock.nx_backend._tests import XFAIL  # noqa: E402
 
@@ -292,5 +293,7 @@ def test_networkx_own_tests_pass(tmp_path):
     assert f" {marked} xfailed" in summary
     calls = json.loads((tmp_path / "calls.json").read_text())
     offered = set(backend_interface._functions) - BY_NAME_ALONE
+    if NETWORKX < (3, 6):
+        offered.remove("square_clustering")  # left to versions that count self loops
     assert set(calls) - BY_NAME_ALONE == offered, sorted(offered - set(calls))
     assert sum(calls.values()) > 200
