@@ -31,7 +31,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
 
 namespace {
 
-BfsMethod method_named(const std::string& text) {
+BfsMethod bfs_method(const std::string& text) {
   if (text == "auto") return BfsMethod::automatic;
   if (text == "top_down") return BfsMethod::top_down;
   require(text == "level_synchronous",
@@ -43,7 +43,7 @@ BfsMethod method_named(const std::string& text) {
 
 BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors,
                           bool count) {
-  return {.method = method_named(method),
+  return {.method = bfs_method(method),
           .access = access_named(access),
           .sample = sample,
           .predecessors = predecessors,
@@ -83,7 +83,7 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
   }
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
+nb::tuple bfs_on_gpu([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
                  [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
@@ -181,7 +181,7 @@ void graph_gpu(nb::module_& m) {
       "bfs_gpu",
       [](BoundGpuGraph& out, BoundGpuGraph* in, Index source, const std::string& method,
          const std::string& access, int sample, bool predecessors, bool count) {
-        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
+        return bfs_on_gpu(out, in, source, bfs_options(method, access, sample, predecessors, count));
       },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,

@@ -12,7 +12,7 @@
 namespace penstock::bind {
 namespace {
 
-CcMethod method_named(const std::string& text) {
+CcMethod cc_method(const std::string& text) {
   if (text == "auto" || text == "afforest") return CcMethod::afforest;
   require(text == "label_propagation",
           "method=\"" + text + "\" is unknown: choose auto, afforest or label_propagation");
@@ -22,7 +22,7 @@ CcMethod method_named(const std::string& text) {
 }  // namespace
 
 CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count) {
-  return {.method = method_named(method), .access = access_named(access), .sample = sample, .count = count};
+  return {.method = cc_method(method), .access = access_named(access), .sample = sample, .count = count};
 }
 
 nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
@@ -35,7 +35,7 @@ nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
 
 namespace {
 
-nb::tuple components([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
+nb::tuple components_on_gpu([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
                      [[maybe_unused]] const CcGpuOptions& options) {
   if constexpr (have_cuda) {
     CcGpuResult r;
@@ -101,7 +101,7 @@ void graph_gpu_components(nb::module_& m) {
   m.def(
       "components_gpu",
       [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
+         int sample, bool count) { return components_on_gpu(out, in, cc_options(method, access, sample, count)); },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
       nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
   m.def(

@@ -90,7 +90,7 @@ nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
   return as_object(whole);
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
+nb::tuple bfs_in_parts([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
                  [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
@@ -104,7 +104,7 @@ nb::tuple search([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuP
   }
 }
 
-nb::tuple components([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
+nb::tuple components_in_parts([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
                      [[maybe_unused]] const CcGpuOptions& options) {
   if constexpr (have_cuda) {
     CcGpuResult r;
@@ -143,7 +143,7 @@ void graph_gpu_parts(nb::module_& m) {
       "bfs_parts",
       [](BoundGpuParts& out, BoundGpuParts* in, Index source, const std::string& method,
          const std::string& access, int sample, bool predecessors, bool count) {
-        return search(out, in, source, bfs_options(method, access, sample, predecessors, count));
+        return bfs_in_parts(out, in, source, bfs_options(method, access, sample, predecessors, count));
       },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
@@ -151,7 +151,7 @@ void graph_gpu_parts(nb::module_& m) {
   m.def(
       "components_parts",
       [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components(out, in, cc_options(method, access, sample, count)); },
+         int sample, bool count) { return components_in_parts(out, in, cc_options(method, access, sample, count)); },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
       nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
 }
