@@ -54,8 +54,8 @@ DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool strea
 
 template <class S, class V>
 bool try_gpu_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring,
-                 const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
-                 bool transposed) {
+                     const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+                     bool transposed) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<StagedProduct<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -70,8 +70,8 @@ bool try_gpu_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::st
 }
 
 void gpu_product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring,
-             const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
-             bool transposed) {
+                 const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+                 bool transposed) {
   visit(g, [&](const auto& p) {
     const auto cols = p.matrix().cols(), rows = p.matrix().rows();
     require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns &&

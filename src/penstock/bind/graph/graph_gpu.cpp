@@ -84,7 +84,7 @@ BoundGpuGraph make_graph([[maybe_unused]] const Matrix& m, [[maybe_unused]] cons
 }
 
 nb::tuple bfs_on_gpu([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
-                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
+                     [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
     {

@@ -36,7 +36,7 @@ nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
 namespace {
 
 nb::tuple components_on_gpu([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] BoundGpuGraph* in,
-                     [[maybe_unused]] const CcGpuOptions& options) {
+                            [[maybe_unused]] const CcGpuOptions& options) {
   if constexpr (have_cuda) {
     CcGpuResult r;
     {
@@ -101,7 +101,8 @@ void graph_gpu_components(nb::module_& m) {
   m.def(
       "components_gpu",
       [](BoundGpuGraph& out, BoundGpuGraph* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components_on_gpu(out, in, cc_options(method, access, sample, count)); },
+         int sample,
+         bool count) { return components_on_gpu(out, in, cc_options(method, access, sample, count)); },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
       nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
   m.def(

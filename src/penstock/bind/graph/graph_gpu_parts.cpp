@@ -91,7 +91,7 @@ nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
 }
 
 nb::tuple bfs_in_parts([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
-                 [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
+                       [[maybe_unused]] Index source, [[maybe_unused]] const BfsGpuOptions& options) {
   if constexpr (have_cuda) {
     BfsGpuResult r;
     {
@@ -105,7 +105,7 @@ nb::tuple bfs_in_parts([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] Bou
 }
 
 nb::tuple components_in_parts([[maybe_unused]] BoundGpuParts& out, [[maybe_unused]] BoundGpuParts* in,
-                     [[maybe_unused]] const CcGpuOptions& options) {
+                              [[maybe_unused]] const CcGpuOptions& options) {
   if constexpr (have_cuda) {
     CcGpuResult r;
     {
@@ -151,7 +151,8 @@ void graph_gpu_parts(nb::module_& m) {
   m.def(
       "components_parts",
       [](BoundGpuParts& out, BoundGpuParts* in, const std::string& method, const std::string& access,
-         int sample, bool count) { return components_in_parts(out, in, cc_options(method, access, sample, count)); },
+         int sample,
+         bool count) { return components_in_parts(out, in, cc_options(method, access, sample, count)); },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
       nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
 }

@@ -50,9 +50,9 @@ nb::dict told_of(const SsspGpuResult<T>& r, bool counted) {
 }
 
 nb::tuple paths_on_gpu([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
-                 [[maybe_unused]] const PathWeights& weights,
-                 [[maybe_unused]] const ReadArray<Index>& sources,
-                 [[maybe_unused]] const SsspGpuOptions& options) {
+                       [[maybe_unused]] const PathWeights& weights,
+                       [[maybe_unused]] const ReadArray<Index>& sources,
+                       [[maybe_unused]] const SsspGpuOptions& options) {
   if constexpr (have_cuda) {
     return with_lengths(m, [&]<class V>(const Csr<V>& a) {
       SsspGpuResult<Distance<V>> r;
@@ -87,14 +87,14 @@ void graph_gpu_paths(nb::module_& m) {
          const std::string& method, const std::string& access, double delta, double limit, bool predecessors,
          bool symmetric, std::int64_t cache_bytes, bool count) {
         return paths_on_gpu(g, a, weights, sources,
-                      {.method = sssp_method(method),
-                       .access = access_named(access),
-                       .delta = delta,
-                       .limit = limit,
-                       .predecessors = predecessors,
-                       .symmetric = symmetric,
-                       .cache_bytes = cache_bytes,
-                       .count = count});
+                            {.method = sssp_method(method),
+                             .access = access_named(access),
+                             .delta = delta,
+                             .limit = limit,
+                             .predecessors = predecessors,
+                             .symmetric = symmetric,
+                             .cache_bytes = cache_bytes,
+                             .count = count});
       },
       nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite,

@@ -13,7 +13,9 @@ namespace {
 
 using Vector = std::optional<ReadArray<double>>;
 
-std::span<const double> span_if_given(const Vector& v) { return v ? bind::span_of(*v) : std::span<const double>(); }
+std::span<const double> span_if_given(const Vector& v) {
+  return v ? bind::span_of(*v) : std::span<const double>();
+}
 
 nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Vector& personalization,
                          const Vector& dangling, const Vector& start, double alpha, double tol,
@@ -75,7 +77,8 @@ void graph_ranks(nb::module_& m) {
          const Vector& dangling, double alpha, double tol) {
         with_real(m, [&](const auto& a) {
           const nb::gil_scoped_release release;
-          pagerank_verify(a, bind::span_of(ranks), {span_if_given(personalization), span_if_given(dangling), {}},
+          pagerank_verify(a, bind::span_of(ranks),
+                          {span_if_given(personalization), span_if_given(dangling), {}},
                           {.alpha = alpha, .tol = tol});
         });
       },

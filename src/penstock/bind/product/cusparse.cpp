@@ -32,8 +32,8 @@ std::shared_ptr<cusparse::Product<T>> product_on(const Matrix& m, const Csr<T>& 
 
 /// One product with x (or X, row-major) and y in dense host memory.
 template <class T>
-void run_once(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t columns, bool several, Where where,
-         Scale<PlusTimes<T>> scale, Trace& trace) {
+void run_once(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t columns, bool several,
+              Where where, Scale<PlusTimes<T>> scale, Trace& trace) {
   trace = {};
   trace.schedule = "in_core", trace.kernel = "cusparse", trace.tiles = 1;
   trace.kernel_bytes = least_bytes(a, std::int64_t(sizeof(T)) * columns, !(scale.beta == T(0)));
@@ -63,7 +63,7 @@ void run_once(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t c
 
 template <class T>
 bool try_cusparse_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where,
-                 const nb::object& alpha, const nb::object& beta, Trace& trace) {
+                          const nb::object& alpha, const nb::object& beta, Trace& trace) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   const auto any = nb::cast<nb::ndarray<nb::ro, nb::numpy, nb::device::cpu>>(x);
   if (!a || any.dtype() != nb::dtype<T>()) return false;
@@ -99,7 +99,7 @@ Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
 
 template <class T>
 bool try_time_cusparse(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu,
-              nb::tuple& result) {
+                       nb::tuple& result) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   if (!a || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();

@@ -70,8 +70,8 @@ nb::tuple to_arrays(const PackedMatrix& m) {
 }
 
 template <class S, class V>
-bool try_packed_product(const PackedMatrix& m, const AnyVector& x, const nb::object& y, std::string_view semiring,
-                 const nb::object& alpha, const nb::object& beta) {
+bool try_packed_product(const PackedMatrix& m, const AnyVector& x, const nb::object& y,
+                        std::string_view semiring, const nb::object& alpha, const nb::object& beta) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Packed<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -96,8 +96,8 @@ void multiply_packed(const PackedMatrix& m, const AnyVector& x, const nb::object
 }
 
 template <class S, class V>
-bool try_time_packed(const PackedMatrix& m, const AnyVector& x, std::string_view semiring, int repeats, int gpu,
-              nb::tuple& result) {
+bool try_time_packed(const PackedMatrix& m, const AnyVector& x, std::string_view semiring, int repeats,
+                     int gpu, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* found = std::get_if<Packed<V>>(&m.unread());
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -180,7 +180,8 @@ void encode(nb::module_& m) {
       .def_prop_ro("bits_per_nonzero", packed_property([](const auto& a) { return bits_per_nonzero(a); }),
                    "Of everything: columns, rows, values, directories of blocks.")
       .def_prop_ro("blocks", packed_property([](const auto& a) { return std::ssize(*a.blocks); }))
-      .def_prop_ro("place", packed_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def_prop_ro("place",
+                   packed_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def_ro("seconds", &PackedMatrix::seconds, "That packing took; 0 where the bytes were packed before.")
       .def("unpack", bound_unpack, "The matrix again, with the same arrays bit for bit.")
       .def("validate", bound_validate, nb::arg("every_entry") = true);

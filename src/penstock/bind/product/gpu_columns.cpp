@@ -12,8 +12,8 @@ namespace {
 using ContiguousColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class S, class V>
-bool try_time_columns(const Matrix& m, const ContiguousColumns& x, std::string_view semiring, int repeats, int gpu,
-              int panel, nb::tuple& result) {
+bool try_time_columns(const Matrix& m, const ContiguousColumns& x, std::string_view semiring, int repeats,
+                      int gpu, int panel, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;

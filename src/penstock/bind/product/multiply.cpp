@@ -90,9 +90,10 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   return true;
 }
 
-nb::object bound_product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
-                   const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
-                   const nb::object& beta, bool traced) {
+nb::object bound_product(const Matrix& a, const AnyVector& x, const nb::object& y,
+                         std::optional<AnySchedule> asked, const std::string& algorithm,
+                         const std::string& semiring, const nb::object& alpha, const nb::object& beta,
+                         bool traced) {
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;

@@ -62,8 +62,8 @@ bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, s
 }
 
 Matrix bound_spgemm(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               const nb::object& mask, const std::string& accumulator_name, bool ascending,
-               std::int64_t memory) {
+                    const nb::object& mask, const std::string& accumulator_name, bool ascending,
+                    std::int64_t memory) {
   SpgemmOptions options{
       .accumulator = accumulator(accumulator_name), .ascending = ascending, .memory = memory};
   CsrView<One> on;

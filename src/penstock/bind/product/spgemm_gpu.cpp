@@ -51,7 +51,7 @@ bool named(const std::string& semiring, const std::string& dtype) {
 
 template <class S>
 bool try_gpu_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
-                 int gpu, const SpgemmGpuOptions& options, AnyCsr& c) {
+                    int gpu, const SpgemmGpuOptions& options, AnyCsr& c) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   const nb::gil_scoped_release release;
@@ -61,8 +61,8 @@ bool try_gpu_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semir
 }
 
 Matrix gpu_spgemm(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               int gpu, const std::string& method, std::int64_t memory, std::int64_t chunk_rows,
-               std::int64_t window) {
+                  int gpu, const std::string& method, std::int64_t memory, std::int64_t chunk_rows,
+                  std::int64_t window) {
   const SpgemmGpuOptions options{
       .memory = memory, .method = method_of(method), .chunk_rows = chunk_rows, .window = window};
   AnyCsr c;
@@ -74,8 +74,9 @@ Matrix gpu_spgemm(const Matrix& a, const Matrix& b, const std::string& semiring,
 }
 
 template <class S>
-bool try_time_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
-              int repeats, int gpu, const std::string& method, nb::object& seconds) {
+bool try_time_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semiring,
+                     const std::string& dtype, int repeats, int gpu, const std::string& method,
+                     nb::object& seconds) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   std::vector<double> times;
