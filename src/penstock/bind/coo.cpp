@@ -8,7 +8,7 @@ namespace penstock::bind {
 namespace {
 
 template <class V>
-bool try_values(const CooView<One>& c, const AnyArray& values, const CooOptions& options, AnyCsr& out) {
+bool try_assemble(const CooView<One>& c, const AnyArray& values, const CooOptions& options, AnyCsr& out) {
   if (values.dtype() != nb::dtype<V>()) return false;
   const CooView<V> coo{c.rows, c.cols, c.entries, c.row, c.col, static_cast<const V*>(values.data())};
   const nb::gil_scoped_release release;
@@ -33,8 +33,8 @@ Matrix convert(std::int64_t rows, std::int64_t cols, const AnyArray& row, const 
                                                             " entries and row " + std::to_string(n) +
                                                             ": they must match");
   AnyCsr out;
-  if (try_values<float>(coo, any, options, out) || try_values<double>(coo, any, options, out) ||
-      try_values<Complex64>(coo, any, options, out) || try_values<Complex128>(coo, any, options, out))
+  if (try_assemble<float>(coo, any, options, out) || try_assemble<double>(coo, any, options, out) ||
+      try_assemble<Complex64>(coo, any, options, out) || try_assemble<Complex128>(coo, any, options, out))
     return {std::move(out)};
   throw Error(Errc::invalid_argument,
               "values must be float32, float64, complex64 or complex128: convert them with astype");

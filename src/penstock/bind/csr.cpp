@@ -94,7 +94,7 @@ nb::object indptr_of(const Matrix& a) {
       a.any());
 }
 
-nb::object indices_of(const Matrix& a) {
+nb::object indices_array(const Matrix& a) {
   return std::visit(
       [](const auto& c) {
         require_host(c, "indices");
@@ -160,7 +160,7 @@ void csr(nb::module_& m) {
       .def_prop_ro("dtype", property([]<class V>(const Csr<V>&) { return dtype_name<V>(); }))
       .def_prop_ro("place", property([](const auto& c) { return std::string(name(c.indices.place.memory)); }))
       .def_prop_ro("indptr", indptr_of)
-      .def_prop_ro("indices", indices_of)
+      .def_prop_ro("indices", indices_array)
       .def_prop_ro("values", values_of)
       .def("row_range", row_range, arg("first"), arg("last"))
       .def("check_part", &Matrix::check_part, arg("i"), arg("n"),

@@ -30,7 +30,7 @@ std::optional<std::pair<std::string, std::uint32_t>> stored_crc32(const Bytes& a
   return std::pair(file->name(), *crc32);
 }
 
-nb::object copied(const Bytes& a) {
+nb::object copied_bytes(const Bytes& a) {
   const auto size = static_cast<std::int64_t>(a.shape(0));
   Array<std::uint8_t> out;
   {
@@ -55,7 +55,7 @@ void files(nb::module_& m) {
   m.def("stored_crc32", stored_crc32, nb::arg("bytes"),
         "(file, checksum) of an array that is all that `map_file` mapped, with what was said there; None for "
         "others.");
-  m.def("copied", copied, nb::arg("bytes"),
+  m.def("copied", copied_bytes, nb::arg("bytes"),
         "The bytes in memory that nobody else writes, copied by all threads; read-only.");
 }
 

@@ -78,6 +78,18 @@ struct BlockProduct {
   std::function<void(const void* cells, std::int64_t count, void* y)> join;
 };
 
+/// A BlockProduct's join, which is one for all sources.
+template <Semiring S>
+std::function<void(const void*, std::int64_t, void*)> join_of(Scale<S> scale) {
+  using T = typename S::value_type;
+  return [scale](const void* cells, std::int64_t count, void* y) {
+    T sum = S::zero();
+    for (std::int64_t i = 0; i < count; ++i) sum = S::add(sum, static_cast<const T*>(cells)[i]);
+    auto& entry = *static_cast<T*>(y);
+    entry = scale(sum, entry);
+  };
+}
+
 template <Semiring S, BlockSource B>
 BlockProduct product_of(std::shared_ptr<const B> source, Scale<S> scale) {
   using T = typename S::value_type;
@@ -88,13 +100,7 @@ BlockProduct product_of(std::shared_ptr<const B> source, Scale<S> scale) {
                 source->template multiply<S>(i, slot, static_cast<const T*>(x), static_cast<T*>(y),
                                              source->block(i).piece ? Scale<S>{} : scale, stream);
               },
-          .join =
-              [scale](const void* cells, std::int64_t count, void* y) {
-                T sum = S::zero();
-                for (std::int64_t i = 0; i < count; ++i) sum = S::add(sum, static_cast<const T*>(cells)[i]);
-                auto& entry = *static_cast<T*>(y);
-                entry = scale(sum, entry);
-              }};
+          .join = join_of<S>(scale)};
 }
 
 }  // namespace penstock

@@ -1,10 +1,7 @@
 #pragma once
-#include <atomic>
-#include <mutex>
+#include <functional>
 #include <span>
 
-#include "penstock/core/parallel.hpp"
-#include "penstock/schedule/drive_devices.hpp"
 #include "penstock/schedule/ring.hpp"
 #include "penstock/schedule/streamed_blocks.hpp"
 
@@ -28,32 +25,8 @@ void each_tile(Source& source, Stream stream, Trace& trace, Multiply&& multiply)
 /// Calls body(ring, stream, trace) for every ring that `settings` ask for, on the thread that drives its device; the stream is
 /// for the ring's kernels. `blocks` are a's, as streamed_blocks cuts them. What each ring did is added to `total`. After
 /// an exception the other rings end with the tiles that they hold, and the first exception is rethrown.
-template <class V, class Body>
+template <class V>
 void drive_rings(const Csr<V>& a, std::span<const RowBlock> blocks, const Streamed& settings, Trace& total,
-                 Body&& body) {
-  std::atomic<std::int64_t> next = 0;
-  std::mutex lock;
-  const auto run_ring = [&](Where where) {
-    Trace mine;
-    {
-      const OwnedStream stream(where);
-      Ring<V> ring(a, blocks, next, where, settings.slots, &mine);
-      body(ring, Stream(stream), mine);
-    }
-    const std::lock_guard guard(lock);
-    total.tiles += mine.tiles;
-    total.copied_bytes += mine.copied_bytes;
-    total.link_bytes += mine.link_bytes;
-    total.ring_bytes += mine.ring_bytes;
-    total.copy_seconds += mine.copy_seconds;
-  };
-  const auto drive = [&](std::size_t i) {
-    const Where where = settings.devices[i];
-    if (where.is_gpu()) run_ring(where);
-    else parallel_for(host_rings(settings), [&](std::int64_t) { run_ring(where); });
-  };
-  const auto stop = [&] { next = std::ssize(blocks); };
-  drive_devices(settings.devices.size(), drive, stop);
-}
+                 const std::function<void(Ring<V>&, Stream, Trace&)>& body);
 
 }  // namespace penstock

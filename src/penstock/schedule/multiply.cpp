@@ -63,24 +63,28 @@ template <Semiring S, class V>
 void multiply_streamed(const Csr<V>& a, const Operands<S>& operands, const Streamed& settings, Trace& trace) {
   const auto blocks = streamed_blocks(a, settings);
   Pieces<S> pieces(blocks);
-  drive_rings(a, blocks, settings, trace, [&](Ring<V>& ring, Stream stream, Trace& mine) {
+  drive_rings<V>(a, blocks, settings, trace, [&](Ring<V>& ring, Stream stream, Trace& mine) {
     multiply_tiles<S, V>(ring, operands, pieces, stream, mine);
   });
   pieces.finish(operands.y.data(), operands.scale);
 }
 
-/// Checks what every product checks and starts its trace.
-template <Semiring S, class V>
-void begin(const Csr<V>& a, const Operands<S>& operands, const Schedule& schedule, Trace& t) {
-  const auto& [x, y, scale] = operands;
-  require(std::ssize(x) == a.cols, "multiply: x has " + std::to_string(x.size()) +
-                                       " entries, the matrix has " + std::to_string(a.cols) + " columns");
-  require(std::ssize(y) == a.rows, "multiply: y has " + std::to_string(y.size()) +
-                                       " entries, the matrix has " + std::to_string(a.rows) + " rows");
+/// Checks what every product checks and starts its trace. It knows no semiring, so that few of it are compiled.
+template <class V>
+void begin(const Csr<V>& a, std::int64_t x_size, std::int64_t y_size, std::int64_t entry_bytes, bool reads_y,
+           const Schedule& schedule, Trace& t) {
+  require(x_size == a.cols, "multiply: x has " + std::to_string(x_size) + " entries, the matrix has " +
+                                std::to_string(a.cols) + " columns");
+  require(y_size == a.rows, "multiply: y has " + std::to_string(y_size) + " entries, the matrix has " +
+                                std::to_string(a.rows) + " rows");
   check_matrix(schedule, a);
   const bool gpu = first_device(schedule).is_gpu();
   t = {.schedule = std::string(name(schedule)), .kernel = gpu ? "merge_path" : "balanced"};
-  t.kernel_bytes = least_bytes(a, sizeof(typename S::value_type), operands.reads_y());
+  t.kernel_bytes = least_bytes(a, entry_bytes, reads_y);
+}
+template <Semiring S, class V>
+void begin(const Csr<V>& a, const Operands<S>& o, const Schedule& schedule, Trace& t) {
+  begin(a, std::ssize(o.x), std::ssize(o.y), sizeof(typename S::value_type), o.reads_y(), schedule, t);
 }
 
 }  // namespace

@@ -10,16 +10,26 @@
 namespace penstock {
 namespace {
 
+struct DenseShape {
+  std::int64_t rows = 0, cols = 0;
+};
+
+/// Checks what every product checks and starts its trace. It knows no semiring, so that few of it are compiled.
+template <class V>
+void begin(const Csr<V>& a, DenseShape x, DenseShape y, std::int64_t entry_bytes, bool reads_y,
+           const Schedule& schedule, Trace& t) {
+  const auto text = [](const auto& m) { return std::to_string(m.rows) + " x " + std::to_string(m.cols); };
+  require(x.rows == a.cols && y.rows == a.rows && x.cols == y.cols,
+          "multiply: X is " + text(x) + " and Y " + text(y) + " for a matrix of " + text(a));
+  check_matrix(schedule, a);
+  t = {.schedule = std::string(name(schedule)), .kernel = "balanced"};
+  t.kernel_bytes = least_bytes(a, entry_bytes * x.cols, reads_y);
+}
 template <Semiring S, class V>
 void begin(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
            const Schedule& schedule, Scale<S> scale, Trace& t) {
-  const auto shape = [](const auto& m) { return std::to_string(m.rows) + " x " + std::to_string(m.cols); };
-  require(x.rows == a.cols && y.rows == a.rows && x.cols == y.cols,
-          "multiply: X is " + shape(x) + " and Y " + shape(y) + " for a matrix of " + shape(a));
-  check_matrix(schedule, a);
-  t = {.schedule = std::string(name(schedule)), .kernel = "balanced"};
-  t.kernel_bytes =
-      least_bytes(a, std::int64_t(sizeof(typename S::value_type)) * x.cols, !(scale.beta == S::zero()));
+  begin(a, {x.rows, x.cols}, {y.rows, y.cols}, sizeof(typename S::value_type), !(scale.beta == S::zero()),
+        schedule, t);
 }
 
 bool all_on_host(const Schedule& schedule) {
@@ -57,7 +67,7 @@ void stream(const Csr<V>& a, DenseView<const typename S::value_type> x, DenseVie
   Array<typename S::value_type> memory;
   const auto xs = packed(x, memory);
   PieceRows<S> pieces(blocks, x.cols);
-  drive_rings(a, blocks, settings, t, [&](Ring<V>& ring, Stream here, Trace& mine) {
+  drive_rings<V>(a, blocks, settings, t, [&](Ring<V>& ring, Stream here, Trace& mine) {
     each_tile<V>(ring, here, mine, [&](const Tile<V>& tile) {
       const auto& b = tile.block;
       if (b.piece) spmm_tile<S, V>(tile.view, xs, pieces.cell(tile.number), {});

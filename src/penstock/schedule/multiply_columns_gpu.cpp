@@ -75,7 +75,7 @@ void multiply_streamed(const Csr<V>& a, std::span<const RowBlock> blocks,
                        const HostColumns<typename S::value_type>& host, const Streamed& settings,
                        Scale<S> scale, Trace& trace) {
   PieceRows<S> pieces(blocks, host.x.cols);
-  drive_rings(a, blocks, settings, trace, [&](Ring<V>& ring, Stream stream, Trace& mine) {
+  drive_rings<V>(a, blocks, settings, trace, [&](Ring<V>& ring, Stream stream, Trace& mine) {
     multiply_ring<S, V>(ring, host, pieces, scale, stream, mine);
   });
   pieces.finish(host.y, scale);

@@ -53,9 +53,9 @@ DistGpu on_gpu(const DistMatrix& a, int gpu, const std::string& halo, bool strea
 }
 
 template <class S, class V>
-bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring,
-                 const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
-                 bool transposed) {
+bool try_gpu_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string_view semiring,
+                     const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+                     bool transposed) {
   using T = typename S::value_type;
   const auto* found = std::get_if<std::shared_ptr<StagedProduct<V>>>(&g.any);
   if (!found || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -69,9 +69,9 @@ bool try_product(DistGpu& g, const AnyVector& x, const AnyResult& y, std::string
   return true;
 }
 
-void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring,
-             const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
-             bool transposed) {
+void gpu_product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::string& semiring,
+                 const nb::object& alpha, const nb::object& beta, int times, std::int64_t columns,
+                 bool transposed) {
   visit(g, [&](const auto& p) {
     const auto cols = p.matrix().cols(), rows = p.matrix().rows();
     require(std::int64_t(x.shape(0)) == (transposed ? rows : cols) * columns &&
@@ -82,7 +82,7 @@ void product(DistGpu& g, const AnyVector& x, const AnyResult& y, const std::stri
                 std::to_string(y.shape(0)) + " entries");
   });
 #define X(S, V) \
-  if (try_product<S, V>(g, x, y, semiring, alpha, beta, times, columns, transposed)) return;
+  if (try_gpu_product<S, V>(g, x, y, semiring, alpha, beta, times, columns, transposed)) return;
   PENSTOCK_FOR_EACH_DIST(X)
 #undef X
   throw Error(Errc::not_compiled,
@@ -188,7 +188,7 @@ nb::dict solve(DistGpu& g, const std::string& method, const AnyVector& b, const 
   throw Error(Errc::not_compiled, method + ": vectors of float32 or float64 that hold the matrix's values");
 }
 
-nb::dict times(const DistGpu& g) {
+nb::dict gpu_times(const DistGpu& g) {
   const auto& t = visit(g, [](auto& p) -> const DistTimes& { return p.on_device().times(); });
   nb::dict d;
   d["local"] = t.local, d["halo"] = t.halo, d["exchange"] = t.exchange, d["wait"] = t.wait;
@@ -211,12 +211,12 @@ void dist_gpu(nb::module_& m) {
                    [](const DistGpu& g) {
                      return visit(g, [](const auto& p) { return p.on_device().device_bytes(); });
                    })
-      .def("times", times)
+      .def("times", gpu_times)
       .def("clear_times", [](const DistGpu& g) { visit(g, [](auto& p) { p.on_device().clear_times(); }); });
   m.def(
       "dist_on_gpu", on_gpu, arg("a"), arg("gpu"), arg("halo"), arg("streamed"), arg("device_memory"),
       "A distributed matrix's part here copied to a GPU (or, with -1, for the CPU as a device). Collective.");
-  m.def("dist_gpu_product", product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(),
+  m.def("dist_gpu_product", gpu_product, arg("g"), arg("x"), arg("y"), arg("semiring"), arg("alpha").none(),
         arg("beta").none(), arg("times") = 1, arg("columns") = 1, arg("transposed") = false,
         "`times` queues so many in a row, as a solver does: for measurements. `columns`: x and y are "
         "row-major. Collective.");

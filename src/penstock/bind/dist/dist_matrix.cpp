@@ -63,7 +63,7 @@ nb::object list_of(const std::vector<T>& v) {
   return as_numpy<T>(out);
 }
 
-nb::dict as_dict(const CommPlan& p) {
+nb::dict comm_plan_dict(const CommPlan& p) {
   nb::dict d;
   d["send_ranks"] = list_of(p.send_ranks), d["send_offsets"] = list_of(p.send_offsets);
   d["receive_ranks"] = list_of(p.receive_ranks), d["receive_offsets"] = list_of(p.receive_offsets);
@@ -170,8 +170,8 @@ void add_facts(nb::class_<DistMatrix>& c) {
   c.def("counts", counts, nb::arg("of_x"));
   c.def("row_ids", row_ids, nb::arg("all") = false);
   c.def("col_ids", col_ids, nb::arg("all") = false);
-  c.def_prop_ro("plan", property([](const auto& p) { return as_dict(*p.matrix().plan); }));
-  c.def_prop_ro("sums_plan", property([](const auto& p) { return as_dict(*p.matrix().sums); }));
+  c.def_prop_ro("plan", property([](const auto& p) { return comm_plan_dict(*p.matrix().plan); }));
+  c.def_prop_ro("sums_plan", property([](const auto& p) { return comm_plan_dict(*p.matrix().sums); }));
 }
 
 /// How it is multiplied.

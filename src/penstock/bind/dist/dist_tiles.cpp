@@ -57,8 +57,8 @@ MakeTransport transport_on(const std::string& kind, int device) {
   return device == kNoDevice ? transport_of_kind(kind) : transport_of_kind(kind, Where{device});
 }
 
-Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows,
-                std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
+Shared tiles_of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows,
+                      std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
@@ -69,8 +69,8 @@ Shared of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t
   });
 }
 
-Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows,
-                std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
+Shared tiles_of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows,
+                      std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
   const auto value = value_of(a);
   const nb::gil_scoped_release release;
   auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows,
@@ -80,9 +80,9 @@ Shared of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t 
 }
 
 /// Entries of rows from first_row on, which this rank has made; other ranks may have more entries of these rows.
-Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row, std::int64_t rows,
-               std::int64_t tile_rows, std::int64_t tile_cols, Grid grid, const std::string& transport,
-               int device) {
+Shared tiles_of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row,
+                     std::int64_t rows, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
+                     const std::string& transport, int device) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     const nb::gil_scoped_release release;
     require(0 <= first_row && first_row + csr.rows <= rows, "rows of tiles are outside the matrix");
@@ -97,8 +97,8 @@ Shared of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t 
   });
 }
 
-Shared of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
-               const std::string& transport, int device) {
+Shared tiles_of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
+                     const std::string& transport, int device) {
   return visit(a, [&]<class V>(const DistProduct<V>& product) {
     const nb::gil_scoped_release release;
     const auto& d = product.matrix();
@@ -432,14 +432,14 @@ void add_tiles(nb::module_& m) {
           "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
           nb::call_guard<nb::gil_scoped_release>());
   m.def("square_grid", bound_square_grid, arg("ranks"));
-  m.def("tiles_of_whole", of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
+  m.def("tiles_of_whole", tiles_of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"),
+        arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dense", tiles_of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"),
+        arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_rows", tiles_of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"),
+        arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
+  m.def("tiles_of_dist", tiles_of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("transport"), arg("device"));
-  m.def("tiles_of_dense", of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
-        arg("transport"), arg("device"));
-  m.def("tiles_of_rows", of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"), arg("tile_rows"),
-        arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_dist", of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"),
-        arg("device"));
 }
 
 void add_products(nb::module_& m) {

@@ -26,7 +26,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
 
 namespace {
 
-BfsMethod method_named(const std::string& text) {
+BfsMethod bfs_method(const std::string& text) {
   if (text == "auto") return BfsMethod::automatic;
   if (text == "top_down") return BfsMethod::top_down;
   require(text == "level_synchronous",
@@ -38,7 +38,7 @@ BfsMethod method_named(const std::string& text) {
 
 BfsGpuOptions bfs_options(const std::string& method, const std::string& access, int sample, bool predecessors,
                           bool count) {
-  return {.method = method_named(method),
+  return {.method = bfs_method(method),
           .access = access_named(access),
           .sample = sample,
           .predecessors = predecessors,

@@ -9,7 +9,7 @@
 namespace penstock::bind {
 namespace {
 
-CcMethod method_named(const std::string& text) {
+CcMethod cc_method(const std::string& text) {
   if (text == "auto" || text == "afforest") return CcMethod::afforest;
   require(text == "label_propagation",
           "method=\"" + text + "\" is unknown: choose auto, afforest or label_propagation");
@@ -19,7 +19,7 @@ CcMethod method_named(const std::string& text) {
 }  // namespace
 
 CcGpuOptions cc_options(const std::string& method, const std::string& access, int sample, bool count) {
-  return {.method = method_named(method), .access = access_named(access), .sample = sample, .count = count};
+  return {.method = cc_method(method), .access = access_named(access), .sample = sample, .count = count};
 }
 
 nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {

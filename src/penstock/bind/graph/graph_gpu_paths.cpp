@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-SsspMethod method_named(const std::string& text) {
+SsspMethod sssp_method(const std::string& text) {
   if (text == "auto" || text == "near_far") return SsspMethod::near_far;
   require(text == "bellman_ford",
           "method=\"" + text + "\" is unknown: choose auto, near_far or bellman_ford");
@@ -46,10 +46,10 @@ nb::dict told_of(const SsspGpuResult<T>& r, bool counted) {
   return told;
 }
 
-nb::tuple search([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
-                 [[maybe_unused]] const PathWeights& weights,
-                 [[maybe_unused]] const ReadArray<Index>& sources,
-                 [[maybe_unused]] const SsspGpuOptions& options) {
+nb::tuple paths_on_gpu([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
+                       [[maybe_unused]] const PathWeights& weights,
+                       [[maybe_unused]] const ReadArray<Index>& sources,
+                       [[maybe_unused]] const SsspGpuOptions& options) {
   if constexpr (have_cuda) {
     return with_lengths(m, [&]<class V>(const Csr<V>& a) {
       SsspGpuResult<Distance<V>> r;
@@ -83,15 +83,15 @@ void graph_gpu_paths(nb::module_& m) {
       [](BoundGpuGraph& g, const Matrix& a, const PathWeights& weights, const ReadArray<Index>& sources,
          const std::string& method, const std::string& access, double delta, double limit, bool predecessors,
          bool symmetric, std::int64_t cache_bytes, bool count) {
-        return search(g, a, weights, sources,
-                      {.method = method_named(method),
-                       .access = access_named(access),
-                       .delta = delta,
-                       .limit = limit,
-                       .predecessors = predecessors,
-                       .symmetric = symmetric,
-                       .cache_bytes = cache_bytes,
-                       .count = count});
+        return paths_on_gpu(g, a, weights, sources,
+                            {.method = sssp_method(method),
+                             .access = access_named(access),
+                             .delta = delta,
+                             .limit = limit,
+                             .predecessors = predecessors,
+                             .symmetric = symmetric,
+                             .cache_bytes = cache_bytes,
+                             .count = count});
       },
       nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite,

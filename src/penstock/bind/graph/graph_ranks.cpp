@@ -13,7 +13,9 @@ namespace {
 
 using Vector = std::optional<ReadArray<double>>;
 
-std::span<const double> span_of(const Vector& v) { return v ? bind::span_of(*v) : std::span<const double>(); }
+std::span<const double> span_if_given(const Vector& v) {
+  return v ? bind::span_of(*v) : std::span<const double>();
+}
 
 nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Vector& personalization,
                          const Vector& dangling, const Vector& start, double alpha, double tol,
@@ -23,7 +25,7 @@ nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Ve
     {
       const nb::gil_scoped_release release;
       r = pagerank(in, std::get<SpmvPlans<V>>(*m.plans), bind::span_of(out),
-                   {span_of(personalization), span_of(dangling), span_of(start)},
+                   {span_if_given(personalization), span_if_given(dangling), span_if_given(start)},
                    {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
     }
     return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
@@ -40,7 +42,7 @@ nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const Read
   {
     const nb::gil_scoped_release release;
     r = pagerank_gpu(quick, *full, bind::span_of(out),
-                     {span_of(personalization), span_of(dangling), span_of(start)},
+                     {span_if_given(personalization), span_if_given(dangling), span_if_given(start)},
                      {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
   }
   return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
@@ -75,7 +77,8 @@ void graph_ranks(nb::module_& m) {
          const Vector& dangling, double alpha, double tol) {
         with_real(m, [&](const auto& a) {
           const nb::gil_scoped_release release;
-          pagerank_verify(a, bind::span_of(ranks), {span_of(personalization), span_of(dangling), {}},
+          pagerank_verify(a, bind::span_of(ranks),
+                          {span_if_given(personalization), span_if_given(dangling), {}},
                           {.alpha = alpha, .tol = tol});
         });
       },

@@ -15,8 +15,6 @@
 namespace penstock::bind {
 namespace {
 
-std::span<const Index> span_of(const ReadArray<Index>& a) { return {a.data(), a.shape(0)}; }
-
 nb::tuple bound_bfs(const Matrix& out, const Matrix* in, Index source, BfsPlan& plan, bool predecessors) {
   const auto forward = edges_of(out), backward = in ? edges_of(*in) : forward;
   BfsResult r;

@@ -32,8 +32,8 @@ std::shared_ptr<cusparse::Product<T>> product_on(const Matrix& m, const Csr<T>& 
 
 /// One product with x (or X, row-major) and y in dense host memory.
 template <class T>
-void run(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t columns, bool several, Where where,
-         Scale<PlusTimes<T>> scale, Trace& trace) {
+void run_once(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t columns, bool several,
+              Where where, Scale<PlusTimes<T>> scale, Trace& trace) {
   trace = {};
   trace.schedule = "in_core", trace.kernel = "cusparse", trace.tiles = 1;
   trace.kernel_bytes = least_bytes(a, std::int64_t(sizeof(T)) * columns, !(scale.beta == T(0)));
@@ -62,8 +62,8 @@ void run(const Matrix& m, const Csr<T>& a, const T* x, T* y, std::int64_t column
 }
 
 template <class T>
-bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where,
-                 const nb::object& alpha, const nb::object& beta, Trace& trace) {
+bool try_cusparse_product(const Matrix& m, const nb::object& x, const nb::object& y, Where where,
+                          const nb::object& alpha, const nb::object& beta, Trace& trace) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   const auto any = nb::cast<nb::ndarray<nb::ro, nb::numpy, nb::device::cpu>>(x);
   if (!a || any.dtype() != nb::dtype<T>()) return false;
@@ -81,7 +81,7 @@ bool try_product(const Matrix& m, const nb::object& x, const nb::object& y, Wher
   const auto scale = scale_of<PlusTimes<T>>(alpha, beta);
   {
     const nb::gil_scoped_release release;
-    run<T>(m, *a, static_cast<const T*>(from.data()), to.data(), columns, several, where, scale, trace);
+    run_once<T>(m, *a, static_cast<const T*>(from.data()), to.data(), columns, several, where, scale, trace);
   }
   if (!dense.is(y)) numpy.attr("copyto")(y, dense);
   return true;
@@ -98,8 +98,8 @@ Where gpu_of(const Matrix& m, const std::optional<AnySchedule>& asked) {
 }
 
 template <class T>
-bool try_time(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu,
-              nb::tuple& result) {
+bool try_time_cusparse(const Matrix& m, const Dense& x, const std::string& algorithm, int repeats, int gpu,
+                       nb::tuple& result) {
   const auto* a = std::get_if<Csr<T>>(&m.unread());
   if (!a || x.dtype() != nb::dtype<T>()) return false;
   m.guard().look();
@@ -134,10 +134,10 @@ nb::tuple time_cusparse_gpu(const Matrix& a, const Dense& x, const std::string& 
                             int gpu) {
   open_cusparse();
   nb::tuple result;
-  if (try_time<float>(a, x, algorithm, repeats, gpu, result) ||
-      try_time<double>(a, x, algorithm, repeats, gpu, result) ||
-      try_time<Complex64>(a, x, algorithm, repeats, gpu, result) ||
-      try_time<Complex128>(a, x, algorithm, repeats, gpu, result))
+  if (try_time_cusparse<float>(a, x, algorithm, repeats, gpu, result) ||
+      try_time_cusparse<double>(a, x, algorithm, repeats, gpu, result) ||
+      try_time_cusparse<Complex64>(a, x, algorithm, repeats, gpu, result) ||
+      try_time_cusparse<Complex128>(a, x, algorithm, repeats, gpu, result))
     return result;
   refuse_types("plus_times");
 }
@@ -165,10 +165,10 @@ nb::object product_cusparse(const Matrix& a, const nb::object& x, const nb::obje
   const auto where = gpu_of(a, asked);
   open_cusparse();
   Trace trace;
-  if (try_product<float>(a, x, y, where, alpha, beta, trace) ||
-      try_product<double>(a, x, y, where, alpha, beta, trace) ||
-      try_product<Complex64>(a, x, y, where, alpha, beta, trace) ||
-      try_product<Complex128>(a, x, y, where, alpha, beta, trace))
+  if (try_cusparse_product<float>(a, x, y, where, alpha, beta, trace) ||
+      try_cusparse_product<double>(a, x, y, where, alpha, beta, trace) ||
+      try_cusparse_product<Complex64>(a, x, y, where, alpha, beta, trace) ||
+      try_cusparse_product<Complex128>(a, x, y, where, alpha, beta, trace))
     return as_event(trace, traced);
   refuse_types(semiring);
 }

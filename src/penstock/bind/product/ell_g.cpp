@@ -49,7 +49,7 @@ nb::tuple time_spmv_ell_g_gpu(const EllGMatrix& a, const FormVector& x, const st
 
 /// A property that needs no entries: get(matrix) of the type that it has.
 template <class Get>
-auto property(Get get) {
+auto ell_g_property(Get get) {
   return [get](const EllGMatrix& m) { return std::visit(get, m.unread()); };
 }
 
@@ -70,14 +70,14 @@ void ell_g(nb::module_& m) {
       m, "EllG",
       "A matrix in ELL-G (cardellini-2014): column-major rows of equal width with an array of their "
       "lengths, in blocks that travel by themselves.")
-      .def_prop_ro("shape", property([](const auto& a) { return std::pair(a.rows, a.cols); }))
-      .def_prop_ro("nnz", property([](const auto& a) { return a.nnz; }))
-      .def_prop_ro("nbytes", property([](const auto& a) { return a.bytes.size; }))
-      .def_prop_ro("dtype", property([]<class V>(const EllG<V>&) { return dtype_name<V>(); }))
-      .def_prop_ro("blocks", property([](const auto& a) { return std::ssize(a.blocks); }))
-      .def_prop_ro("padding", property([](const auto& a) { return a.padding(); }),
+      .def_prop_ro("shape", ell_g_property([](const auto& a) { return std::pair(a.rows, a.cols); }))
+      .def_prop_ro("nnz", ell_g_property([](const auto& a) { return a.nnz; }))
+      .def_prop_ro("nbytes", ell_g_property([](const auto& a) { return a.bytes.size; }))
+      .def_prop_ro("dtype", ell_g_property([]<class V>(const EllG<V>&) { return dtype_name<V>(); }))
+      .def_prop_ro("blocks", ell_g_property([](const auto& a) { return std::ssize(a.blocks); }))
+      .def_prop_ro("padding", ell_g_property([](const auto& a) { return a.padding(); }),
                    "Entries stored for nothing, as a share of all that are stored.")
-      .def_prop_ro("place", property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def_prop_ro("place", ell_g_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def("to_csr", back_to_csr, "The matrix as CSR, every row in the order that it had.")
       .def("to_place", moved, nb::arg("memory"), nb::arg("gpu") = 0,
            "A copy in \"host\", \"pinned\", \"managed\" or \"device\" memory.");

@@ -91,7 +91,7 @@ nb::tuple time_spmv_packed_gpu(const PackedMatrix& m, const FormVector& x, const
 
 /// A property that needs no entries: get(matrix) of the type that it has.
 template <class Get>
-auto property(Get get) {
+auto packed_property(Get get) {
   return [get](const PackedMatrix& m) { return std::visit(get, m.unread()); };
 }
 
@@ -122,18 +122,18 @@ void encode(nb::module_& m) {
                   "(\"all\"), before the first use (\"first_use\", whose errors name `source`), or never "
                   "(\"cheap\").")
       .def("to_arrays", to_arrays, "(directory of int64, bytes as uint8): the bytes are shared, not copied.")
-      .def_prop_ro("nbytes", property([](const auto& a) { return a.nbytes(); }))
-      .def_prop_ro("nnz", property([](const auto& a) { return a.nnz; }))
-      .def_prop_ro("shape", property([](const auto& a) { return std::pair(a.rows, a.cols); }))
-      .def_prop_ro("dtype", property([]<class V>(const Packed<V>&) { return dtype_name<V>(); }))
+      .def_prop_ro("nbytes", packed_property([](const auto& a) { return a.nbytes(); }))
+      .def_prop_ro("nnz", packed_property([](const auto& a) { return a.nnz; }))
+      .def_prop_ro("shape", packed_property([](const auto& a) { return std::pair(a.rows, a.cols); }))
+      .def_prop_ro("dtype", packed_property([]<class V>(const Packed<V>&) { return dtype_name<V>(); }))
       .def_prop_ro(
-          "value_kind", property([](const auto& a) { return std::string(name(a.kind)); }),
+          "value_kind", packed_property([](const auto& a) { return std::string(name(a.kind)); }),
           "How values are stored: none (a pattern), constant, dictionary4, dictionary8, int8, int16, float32 "
           "or raw.")
-      .def_prop_ro("bits_per_nonzero", property([](const auto& a) { return bits_per_nonzero(a); }),
+      .def_prop_ro("bits_per_nonzero", packed_property([](const auto& a) { return bits_per_nonzero(a); }),
                    "Of everything: columns, rows, values, directories of blocks.")
-      .def_prop_ro("blocks", property([](const auto& a) { return std::ssize(*a.blocks); }))
-      .def_prop_ro("place", property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def_prop_ro("blocks", packed_property([](const auto& a) { return std::ssize(*a.blocks); }))
+      .def_prop_ro("place", packed_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def_ro("seconds", &PackedMatrix::seconds, "That packing took; 0 where the bytes were packed before.")
       .def("unpack", bound_unpack, "The matrix again, with the same arrays bit for bit.")
       .def("validate", bound_validate, nb::arg("every_entry") = true);

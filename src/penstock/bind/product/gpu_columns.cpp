@@ -12,8 +12,8 @@ namespace {
 using ContiguousColumns = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class S, class V>
-bool try_time(const Matrix& m, const ContiguousColumns& x, std::string_view semiring, int repeats, int gpu,
-              int panel, nb::tuple& result) {
+bool try_time_columns(const Matrix& m, const ContiguousColumns& x, std::string_view semiring, int repeats,
+                      int gpu, int panel, nb::tuple& result) {
   using T = typename S::value_type;
   const auto* a = std::get_if<Csr<V>>(&m.unread());
   if (!a || semiring != semiring_name<S>() || x.dtype() != nb::dtype<T>()) return false;
@@ -48,7 +48,7 @@ nb::tuple time_spmm_gpu(const Matrix& a, const ContiguousColumns& x, const std::
                         int gpu, int panel) {
   nb::tuple result;
 #define X(S, V) \
-  if (try_time<S, V>(a, x, semiring, repeats, gpu, panel, result)) return result;
+  if (try_time_columns<S, V>(a, x, semiring, repeats, gpu, panel, result)) return result;
   PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
   throw Error(Errc::not_compiled, "no kernel for semiring " + semiring + " with these value types");

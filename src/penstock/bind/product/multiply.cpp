@@ -90,9 +90,10 @@ bool try_product(const Matrix& m, const AnyVector& x, const nb::object& y, const
   return true;
 }
 
-nb::object product(const Matrix& a, const AnyVector& x, const nb::object& y, std::optional<AnySchedule> asked,
-                   const std::string& algorithm, const std::string& semiring, const nb::object& alpha,
-                   const nb::object& beta, bool traced) {
+nb::object bound_product(const Matrix& a, const AnyVector& x, const nb::object& y,
+                         std::optional<AnySchedule> asked, const std::string& algorithm,
+                         const std::string& semiring, const nb::object& alpha, const nb::object& beta,
+                         bool traced) {
   if (algorithm == "cusparse")
     return product_cusparse(a, nb::cast(x), y, asked, semiring, alpha, beta, traced);
   Trace trace;
@@ -172,7 +173,7 @@ void multiply(nb::module_& m) {
         return AnySchedule{s};
       },
       nb::arg("devices"), nb::arg("block_bytes") = 0, nb::arg("slots") = 3, nb::arg("ring_bytes") = 0);
-  m.def("product", product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
+  m.def("product", bound_product, nb::arg("a"), nb::arg("x"), nb::arg("y"), nb::arg("schedule") = nb::none(),
         nb::arg("algorithm") = "auto", nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(),
         nb::arg("beta") = nb::none(), nb::arg("traced") = true,
         "y = alpha A x + beta y; in core on the CPU without a schedule. What was done, where traced.");

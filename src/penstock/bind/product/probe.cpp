@@ -98,7 +98,7 @@ nb::dict as_dict(const Probe& p) {
   return d;
 }
 
-nb::dict run(double seconds, const std::optional<std::vector<int>>& gpus) {
+nb::dict run_probe(double seconds, const std::optional<std::vector<int>>& gpus) {
   std::vector<Where> devices;
   if (gpus)
     for (const int g : *gpus) devices.push_back({g});
@@ -181,7 +181,7 @@ std::tuple<std::vector<double>, std::int64_t, std::uint32_t> time_reads(std::int
 }  // namespace
 
 void probe(nb::module_& m) {
-  m.def("probe", run, nb::arg("seconds") = 30.0, nb::arg("gpus") = nb::none(),
+  m.def("probe", run_probe, nb::arg("seconds") = 30.0, nb::arg("gpus") = nb::none(),
         "Measures links and memories within `seconds`: those of all GPUs, or of the ones given (-1: the host "
         "in the place of "
         "one). The layout is that of penstock._plan.probe.measure, without \"key\", \"measured_at\" and "

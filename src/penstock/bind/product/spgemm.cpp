@@ -61,9 +61,9 @@ bool try_spgemm(const Matrix& ma, const Matrix& mb, std::string_view semiring, s
   return true;
 }
 
-Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               const nb::object& mask, const std::string& accumulator_name, bool ascending,
-               std::int64_t memory) {
+Matrix bound_spgemm(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
+                    const nb::object& mask, const std::string& accumulator_name, bool ascending,
+                    std::int64_t memory) {
   SpgemmOptions options{
       .accumulator = accumulator(accumulator_name), .ascending = ascending, .memory = memory};
   CsrView<One> on;
@@ -106,7 +106,7 @@ nb::object offsets(const Matrix& a, const Matrix& b) {
 }  // namespace
 
 void spgemm(nb::module_& m) {
-  m.def("spgemm", product, nb::arg("a"), nb::arg("b"), nb::arg("semiring"), nb::arg("dtype"),
+  m.def("spgemm", bound_spgemm, nb::arg("a"), nb::arg("b"), nb::arg("semiring"), nb::arg("dtype"),
         nb::arg("mask") = nb::none(), nb::arg("accumulator") = "auto", nb::arg("ascending") = false,
         nb::arg("memory") = -1,
         "C = A B. Values are of `dtype`, or absent; `ascending` is ascending_rows(b). MemoryError where it "

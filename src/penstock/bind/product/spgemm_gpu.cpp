@@ -50,8 +50,8 @@ bool named(const std::string& semiring, const std::string& dtype) {
 }
 
 template <class S>
-bool try_product(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
-                 int gpu, const SpgemmGpuOptions& options, AnyCsr& c) {
+bool try_gpu_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
+                    int gpu, const SpgemmGpuOptions& options, AnyCsr& c) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   const nb::gil_scoped_release release;
@@ -60,22 +60,23 @@ bool try_product(const Matrix& ma, const Matrix& mb, const std::string& semiring
   return true;
 }
 
-Matrix product(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
-               int gpu, const std::string& method, std::int64_t memory, std::int64_t chunk_rows,
-               std::int64_t window) {
+Matrix gpu_spgemm(const Matrix& a, const Matrix& b, const std::string& semiring, const std::string& dtype,
+                  int gpu, const std::string& method, std::int64_t memory, std::int64_t chunk_rows,
+                  std::int64_t window) {
   const SpgemmGpuOptions options{
       .memory = memory, .method = method_of(method), .chunk_rows = chunk_rows, .window = window};
   AnyCsr c;
 #define X(S) \
-  if (try_product<S>(a, b, semiring, dtype, gpu, options, c)) return {std::move(c)};
+  if (try_gpu_spgemm<S>(a, b, semiring, dtype, gpu, options, c)) return {std::move(c)};
   PENSTOCK_FOR_EACH_SPGEMM_GPU(X)
 #undef X
   refuse(semiring, dtype);
 }
 
 template <class S>
-bool try_time(const Matrix& ma, const Matrix& mb, const std::string& semiring, const std::string& dtype,
-              int repeats, int gpu, const std::string& method, nb::object& seconds) {
+bool try_time_spgemm(const Matrix& ma, const Matrix& mb, const std::string& semiring,
+                     const std::string& dtype, int repeats, int gpu, const std::string& method,
+                     nb::object& seconds) {
   CsrView<typename S::value_type> a, b;
   if (!named<S>(semiring, dtype) || !factor<S>(ma, gpu, a) || !factor<S>(mb, gpu, b)) return false;
   std::vector<double> times;
@@ -93,7 +94,7 @@ nb::object time_product(const Matrix& a, const Matrix& b, const std::string& sem
                         const std::string& dtype, int repeats, int gpu, const std::string& method) {
   nb::object seconds;
 #define X(S) \
-  if (try_time<S>(a, b, semiring, dtype, repeats, gpu, method, seconds)) return seconds;
+  if (try_time_spgemm<S>(a, b, semiring, dtype, repeats, gpu, method, seconds)) return seconds;
   PENSTOCK_FOR_EACH_SPGEMM_GPU(X)
 #undef X
   refuse(semiring, dtype);
@@ -181,7 +182,7 @@ nb::object time_cusparse(const Matrix& a, const Matrix& b, const std::string& al
 }  // namespace
 
 void spgemm_gpu(nb::module_& m) {
-  m.def("spgemm_gpu", product, nb::arg("a"), nb::arg("b"), nb::arg("semiring") = "plus_times",
+  m.def("spgemm_gpu", gpu_spgemm, nb::arg("a"), nb::arg("b"), nb::arg("semiring") = "plus_times",
         nb::arg("dtype") = "float64", nb::arg("gpu") = 0, nb::arg("method") = "auto", nb::arg("memory") = -1,
         nb::arg("chunk_rows") = std::int64_t{1} << 24, nb::arg("window") = 0,
         "C = A B on a GPU that can read A and B, left there; columns ascend in each row. `dtype` is C's: "

@@ -21,8 +21,8 @@
 namespace penstock::bind {
 namespace {
 
-using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
-using AnyResult = nb::ndarray<nb::ndim<1>, nb::c_contig>;
+using StreamVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
+using StreamResult = nb::ndarray<nb::ndim<1>, nb::c_contig>;
 
 /// Pages of host memory that a plan reads: locked where asked, and whether all of them are.
 class Pages {
@@ -144,8 +144,9 @@ VectorAt at(const A& a) {
   return {data, place};
 }
 
-nb::object multiply_plan(AnyPlan& p, const AnyVector& x, const AnyResult& y, const std::string& semiring,
-                         const nb::object& alpha, const nb::object& beta, bool traced) {
+nb::object multiply_plan(AnyPlan& p, const StreamVector& x, const StreamResult& y,
+                         const std::string& semiring, const nb::object& alpha, const nb::object& beta,
+                         bool traced) {
   p.guard.require_whole();
   const auto& list = p.plan->list();
   require(std::int64_t(x.shape(0)) == list.cols, "multiply: x has " + std::to_string(x.shape(0)) +

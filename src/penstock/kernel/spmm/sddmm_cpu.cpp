@@ -8,13 +8,11 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmm/sddmm_rows.hpp"
+#include "penstock/kernel/spmm/spmm_blocks.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kBlocks = 32;     // blocks at least, for balance, as long as they stay large enough
-constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
-constexpr std::int64_t kLeastCost = 512, kLeastMost = 2048, kMostCost = 32 << 10;  // as spmm_cpu.cpp has them
 constexpr std::int64_t kBuffer = 256;  // inner products between two passes over `out`
 
 /// The same for complex numbers, in four sums of products of reals: no test for NaN after each product.
@@ -65,8 +63,7 @@ void sddmm(CsrView<V> a, DenseView<const T> x, DenseView<const T> y, T* out, T a
   DotsKernel<T> kernel;
   if constexpr (std::floating_point<T>) kernel = dots_kernel<T>();
   else kernel = complex_dots<T>;
-  const auto most = std::clamp(kWork / std::max<std::int64_t>(1, x.cols), kLeastMost, kMostCost);
-  const auto budget = std::clamp((a.nnz() + a.rows) / kBlocks, kLeastCost, most);
+  const auto budget = spmm_block_cost(a.rows, a.nnz(), x.cols);
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& b = blocks[static_cast<std::size_t>(i)];

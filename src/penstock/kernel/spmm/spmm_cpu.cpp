@@ -9,6 +9,7 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
+#include "penstock/kernel/spmm/spmm_blocks.hpp"
 #include "penstock/kernel/spmm/spmm_rows.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -28,11 +29,6 @@ constexpr std::int64_t kReads = 12;
 // A Y of at least this size is written around the caches. Laplacian 128^3, 32 columns: 6.6 through them, 9.0 around them.
 constexpr std::int64_t kStreamedBytes = 8 << 20;
 constexpr Offset kAhead = 8;  // entries ahead to prefetch: 4 to 32 were alike, up to a tenth better than none
-constexpr std::int64_t kBlocks = 32;     // blocks at least, for balance, as long as they stay large enough
-constexpr std::int64_t kWork = 1 << 20;  // entries times columns of a block: some 100 us
-// Nonzeros plus rows of a block: at least kLeastCost, and, where kWork would be less or more for these columns, at most a
-// number in [kLeastMost, kMostCost]. Smaller blocks balance better, larger ones cost fewer claims.
-constexpr std::int64_t kLeastCost = 512, kLeastMost = 2048, kMostCost = 32 << 10;
 // If at least this share of entries reads near rows of X, X is not copied: xenon1 with 128 columns of float64 (0.89) was twice
 // as fast uncopied.
 constexpr std::int64_t kNearParts = 17, kNearWhole = 20;  // 0.85
@@ -226,8 +222,7 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
           Scale<S> scale) {
   using T = typename S::value_type;
   if (x.cols == 0) return;
-  const auto budget =
-      std::clamp((a.nnz() + a.rows) / kBlocks, kLeastCost, std::clamp(kWork / x.cols, kLeastMost, kMostCost));
+  const auto budget = spmm_block_cost(a.rows, a.nnz(), x.cols);
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
   const auto panels = panels_of(a, x);
   // The vectors of a tile may be aligned to the lines of Y. A copy of X begins with a line of its own.

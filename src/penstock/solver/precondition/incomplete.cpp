@@ -31,6 +31,10 @@ std::vector<std::int64_t> cut(std::int64_t rows, std::int64_t blocks) {
   return starts;
 }
 
+void by_column(std::vector<std::pair<Index, double>>& row) {
+  std::stable_sort(row.begin(), row.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+}
+
 template <class V>
 Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, bool lower_only, double shift) {
   const auto view = a.view();
@@ -58,8 +62,7 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
         const auto j = view.indices[k];
         if (j >= *block && j < *(block + 1) && !(lower_only && j > i)) row.emplace_back(j, v);
       }
-      std::stable_sort(row.begin(), row.end(),
-                       [](const auto& x, const auto& y) { return x.first < y.first; });
+      by_column(row);
       for (std::size_t k = 0; k < row.size();) {
         const auto j = row[k].first;
         double v = j == i ? shift * largest : 0;
@@ -185,31 +188,25 @@ std::string number(double v) {
   return text;
 }
 
-template <class V>
-void check(const Csr<V>& a, const FactorOptions& o, const std::string& name) {
-  require(a.rows == a.cols, name + ": the matrix is not square");
+void check(std::int64_t rows, std::int64_t cols, const FactorOptions& o, const std::string& name) {
+  require(rows == cols, name + ": the matrix is not square");
   require(o.shift >= 0 && std::isfinite(o.shift),
           name + ": shift=" + number(o.shift) + " is negative or not finite");
-  require(o.blocks >= 1 && o.blocks <= std::max<std::int64_t>(a.rows, 1),
-          name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(a.rows));
+  require(o.blocks >= 1 && o.blocks <= std::max<std::int64_t>(rows, 1),
+          name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(rows));
 }
 
 constexpr double kZeroPivot = 1e-14;  // a pivot below this part of its row's largest entry is rounding
 
-}  // namespace
-
-template <class T, class V>
-LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
-  check(a, o, "ILU0");
-  const auto starts = cut(a.rows, o.blocks);
-  auto s = sorted_copy(a, starts, false, o.shift);
+/// The values become those of L and D U, row after row; where a pivot fails, an error. The order in which L is solved.
+RowOrder factor_lu(Sorted& s, const std::vector<std::int64_t>& starts) {
   const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
   const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return s.indptr[static_cast<std::size_t>(i) + 1]; };
   const auto above = [&](auto i) { return diagonal(i) + 1; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
+  RowOrder forward(s.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
@@ -240,29 +237,38 @@ LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
                 "ILU0: the pivot of row " + std::to_string(fault.row) +
                     " is zero or not finite: give shift=1e-3 or more (a fraction of each row's "
                     "largest entry, added to the diagonal), or reorder the matrix");
-  RowOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& f) {
+  return forward;
+}
+
+template <class T>
+LinearOp<T> ilu0_of(Sorted s, const std::vector<std::int64_t>& starts) {
+  auto forward = factor_lu(s, starts);
+  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
+  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
+  const auto end = [&](auto i) { return s.indptr[static_cast<std::size_t>(i) + 1]; };
+  const auto above = [&](auto i) { return diagonal(i) + 1; };
+  const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
+  const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
+  RowOrder backward(s.rows, starts, true, [&](std::int64_t i, auto&& f) {
     for (auto k = above(i); k < end(i); ++k) f(column(k));
   });
   Factors<T> f;
-  f.inverse.resize(static_cast<std::size_t>(a.rows));
-  for (std::int64_t i = 0; i < a.rows; ++i)
+  f.inverse.resize(static_cast<std::size_t>(s.rows));
+  for (std::int64_t i = 0; i < s.rows; ++i)
     f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
   f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(s, std::move(backward), above, end,
                     [&](Offset k, std::int64_t i) { return value(k) / value(diagonal(i)); });
-  return Factors<T>::as_op(a.rows, std::move(f));
+  return Factors<T>::as_op(s.rows, std::move(f));
 }
 
-template <class T, class V>
-LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
-  check(a, o, "IC0");
-  const auto starts = cut(a.rows, o.blocks);
-  auto s = sorted_copy(a, starts, true, o.shift);
+/// The values become those of L and D, row after row; where a pivot fails, an error. The order in which L is solved.
+RowOrder factor_cholesky(Sorted& s, const std::vector<std::int64_t>& starts) {
   const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
   const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
+  RowOrder forward(s.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
@@ -302,38 +308,72 @@ LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
                     " is not positive: the matrix is not positive definite, or its incomplete factor "
                     "is not; give shift=1e-3 or more (a fraction of each row's largest entry, added "
                     "to the diagonal), or use ILU0");
-  Factors<T> f;
-  f.inverse.resize(static_cast<std::size_t>(a.rows));
-  for (std::int64_t i = 0; i < a.rows; ++i)
-    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
-  // The rows of L^T.
+  return forward;
+}
+
+/// The rows of L^T.
+Sorted upper_of(const Sorted& s) {
+  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
+  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
+  const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   Sorted turned;
-  turned.rows = a.rows;
-  turned.indptr.assign(static_cast<std::size_t>(a.rows) + 1, 0);
-  for (std::int64_t i = 0; i < a.rows; ++i) {
+  turned.rows = s.rows;
+  turned.indptr.assign(static_cast<std::size_t>(s.rows) + 1, 0);
+  for (std::int64_t i = 0; i < s.rows; ++i) {
     if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) ++turned.indptr[static_cast<std::size_t>(column(k)) + 1];
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(a.rows); ++i) turned.indptr[i + 1] += turned.indptr[i];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(s.rows); ++i) turned.indptr[i + 1] += turned.indptr[i];
   turned.indices.resize(static_cast<std::size_t>(turned.indptr.back()));
   turned.values.resize(turned.indices.size());
   auto next = turned.indptr;
-  for (std::int64_t i = 0; i < a.rows; ++i) {
+  for (std::int64_t i = 0; i < s.rows; ++i) {
     if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) {
       const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(column(k))]++);
-      turned.indices[to] = static_cast<Index>(i), turned.values[to] = value(k);
+      turned.indices[to] = static_cast<Index>(i), turned.values[to] = s.values[static_cast<std::size_t>(k)];
     }
   }
+  return turned;
+}
+
+template <class T>
+LinearOp<T> ic0_of(Sorted s, const std::vector<std::int64_t>& starts) {
+  auto forward = factor_cholesky(s, starts);
+  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
+  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
+  const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
+  Factors<T> f;
+  f.inverse.resize(static_cast<std::size_t>(s.rows));
+  for (std::int64_t i = 0; i < s.rows; ++i)
+    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
+  const auto turned = upper_of(s);
   const auto begin = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i) + 1]; };
-  RowOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& g) {
+  RowOrder backward(s.rows, starts, true, [&](std::int64_t i, auto&& g) {
     for (auto k = begin(i); k < end(i); ++k) g(turned.indices[static_cast<std::size_t>(k)]);
   });
   f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(turned, std::move(backward), begin, end,
                     [&](Offset k, std::int64_t) { return turned.values[static_cast<std::size_t>(k)]; });
-  return Factors<T>::as_op(a.rows, std::move(f));
+  return Factors<T>::as_op(s.rows, std::move(f));
+}
+
+}  // namespace
+
+// What V decides ends with the copy: the rest is compiled once for each T.
+template <class T, class V>
+LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
+  check(a.rows, a.cols, o, "ILU0");
+  const auto starts = cut(a.rows, o.blocks);
+  return ilu0_of<T>(sorted_copy(a, starts, false, o.shift), starts);
+}
+
+template <class T, class V>
+LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
+  check(a.rows, a.cols, o, "IC0");
+  const auto starts = cut(a.rows, o.blocks);
+  return ic0_of<T>(sorted_copy(a, starts, true, o.shift), starts);
 }
 
 #define X(T, V)                                                         \

@@ -97,8 +97,12 @@ class RowOrder {
       chunks_.clear(), needed_.clear();
       return;
     }
-    order_.resize(count);
-    for (std::size_t c = 0; c < count; ++c) order_[c] = c;
+    order_by(level);
+  }
+  /// Chunks by level, and by number within one.
+  void order_by(const std::vector<std::size_t>& level) {
+    order_.resize(level.size());
+    for (std::size_t c = 0; c < level.size(); ++c) order_[c] = c;
     std::stable_sort(order_.begin(), order_.end(), [&](auto a, auto b) { return level[a] < level[b]; });
   }
 
