@@ -25,7 +25,7 @@ from nx_support import (  # noqa: E402
     same,
 )
 from penstock.nx_backend import Graph, from_networkx, to_networkx  # noqa: E402
-from penstock.nx_backend._graph import NETWORKX
+from penstock.nx_backend._graph import NETWORKX  # noqa: E402
 from penstock.nx_backend._interface import backend_interface  # noqa: E402
 from penstock.nx_backend._tests import XFAIL  # noqa: E402
 

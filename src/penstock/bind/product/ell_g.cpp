@@ -77,7 +77,8 @@ void ell_g(nb::module_& m) {
       .def_prop_ro("blocks", ell_g_property([](const auto& a) { return std::ssize(a.blocks); }))
       .def_prop_ro("padding", ell_g_property([](const auto& a) { return a.padding(); }),
                    "Entries stored for nothing, as a share of all that are stored.")
-      .def_prop_ro("place", ell_g_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def_prop_ro("place",
+                   ell_g_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def("to_csr", back_to_csr, "The matrix as CSR, every row in the order that it had.")
       .def("to_place", moved, nb::arg("memory"), nb::arg("gpu") = 0,
            "A copy in \"host\", \"pinned\", \"managed\" or \"device\" memory.");

@@ -133,7 +133,8 @@ void encode(nb::module_& m) {
       .def_prop_ro("bits_per_nonzero", packed_property([](const auto& a) { return bits_per_nonzero(a); }),
                    "Of everything: columns, rows, values, directories of blocks.")
       .def_prop_ro("blocks", packed_property([](const auto& a) { return std::ssize(*a.blocks); }))
-      .def_prop_ro("place", packed_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
+      .def_prop_ro("place",
+                   packed_property([](const auto& a) { return std::string(name(a.bytes.place.memory)); }))
       .def_ro("seconds", &PackedMatrix::seconds, "That packing took; 0 where the bytes were packed before.")
       .def("unpack", bound_unpack, "The matrix again, with the same arrays bit for bit.")
       .def("validate", bound_validate, nb::arg("every_entry") = true);
