@@ -88,7 +88,7 @@ def calls(nodes: int) -> list[Call]:
         *(Call(name, (0,)) for name in ("bfs_edges", "generic_bfs_edges", "bfs_predecessors")),
         *(Call(name, (0,)) for name in ("bfs_successors", "bfs_layers", "predecessor")),
         Call("descendants_at_distance", (0, 5)),
-        Call("ancestors", (0,), on="directed"),
+        Call("ancestors", (far,), on="directed"),
         Call("descendants", (0,), on="directed"),
         *(
             Call(f"{name}_shortest_path{kind}", (0,))

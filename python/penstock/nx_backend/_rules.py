@@ -221,7 +221,7 @@ def why_not(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 QUICK = {
     *["degree_centrality", "in_degree_centrality", "out_degree_centrality"],
     *["isolates", "number_of_isolates", "number_of_selfloops", "preferential_attachment"],
-    "descendants_at_distance",
+    *["descendants_at_distance", "ego_graph"],
     *["has_path", "bidirectional_shortest_path", "bidirectional_dijkstra"],
 }
 
