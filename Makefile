@@ -110,7 +110,7 @@ test-networkx: install $(VENV)/.extra-test
 	@oldest=$$($(BIN)/python ci/requirements.py networkx | sed 's/>=/==/'); \
 	[ -d "build/$$oldest" ] || $(PIP) -q --no-deps --target "build/$$oldest" "$$oldest"; \
 	PYTHONPATH="$$PWD/build/$$oldest" $(BIN)/python -m pytest -q -p no:cacheprovider tests/attack/test_17_networkx.py \
-	  tests/python/graph/test_networkx.py tests/python/graph/test_networkx_backend.py
+	  tests/python/graph/test_networkx*.py
 
 # The tests of SciPy and NetworkX with ours in their place; NetworkX's whole suite takes minutes.
 test-peers: install $(VENV)/.extra-test ## The tests of SciPy and NetworkX, with ours in their place

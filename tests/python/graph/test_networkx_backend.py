@@ -134,6 +134,18 @@ def calls_left_to_networkx():
 
     dijkstra = "single_source_dijkstra_path_length"
     return {
+        "function of ranks": ("pagerank", plain, {"weight": cost}),
+        "loops with a sum of edges": ("reciprocity", nx.MultiDiGraph(directed), {}),
+        "edges with weights": ("edge_betweenness_centrality", plain, {"weight": "weight"}),
+        "given distances": ("eccentricity", plain, {"sp": dict(nx.shortest_path_length(plain))}),
+        "bounds": ("diameter", plain, {"usebounds": True}),
+        "chosen sources": ("harmonic_centrality", plain, {"sources": [1, 2]}),
+        "floyd": ("average_shortest_path_length", plain, {"method": "floyd-warshall"}),
+        "weighted neighbours": ("average_neighbor_degree", plain, {"weight": "weight"}),
+        "directed squares": ("square_clustering", directed, {}),
+        "all pairs": ("preferential_attachment", nx.path_graph(4), {}),
+        "prim": ("minimum_spanning_edges", plain, {"algorithm": "prim"}),
+        "infinite length": ("bellman_ford_path_length", weighted(-math.inf), 0, 59, {}),
         "betweenness with weights": ("betweenness_centrality", plain, {"weight": "weight"}),
         "order by a function": ("bfs_edges", plain, 5, {"sort_neighbors": sorted}),
         "neighbours by a function": ("generic_bfs_edges", plain, 5, {"neighbors": plain.neighbors}),
