@@ -88,13 +88,13 @@ TEST(Solver, DotsOnTheWayAreThoseOfTheProduct) {
   }
 }
 
-TEST(Solver, RowOrderRespectsWhatRowsNeed) {
+TEST(Solver, TriangleOrderRespectsWhatRowsNeed) {
   const std::int64_t n = 40'000, step = 2000;  // about four chunks are independent
   const auto needs = [&](std::int64_t i, auto&& f) {
     if (i >= step) f(static_cast<Index>(i - step));
     if (i > step) f(static_cast<Index>(i - step - 1));
   };
-  const RowOrder order(n, {0, n}, false, needs);
+  const TriangleOrder order(n, {0, n}, false, needs);
   ASSERT_TRUE(order.parallel());
   const auto before = num_threads();
   set_num_threads(4);

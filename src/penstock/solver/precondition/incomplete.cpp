@@ -1,6 +1,6 @@
 // Incomplete factors with A's own pattern: ILU(0) and IC(0) (Meijerink & van der Vorst 1977; Saad 2003, section 10.3). They are
 // kept as unit triangles and a diagonal, A ~ L D U, so that the solves need no division. Rows are factored and solved in the
-// order of RowOrder: in chunks, or by blocks where entries between blocks were left out.
+// order of TriangleOrder: in chunks, or by blocks where entries between blocks were left out.
 #include <cmath>
 #include <string>
 
@@ -31,10 +31,6 @@ std::vector<std::int64_t> cut(std::int64_t rows, std::int64_t blocks) {
   return starts;
 }
 
-void by_column(std::vector<std::pair<Index, double>>& row) {
-  std::stable_sort(row.begin(), row.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-}
-
 template <class V>
 Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, bool lower_only, double shift) {
   const auto view = a.view();
@@ -62,7 +58,8 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
         const auto j = view.indices[k];
         if (j >= *block && j < *(block + 1) && !(lower_only && j > i)) row.emplace_back(j, v);
       }
-      by_column(row);
+      std::stable_sort(row.begin(), row.end(),
+                       [](const auto& x, const auto& y) { return x.first < y.first; });
       for (std::size_t k = 0; k < row.size();) {
         const auto j = row[k].first;
         double v = j == i ? shift * largest : 0;
@@ -90,7 +87,7 @@ Sorted sorted_copy(const Csr<V>& a, const std::vector<std::int64_t>& starts, boo
 /// A unit triangle, rows in the order in which they are solved.
 template <class T>
 struct Triangle {
-  RowOrder order;
+  TriangleOrder order;
   std::vector<Offset> starts;  // where the row at each position begins
   std::vector<Index> indices;
   std::vector<T> values;
@@ -126,7 +123,7 @@ void solve_rows(const Triangle<T>& t, const T* scale, const T* in, T* z, std::in
 
 /// A triangle of entries [begin(i), end(i)) of each row i of `s`, with values value(k, i), in the order given.
 template <class T, class Begin, class End, class Value>
-Triangle<T> take(const Sorted& s, RowOrder order, Begin begin, End end, Value value) {
+Triangle<T> take(const Sorted& s, TriangleOrder order, Begin begin, End end, Value value) {
   Triangle<T> t;
   t.order = std::move(order);
   t.starts.assign(1, 0);
@@ -188,25 +185,31 @@ std::string number(double v) {
   return text;
 }
 
-void check(std::int64_t rows, std::int64_t cols, const FactorOptions& o, const std::string& name) {
-  require(rows == cols, name + ": the matrix is not square");
+template <class V>
+void check(const Csr<V>& a, const FactorOptions& o, const std::string& name) {
+  require(a.rows == a.cols, name + ": the matrix is not square");
   require(o.shift >= 0 && std::isfinite(o.shift),
           name + ": shift=" + number(o.shift) + " is negative or not finite");
-  require(o.blocks >= 1 && o.blocks <= std::max<std::int64_t>(rows, 1),
-          name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(rows));
+  require(o.blocks >= 1 && o.blocks <= std::max<std::int64_t>(a.rows, 1),
+          name + ": blocks=" + std::to_string(o.blocks) + " is not in 1 .. " + std::to_string(a.rows));
 }
 
 constexpr double kZeroPivot = 1e-14;  // a pivot below this part of its row's largest entry is rounding
 
-/// The values become those of L and D U, row after row; where a pivot fails, an error. The order in which L is solved.
-RowOrder factor_lu(Sorted& s, const std::vector<std::int64_t>& starts) {
+}  // namespace
+
+template <class T, class V>
+LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
+  check(a, o, "ILU0");
+  const auto starts = cut(a.rows, o.blocks);
+  auto s = sorted_copy(a, starts, false, o.shift);
   const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
   const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return s.indptr[static_cast<std::size_t>(i) + 1]; };
   const auto above = [&](auto i) { return diagonal(i) + 1; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(s.rows, starts, false, [&](std::int64_t i, auto&& f) {
+  TriangleOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
@@ -237,38 +240,29 @@ RowOrder factor_lu(Sorted& s, const std::vector<std::int64_t>& starts) {
                 "ILU0: the pivot of row " + std::to_string(fault.row) +
                     " is zero or not finite: give shift=1e-3 or more (a fraction of each row's "
                     "largest entry, added to the diagonal), or reorder the matrix");
-  return forward;
-}
-
-template <class T>
-LinearOp<T> ilu0_of(Sorted s, const std::vector<std::int64_t>& starts) {
-  auto forward = factor_lu(s, starts);
-  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
-  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
-  const auto end = [&](auto i) { return s.indptr[static_cast<std::size_t>(i) + 1]; };
-  const auto above = [&](auto i) { return diagonal(i) + 1; };
-  const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
-  const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder backward(s.rows, starts, true, [&](std::int64_t i, auto&& f) {
+  TriangleOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& f) {
     for (auto k = above(i); k < end(i); ++k) f(column(k));
   });
   Factors<T> f;
-  f.inverse.resize(static_cast<std::size_t>(s.rows));
-  for (std::int64_t i = 0; i < s.rows; ++i)
+  f.inverse.resize(static_cast<std::size_t>(a.rows));
+  for (std::int64_t i = 0; i < a.rows; ++i)
     f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
   f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(s, std::move(backward), above, end,
                     [&](Offset k, std::int64_t i) { return value(k) / value(diagonal(i)); });
-  return Factors<T>::as_op(s.rows, std::move(f));
+  return Factors<T>::as_op(a.rows, std::move(f));
 }
 
-/// The values become those of L and D, row after row; where a pivot fails, an error. The order in which L is solved.
-RowOrder factor_cholesky(Sorted& s, const std::vector<std::int64_t>& starts) {
+template <class T, class V>
+LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
+  check(a, o, "IC0");
+  const auto starts = cut(a.rows, o.blocks);
+  auto s = sorted_copy(a, starts, true, o.shift);
   const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
   const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
   const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
   const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  RowOrder forward(s.rows, starts, false, [&](std::int64_t i, auto&& f) {
+  TriangleOrder forward(a.rows, starts, false, [&](std::int64_t i, auto&& f) {
     for (auto k = row(i); k < diagonal(i); ++k) f(column(k));
   });
   Fault fault;
@@ -308,72 +302,38 @@ RowOrder factor_cholesky(Sorted& s, const std::vector<std::int64_t>& starts) {
                     " is not positive: the matrix is not positive definite, or its incomplete factor "
                     "is not; give shift=1e-3 or more (a fraction of each row's largest entry, added "
                     "to the diagonal), or use ILU0");
-  return forward;
-}
-
-/// The rows of L^T.
-Sorted upper_of(const Sorted& s) {
-  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
-  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
-  const auto column = [&](Offset k) { return s.indices[static_cast<std::size_t>(k)]; };
+  Factors<T> f;
+  f.inverse.resize(static_cast<std::size_t>(a.rows));
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
+  // The rows of L^T.
   Sorted turned;
-  turned.rows = s.rows;
-  turned.indptr.assign(static_cast<std::size_t>(s.rows) + 1, 0);
-  for (std::int64_t i = 0; i < s.rows; ++i) {
+  turned.rows = a.rows;
+  turned.indptr.assign(static_cast<std::size_t>(a.rows) + 1, 0);
+  for (std::int64_t i = 0; i < a.rows; ++i) {
     if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) ++turned.indptr[static_cast<std::size_t>(column(k)) + 1];
   }
-  for (std::size_t i = 0; i < static_cast<std::size_t>(s.rows); ++i) turned.indptr[i + 1] += turned.indptr[i];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(a.rows); ++i) turned.indptr[i + 1] += turned.indptr[i];
   turned.indices.resize(static_cast<std::size_t>(turned.indptr.back()));
   turned.values.resize(turned.indices.size());
   auto next = turned.indptr;
-  for (std::int64_t i = 0; i < s.rows; ++i) {
+  for (std::int64_t i = 0; i < a.rows; ++i) {
     if (i % kLook == 0) poll_interrupt();
     for (auto k = row(i); k < diagonal(i); ++k) {
       const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(column(k))]++);
-      turned.indices[to] = static_cast<Index>(i), turned.values[to] = s.values[static_cast<std::size_t>(k)];
+      turned.indices[to] = static_cast<Index>(i), turned.values[to] = value(k);
     }
   }
-  return turned;
-}
-
-template <class T>
-LinearOp<T> ic0_of(Sorted s, const std::vector<std::int64_t>& starts) {
-  auto forward = factor_cholesky(s, starts);
-  const auto row = [&](auto i) { return s.indptr[static_cast<std::size_t>(i)]; };
-  const auto diagonal = [&](auto i) { return s.diagonal[static_cast<std::size_t>(i)]; };
-  const auto value = [&](Offset k) -> double& { return s.values[static_cast<std::size_t>(k)]; };
-  Factors<T> f;
-  f.inverse.resize(static_cast<std::size_t>(s.rows));
-  for (std::int64_t i = 0; i < s.rows; ++i)
-    f.inverse[static_cast<std::size_t>(i)] = static_cast<T>(1 / value(diagonal(i)));
-  const auto turned = upper_of(s);
   const auto begin = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i)]; };
   const auto end = [&](auto i) { return turned.indptr[static_cast<std::size_t>(i) + 1]; };
-  RowOrder backward(s.rows, starts, true, [&](std::int64_t i, auto&& g) {
+  TriangleOrder backward(a.rows, starts, true, [&](std::int64_t i, auto&& g) {
     for (auto k = begin(i); k < end(i); ++k) g(turned.indices[static_cast<std::size_t>(k)]);
   });
   f.lower = take<T>(s, std::move(forward), row, diagonal, [&](Offset k, std::int64_t) { return value(k); });
   f.upper = take<T>(turned, std::move(backward), begin, end,
                     [&](Offset k, std::int64_t) { return turned.values[static_cast<std::size_t>(k)]; });
-  return Factors<T>::as_op(s.rows, std::move(f));
-}
-
-}  // namespace
-
-// What V decides ends with the copy: the rest is compiled once for each T.
-template <class T, class V>
-LinearOp<T> ilu0(const Csr<V>& a, const FactorOptions& o) {
-  check(a.rows, a.cols, o, "ILU0");
-  const auto starts = cut(a.rows, o.blocks);
-  return ilu0_of<T>(sorted_copy(a, starts, false, o.shift), starts);
-}
-
-template <class T, class V>
-LinearOp<T> ic0(const Csr<V>& a, const FactorOptions& o) {
-  check(a.rows, a.cols, o, "IC0");
-  const auto starts = cut(a.rows, o.blocks);
-  return ic0_of<T>(sorted_copy(a, starts, true, o.shift), starts);
+  return Factors<T>::as_op(a.rows, std::move(f));
 }
 
 #define X(T, V)                                                         \

@@ -14,13 +14,14 @@ namespace penstock {
 /// each after the chunks that it needs, which is level scheduling (Anderson & Saad 1989) of chunks. Rows inside a chunk
 /// follow one another in memory; single rows by level would scatter them (twice the time on a 7-point stencil). A row's own
 /// work is the same in any order, so results do not depend on the number of threads.
-class RowOrder {
+class TriangleOrder {
  public:
-  RowOrder() = default;
+  TriangleOrder() = default;
   /// needs(i, f) calls f(k) for every row k that row i needs. `block_starts`: blocks + 1 rows; where there are several
   /// blocks, rows of one need no rows of another.
   template <class Needs>
-  RowOrder(std::int64_t rows, const std::vector<std::int64_t>& block_starts, bool backward, Needs&& needs)
+  TriangleOrder(std::int64_t rows, const std::vector<std::int64_t>& block_starts, bool backward,
+                Needs&& needs)
       : rows_(rows), backward_(backward) {
     if (block_starts.size() > 2) by_blocks(block_starts);
     else if (rows >= kWorthThreads) by_chunks(needs);
