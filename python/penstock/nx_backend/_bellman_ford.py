@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock import csgraph
 from penstock.nx_backend._graph import Graph
-from penstock.nx_backend._paths import Lengths
+from penstock.nx_backend._paths import Lengths, path_back, paths_of
 
 # Rounds of fewer edges are relaxed one edge after the other.
 FEW = 256
@@ -142,22 +142,10 @@ class _Found:
         return {source: 0, **{node: value for node, value in made.items() if node is not source}}
 
     def path(self, vertex: int) -> list[Any]:
-        numbers = [vertex]
-        while numbers[-1] != self.source:
-            numbers.append(int(self.before[numbers[-1]]))
-        return self.graph.nodes.named(np.array(numbers[::-1]))
+        return path_back(self.graph, self.before, vertex, {self.source})
 
     def paths(self) -> dict[Any, list[Any]]:
-        labels, before = self.graph.nodes.labels, self.before.tolist()
-        made = {self.source: [labels[self.source]]}
-        for vertex in self.order.tolist():
-            waiting = []
-            while vertex not in made:
-                waiting.append(vertex)
-                vertex = before[vertex]
-            for following in reversed(waiting):
-                made[following] = [*made[before[following]], labels[following]]
-        return {labels[number]: path for number, path in made.items()}
+        return paths_of(self.graph, self.order, self.before, [self.source])
 
     def place(self, target: Any) -> int | None:
         if target not in self.graph:

@@ -16,6 +16,31 @@ from penstock import csgraph
 from penstock.nx_backend._graph import Graph
 
 
+def paths_of(
+    graph: Graph, order: np.ndarray, before: np.ndarray, starts: list[int]
+) -> dict[Any, list[Any]]:
+    """The paths from the starts to the vertices of `order`, `before` each of which is another."""
+    labels, known = graph.nodes.labels, before.tolist()
+    made = {number: [labels[number]] for number in starts}
+    for vertex in order.tolist():
+        # Edges of weight 0 may lead to a vertex before its predecessor in the order.
+        waiting = []
+        while vertex not in made:
+            waiting.append(vertex)
+            vertex = known[vertex]
+        for following in reversed(waiting):
+            made[following] = [*made[known[following]], labels[following]]
+    return {labels[number]: path for number, path in made.items()}
+
+
+def path_back(graph: Graph, before: np.ndarray, vertex: int, starts: set[int]) -> list[Any]:
+    """The path that ends with a vertex, from the start that `before` leads back to."""
+    numbers = [vertex]
+    while numbers[-1] not in starts:
+        numbers.append(int(before[numbers[-1]]))
+    return graph.nodes.named(np.array(numbers[::-1]))
+
+
 class Lengths:
     """A graph with the lengths of its edges, checked, for many searches."""
 
@@ -72,23 +97,10 @@ class Distances:
         return dict(zip(self.graph.nodes.named(self.order), self.values, strict=True))
 
     def paths(self) -> dict[Any, list[Any]]:
-        labels, before = self.graph.nodes.labels, self.before.tolist()
-        made = {number: [labels[number]] for number in self.numbers}
-        for vertex in self.order.tolist():
-            # Edges of weight 0 may lead to a vertex before its predecessor in the order.
-            waiting = []
-            while vertex not in made:
-                waiting.append(vertex)
-                vertex = before[vertex]
-            for following in reversed(waiting):
-                made[following] = [*made[before[following]], labels[following]]
-        return {labels[number]: path for number, path in made.items()}
+        return paths_of(self.graph, self.order, self.before, self.numbers)
 
     def path_to(self, vertex: int) -> list[Any]:
-        sources, numbers = set(self.numbers), [vertex]
-        while numbers[-1] not in sources:
-            numbers.append(int(self.before[numbers[-1]]))
-        return self.graph.nodes.named(np.array(numbers[::-1]))
+        return path_back(self.graph, self.before, vertex, set(self.numbers))
 
 
 def _checked(graph: Graph, sources: Any) -> list[Any]:
