@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as scg
+from data_files import DATA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock.csgraph import NegativeCycleError, bellman_ford, dijkstra, johnson, shortest_path
 
 import penstock as ps
-
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 
 
 @pytest.fixture(autouse=True)

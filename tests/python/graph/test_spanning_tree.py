@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.csgraph as scg
+from data_files import real_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock.csgraph import minimum_spanning_tree, verify_minimum_spanning_tree
 
 import penstock as ps
-
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 
 
 @pytest.fixture(autouse=True)
@@ -169,9 +164,7 @@ def test_faults():
 
 @pytest.mark.parametrize("name", ["road-seattle.mtx.gz", "bremen_dist.gr.gz", "wiki-Vote.txt.gz"])
 def test_real_graphs(name):
-    if not (DATA / name).is_file():
-        pytest.skip(f"{DATA / name} is not there: set PENSTOCK_DATA")
-    A = ps.load(DATA / name)
+    A = ps.load(real_file(name))
     T = minimum_spanning_tree(A)
     verify_minimum_spanning_tree(A, T)
     assert T.nnz == A.shape[0] - ps.csgraph.connected_components(A)[0]

@@ -1,11 +1,9 @@
 """PETSc, Galois, EMOGI and NumPy pairs: bytes as the formats have them, broken ones, and files that share a suffix."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from data_files import DATA
 from penstock._io.formats import find_format
 
 import penstock as ps
@@ -380,9 +378,6 @@ def test_metis_header_with_extra_numbers(tmp_path):
         ps.load(path, extra="drop")
 
 
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 REAL = [("cnr-2000.mtx.gz", bool), ("xenon1.mtx.gz", float), ("pegase13659-Ybus.mtx.gz", complex)]
 
 

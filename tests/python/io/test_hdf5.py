@@ -1,13 +1,12 @@
 """AnnData, 10x Genomics and MATLAB files: what their own libraries write, and what is damaged."""
 
-import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from data_files import DATA
 
 import penstock as ps
 
@@ -321,11 +320,6 @@ def test_zarr(tmp_path):
         ps.load(tmp_path / "b.zarr")
     with pytest.raises(ValueError, match="zarr files are only read"):
         ps.csr_array(DENSE).save(tmp_path / "c.zarr")
-
-
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 
 
 @pytest.mark.skipif(

@@ -1,13 +1,12 @@
 """WebGraph's compressed graphs: every code, against lists that were written; real ones; damaged ones."""
 
 import json
-import os
-from pathlib import Path
 
 import bv_writer as bv
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from data_files import DATA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock._io.binary.webgraph import open_graph
@@ -15,9 +14,6 @@ from penstock._io.binary.webgraph import open_graph
 import penstock as ps
 from penstock import _core
 
-DATA = Path(
-    os.environ.get("PENSTOCK_DATA", Path(__file__).resolve().parents[4] / "shared" / "data")
-)
 CODES = {
     "OUTDEGREES": ("GAMMA", "DELTA"),
     "BLOCKS": ("GAMMA", "DELTA", "UNARY"),
