@@ -2,6 +2,7 @@
 #include <functional>
 #include <span>
 
+#include "penstock/core/parallel.hpp"
 #include "penstock/schedule/ring.hpp"
 #include "penstock/schedule/streamed_blocks.hpp"
 
