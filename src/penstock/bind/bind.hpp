@@ -53,6 +53,7 @@ void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
 void device_op(nb::module_&);
+void device_product(nb::module_&);
 void dist_graph(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);

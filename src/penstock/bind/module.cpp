@@ -40,6 +40,7 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::device_product(m);
   penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);
