@@ -58,6 +58,7 @@ inline constexpr int kBlocksOf = kSweepEach<P>*(kSweepBlocks / 8);
 template <class P>
 __global__ void __launch_bounds__(kThreads, most_blocks(kSweepEach<P>, kThreads))
     sweep_kernel(std::int64_t n, P pass, double* parts, unsigned* arrived) {
+  follow();  // passes are short: a solver's iteration has three
   // Only finish() writes the data that wanted() and scalars() read, after every block has arrived.
   if (!pass.wanted()) return;
   const auto scalars = pass.scalars();
@@ -107,7 +108,7 @@ void sweep(std::int64_t n, const P& pass, double* parts, unsigned* arrived, Stre
   constexpr std::int64_t kLanes =
       16 / std::int64_t(std::max(sizeof(typename P::In), sizeof(typename P::Out)));
   const auto blocks = std::clamp<std::int64_t>(blocks_for((n + kLanes - 1) / kLanes), 1, kBlocksOf<P>);
-  launch(sweep_kernel<P>, blocks, stream, n, pass, parts, arrived);
+  launch_following(sweep_kernel<P>, blocks, stream, n, pass, parts, arrived);
 }
 
 }  // namespace penstock::gpu
