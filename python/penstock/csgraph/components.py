@@ -97,8 +97,8 @@ def connected_components(
         else gpu_graphs(graph, gpus[0], on.placement)
     )
     find = _core.components_parts if several else _core.components_gpu
-    at = to.at() if to else None
-    count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, at)
+    where = {"to": to.at()} if to and to.on_gpu else {}
+    count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)
     note_missed(graph, told["missed"])
     report("connected_components", pair[0], {"method": on.method, **told})
     labels = to.filled(labels) if to else labels
