@@ -89,6 +89,7 @@ def bfs(
     if not directed:
         graph = undirected(graph)
     trees = to.beside(np.int32, "bfs") if to and to.on_gpu and return_predecessors else None
+    find: Any
     if not gpus:
         find = functools.partial(_search_cpu, graph, return_predecessors)
     else:
@@ -98,7 +99,7 @@ def bfs(
             if several
             else gpu_graphs(graph, gpus[0], on.placement)
         )
-        how = {
+        how: dict[str, Any] = {
             "method": on.method,
             "access": on.access,
             "sample": on.slots,

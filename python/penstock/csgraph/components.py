@@ -97,7 +97,7 @@ def connected_components(
         else gpu_graphs(graph, gpus[0], on.placement)
     )
     find = _core.components_parts if several else _core.components_gpu
-    where = {"to": to.at()} if to and to.on_gpu else {}
+    where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
     count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)
     note_missed(graph, told["missed"])
     report("connected_components", pair[0], {"method": on.method, **told})
