@@ -97,6 +97,11 @@ def as_out(
         )
     if not writable:
         raise ValueError(f"{function}: out is read-only: give an array that may be written")
+    if seen is not None and seen.pointer % dtype.itemsize != 0:
+        raise ValueError(
+            f"{function}: out begins at address {seen.pointer:#x}, which is no multiple of {dtype.itemsize} bytes: "
+            "give an array of its own"
+        )
     if seen is not None:
         _check_gpu(seen.gpu, gpus, function)
     return Out(out, seen, library if seen is not None else None)

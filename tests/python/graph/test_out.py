@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from penstock._arrays import device
 from penstock._arrays.device import DeviceArray
-from penstock._arrays.out import is_contiguous
+from penstock._arrays.out import as_out, is_contiguous
 
 import penstock as ps
 from penstock import _core
@@ -85,6 +86,34 @@ def test_with_predecessors():
     )
     assert got is out
     assert set(roots) <= {-9999, 1, 2}
+
+
+class There:
+    """An array that says that it is on GPU 0, where nobody looks."""
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+
+
+def test_arrays_on_a_gpu_where_the_cpu_computes(monkeypatch):
+    class Library:
+        def look(self, x):
+            return DeviceArray(x.pointer, (N,), (1,), np.dtype("int32"), 0, True)
+
+    monkeypatch.setitem(device._by_type, There, Library())
+    for f in (
+        lambda **k: ps.csgraph.bfs(G, 1, **k),
+        lambda **k: ps.csgraph.connected_components(G, **k),
+        lambda **k: ps.csgraph.connected_components(G, connection="strong", **k),
+    ):
+        with pytest.raises(ValueError, match="out is on GPU 0, and this call runs on the CPU"):
+            f(out=There(64))
+        with pytest.raises(ValueError, match="no multiple of 4 bytes"):
+            f(out=There(66))
+    with pytest.raises(ValueError, match="GPU 1 computes: give device=0"):
+        as_out(There(64), (N,), np.int32, [1], "bfs")
+    with pytest.raises(ValueError, match="2 GPUs compute"):
+        as_out(There(64), (N,), np.int32, [0, 1], "bfs")
 
 
 def test_labels_that_nobody_wants():
