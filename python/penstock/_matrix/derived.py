@@ -56,6 +56,9 @@ class Derived:
     device_calls: dict[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # its products, by semiring, type and GPU
+    device_ops: dict[str, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # type of the vectors -> the core's operator in core, with what its products have prepared
     products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
     gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU
