@@ -9,6 +9,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/config.hpp"
 #include "penstock/core/device_impl.hpp"
+#include "penstock/core/drain.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/gpu_code.hpp"
 
@@ -122,6 +123,10 @@ bool is_done([[maybe_unused]] Event event) {
 void drain(Stream stream) noexcept {
   if constexpr (have_cuda)
     if (stream.where.is_gpu()) cuda::drain(stream);
+}
+void drain(Where gpu) noexcept {
+  if constexpr (have_cuda)
+    if (gpu.is_gpu()) cuda::drain(gpu);
 }
 double seconds(Event from, Event to) {
   require(from.where.is_gpu() && from.where == to.where, "seconds: two events of one GPU");

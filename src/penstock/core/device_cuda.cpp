@@ -219,6 +219,15 @@ bool is_done(Event e) {
 void drain(Stream s) noexcept {
   if (cudaStreamSynchronize(native(s)) != cudaSuccess) cudaGetLastError();
 }
+void drain(Where gpu) noexcept {
+  int before = 0;
+  if (cudaGetDevice(&before) != cudaSuccess || cudaSetDevice(gpu.gpu) != cudaSuccess) {
+    cudaGetLastError();
+    return;
+  }
+  if (cudaDeviceSynchronize() != cudaSuccess) cudaGetLastError();
+  if (before != gpu.gpu) cudaSetDevice(before);
+}
 double seconds(Event from, Event to) {
   float ms = 0;
   check(cudaEventElapsedTime(&ms, native(from), native(to)));

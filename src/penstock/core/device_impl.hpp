@@ -41,6 +41,7 @@ void synchronize(Stream);
 void synchronize(Event);
 bool is_done(Event);
 void drain(Stream) noexcept;
+void drain(Where) noexcept;
 double seconds(Event from, Event to);
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 void fill_async(void* first, int byte, std::int64_t bytes, Stream);
