@@ -99,8 +99,8 @@ class _Arrays(NamedTuple):
 
 
 def one_gpu(**named: Any) -> _Arrays:
-    """The arrays of these names, if all are of CuPy, or all of PyTorch, and in one GPU's memory. TypeError or ValueError
-    names the one that is not."""
+    """The arrays of these names, if all are of CuPy, or all of PyTorch, and in one GPU's memory. TypeError or
+    ValueError names the one that is not."""
     first, ops, where = "", None, -1
     found: device.Library | None = None
     for name, x in named.items():

@@ -419,9 +419,9 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         return sp.csr_array((data, self.indices, indptr), shape=self.shape)
 
     def to_torch(self) -> Any:
-        """A `torch.sparse_csr` tensor with values of this type (bool for a pattern), rows sorted and duplicates added up,
-        as PyTorch wants them. It is a copy with int64 indices. Of a matrix on a GPU it is a tensor there, with int32
-        indices, over the same columns and values where the rows are so already: do not write them.
+        """A `torch.sparse_csr` tensor with values of this type (bool for a pattern), rows sorted and duplicates added
+        up, as PyTorch wants them. It is a copy with int64 indices. Of a matrix on a GPU it is a tensor there, with
+        int32 indices, over the same columns and values where the rows are so already: do not write them.
 
         Raises ImportError where PyTorch is not installed, and ValueError for 2^31 entries or more on a GPU."""
         try:

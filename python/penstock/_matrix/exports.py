@@ -42,8 +42,7 @@ def as_cupy(a: csr_array) -> Any:
             None if each is None else cupy.from_dlpack(each) for each in _arrays(a)
         )
         data = cupy.ones(a.nnz, bool) if data is None else data
-        made = sparse.csr_matrix((data, indices, indptr), shape=a.shape, copy=False)
-    return made
+        return sparse.csr_matrix((data, indices, indptr), shape=a.shape, copy=False)
 
 
 def as_torch(a: csr_array) -> Any:

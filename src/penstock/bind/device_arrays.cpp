@@ -63,7 +63,8 @@ AnyCsr of_type(const std::optional<Given>& values, F&& f) {
   if (dtype == "float64") return f.template operator()<double>();
   if (dtype == "complex64") return f.template operator()<Complex64>();
   if (dtype == "complex128") return f.template operator()<Complex128>();
-  throw Error(Errc::invalid_argument, "values are " + dtype + ": give float32, float64, complex64 or complex128");
+  throw Error(Errc::invalid_argument,
+              "values are " + dtype + ": give float32, float64, complex64 or complex128");
 }
 
 template <class V>
@@ -136,8 +137,9 @@ nb::object exported(const Array<const T>& a, Where gpu) {
 nb::object device_capsule(const Matrix& a, const std::string& name) {
   const auto gpu = gpu_that_holds(a);
   if (!gpu)
-    throw Error(Errc::not_accessible, "the matrix is not in a GPU's memory: move it there, with "
-                                      "to(ps.device(0)), or share its host arrays");
+    throw Error(Errc::not_accessible,
+                "the matrix is not in a GPU's memory: move it there, with "
+                "to(ps.device(0)), or share its host arrays");
   return std::visit(
       [&]<class V>(const Csr<V>& c) -> nb::object {
         require_on(*gpu, c, "to_cupy and to_torch");
@@ -172,7 +174,8 @@ void device_arrays(nb::module_& m) {
         "The matrix of triples in a GPU's memory, each array (address, length, dtype), sorted there; "
         "duplicates add up.");
   m.def("device_capsule", device_capsule, arg("a"), arg("name"),
-        "DLPack's capsule of \"indices\", \"values\" (None of a pattern) or \"indptr\", which becomes int32, of "
+        "DLPack's capsule of \"indices\", \"values\" (None of a pattern) or \"indptr\", which becomes int32, "
+        "of "
         "a matrix in a GPU's memory.");
 }
 

@@ -25,7 +25,8 @@ inline std::optional<Where> gpu_that_holds(const Matrix& a) {
 /// Throws Error{not_accessible} unless GPU `where` can read the matrix. `reader` is what wants to.
 template <class V>
 void require_on(Where where, const Csr<V>& a, const std::string& reader) {
-  for (const Place place : {a.indptr.place, a.indices.place, is_pattern<V> ? a.indices.place : a.values.place})
+  for (const Place place :
+       {a.indptr.place, a.indices.place, is_pattern<V> ? a.indices.place : a.values.place})
     if (!can_read(where, place))
       throw Error(Errc::not_accessible, reader + ": a matrix in " + std::string(name(place.memory)) +
                                             " memory cannot be read by GPU " + std::to_string(where.gpu) +

@@ -129,7 +129,8 @@ Matrix convert_on_gpu(const Matrix& a, const std::string& dtype) {
 
 Matrix bound_transpose(const Matrix& a) {
   if (const auto gpu = gpu_that_holds(a))
-    return made_on(*gpu, a, "transpose", [](const auto& c, Stream stream) { return transpose_on(c, stream); });
+    return made_on(*gpu, a, "transpose",
+                   [](const auto& c, Stream stream) { return transpose_on(c, stream); });
   return made(a, "transpose", [](const auto& c) { return transpose(c); });
 }
 

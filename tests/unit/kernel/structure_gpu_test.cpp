@@ -1,6 +1,7 @@
 // Operations on matrices in a device's memory, with the CPU as the device, against those of the CPU.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -63,7 +64,9 @@ void expect_same(const Csr<V>& a, const Csr<V>& b) {
   EXPECT_EQ(a.cols, b.cols);
   EXPECT_TRUE(same_bits(a.indptr, b.indptr));
   EXPECT_TRUE(same_bits(a.indices, b.indices));
-  if constexpr (!is_pattern<V>) EXPECT_TRUE(same_bits(a.values, b.values));
+  if constexpr (!is_pattern<V>) {
+    EXPECT_TRUE(same_bits(a.values, b.values));
+  }
 }
 
 template <class V>
@@ -71,7 +74,7 @@ class OnDevice : public testing::Test {};
 using AllValues = testing::Types<One, float, double, Complex64, Complex128>;
 TYPED_TEST_SUITE(OnDevice, AllValues);
 
-constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {{0, 0},  {0, 5},  {5, 0},     {1, 1},  {7, 1},
+constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {{0, 0},  {0, 5},  {5, 0},     {1, 1},   {7, 1},
                                                              {1, 40}, {33, 5}, {300, 400}, {2000, 3}};
 
 TYPED_TEST(OnDevice, TransposesAsTheCpu) {
@@ -160,9 +163,10 @@ TEST(OnDeviceScale, AsTheCpu) {
   for (auto& v : c) v = value_of<double>(rng);
   for (const auto* rows : {r.data(), static_cast<double*>(nullptr)})
     for (const auto* cols : {c.data(), static_cast<double*>(nullptr)}) {
-      EXPECT_TRUE(same_bits<double>(scale_on<double>(a, rows, cols, kHere).values, scaled_values(a, rows, cols)));
       EXPECT_TRUE(
-          same_bits<double>(scale_on<double>(ones, rows, cols, kHere).values, scaled_values(ones, rows, cols)));
+          same_bits<double>(scale_on<double>(a, rows, cols, kHere).values, scaled_values(a, rows, cols)));
+      EXPECT_TRUE(same_bits<double>(scale_on<double>(ones, rows, cols, kHere).values,
+                                    scaled_values(ones, rows, cols)));
     }
 }
 
@@ -184,7 +188,8 @@ TEST(OnDeviceChecks, SayWhatTheCpuSays) {
       const Csr<One> a{2, 4, array_of(indptr), array_of(indices), {}};
       const auto expected = message_of([&] { validate(a, true); });
       const auto found = message_of([&] { validate_on(a, kHere); });
-      if (indptr == falls) EXPECT_NE(found.find("indptr falls from 5 to 4 at row 1"), std::string::npos) << found;
+      if (indptr == falls)
+        EXPECT_NE(found.find("indptr falls from 5 to 4 at row 1"), std::string::npos) << found;
       else EXPECT_EQ(found, expected);
     }
 }
@@ -194,7 +199,8 @@ TEST(OnDeviceChecks, ConvertIndices) {
   const auto wide = wide_offsets(narrow.data, 3, kHere);
   EXPECT_EQ(wide.data[2], 7);
   EXPECT_EQ(narrow_offsets(wide, 7, kHere).data[1], 3);
-  EXPECT_NE(message_of([&] { narrow_offsets(wide, 1ll << 31, kHere); }).find("2147483648 entries"), std::string::npos);
+  EXPECT_NE(message_of([&] { narrow_offsets(wide, 1ll << 31, kHere); }).find("2147483648 entries"),
+            std::string::npos);
   const auto columns = array_of(std::vector<std::int64_t>{5, (1ll << 31) - 1, 1ll << 31, -1});
   EXPECT_EQ(narrow_columns(columns.data, 2, "indices", kHere).data[1], 0x7fffffff);
   const auto told = message_of([&] { narrow_columns(columns.data, 4, "indices", kHere); });

@@ -43,7 +43,8 @@ Array<const Index> narrow_columns(const std::int64_t* columns, std::int64_t n, c
 Array<const std::int32_t> narrow_offsets(const Array<const Offset>& offsets, Offset entries, Stream stream) {
   require(entries <= std::numeric_limits<std::int32_t>::max(), [&] {
     return std::to_string(entries) +
-           " entries are more than row offsets of 32 bits count, 2^31 - 1, which CuPy and PyTorch want beside columns "
+           " entries are more than row offsets of 32 bits count, 2^31 - 1, which CuPy and PyTorch want "
+           "beside columns "
            "of 32 bits: hand over parts, A[i:j]";
   });
   const auto narrow = allocate<std::int32_t>(offsets.size, device_place(stream.where));

@@ -50,7 +50,8 @@ std::int64_t merging_bytes(std::int64_t n, Stream stream) {
 
 /// The matrix of sorted keys that all differ, and their values.
 template <class V>
-Csr<V> from_keys(const EntryKey& key, const Array<std::uint64_t>& keys, const Array<V>& values, Stream stream) {
+Csr<V> from_keys(const EntryKey& key, const Array<std::uint64_t>& keys, const Array<V>& values,
+                 Stream stream) {
   const auto here = device_place(stream.where);
   const auto indptr = allocate<Offset>(key.rows + 1, here);
   const auto indices = allocate<Index>(keys.size, here);
@@ -62,7 +63,8 @@ Csr<V> from_keys(const EntryKey& key, const Array<std::uint64_t>& keys, const Ar
 
 /// The matrix of sorted keys whose equal ones become one. Values are in the order in which they are added up.
 template <class V>
-Csr<V> merged_keys(const EntryKey& key, const Array<std::uint64_t>& keys, const Array<V>& values, Stream stream) {
+Csr<V> merged_keys(const EntryKey& key, const Array<std::uint64_t>& keys, const Array<V>& values,
+                   Stream stream) {
   const auto here = device_place(stream.where);
   const auto n = keys.size;
   const auto starts = allocate<Offset>(n + 1, here);
@@ -106,7 +108,8 @@ void sort_by_values(const EntryKey& key, Keys& keys, Array<V>& values, Stream st
 /// The matrix of keys and values in any order, which it takes over. `merge` adds up equal ones; without it they keep their
 /// order.
 template <class V>
-Csr<V> sorted_matrix(const EntryKey& key, Keys& keys, const Array<const V>& given, bool merge, Stream stream) {
+Csr<V> sorted_matrix(const EntryKey& key, Keys& keys, const Array<const V>& given, bool merge,
+                     Stream stream) {
   const auto n = keys.first.size;
   if constexpr (is_pattern<V>) {
     Buffers<Index> none(n, stream);  // the least payload there is
@@ -185,8 +188,8 @@ RowOrder row_order_on(const Csr<One>& a, Stream stream) {
   return {sorted, sorted && !any(true)};
 }
 
-#define X(V)                                                  \
-  template Csr<V> coo_to_csr_on(const CooView<V>&, Stream);   \
+#define X(V)                                                \
+  template Csr<V> coo_to_csr_on(const CooView<V>&, Stream); \
   template Csr<V> sort_rows_on(const Csr<V>&, bool, Stream);
 PENSTOCK_FOR_EACH_VALUE(X)
 #undef X

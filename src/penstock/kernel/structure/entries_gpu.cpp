@@ -65,20 +65,20 @@ Csr<T> converted_on(const Csr<V>& a, Stream stream) {
   return {a.rows, a.cols, a.indptr, a.indices, values};
 }
 
-#define X(V)                                                                            \
-  template Csr<V> row_range_on(const Csr<V>&, std::int64_t, std::int64_t, Stream);      \
-  template Array<std::conditional_t<is_pattern<V>, bool, V>> diagonal_on(const Csr<V>&, \
-                                                                         std::int64_t, Stream);
+#define X(V)                                                                       \
+  template Csr<V> row_range_on(const Csr<V>&, std::int64_t, std::int64_t, Stream); \
+  template Array<std::conditional_t<is_pattern<V>, bool, V>> diagonal_on(const Csr<V>&, std::int64_t, Stream);
 PENSTOCK_FOR_EACH_VALUE(X)
 #undef X
-#define X(T)                                                                      \
-  template Csr<T> scale_on(const Csr<One>&, const T*, const T*, Stream);          \
-  template Csr<T> scale_on(const Csr<T>&, const T*, const T*, Stream);            \
+#define X(T)                                                             \
+  template Csr<T> scale_on(const Csr<One>&, const T*, const T*, Stream); \
+  template Csr<T> scale_on(const Csr<T>&, const T*, const T*, Stream);   \
   template Csr<T> converted_on(const Csr<One>&, Stream);
-X(float) X(double) X(Complex64) X(Complex128)
+X(float)
+X(double) X(Complex64) X(Complex128)
 #undef X
 #define X(From, To) template Csr<To> converted_on(const Csr<From>&, Stream);
-PENSTOCK_FOR_EACH_CONVERSION(X)
+    PENSTOCK_FOR_EACH_CONVERSION(X)
 #undef X
 
 }  // namespace penstock

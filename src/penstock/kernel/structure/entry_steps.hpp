@@ -177,8 +177,7 @@ constexpr std::uint64_t key_of_value(const V& v, int part) {
   if constexpr (std::same_as<V, float>) return std::bit_cast<std::uint32_t>(v);
   else if constexpr (std::same_as<V, double>) return std::bit_cast<std::uint64_t>(v);
   else if constexpr (std::same_as<V, PlainComplex<float>>)
-    return std::uint64_t(std::bit_cast<std::uint32_t>(v.im)) << 32 |
-           std::bit_cast<std::uint32_t>(v.re);
+    return std::uint64_t(std::bit_cast<std::uint32_t>(v.im)) << 32 | std::bit_cast<std::uint32_t>(v.re);
   else return std::bit_cast<std::uint64_t>(part == 0 ? v.re : v.im);
 }
 
@@ -330,23 +329,23 @@ struct SameKey {
 
 }  // namespace penstock
 
-#define PENSTOCK_FOR_EACH_INDEX_STEP(X)                                                                    \
-  X(RowNumbers)                                                                                            \
-  X(FirstAtLeast<std::uint32_t>)                                                                           \
-  X(FirstAtLeast<std::uint64_t>)                                                                           \
-  X(ConvertIndices<std::int32_t, std::int64_t>)                                                            \
-  X(ConvertIndices<std::int64_t, std::int32_t>)                                                            \
-  X(LessBase)                                                                                              \
-  X(EntryKeys)                                                                                             \
-  X(TripleKeys<std::int32_t, std::int32_t>)                                                                \
-  X(TripleKeys<std::int32_t, std::int64_t>)                                                                \
-  X(TripleKeys<std::int64_t, std::int32_t>)                                                                \
-  X(TripleKeys<std::int64_t, std::int64_t>)                                                                \
-  X(KeyColumns)                                                                                            \
-  X(KeyHeads)                                                                                              \
-  X(MergedOffsets)                                                                                         \
-  X(Numbers)                                                                                               \
-  X(Gather<std::uint64_t>)                                                                                 \
+#define PENSTOCK_FOR_EACH_INDEX_STEP(X)         \
+  X(RowNumbers)                                 \
+  X(FirstAtLeast<std::uint32_t>)                \
+  X(FirstAtLeast<std::uint64_t>)                \
+  X(ConvertIndices<std::int32_t, std::int64_t>) \
+  X(ConvertIndices<std::int64_t, std::int32_t>) \
+  X(LessBase)                                   \
+  X(EntryKeys)                                  \
+  X(TripleKeys<std::int32_t, std::int32_t>)     \
+  X(TripleKeys<std::int32_t, std::int64_t>)     \
+  X(TripleKeys<std::int64_t, std::int32_t>)     \
+  X(TripleKeys<std::int64_t, std::int64_t>)     \
+  X(KeyColumns)                                 \
+  X(KeyHeads)                                   \
+  X(MergedOffsets)                              \
+  X(Numbers)                                    \
+  X(Gather<std::uint64_t>)                      \
   X(MergeColumns)
 #define PENSTOCK_FOR_EACH_VALUE_STEP(X, P) \
   X(Gather<P>)                             \

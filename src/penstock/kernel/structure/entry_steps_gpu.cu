@@ -12,8 +12,8 @@ PENSTOCK_FOR_EACH_VALUE_STEP(X, PlainComplex<double>)
 X(TakeDiagonal<One>)
 #undef X
 
-#define X(From, To)                                                                                \
-  template void each<ConvertValues<Plain<From>, Plain<To>>>(                                       \
+#define X(From, To)                                          \
+  template void each<ConvertValues<Plain<From>, Plain<To>>>( \
       std::int64_t, const ConvertValues<Plain<From>, Plain<To>>&, Stream);
 PENSTOCK_FOR_EACH_CONVERSION(X)
 #undef X

@@ -17,9 +17,10 @@ void require_room(const std::string& what, std::int64_t bytes, Stream stream) {
   if (!stream.where.is_gpu()) return;
   const auto free = device_memory(stream.where).free;
   if (bytes > free)
-    throw Error(Errc::out_of_memory, what + " takes " + std::to_string(bytes) + " bytes on GPU " +
-                                         std::to_string(stream.where.gpu) + ", and " + std::to_string(free) +
-                                         " are free there: free some, or do it on the host, with A.to(ps.host)");
+    throw Error(Errc::out_of_memory,
+                what + " takes " + std::to_string(bytes) + " bytes on GPU " +
+                    std::to_string(stream.where.gpu) + ", and " + std::to_string(free) +
+                    " are free there: free some, or do it on the host, with A.to(ps.host)");
 }
 
 namespace cpu {
@@ -38,8 +39,8 @@ std::vector<std::int64_t> sorted_order(const K* keys, std::int64_t n, int bits) 
 void put_in_order(void* to, const void* from, int bytes, const std::vector<std::int64_t>& order) {
   const auto size = static_cast<std::size_t>(bytes);
   for (std::size_t i = 0; i < order.size(); ++i)
-    std::memcpy(static_cast<std::byte*>(to) + i * size, static_cast<const std::byte*>(from) + at(order[i]) * size,
-                size);
+    std::memcpy(static_cast<std::byte*>(to) + i * size,
+                static_cast<const std::byte*>(from) + at(order[i]) * size, size);
 }
 
 }  // namespace

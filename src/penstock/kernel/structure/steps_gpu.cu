@@ -24,9 +24,9 @@ void with_types(int key_bytes, int payload_bytes, F&& f) {
     else if (payload_bytes == 8) f(key, std::uint64_t{});
     else f(key, Bytes16{});
   };
-  require((key_bytes == 4 || key_bytes == 8) &&
-              (payload_bytes == 4 || payload_bytes == 8 || payload_bytes == 16),
-          "sort_pairs: keys of 4 or 8 bytes, and payloads of 4, 8 or 16");
+  require(
+      (key_bytes == 4 || key_bytes == 8) && (payload_bytes == 4 || payload_bytes == 8 || payload_bytes == 16),
+      "sort_pairs: keys of 4 or 8 bytes, and payloads of 4, 8 or 16");
   if (key_bytes == 4) with_key(std::uint32_t{});
   else with_key(std::uint64_t{});
 }
