@@ -29,7 +29,7 @@ template <class Test>
 std::int64_t find_first(std::int64_t n, const Test& test, Stream stream);
 bool sort_pairs(void* keys, void* other_keys, int key_bytes, void* payload, void* other_payload,
                 int payload_bytes, std::int64_t n, int bits, Stream stream);
-std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n);
+std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n, Stream stream);
 void prefix_sums(Offset* numbers, std::int64_t n, Stream stream);
 }  // namespace gpu
 
@@ -99,7 +99,7 @@ void sort_pairs(Buffers<K>& keys, Buffers<P>& payload, int bits, Stream stream) 
 /// Bytes of a device that sort_pairs takes beside its buffers.
 inline std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n, Stream stream) {
   if constexpr (have_cuda)
-    if (stream.where.is_gpu()) return gpu::sort_pairs_bytes(key_bytes, payload_bytes, n);
+    if (stream.where.is_gpu()) return gpu::sort_pairs_bytes(key_bytes, payload_bytes, n, stream);
   return 0;
 }
 

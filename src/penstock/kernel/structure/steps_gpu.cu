@@ -51,7 +51,8 @@ bool sort_pairs(void* keys, void* other_keys, int key_bytes, void* payload, void
   return other;
 }
 
-std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n) {
+std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n, Stream stream) {
+  const UseDevice use(stream.where);
   std::size_t bytes = 0;
   with_types(key_bytes, payload_bytes, [&]<class K, class P>(K, P) {
     cub::DoubleBuffer<K> k;
