@@ -397,6 +397,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             )
         if dtype == self.dtype:
             return self.copy() if copy else self
+        if self.place == "device" and dtype == np.bool_:
+            return csr_array._wrap(_core.pattern(_core.without_zeros(self._core)))
         if self.place == "device":
             return csr_array._wrap(_core.convert_on_gpu(self._core, dtype.name))
         parts = (self.data, self.indices, self.indptr)

@@ -226,5 +226,7 @@ class Structure(Guarded):
             "values",
         )
         diagonal = type(a)((entries, indices, indptr), shape=a.shape, copy=False)
-        rest = a.mask(type(a)((np.ones(n, bool), indices, indptr), shape=a.shape), complement=True)
-        return rest.add(diagonal)
+        if a.place == "device":
+            diagonal = diagonal.to(f"device:{_core.ordinal(a._core)}")
+        places = type(a)._wrap(_core.pattern(diagonal._core))
+        return a.mask(places, complement=True).add(diagonal)

@@ -9,6 +9,7 @@
 #include "penstock/kernel/structure/elementwise.hpp"
 #include "penstock/kernel/structure/entries_gpu.hpp"
 #include "penstock/kernel/structure/filter.hpp"
+#include "penstock/kernel/structure/filter_gpu.hpp"
 #include "penstock/kernel/structure/permute.hpp"
 #include "penstock/kernel/structure/scale.hpp"
 #include "penstock/kernel/structure/sort_rows.hpp"
@@ -182,21 +183,35 @@ Matrix bound_multiply_entries(const Matrix& a, const Matrix& b) {
 Matrix bound_mask(const Matrix& a, const Matrix& pattern, bool complement) {
   const auto* const p = std::get_if<Csr<One>>(&pattern.any());
   require(p, "mask: the second matrix must be a pattern");
+  if (const auto gpu = gpu_that_holds(a)) {
+    require_on(*gpu, *p, "mask");
+    return made_on(*gpu, a, "mask",
+                   [&](const auto& c, Stream stream) { return mask_on(c, *p, complement, stream); });
+  }
   require_host(*p, "mask");
   return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
 }
 
 Matrix bound_triangle(const Matrix& a, std::int64_t k, bool upper) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "triangle",
+                   [&](const auto& c, Stream stream) { return triangle_on(c, k, upper, stream); });
   return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
 }
 
 Matrix bound_without_zeros(const Matrix& a) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "without_zeros",
+                   [](const auto& c, Stream stream) { return without_zeros_on(c, stream); });
   return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
 }
 
 Matrix bound_take_rows(const Matrix& a, const nb::object& rows, const nb::object& places) {
   const auto r = span_of<std::int64_t>(rows);
   const auto p = span_of<Index>(places);
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "take_rows",
+                   [&](const auto& c, Stream stream) { return take_rows_on(c, r, p, stream); });
   return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
 }
 

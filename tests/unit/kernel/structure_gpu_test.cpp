@@ -9,7 +9,11 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/structure/check_gpu.hpp"
 #include "penstock/kernel/structure/coo_gpu.hpp"
+#include "penstock/kernel/structure/elementwise.hpp"
 #include "penstock/kernel/structure/entries_gpu.hpp"
+#include "penstock/kernel/structure/filter.hpp"
+#include "penstock/kernel/structure/filter_gpu.hpp"
+#include "penstock/kernel/structure/permute.hpp"
 #include "penstock/kernel/structure/scale.hpp"
 #include "penstock/kernel/structure/transpose.hpp"
 #include "penstock/kernel/structure/transpose_gpu.hpp"
@@ -152,6 +156,40 @@ TYPED_TEST(OnDevice, TakesRowsAndDiagonals) {
       EXPECT_EQ(d.data[i], sum);
     }
   }
+}
+
+TYPED_TEST(OnDevice, FiltersAsTheCpu) {
+  for (const auto& [rows, cols] : kShapes) {
+    const auto a = sort_rows(random_csr<TypeParam>(rows, cols, 9), true);
+    const auto m = sort_rows(random_csr<One>(rows, cols, 10), true);
+    for (const bool yes : {false, true}) {
+      expect_same(mask_on(a, m, yes, kHere), mask(a, m, yes));
+      for (const int k : {0, -2, 3}) expect_same(triangle_on(a, k, yes, kHere), triangle(a, k, yes));
+    }
+    expect_same(without_zeros_on(a, kHere), without_zeros(a));
+    if constexpr (!is_pattern<TypeParam>) {
+      auto zeros = a;
+      const auto values = allocate<TypeParam>(a.nnz());
+      for (Offset k = 0; k < a.nnz(); ++k) values.data[k] = k % 3 == 0 ? TypeParam(-0.0) : a.values.data[k];
+      zeros.values = values;
+      expect_same(without_zeros_on(zeros, kHere), without_zeros(zeros));
+    }
+  }
+}
+
+TYPED_TEST(OnDevice, TakesAnyRows) {
+  const auto a = random_csr<TypeParam>(50, 30, 11);
+  std::mt19937 rng(12);
+  std::vector<Index> places(30);
+  for (Index j = 0; j < 30; ++j) places[at(j)] = (j * 7 + 3) % 30;
+  for (const int n : {0, 1, 50, 300}) {
+    std::vector<std::int64_t> rows;
+    for (int i = 0; i < n; ++i) rows.push_back(static_cast<std::int64_t>(rng() % 50));
+    expect_same(take_rows_on(a, rows, {}, kHere), take_rows(a, rows, {}));
+    expect_same(take_rows_on(a, rows, places, kHere), take_rows(a, rows, places));
+  }
+  const std::vector<std::int64_t> outside{3, 50};
+  EXPECT_THROW(take_rows_on(a, outside, {}, kHere), Error);
 }
 
 TEST(OnDeviceScale, AsTheCpu) {

@@ -75,7 +75,8 @@ PENSTOCK_FOR_EACH_VALUE(X)
   template Csr<T> scale_on(const Csr<T>&, const T*, const T*, Stream);   \
   template Csr<T> converted_on(const Csr<One>&, Stream);
 X(float)
-X(double) X(Complex64) X(Complex128)
+X(double)
+X(Complex64) X(Complex128)
 #undef X
 #define X(From, To) template Csr<To> converted_on(const Csr<From>&, Stream);
     PENSTOCK_FOR_EACH_CONVERSION(X)
