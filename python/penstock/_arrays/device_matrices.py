@@ -271,10 +271,15 @@ def _matrix(
     gpu: int,
     library: device.Library,
 ) -> Any:
-    parts = [_given(x, library) for x in (indptr, indices)]
-    parts.append(None if values is None else _given(values, library))  # type: ignore[arg-type]
     return _core.matrix_on_gpu(
-        rows, cols, *parts, gpu, library.stream(gpu), (indptr, indices, values)
+        rows,
+        cols,
+        _given(indptr, library),
+        _given(indices, library),
+        None if values is None else _given(values, library),
+        gpu,
+        library.stream(gpu),
+        (indptr, indices, values),
     )
 
 
@@ -295,9 +300,9 @@ def from_coo(data: Any, row: Any, col: Any, shape: Any, dtype: Any) -> Any:
         values, keep = values_of(rest[0], dtype, ops) if rest else (None, None)
         if keep is not None:
             row, col = row[keep], col[keep]
-        parts = [_given(x, library) for x in (row, col)]
-        parts.append(None if values is None else _given(values, library))  # type: ignore[arg-type]
-        return _core.coo_on_gpu(rows, cols, *parts, gpu, library.stream(gpu))
+        there = None if values is None else _given(values, library)
+        numbers = _given(row, library), _given(col, library)
+        return _core.coo_on_gpu(rows, cols, numbers[0], numbers[1], there, gpu, library.stream(gpu))
 
 
 def _from_sparse(x: Any, shape: Any, dtype: Any, copy: bool | None) -> Any:

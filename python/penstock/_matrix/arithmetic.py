@@ -50,7 +50,7 @@ def _join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
 
 def _joined_on_gpu(a: csr_array, b: csr_array, op: str, what: str) -> Any:
     """The sum or difference of two matrices on one GPU."""
-    gpus = [_core.ordinal(m._core) if m.place == "device" else None for m in (a, b)]
+    gpus = [_core.ordinal(m._core) if m.place == "device" else -1 for m in (a, b)]
     if gpus[0] != gpus[1]:
         raise _core.PlacementError(
             f"{what}: A is in {_where(a)} and B in {_where(b)}: move one to the other, with A.to(ps.host) or "

@@ -100,6 +100,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     ) -> None:
         if maxprint is not None:
             self.maxprint = maxprint
+        if isinstance(arg, Transposed) and arg.place == "device":
+            arg = arg.formed()
         if isinstance(arg, csr_array):
             arg = arg.copy() if copy else arg
             self._hold(arg._core if dtype is None else arg.astype(dtype)._core)

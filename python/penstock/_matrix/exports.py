@@ -50,9 +50,10 @@ def as_torch(a: csr_array) -> Any:
     import torch  # type: ignore[import-not-found, unused-ignore]
 
     with torch.cuda.device(_core.ordinal(a._core)):
-        crow, col, values = (
+        arrays: list[Any] = [
             None if each is None else torch.from_dlpack(each) for each in _arrays(a)
-        )
+        ]
+        crow, col, values = arrays
         if values is None:
             values = torch.ones(a.nnz, dtype=torch.bool, device=col.device)
         return torch.sparse_csr_tensor(crow, col, values, size=a.shape)

@@ -29,6 +29,15 @@ class CuPy:
     def pointer(self, x):
         return x.data.ptr
 
+    def synchronize(self):
+        self.lib.cuda.Device().synchronize()
+
+    def other_stream(self):
+        return self.lib.cuda.Stream(non_blocking=True)
+
+    def as_int32(self, x):
+        return x.astype(np.int32)
+
     def back(self, A):
         return A.to_cupy()
 
@@ -57,6 +66,15 @@ class Torch:
 
     def pointer(self, x):
         return x.data_ptr()
+
+    def synchronize(self):
+        self.lib.cuda.synchronize()
+
+    def other_stream(self):
+        return self.lib.cuda.stream(self.lib.cuda.Stream())
+
+    def as_int32(self, x):
+        return x.int()
 
     def back(self, A):
         return A.to_torch()

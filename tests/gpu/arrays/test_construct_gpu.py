@@ -59,7 +59,12 @@ def test_small_matrices_there_and_back(lib, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_csr_and_coo(lib, shape, dtype):
     s = scipy_matrix(shape, dtype, seed=sum(shape))
-    check(ps.csr_array(lib.csr(s)), s)
+    try:
+        given = lib.csr(s)
+    except (ValueError, RuntimeError) as e:
+        assert 0 in shape
+        pytest.skip(f"the library has no such matrix: {e}")
+    check(ps.csr_array(given), s)
     check(ps.csr_array(lib.coo(s)), s)
 
 
@@ -75,9 +80,11 @@ def test_arrays_are_shared(lib, wide):
     A = ps.csr_array(tuple(arrays), shape=s.shape)
     check(A, s)
     arrays[0][:] = 2.0  # what is shared shows it
+    lib.synchronize()
     assert (A.to(ps.host).data == 2.0).all()
     B = ps.csr_array(tuple(arrays), shape=s.shape, copy=True)
     arrays[0][:] = 3.0
+    lib.synchronize()
     assert (A.to(ps.host).data == 3.0).all() and (B.to(ps.host).data == 2.0).all()
 
 
@@ -109,7 +116,7 @@ def test_memory_lives_as_long_as_its_last_user(lib):
 
 
 def test_memory_is_given_back(lib):
-    s = scipy_matrix((1 << 16, 1 << 16), density=2e-4)
+    s = scipy_matrix((10_000, 10_000), density=5e-3)
     before = None
     for i in range(30):
         A = ps.csr_array(s).to(ps.device(0))
@@ -264,20 +271,13 @@ def test_edges_that_are_refused(lib):
 
 
 def test_work_of_the_library_comes_first(lib):
-    """Values that are still being computed on the library's own stream when the matrix is made."""
+    """Columns that are still being computed on the library's own stream when the matrix is made."""
     s = scipy_matrix((3000, 3000), density=0.05)
-    x = lib.lib
-    stream = x.cuda.Stream(non_blocking=True) if hasattr(x, "ndarray") else x.cuda.Stream()
-    with stream if hasattr(x, "ndarray") else x.cuda.stream(stream):
-        big = lib.array(np.ones((2000, 2000), np.float32))
+    with lib.other_stream():
+        slow = lib.array(np.ones((2000, 2000), np.float32))
         for _ in range(20):
-            big = big @ big / 2000
-        late = lib.array(s.indices)
-        late = (
-            late + (big[0, 0] * 0).astype("i")
-            if hasattr(x, "ndarray")
-            else late + (big[0, 0] * 0).int()
-        )
+            slow = slow @ slow / 2000
+        late = lib.array(s.indices) + lib.as_int32(slow[0, 0] * 0)
         A = ps.csr_array((lib.array(s.data), late, lib.array(s.indptr)), shape=s.shape)
         check(A, s)
 
