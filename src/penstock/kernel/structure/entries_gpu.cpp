@@ -70,16 +70,18 @@ Csr<T> converted_on(const Csr<V>& a, Stream stream) {
   template Array<std::conditional_t<is_pattern<V>, bool, V>> diagonal_on(const Csr<V>&, std::int64_t, Stream);
 PENSTOCK_FOR_EACH_VALUE(X)
 #undef X
+#define PENSTOCK_CONVERTED(From, To) template Csr<To> converted_on(const Csr<From>&, Stream);
+PENSTOCK_FOR_EACH_CONVERSION(PENSTOCK_CONVERTED)
+#undef PENSTOCK_CONVERTED
+
 #define X(T)                                                             \
   template Csr<T> scale_on(const Csr<One>&, const T*, const T*, Stream); \
   template Csr<T> scale_on(const Csr<T>&, const T*, const T*, Stream);   \
   template Csr<T> converted_on(const Csr<One>&, Stream);
 X(float)
 X(double)
-X(Complex64) X(Complex128)
-#undef X
-#define X(From, To) template Csr<To> converted_on(const Csr<From>&, Stream);
-    PENSTOCK_FOR_EACH_CONVERSION(X)
+X(Complex64)
+X(Complex128)
 #undef X
 
 }  // namespace penstock
