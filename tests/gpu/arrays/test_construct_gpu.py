@@ -282,6 +282,19 @@ def test_work_of_the_library_comes_first(lib):
         check(A, s)
 
 
+def test_factors_and_permutations_on_the_gpu(lib):
+    s = scipy_matrix()
+    A, rng = ps.csr_array(s), np.random.default_rng(4)
+    G, r, p = A.to(ps.device(0)), rng.standard_normal(60), rng.permutation(60)
+    try:
+        ours = G.scale(rows=lib.array(r)), G.permute(lib.array(p))
+    except TypeError as e:  # of a library that exports no copy for the host
+        assert "move it there first" in str(e)
+        return
+    check(ours[0], A.scale(rows=r).to_scipy())
+    check(ours[1], A.permute(p).to_scipy())
+
+
 def test_to_cupy_of_host_matrix_names_the_remedy():
     pytest.importorskip("cupy")
     with pytest.raises(ps.PlacementError, match=r"A.to\(ps.device\(0\)\)"):

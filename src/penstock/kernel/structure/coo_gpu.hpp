@@ -9,7 +9,8 @@
 namespace penstock {
 
 /// coo_to_csr() of triples in that memory, of which equal ones add up; no mirror images. Beside triples and matrix it takes
-/// 16 bytes an entry and a value, and where there are duplicates 32 bytes and a value more.
+/// 16 bytes an entry and a value (a pattern 24 bytes), and where there are duplicates 32 bytes and a value
+/// more.
 template <class V>
 Csr<V> coo_to_csr_on(const CooView<V>& coo, Stream stream);
 

@@ -97,7 +97,8 @@ void sort_pairs(Buffers<K>& keys, Buffers<P>& payload, int bits, Stream stream) 
 }
 
 /// Bytes of a device that sort_pairs takes beside its buffers.
-inline std::int64_t sort_pairs_bytes(int key_bytes, int payload_bytes, std::int64_t n, Stream stream) {
+inline std::int64_t sort_pairs_bytes([[maybe_unused]] int key_bytes, [[maybe_unused]] int payload_bytes,
+                                     [[maybe_unused]] std::int64_t n, [[maybe_unused]] Stream stream) {
   if constexpr (have_cuda)
     if (stream.where.is_gpu()) return gpu::sort_pairs_bytes(key_bytes, payload_bytes, n, stream);
   return 0;
