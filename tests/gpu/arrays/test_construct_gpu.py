@@ -288,9 +288,10 @@ def test_factors_and_permutations_on_the_gpu(lib):
     G, r, p = A.to(ps.device(0)), rng.standard_normal(60), rng.permutation(60)
     try:
         ours = G.scale(rows=lib.array(r)), G.permute(lib.array(p))
-    except TypeError as e:  # of a library that exports no copy for the host
-        assert "move it there first" in str(e)
-        return
+    except TypeError as e:
+        if "move it there first" not in str(e):
+            raise
+        pytest.skip(f"this version of the library exports no copy for the host: {e}")
     check(ours[0], A.scale(rows=r).to_scipy())
     check(ours[1], A.permute(p).to_scipy())
 
