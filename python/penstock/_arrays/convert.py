@@ -14,7 +14,7 @@ from penstock._arrays.tensors import host_array, torch_layout
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
 _STEP = 1 << 25  # bytes that are converted between two looks at Ctrl-C
-_EXACT = 2**53  # the largest integer up to which float64 holds every integer
+EXACT_INTEGER = 2**53  # the largest integer up to which float64 holds every integer
 
 
 def result_dtype(*dtypes: Any) -> np.dtype:
@@ -67,7 +67,7 @@ def checked(array: np.ndarray, dtype: np.dtype, name: str, asked: bool = False) 
     kind = array.dtype.kind
     if kind in "iu" and array.dtype.itemsize == 8 and array.size and not asked:
         low, high = int(array.min()), int(array.max())
-        if max(-low, high) > _EXACT:
+        if max(-low, high) > EXACT_INTEGER:
             at = np.unravel_index(
                 int(array.argmax() if high >= -low else array.argmin()), array.shape
             )

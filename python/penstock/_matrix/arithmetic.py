@@ -43,7 +43,31 @@ def _join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
             "A - B of two patterns has no sign to show: A.mask(B, complement=True) is what A has and B has not"
         )
     a, b = alike(a.without_duplicates(), b.without_duplicates())
+    if a.place == "device" or b.place == "device":
+        return made(a, _joined_on_gpu(a, b, op, what), canonical=True)
     return made(a, _core.join(a._core, b._core, op), canonical=True)
+
+
+def _joined_on_gpu(a: csr_array, b: csr_array, op: str, what: str) -> Any:
+    """The sum or difference of two matrices on one GPU."""
+    gpus = [_core.ordinal(m._core) if m.place == "device" else -1 for m in (a, b)]
+    if gpus[0] != gpus[1]:
+        raise _core.PlacementError(
+            f"{what}: A is in {_where(a)} and B in {_where(b)}: move one to the other, with A.to(ps.host) or "
+            "B.to(ps.device(n))"
+        )
+    if op not in ("plus", "minus") or a.dtype.kind == "c":
+        raise _core.PlacementError(
+            f"{what} by {op} of {a.dtype} is not computed on a GPU, where there are sums of float32, float64 and "
+            "patterns: do it on the host, with A.to(ps.host)"
+        )
+    other = b if op == "plus" else -b
+    return _core.add_rows_gpu(a._core, 0, other._core, 0, gpus[0])
+
+
+def _where(a: csr_array) -> str:
+    on = f" of GPU {_core.ordinal(a._core)}" if a.place == "device" else ""
+    return f"{a.place} memory{on}"
 
 
 def _plus(A: Arithmetic, b: Any, op: str, left: bool) -> Any:
@@ -120,6 +144,8 @@ class Arithmetic(Guarded):
 
     def _scaled(self, factor: Any) -> csr_array:
         a = self._matrix()
+        if a.place == "device":
+            return a.scale(rows=factor)
         dtype = result_dtype(np.result_type(a.dtype, factor))
         return with_values(a, as_type(np.multiply(a.data, factor, dtype=dtype), dtype, "product"))
 

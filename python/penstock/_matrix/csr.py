@@ -9,10 +9,12 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, from_anything, result_dtype
+from penstock._arrays.device_matrices import from_device
 from penstock._matrix.arithmetic import Arithmetic, is_number
 from penstock._matrix.conversions import Converted
 from penstock._matrix.derived import Derived
 from penstock._matrix.entrywise import Entrywise
+from penstock._matrix.exports import as_cupy, as_torch
 from penstock._matrix.indexing import Indexed
 from penstock._matrix.names import Guarded
 from penstock._matrix.reductions import Reduced
@@ -49,6 +51,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     arg : a SciPy sparse array or matrix, a PyTorch tensor (sparse_csr or sparse_coo), a csr_array, a 2-D array,
         `(rows, cols)`, `(data, (row, col))` or `(data, indices, indptr)`. Booleans make a pattern, which stores no
         values. Integers become float64, exactly or not at all. Duplicates of `(row, col)` are added up.
+        CuPy's sparse matrices, PyTorch's sparse tensors on a GPU, and tuples of dense arrays of either make a matrix
+        in that GPU's memory, checked and sorted there.
     shape : (rows, cols), optional
         At most 2^31 - 1 columns; any number of nonzeros.
     dtype : optional
@@ -59,7 +63,9 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         write are shared: another csr_array's, `bytes`, and files mapped read-only (`np.load(..., mmap_mode="r")`).
         False shares all that have the stored types already (int64 offsets, int32 indices, supported values), for
         matrices too large to hold twice: you promise that nobody writes them while the matrix lives, and if somebody
-        does, results are wrong or the process ends. True copies all.
+        does, results are wrong or the process ends. True copies all. Arrays on a GPU are shared by default, too, for
+        memory is scarce there, and no other library's methods rewrite them: values, columns of int32 and offsets of
+        int64 (int32 offsets and int64 columns are converted).
     maxprint : int, optional
         How many entries `print(A)` shows, 50 by default.
 
@@ -94,6 +100,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     ) -> None:
         if maxprint is not None:
             self.maxprint = maxprint
+        if isinstance(arg, Transposed) and arg.place == "device":
+            arg = arg.formed()
         if isinstance(arg, csr_array):
             arg = arg.copy() if copy else arg
             self._hold(arg._core if dtype is None else arg.astype(dtype)._core)
@@ -102,7 +110,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             return
         if isinstance(arg, Transposed):
             arg = arg.to_scipy()
-        self._hold(from_anything(arg, shape, dtype, copy))
+        core = from_device(arg, shape, dtype, copy)
+        self._hold(from_anything(arg, shape, dtype, copy) if core is None else core)
 
     def _hold(self, matrix: Any) -> None:
         self._core = matrix
@@ -224,7 +233,9 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         return csr_array._wrap(self._core)
 
     def copy(self) -> csr_array:
-        """The same entries in memory of their own."""
+        """The same entries in memory of their own; of a matrix on a GPU, there."""
+        if self.place == "device":
+            return csr_array._wrap(_core.to_place(self._core, "device", _core.ordinal(self._core)))
         values = None if self._core.values is None else self._core.values.copy()
         parts = (self.indptr.copy(), self.indices.copy(), values)
         return csr_array._from_parts(*self.shape, *parts, validate="cheap")
@@ -400,6 +411,10 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             )
         if dtype == self.dtype:
             return self.copy() if copy else self
+        if self.place == "device" and dtype == np.bool_:
+            return csr_array._wrap(_core.pattern(_core.without_zeros(self._core)))
+        if self.place == "device":
+            return csr_array._wrap(_core.convert_on_gpu(self._core, dtype.name))
         parts = (self.data, self.indices, self.indptr)
         return csr_array(parts, shape=self.shape, dtype=dtype, copy=False)
 
@@ -420,16 +435,30 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         return sp.csr_array((data, self.indices, indptr), shape=self.shape)
 
     def to_torch(self) -> Any:
-        """A `torch.sparse_csr` tensor: a copy, with int64 indices and values of this type (bool for a pattern); rows
-        sorted and duplicates added up, as PyTorch wants them. ImportError where PyTorch is not installed."""
+        """A `torch.sparse_csr` tensor with values of this type (bool for a pattern), rows sorted and duplicates added
+        up, as PyTorch wants them. It is a copy with int64 indices. Of a matrix on a GPU it is a tensor there, with
+        int32 indices, over the same columns and values where the rows are so already: do not write them.
+
+        Raises ImportError where PyTorch is not installed, and ValueError for 2^31 entries or more on a GPU."""
         try:
             import torch  # type: ignore[import-not-found, unused-ignore]  # optional, and slow to load
         except ImportError as e:
             raise ImportError("to_torch needs PyTorch: pip install torch") from e
         a = self.without_duplicates()  # PyTorch wants its rows so
+        if a.place == "device":
+            return as_torch(a)
         # Copies: a tensor may be written, our arrays may not.
         crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
         return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)
+
+    def to_cupy(self) -> Any:
+        """A `cupyx.scipy.sparse.csr_matrix` over the same columns and values of a matrix on a GPU, with row offsets of
+        int32 (a pattern's values are True, nnz times). Do not write its arrays: CuPy's methods that work in place, such
+        as `sort_indices`, are for a copy of it.
+
+        Raises PlacementError for a matrix in other memory (`A.to(ps.device(0))` moves it), ValueError for 2^31 entries
+        or more, ImportError where CuPy is not installed."""
+        return as_cupy(self)
 
     def save(self, path: str | os.PathLike[str], **how: Any) -> None:
         """Writes the native store, or the format that the suffix of `path` names (see `penstock.save`)."""

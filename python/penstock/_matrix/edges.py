@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import MAX_COLS, as_type, result_dtype
+from penstock._arrays.device_matrices import Numbers, any_on_gpu, from_coo, one_gpu, values_of
 from penstock._arrays.tensors import host_array
 from penstock._matrix.csr import csr_array
 from penstock._matrix.edge_columns import columns_of
@@ -173,8 +174,10 @@ def from_edge_index(
 
     Parameters
     ----------
-    edge_index : integers of shape (2, E): an array, or anything with `__dlpack__` (PyTorch, JAX, CuPy on the host)
-        A tensor on a device is copied to the host where its library can do so, and refused otherwise.
+    edge_index : integers of shape (2, E): an array, or anything with `__dlpack__` (PyTorch, JAX)
+        If it is an array of CuPy or PyTorch on a GPU, edge_weight is on the same GPU, too, and the edges are sorted
+        there: the matrix is in that GPU's memory, with the same entries. Another library's array on a device is copied
+        to the host where that library can do so, and refused otherwise.
     edge_weight : E numbers, optional
         Float32 stays float32; without them the matrix is a pattern. Weights of parallel edges add up.
     num_nodes : int, optional
@@ -188,6 +191,8 @@ def from_edge_index(
            [0, 0, 0],
            [0, 1, 0]])
     """
+    if any_on_gpu(edge_index, edge_weight):
+        return _on_gpu(edge_index, edge_weight, num_nodes)
     index = host_array(edge_index, "edge_index")
     if index.ndim != 2 or index.shape[0] != 2 or (index.size and index.dtype.kind not in "iu"):
         raise ValueError(
@@ -199,6 +204,43 @@ def from_edge_index(
         weights = weights_of(host_array(edge_weight, "edge_weight"), index.shape[1], "edge_weight")
     n = numbered(index[0], index[1], num_nodes, "edge_index[0]", "edge_index[1]")
     return matrix_of(n, index[0], index[1], weights, True, True)
+
+
+def _on_gpu(edge_index: Any, edge_weight: Any, num_nodes: int | None) -> csr_array:
+    """`from_edge_index` of arrays on a GPU."""
+    named = {"edge_index": edge_index}
+    if edge_weight is not None:
+        named["edge_weight"] = edge_weight
+    ops, _, gpu, (index, *weights) = one_gpu(**named)
+    with ops.on(gpu):
+        kind = ops.dtype(index).kind
+        if index.ndim != 2 or index.shape[0] != 2 or (index.shape[1] and kind not in "iu"):
+            raise ValueError(
+                f"edge_index has dtype {index.dtype} and shape {tuple(index.shape)}: give integers of shape (2, E)"
+            )
+        u, v = index[0], index[1]
+        n = numbered(Numbers(u), Numbers(v), num_nodes, "edge_index[0]", "edge_index[1]")
+        values = None
+        if weights:
+            values = _weights_on_gpu(weights[0], u.shape[0], ops)
+        return csr_array._wrap(from_coo(values, u, v, (n, n), None))
+
+
+def _weights_on_gpu(w: Any, count: int, ops: Any) -> Any:
+    if tuple(w.shape) != (count,):
+        raise ValueError(
+            f"edge_weight has shape {tuple(w.shape)}: give one weight for each of {count} edges"
+        )
+    kind = ops.dtype(w)
+    if kind == np.bool_:
+        return ops.cast(w, np.dtype(np.float64))
+    values, _ = values_of(w, None, ops, "edge_weight")
+    bad = values != values
+    if bool(bad.any()):
+        raise ValueError(
+            f"edge_weight[{ops.first(bad)}] is missing or NaN: drop the edge, or give it a weight"
+        )
+    return values
 
 
 def whole_numbers(ids: Any, name: str) -> np.ndarray:
@@ -213,7 +255,7 @@ def whole_numbers(ids: Any, name: str) -> np.ndarray:
     return ids
 
 
-def numbered(u: np.ndarray, v: np.ndarray, num_nodes: Any, first: str, second: str) -> int:
+def numbered(u: Any, v: Any, num_nodes: Any, first: str, second: str) -> int:
     """How many vertices integers name; every one of them is looked at."""
     if num_nodes is not None:
         try:

@@ -45,12 +45,36 @@ def _written(result: Any, out: Any) -> Any:
 
 
 def _sums(a: csr_array, axis: int, wide: np.dtype) -> np.ndarray:
+    if a.place == "device":
+        return _sums_on_gpu(a, axis, wide)
     if a.dtype == np.bool_:
         if axis == 1:
             return np.diff(a.indptr)
         return np.bincount(a.indices, minlength=a.shape[1]).astype(np.int64, copy=False)
     ones = np.ones(a.shape[axis], dtype=result_dtype(wide))
     return a.dot(ones) if axis == 1 else a.T.dot(ones)
+
+
+def _total(a: csr_array, dtype: Any) -> Any:
+    if a.place == "device":
+        return _sums(a, 1, a.dtype if dtype is None else np.result_type(a.dtype, dtype)).sum()
+    return a.data.sum(dtype=dtype)
+
+
+def _mean_on_gpu(a: csr_array, axis: int | None, dtype: Any) -> Any:
+    count = a.shape[0] * a.shape[1] if axis is None else a.shape[axis]
+    result = (np.float64 if a.dtype == np.bool_ else a.dtype) if dtype is None else np.dtype(dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty matrix NaN, as in SciPy
+        return np.divide(a.sum(axis=axis), count).astype(result)[()]
+
+
+def _sums_on_gpu(a: csr_array, axis: int, wide: np.dtype) -> np.ndarray:
+    """The same for a matrix on a GPU; along columns by its transpose, which is formed there and kept."""
+    rows = a if axis == 1 else a.T.formed()
+    if a.dtype == np.bool_:
+        return np.diff(rows._core.offsets_on_host())
+    dtype = result_dtype(wide)
+    return rows.astype(dtype).dot(np.ones(rows.shape[1], dtype=dtype))
 
 
 class Reduced(Guarded):
@@ -76,7 +100,7 @@ class Reduced(Guarded):
         a, axis = self._along(axis)
         total: Any
         if axis is None:
-            total = np.int64(a.nnz) if a.dtype == np.bool_ else a.data.sum(dtype=dtype)
+            total = np.int64(a.nnz) if a.dtype == np.bool_ else _total(a, dtype)
         else:
             total = _sums(a, axis, a.dtype if dtype is None else np.result_type(a.dtype, dtype))
         if dtype is not None:
@@ -86,6 +110,8 @@ class Reduced(Guarded):
     def mean(self, axis: Any = None, dtype: Any = None, out: np.ndarray | None = None) -> Any:
         """Of all rows * cols entries, stored or not, or along an axis; a pattern counts as ones."""
         a, axis = self._along(axis)
+        if a.place == "device":
+            return _written(_mean_on_gpu(a, axis, dtype), out)
         return _written(view(a).mean(axis, dtype), out)
 
     def trace(self, offset: int = 0) -> Any:

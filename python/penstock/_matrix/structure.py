@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, as_type, checked, result_dtype
+from penstock._arrays.convert import as_type, checked, result_dtype
+from penstock._arrays.tensors import host_array
 from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def check_shapes(a: csr_array, b: csr_array, what: str) -> None:
 def _factors(values: Any, length: int, name: str) -> np.ndarray | None:
     if values is None:
         return None
-    values = as_array(values)
+    values = host_array(values, name)
     if values.shape not in ((), (length,)):
         raise ValueError(f"{name} has shape {values.shape}: give one number, or {length} of them")
     return np.broadcast_to(values, (length,))
@@ -66,7 +67,7 @@ def _factors(values: Any, length: int, name: str) -> np.ndarray | None:
 
 def as_permutation(p: Any, n: int, name: str) -> np.ndarray:
     """n integers, int64 and contiguous; their values are looked at by the core."""
-    p = as_array(p)
+    p = host_array(p, name)
     if p.shape != (n,) or (n and p.dtype.kind not in "iu"):
         raise ValueError(
             f"{name} has dtype {p.dtype} and shape {p.shape}: give a permutation, "
@@ -140,7 +141,7 @@ class Structure(Guarded):
         """diag(rows) A diag(cols): entry (i, j) times rows[i] and cols[j], each a number, a vector or left out.
 
         The result has NumPy's promoted type, a pattern counts as ones, and integers as float64. Its entries are in A's
-        order, and it shares A's row offsets and columns.
+        order, and it shares A's row offsets and columns. Vectors on a GPU are copied to the host first.
 
         >>> import numpy as np, penstock as ps
         >>> A = ps.csr_array(np.array([[1.0, 2.0], [0.0, 4.0]]))
@@ -150,7 +151,9 @@ class Structure(Guarded):
         """
         a = self._matrix()
         r, c = _factors(rows, a.shape[0], "rows"), _factors(cols, a.shape[1], "cols")
-        dtype = result_dtype(a.dtype, *(f for f in (rows, cols) if f is not None))
+        # A number leaves the type as it is, so that it is asked for before it became a vector.
+        given = (v if np.isscalar(v) else f for v, f in ((rows, r), (cols, c)))
+        dtype = result_dtype(a.dtype, *(each for each in given if each is not None))
         r, c = (
             None if f is None else as_type(checked(f, dtype, name), dtype, name)
             for f, name in ((r, "rows"), (c, "cols"))
@@ -206,7 +209,7 @@ class Structure(Guarded):
         array([[7., 2.],
                [3., 8.]])
         """
-        a, values = self._matrix(), as_array(values)
+        a, values = self._matrix(), host_array(values, "values")
         rows, cols = a.shape
         if (k > 0 and k >= cols) or (k < 0 and -k >= rows):
             raise ValueError(
@@ -226,5 +229,7 @@ class Structure(Guarded):
             "values",
         )
         diagonal = type(a)((entries, indices, indptr), shape=a.shape, copy=False)
-        rest = a.mask(type(a)((np.ones(n, bool), indices, indptr), shape=a.shape), complement=True)
-        return rest.add(diagonal)
+        if a.place == "device":
+            diagonal = diagonal.to(f"device:{_core.ordinal(a._core)}")
+        places = type(a)._wrap(_core.pattern(diagonal._core))
+        return a.mask(places, complement=True).add(diagonal)

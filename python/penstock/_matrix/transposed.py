@@ -13,7 +13,6 @@ from penstock._matrix.entrywise import Entrywise
 from penstock._matrix.indexing import Indexed
 from penstock._matrix.reductions import Reduced
 from penstock._matrix.structure import Structure
-from penstock._plan.place import Place, host
 from penstock._product.dense import dot, run
 from penstock._product.operands import (
     conj,
@@ -125,8 +124,7 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             from penstock._arrays.device import is_on_gpu  # not for `import penstock`, as below
 
             if is_on_gpu(x) or is_on_gpu(out):
-                formed = self._formed_there()
-                return dot(formed, x, out, alpha, beta, None, "auto", semiring, stream)
+                return dot(self.formed(), x, out, alpha, beta, None, "auto", semiring, stream)
         if stream is not None:
             raise ValueError(
                 f"stream={stream!r} is given, and x and out are in host memory: leave it out"
@@ -182,15 +180,6 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
                 _core.transpose(self._base._core)
             )
         return self._base._derived.transpose
-
-    def _formed_there(self) -> csr_array:
-        """The transpose in A's memory. Of a matrix on a GPU it is formed on the CPU, and moved there once."""
-        base = self._base
-        if base.place != "device" or base._derived.transpose is not None:
-            return self.formed()
-        there = Place("device", _core.ordinal(base._core))
-        base._derived.transpose = base.to(host).T.formed().to(there)
-        return base._derived.transpose
 
     def _matrix(self) -> csr_array:
         return self.formed()

@@ -4,8 +4,10 @@
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/on_gpu.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/structure/entries_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -85,6 +87,24 @@ auto property(Get get) {
   return [get](const Matrix& a) { return std::visit(get, a.unread()); };
 }
 
+/// A copy in host memory, wherever the matrix is.
+nb::object offsets_on_host(const Matrix& a) {
+  return std::visit(
+      [](const auto& c) {
+        const auto gpu = c.indptr.place.memory == Memory::device ? c.indptr.place.ordinal : -1;
+        Array<Offset> out;
+        {
+          const nb::gil_scoped_release release;
+          out = allocate<Offset>(c.indptr.size);
+          const OwnedStream stream(Where{gpu});
+          copy_async(out.data, c.indptr.data, out.bytes(), stream);
+          synchronize(stream);
+        }
+        return as_numpy<Offset>(out);
+      },
+      a.any());
+}
+
 nb::object indptr_of(const Matrix& a) {
   return std::visit(
       [](const auto& c) {
@@ -116,19 +136,36 @@ nb::object values_of(const Matrix& a) {
 }
 
 Matrix row_range(const Matrix& a, std::int64_t first, std::int64_t last) {
+  const auto gpu = gpu_that_holds(a);
   std::visit(
       [&](const auto& c) {
         require(0 <= first && first <= last && last <= c.rows, "row_range: outside the matrix");
-        require_host(c, "row_range");
+        if (!gpu) require_host(c, "row_range");
       },
       a.unread());
+  if (gpu)
+    return made_on(*gpu, a, "row_range",
+                   [&](const auto& c, Stream stream) { return row_range_on(c, first, last, stream); });
   return a.row_range(first, last);
+}
+
+template <class V>
+nb::object diagonal_on_gpu(const Csr<V>& a, std::int64_t k, Where gpu) {
+  require_on(gpu, a, "diagonal");
+  using T = std::conditional_t<is_pattern<V>, bool, V>;
+  Array<T> found;
+  {
+    const nb::gil_scoped_release release;
+    found = diagonal_on(a, k, OwnedStream(gpu));
+  }
+  return as_numpy<T>(found);
 }
 
 nb::object diagonal_of(const Matrix& a, std::int64_t k) {
   return std::visit(
       [&](const auto& c) {
         require(-c.rows < k && k < c.cols, "diagonal: outside the matrix");
+        if (const auto gpu = gpu_that_holds(a)) return diagonal_on_gpu(c, k, *gpu);
         require_host(c, "diagonal");
         return diagonal(c, k);
       },
@@ -162,6 +199,7 @@ void csr(nb::module_& m) {
       .def_prop_ro("indptr", indptr_of)
       .def_prop_ro("indices", indices_array)
       .def_prop_ro("values", values_of)
+      .def("offsets_on_host", offsets_on_host, "A copy of indptr in host memory, wherever the matrix is.")
       .def("row_range", row_range, arg("first"), arg("last"))
       .def("check_part", &Matrix::check_part, arg("i"), arg("n"),
            "Checks part i of n of a matrix whose entries nobody has looked at; when all parts are good, "

@@ -58,7 +58,7 @@ void require_host(std::initializer_list<Place> places, const std::string& reader
     if (!can_read(Where{}, place))
       throw Error(Errc::not_accessible, reader + " reads the matrix on the CPU, but it is in " +
                                             std::string(name(place.memory)) +
-                                            " memory: move it to the host first");
+                                            " memory: move it to the host first, with A.to(ps.host)");
 }
 
 Matrix::Matrix(AnyCsr a)

@@ -1,4 +1,5 @@
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/on_gpu.hpp"
 
 NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
@@ -39,6 +40,7 @@ NB_MODULE(_core, m) {
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::device_arrays(m);
   penstock::bind::device_op(m);
   penstock::bind::device_product(m);
   penstock::bind::dist_graph(m);

@@ -3,14 +3,19 @@
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/on_gpu.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/kernel/structure/coo_gpu.hpp"
 #include "penstock/kernel/structure/elementwise.hpp"
+#include "penstock/kernel/structure/entries_gpu.hpp"
 #include "penstock/kernel/structure/filter.hpp"
+#include "penstock/kernel/structure/filter_gpu.hpp"
 #include "penstock/kernel/structure/permute.hpp"
 #include "penstock/kernel/structure/scale.hpp"
 #include "penstock/kernel/structure/sort_rows.hpp"
 #include "penstock/kernel/structure/symmetric.hpp"
 #include "penstock/kernel/structure/transpose.hpp"
+#include "penstock/kernel/structure/transpose_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -67,12 +72,15 @@ bool try_scale(const Matrix& a, const std::string& dtype, const char* name, cons
   const auto r = span_of<T>(rows), c = span_of<T>(cols);
   std::visit(
       [&]<class V>(const Csr<V>& m) {
-        require_host(m, "scale");
+        const auto gpu = gpu_that_holds(a);
+        if (gpu) require_on(*gpu, m, "scale");
+        else require_host(m, "scale");
         if constexpr (is_pattern<V> || std::same_as<V, T>) {
           require((rows.is_none() || std::ssize(r) == m.rows) && (cols.is_none() || std::ssize(c) == m.cols),
                   "scale: one factor for each row and column");
           const nb::gil_scoped_release release;
-          out = Csr<T>{m.rows, m.cols, m.indptr, m.indices, scaled_values<T>(m, r.data(), c.data())};
+          if (gpu) out = scale_on<T>(m, r.data(), c.data(), OwnedStream(*gpu));
+          else out = Csr<T>{m.rows, m.cols, m.indptr, m.indices, scaled_values<T>(m, r.data(), c.data())};
         } else {
           throw Error(Errc::invalid_argument, "scale: factors of the matrix's type");
         }
@@ -91,12 +99,44 @@ Matrix scale(const Matrix& a, const std::string& dtype, const nb::object& rows, 
   return {std::move(out)};
 }
 
+/// With values of type T, where T has a place for all that they have.
+template <class T>
+bool try_convert(const Matrix& a, const std::string& dtype, AnyCsr& out) {
+  const auto gpu = gpu_that_holds(a);
+  if (dtype != dtype_name<T>() || !gpu) return false;
+  return std::visit(
+      [&]<class V>(const Csr<V>& c) {
+        constexpr bool kKeeps = is_pattern<V> || std::is_floating_point_v<V> || !std::is_floating_point_v<T>;
+        if constexpr (kKeeps && !std::same_as<V, T>) {
+          require_on(*gpu, c, "astype");
+          const nb::gil_scoped_release release;
+          out = converted_on<T>(c, OwnedStream(*gpu));
+          return true;
+        } else {
+          return false;
+        }
+      },
+      a.any());
+}
+
+Matrix convert_on_gpu(const Matrix& a, const std::string& dtype) {
+  AnyCsr out;
+  if (try_convert<float>(a, dtype, out) || try_convert<double>(a, dtype, out) ||
+      try_convert<Complex64>(a, dtype, out) || try_convert<Complex128>(a, dtype, out))
+    return {std::move(out)};
+  throw Error(Errc::not_accessible, "a matrix in a GPU's memory is not converted to " + dtype +
+                                        " there: do it on the host, with A.to(ps.host).astype(...)");
+}
+
 Matrix bound_transpose(const Matrix& a) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "transpose",
+                   [](const auto& c, Stream stream) { return transpose_on(c, stream); });
   return made(a, "transpose", [](const auto& c) { return transpose(c); });
 }
 
 Matrix bound_pattern(const Matrix& a) {
-  return made(a, "pattern", [](const auto& c) { return pattern_of(c); });
+  return std::visit([](const auto& c) -> Matrix { return {AnyCsr(pattern_of(c))}; }, a.any());
 }
 
 bool bound_symmetric(const Matrix& a) {
@@ -110,6 +150,11 @@ bool bound_symmetric(const Matrix& a) {
 }
 
 std::pair<bool, bool> bound_row_order(const Matrix& a) {
+  if (const auto gpu = gpu_that_holds(a))
+    return with_entries_on(*gpu, a, "row_order", [](const auto& c, Stream stream) {
+      const auto order = row_order_on(pattern_of(c), stream);
+      return std::pair(order.sorted, order.canonical);
+    });
   return std::visit(
       [](const auto& c) {
         require_host(c, "row_order");
@@ -121,6 +166,9 @@ std::pair<bool, bool> bound_row_order(const Matrix& a) {
 }
 
 Matrix bound_sort_rows(const Matrix& a, bool merge) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "sort_rows",
+                   [&](const auto& c, Stream stream) { return sort_rows_on(c, merge, stream); });
   return made(a, "sort_rows", [&](const auto& c) { return sort_rows(c, merge); });
 }
 
@@ -135,21 +183,35 @@ Matrix bound_multiply_entries(const Matrix& a, const Matrix& b) {
 Matrix bound_mask(const Matrix& a, const Matrix& pattern, bool complement) {
   const auto* const p = std::get_if<Csr<One>>(&pattern.any());
   require(p, "mask: the second matrix must be a pattern");
+  if (const auto gpu = gpu_that_holds(a)) {
+    require_on(*gpu, *p, "mask");
+    return made_on(*gpu, a, "mask",
+                   [&](const auto& c, Stream stream) { return mask_on(c, *p, complement, stream); });
+  }
   require_host(*p, "mask");
   return made(a, "mask", [&](const auto& c) { return mask(c, *p, complement); });
 }
 
 Matrix bound_triangle(const Matrix& a, std::int64_t k, bool upper) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "triangle",
+                   [&](const auto& c, Stream stream) { return triangle_on(c, k, upper, stream); });
   return made(a, "triangle", [&](const auto& c) { return triangle(c, k, upper); });
 }
 
 Matrix bound_without_zeros(const Matrix& a) {
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "without_zeros",
+                   [](const auto& c, Stream stream) { return without_zeros_on(c, stream); });
   return made(a, "without_zeros", [](const auto& c) { return without_zeros(c); });
 }
 
 Matrix bound_take_rows(const Matrix& a, const nb::object& rows, const nb::object& places) {
   const auto r = span_of<std::int64_t>(rows);
   const auto p = span_of<Index>(places);
+  if (const auto gpu = gpu_that_holds(a))
+    return made_on(*gpu, a, "take_rows",
+                   [&](const auto& c, Stream stream) { return take_rows_on(c, r, p, stream); });
   return made(a, "take_rows", [&](const auto& c) { return take_rows(c, r, p); });
 }
 
@@ -170,6 +232,8 @@ void structure(nb::module_& m) {
   using nb::arg;
   m.def("transpose", bound_transpose, arg("a"));
   m.def("pattern", bound_pattern, arg("a"));
+  m.def("convert_on_gpu", convert_on_gpu, arg("a"), arg("dtype"),
+        "The matrix with values of another type, for one in a GPU's memory.");
   m.def("has_symmetric_pattern", bound_symmetric, arg("a"));
   m.def("row_order", bound_row_order, arg("a"), "(columns never fall within a row, they always rise)");
   m.def("sort_rows", bound_sort_rows, arg("a"), arg("merge"));

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/format/assemble.hpp"
+#include "penstock/format/faults.hpp"
 
 namespace penstock {
 namespace {
@@ -29,7 +30,7 @@ std::int64_t first_bad(std::int64_t n, AnyBad&& any_bad, Bad&& bad) {
   return found;
 }
 
-void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t extent, const std::string& what) {
+void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t extent, const char* what) {
   const auto outside = [&](std::int64_t i) {
     return static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(extent);
   };
@@ -45,12 +46,7 @@ void check_indices(const CooIndices& indices, std::int64_t n, std::int64_t exten
                             : any_outside(static_cast<const std::int32_t*>(indices.data), first, last);
       },
       [&](std::int64_t i) { return outside(indices[i]); });
-  if (k == n) return;
-  throw Error(
-      Errc::invalid_argument,
-      what + " index " + std::to_string(indices[k]) + " at entry " + std::to_string(k) + " is outside [0, " +
-          std::to_string(extent) + "): " +
-          (indices[k] == extent ? "are the indices one-based?" : "the shape or the indices are wrong"));
+  if (k < n) refuse_entry(what, k, indices[k], extent);
 }
 
 /// Throws unless the diagonal is its own mirror image: zero in a skew-symmetric matrix, real in a hermitian one.
@@ -168,6 +164,13 @@ Csr<V> from_ordered(const CooView<V>& coo) {
 }
 
 }  // namespace
+
+void refuse_entry(const char* what, std::int64_t entry, std::int64_t index, std::int64_t extent) {
+  throw Error(Errc::invalid_argument,
+              std::string(what) + " index " + std::to_string(index) + " at entry " + std::to_string(entry) +
+                  " is outside [0, " + std::to_string(extent) + "): " +
+                  (index == extent ? "are the indices one-based?" : "the shape or the indices are wrong"));
+}
 
 template <class V>
 Csr<V> coo_to_csr(const CooView<V>& coo, const CooOptions& options) {

@@ -6,6 +6,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/format/faults.hpp"
 
 namespace penstock {
 namespace {
@@ -18,20 +19,29 @@ constexpr std::int64_t kCheckedAtOnce = 1 << 18;
 
 void check_row(std::span<const Offset> indptr, std::int64_t row) {
   const auto r = static_cast<std::size_t>(row);
-  if (indptr[r + 1] < indptr[r])
-    fault("indptr falls from " + std::to_string(indptr[r]) + " to " + std::to_string(indptr[r + 1]) +
-          " at row " + std::to_string(row) + ": row offsets must not decrease");
+  if (indptr[r + 1] < indptr[r]) refuse_offsets(row, indptr[r], indptr[r + 1]);
 }
 
 void check_index(std::span<const Index> indices, std::int64_t k, std::int64_t cols) {
   const auto column = indices[static_cast<std::size_t>(k)];
-  if (column < 0 || column >= cols)
-    fault("column index " + std::to_string(column) + " at position " + std::to_string(k) +
-          " is outside [0, " + std::to_string(cols) +
-          "): " + (column == cols ? "are the indices one-based?" : "the shape or the indices are wrong"));
+  if (column < 0 || column >= cols) refuse_column(k, column, cols);
 }
 
 }  // namespace
+
+void refuse_offsets(std::int64_t row, Offset first, Offset last) {
+  if (first < 0)
+    fault("indptr holds " + std::to_string(first) + " at row " + std::to_string(row) +
+          ": row offsets are 0 or more");
+  fault("indptr falls from " + std::to_string(first) + " to " + std::to_string(last) + " at row " +
+        std::to_string(row) + ": row offsets must not decrease");
+}
+
+void refuse_column(Offset k, std::int64_t column, std::int64_t cols) {
+  fault("column index " + std::to_string(column) + " at position " + std::to_string(k) + " is outside [0, " +
+        std::to_string(cols) +
+        "): " + (column == cols ? "are the indices one-based?" : "the shape or the indices are wrong"));
+}
 
 template <class V>
 void validate_offsets(const Csr<V>& a, std::int64_t first, std::int64_t last) {
@@ -74,24 +84,29 @@ void validate_indices(const Csr<V>& a, Offset first, Offset last) {
 }
 
 template <class V>
-void validate(const Csr<V>& a, bool every_index) {
+void validate_sizes(const Csr<V>& a, Offset first, Offset last) {
   constexpr std::int64_t kMaxCols = std::numeric_limits<Index>::max();
   if (a.rows < 0 || a.cols < 0)
     fault("a shape of " + std::to_string(a.rows) + " x " + std::to_string(a.cols) + " is negative");
   if (a.cols > kMaxCols)
     fault(std::to_string(a.cols) + " columns exceed 2^31 - 1: split the matrix by columns, or distribute it");
-  const auto indptr = a.indptr.span();
-  const auto indices = a.indices.span();
   if (a.indptr.size != a.rows + 1)
     fault("indptr has " + std::to_string(a.indptr.size) + " entries, a matrix of " + std::to_string(a.rows) +
           " rows needs " + std::to_string(a.rows + 1));
-  if (indptr.front() != 0) fault("indptr starts at " + std::to_string(indptr.front()) + ", not at 0");
-  if (indptr.back() != a.nnz())
-    fault("indptr ends at " + std::to_string(indptr.back()) + ", but there are " + std::to_string(a.nnz()) +
+  if (first != 0) fault("indptr starts at " + std::to_string(first) + ", not at 0");
+  if (last != a.nnz())
+    fault("indptr ends at " + std::to_string(last) + ", but there are " + std::to_string(a.nnz()) +
           " indices");
   if (!is_pattern<V> && a.values.size != a.nnz())
     fault("there are " + std::to_string(a.values.size) + " values for " + std::to_string(a.nnz()) +
           " indices");
+}
+
+template <class V>
+void validate(const Csr<V>& a, bool every_index) {
+  const auto indptr = a.indptr.span();
+  const auto indices = a.indices.span();
+  validate_sizes(a, indptr.empty() ? 0 : indptr.front(), indptr.empty() ? 0 : indptr.back());
   if (every_index) {
     validate_offsets(a, 0, a.rows);
     validate_indices(a, 0, a.nnz());
@@ -110,6 +125,7 @@ void validate(const Csr<V>& a, bool every_index) {
 
 #define X(V)                                                                 \
   template void validate(const Csr<V>&, bool);                               \
+  template void validate_sizes(const Csr<V>&, Offset, Offset);               \
   template void validate_offsets(const Csr<V>&, std::int64_t, std::int64_t); \
   template void validate_indices(const Csr<V>&, Offset, Offset);
 PENSTOCK_FOR_EACH_VALUE(X)

@@ -482,3 +482,10 @@ def test_permutation_faults():
             a[bad]
     with pytest.raises(ValueError, match=r"rows\[0\] = 5"):
         _core.take_rows(a._core, np.array([5]), None)
+
+
+def test_factors_in_lists():
+    A = ps.csr_array(np.array([[1.0, 2.0], [0.0, 4.0]], dtype=np.float32))
+    np.testing.assert_array_equal(A.scale(rows=[1, 10]).toarray(), [[1, 2], [0, 40]])
+    assert A.scale(rows=[1, 10]).dtype == np.float64
+    assert A.scale(rows=2.0).dtype == A.scale(rows=np.float32([1, 10])).dtype == np.float32

@@ -13,9 +13,10 @@ CsrView<One> pattern_of(const Matrix& m, const char* factor) {
       [&](const auto& c) {
         for (const Place place : {c.indptr.place, c.indices.place, c.values.place})
           if (!can_read(Where{}, place))
-            throw Error(Errc::not_accessible,
-                        std::string("spgemm reads ") + factor + " on the CPU, but it is in " +
-                            std::string(name(place.memory)) + " memory: move it to the host first");
+            throw Error(Errc::not_accessible, std::string("spgemm reads ") + factor +
+                                                  " on the CPU, but it is in " +
+                                                  std::string(name(place.memory)) +
+                                                  " memory: move it to the host first, with A.to(ps.host)");
         return CsrView<One>{.rows = c.rows,
                             .cols = c.cols,
                             .indptr = c.indptr.data,
