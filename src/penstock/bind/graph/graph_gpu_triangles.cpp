@@ -1,7 +1,11 @@
 // Triangles on a GPU, over edges that the CPU or the GPU has oriented.
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+
 #include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/core/device.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/graph/triangles/triangles_gpu.hpp"
 #include "penstock/graph/triangles/triangles_orient_gpu.hpp"
 
@@ -26,8 +30,9 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
       r = count_triangles_gpu(*g.graph, options);
       if (options.of_vertex && edges.vertex.size > 0) {
         const auto by_vertex = allocate<std::int64_t>(edges.size());
-        for (std::int64_t u = 0; u < edges.size(); ++u)
-          by_vertex.data[edges.vertex.data[u]] = r.of_number.data[u];
+        parallel_ranges(edges.size(), 16 << 10, [&](std::int64_t first, std::int64_t last) {
+          for (auto u = first; u < last; ++u) by_vertex.data[edges.vertex.data[u]] = r.of_number.data[u];
+        });
         r.of_number = by_vertex;
       }
     }
@@ -78,7 +83,8 @@ std::optional<OrientedOnGpu> oriented([[maybe_unused]] const Matrix& m, [[maybe_
           return Csr<One>{any.rows, any.cols, any.indptr, any.indices, {}};
         },
         m.any(release));
-    const auto budget = graph_budget(memory, memory > 0 ? 0 : device_memory(Where{gpu}).free);
+    const auto free = device_memory(Where{gpu}).free;
+    const auto budget = std::min(graph_budget(memory, free), free);
     return orient_edges_gpu(a, {.gpu = gpu, .memory = budget, .symmetric = symmetric});
   } else {
     no_gpu_build("triangles");

@@ -46,7 +46,7 @@ struct Hash {
 };
 
 /// The hash table of a warp, of which as many slots are used as the list needs: a quarter of them is taken at most. Most
-/// look-ups find nothing. At one half they would take 2.5 steps on average and the slowest of 32 lanes about 9, at a quarter
+/// look-ups find nothing. At one half they would take 2.5 steps on average and the slowest of 32 lanes about 10, at a quarter
 /// 1.4 and 4.
 class WarpHash {
  public:
