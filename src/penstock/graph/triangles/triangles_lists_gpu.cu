@@ -6,10 +6,9 @@
 //
 // Of lists in the GPU's own memory a warp looks up 32 at a time (triangles_flat_gpu.cuh). Lists that come over the link are
 // walked one by one, because their reads must begin at multiples of 128 bytes.
-#include <bit>
-
 #include "penstock/graph/triangles/triangles_flat_gpu.cuh"
 #include "penstock/graph/triangles/triangles_gpu_state.hpp"
+#include "penstock/graph/triangles/triangles_tables_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
@@ -19,69 +18,10 @@ constexpr int kTable = 8192;            // words of a block's table: 32 KB
 constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
 constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots, as a hash table
 constexpr int kWarpTable = 4 * kShortList;
-constexpr int kLeastWarpBits = 5;  // of a position in a warp's table, which has at least 32 slots
 
 /// The list whose ends go to a table is always read by whole warps.
 template <Access A>
 inline constexpr Access kLoad = A == Access::strided ? Access::merged : A;
-
-/// A hash table with open addressing. -1 is an empty slot, and at most half of the slots are taken.
-template <int Slots>
-struct Hash {
-  static constexpr int kShift = 32 - std::countr_zero(unsigned(Slots));
-  Index* slots;
-
-  __device__ static int first(Index w) { return int(std::uint32_t(w) * 2654435761u >> kShift); }
-  __device__ void insert(Index w) const {
-    int at = first(w);
-    while (atomicCAS(&slots[at], -1, w) != -1) at = (at + 1) % Slots;
-  }
-  __device__ bool has(Index w) const {
-    for (int at = first(w);; at = (at + 1) % Slots) {
-      const Index there = slots[at];
-      if (there == w) return true;
-      if (there < 0) return false;
-    }
-  }
-};
-
-/// The hash table of a warp, of which as many slots are used as the list needs: a quarter of them is taken at most. Most
-/// look-ups find nothing. At one half they would take 2.5 steps on average and the slowest of 32 lanes about 10, at a quarter
-/// 1.4 and 4.
-class WarpHash {
- public:
-  __device__ WarpHash(Index* slots, int size) : slots_(slots) {
-    bits_ = max(kLeastWarpBits, 34 - __clz(max(size, 2) - 1));
-  }
-  __device__ int size() const { return 1 << bits_; }
-  __device__ void clear() const {
-    for (int i = int(threadIdx.x & 31); i < size(); i += 32) slots_[i] = -1;
-  }
-  __device__ void insert(Index w) const {
-    int at = first(w);
-    while (atomicCAS(&slots_[at], -1, w) != -1) at = (at + 1) & (size() - 1);
-  }
-  __device__ bool has(Index w) const {
-    for (int at = first(w);; at = (at + 1) & (size() - 1)) {
-      const Index there = slots_[at];
-      if (there == w) return true;
-      if (there < 0) return false;
-    }
-  }
-
- private:
-  __device__ int first(Index w) const { return int(std::uint32_t(w) * 2654435761u >> (32 - bits_)); }
-
-  Index* slots_;
-  int bits_;
-};
-
-struct Bitmap {
-  Index* words;
-
-  __device__ void insert(Index w) const { atomicOr(&words[w >> 5], Index(1u << (w & 31))); }
-  __device__ bool has(Index w) const { return std::uint32_t(words[w >> 5]) >> (w & 31) & 1; }
-};
 
 /// Looks lists up in a table. `all` counts what this lane found.
 template <bool Each, class Table>
