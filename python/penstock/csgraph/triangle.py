@@ -173,7 +173,8 @@ def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_
         if kept is None or kept[0] != key:
             derived.oriented_gpu = None  # what it held is free for the new one
             made = _core.orient_edges_gpu(graph._core, *key, bool(derived.symmetric_pattern))
-            kept = derived.oriented_gpu = key, made, made and csr_array._wrap(made.lists)
+            kept = key, made, None if made is None else csr_array._wrap(made.lists)
+            derived.oriented_gpu = kept
             if made is not None and made.simple:
                 derived.symmetric_pattern = derived.simple = True
         if kept[2] is not None:
