@@ -81,6 +81,9 @@ class Derived:
     missed_edges: int = 0  # that searches have walked for want of the reversed ones
     oriented: Any = None
     oriented_lists: csr_array | None = None
+    oriented_gpu: tuple[Any, Any, csr_array | None] | None = field(
+        default=None, metadata=_GPU
+    )  # (asked, edges oriented there, their lists; None and None where they do not fit)
     pagerank: tuple[csr_array, np.ndarray, bool] | None = None  # (edges in, weights out, symmetric)
     pagerank_plan: str | None = None
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
+from penstock._plan.options import options
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import as_graph, simple
 from penstock.csgraph.gpu_options import GpuOptions, settled
@@ -36,8 +37,9 @@ def triangle_count(
     other fields; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
-    edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU gets the
-    oriented edges, sorted by the CPU, and looks lists up in tables in its shared memory.
+    edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
+    sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, and otherwise
+    gets them from the CPU. It looks lists up in tables in its shared memory.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -142,15 +144,13 @@ def _counted(
     gpu = chosen_gpu(graph, device)
     on = settled(gpu_options, function, gpu is not None)
     each = function == "triangles"
-    edges = _oriented(graph)
     if gpu is None:
-        total, of_vertex = _core.triangles(edges, each)
+        total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
-    lists = graph._derived.oriented_lists
-    if lists is None:
-        lists = graph._derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
-    on_gpu = gpu_graph(lists, gpu, on.placement)
+    edges, lists, placement = _oriented_for(graph, gpu, on.placement)
+    on_gpu = gpu_graph(lists, gpu, placement)
     total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
+    told["oriented"] = getattr(edges, "facts", None)
     report("triangles", on_gpu, told)
     return total, of_vertex
 
@@ -161,6 +161,33 @@ def _oriented(graph: csr_array) -> Any:
     if known is None:
         known = graph._derived.oriented = _core.orient_edges(simple(graph)._core)
     return known
+
+
+def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_array, str]:
+    """(oriented edges, their lists as a matrix, where these are to be placed) for a count on that GPU: oriented there
+    where its memory suffices and the lists may stay there, else by the CPU."""
+    derived = graph._derived
+    if placement in ("auto", "device"):
+        key = (gpu, options.device_memory or 0)
+        kept = derived.oriented_gpu
+        if kept is None or kept[0] != key:
+            derived.oriented_gpu = None  # what it held is free for the new one
+            made = _core.orient_edges_gpu(graph._core, *key, bool(derived.symmetric_pattern))
+            kept = key, made, None if made is None else csr_array._wrap(made.lists)
+            derived.oriented_gpu = kept
+            if made is not None and made.simple:
+                derived.symmetric_pattern = derived.simple = True
+        if kept[2] is not None:
+            return kept[1], kept[2], "device"
+        if graph.place == "device":
+            raise MemoryError(
+                f"triangles: GPU {gpu} has too little memory to orient {graph.nnz} entries, about 12 bytes an entry "
+                "and 50 a vertex: allow more device_memory, or count over A.to(ps.host)"
+            )
+    edges = _oriented(graph)
+    if derived.oriented_lists is None:
+        derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
+    return edges, derived.oriented_lists, placement
 
 
 def _pairs(graph: csr_array) -> np.ndarray:

@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_gpu_parts(m);
   penstock::bind::graph_gpu_paths(m);
   penstock::bind::graph_gpu_components(m);
+  penstock::bind::graph_gpu_triangles(m);
   penstock::bind::graph_paths(m);
   penstock::bind::graph_negative(m);
   penstock::bind::graph_spanning(m);

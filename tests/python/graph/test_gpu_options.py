@@ -58,6 +58,7 @@ def one_gpu(monkeypatch):
         raise InterruptedError("the graph goes to the GPU")
 
     monkeypatch.setattr(_core, "gpu_graph", graph)
+    monkeypatch.setattr(_core, "orient_edges_gpu", graph)
 
 
 @pytest.mark.parametrize(

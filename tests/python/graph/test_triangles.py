@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock.csgraph import triangle_count, triangles, verify_triangles
 
 import penstock as ps
+from penstock import _core
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +99,39 @@ def test_verifier_catches(graphs):
         verify_triangles(A, bad)
     with pytest.raises(TypeError, match="must be an integer"):
         verify_triangles(A, 5.0)
+
+
+def test_where_a_gpu_orients_and_where_the_cpu_does(graphs, monkeypatch):
+    """Without a GPU: what is asked of the core, what is kept, and what frees it."""
+    from penstock.csgraph.triangle import _oriented_for
+
+    A = ps.csr_array._from_parts(
+        *graphs["skewed"].shape,
+        graphs["skewed"].indptr.copy(),
+        graphs["skewed"].indices.copy(),
+        None,
+    )
+    asked, fits = [], True
+
+    class Made:
+        lists, simple = graphs["even"]._core, True
+
+    def orient(matrix, *how):
+        asked.append(how)
+        return Made() if fits else None
+
+    monkeypatch.setattr(_core, "orient_edges_gpu", orient)
+    edges, lists, placement = _oriented_for(A, 1, "auto")
+    assert isinstance(edges, Made) and lists.shape == graphs["even"].shape
+    assert placement == "device" and asked == [(1, 0, False)]
+    assert A._derived.symmetric_pattern is True and A._derived.simple is True
+    assert _oriented_for(A, 1, "device")[0] is edges and len(asked) == 1
+    fits = False
+    with ps.options(device_memory="1MB"):
+        for _ in range(2):
+            edges, lists, placement = _oriented_for(A, 1, "auto")
+            assert lists.nnz == A.nnz // 2 and placement == "auto"
+    assert asked[1:] == [(1, 10**6, True)], "that it does not fit is kept, too"
+    assert _oriented_for(A, 0, "pinned")[2] == "pinned" and len(asked) == 2
+    A.release()
+    assert A._derived.oriented_gpu is None

@@ -1,10 +1,9 @@
-// Connected components, betweenness and triangles on a GPU.
+// Connected components and betweenness on a GPU.
 #include <algorithm>
 
 #include "penstock/bind/graph/graph_gpu.hpp"
 #include "penstock/graph/betweenness/betweenness_gpu.hpp"
 #include "penstock/graph/cc/cc_gpu.hpp"
-#include "penstock/graph/triangles/triangles_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -53,31 +52,6 @@ nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
   }
 }
 
-/// `edges` says which vertex has which number.
-nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const OrientedEdges& edges,
-                       [[maybe_unused]] const TrianglesGpuOptions& options) {
-  if constexpr (have_cuda) {
-    TrianglesGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      require(edges.size() == g.graph->vertices(), "triangles: the oriented edges are of another graph");
-      r = count_triangles_gpu(*g.graph, options);
-      if (options.of_vertex && edges.vertex.size > 0) {
-        const auto by_vertex = allocate<std::int64_t>(edges.size());
-        for (std::int64_t u = 0; u < edges.size(); ++u)
-          by_vertex.data[edges.vertex.data[u]] = r.of_number.data[u];
-        r.of_number = by_vertex;
-      }
-    }
-    nb::dict told;
-    told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
-    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-    return nb::make_tuple(r.total, options.of_vertex ? as_result(r.of_number) : nb::none(), told);
-  } else {
-    no_gpu_build("triangles");
-  }
-}
-
 }  // namespace
 
 void graph_gpu_components(nb::module_& m) {
@@ -95,24 +69,6 @@ void graph_gpu_components(nb::module_& m) {
       nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto",
       nb::arg("cache") = true, nb::arg("count") = false,
       "(sums, sources with too many paths for them, what was done)");
-  m.def(
-      "oriented_lists",
-      [](const OrientedEdges& edges) {
-        const nb::gil_scoped_release release;
-        return Matrix(oriented_lists(edges));
-      },
-      nb::arg("edges"), "Row u has the ends of number u, ascending: what triangles_gpu reads.");
-  m.def(
-      "triangles_gpu",
-      [](BoundGpuGraph& g, const OrientedEdges& edges, bool of_vertex, const std::string& access, bool cache,
-         bool count) {
-        return triangles_of(
-            g, edges,
-            {.of_vertex = of_vertex, .access = access_named(access), .cache = cache, .count = count});
-      },
-      nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto",
-      nb::arg("cache") = true, nb::arg("count") = false,
-      "(total, one count a vertex or None, what was done); lists: oriented_lists(edges) on a GPU");
 }
 
 }  // namespace penstock::bind

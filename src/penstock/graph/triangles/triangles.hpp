@@ -21,6 +21,12 @@ struct OrientedEdges {
 /// `a` must be simple and symmetric: each edge is there in both directions, rows ascend, and there are no self loops.
 OrientedEdges orient_edges(const Csr<One>& a);
 
+/// Throws Error{invalid_argument} unless a has as many rows as columns.
+void require_adjacency(const Csr<One>& a);
+/// Whether numbers are ranks by degree, for a pattern of so many entries between so many vertices that have any; `lookups` is
+/// what a count with the vertices as numbers would take.
+bool worth_renumbering(Offset entries, double lookups, std::int64_t connected);
+
 struct Triangles {
   std::int64_t total = 0;
   Array<std::int64_t> of_vertex;  // empty unless asked for

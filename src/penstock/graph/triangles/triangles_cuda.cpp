@@ -1,6 +1,7 @@
 // Counts triangles on a GPU, by two kernels over all lists (triangles_lists_gpu.cu).
 #include "penstock/graph/triangles/triangles_gpu.hpp"
 
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/gpu/taken.hpp"
 #include "penstock/graph/triangles/triangles_gpu_state.hpp"
 
@@ -27,6 +28,8 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
   const Taken<gpu::TriangleCounts> counts(g, 1, "counters");
   const Taken<gpu::ListPiece> chunks(g, gpu::most_chunks(n, g.edges()), "the chunks of long lists");
   const Taken<unsigned long long> cells(g, options.of_vertex ? n : 0, "the triangles of the vertices");
+  const bool turned = options.of_vertex && options.number;
+  const Taken<unsigned long long> by_vertex(g, turned ? n : 0, "the triangles of the vertices");
   if (options.cache) g.make_cache(-1);
   const auto stream = g.stream();
   const Drained drained(stream);
@@ -36,14 +39,20 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
   if (options.of_vertex) fill_async(cells.data(), 0, cells.bytes(), stream);
   record(begin, stream);
   gpu::count_triangles(g.view(),
-                       {options.of_vertex && n > 0 ? cells.data() : nullptr, chunks.data(), counts.data()},
+                       {.of_number = options.of_vertex && n > 0 ? cells.data() : nullptr,
+                        .chunks = chunks.data(),
+                        .counts = counts.data(),
+                        .order = options.number},
                        options.access.value_or(g.best_access()), options.count, stream);
+  if (turned) gpu::counts_of_vertices(cells.data(), options.number, n, by_vertex.data(), stream);
   record(end, stream);
   gpu::TriangleCounts found;
   copy_async(&found, counts.data(), sizeof found, stream);
   if (options.of_vertex) {
-    r.of_number = allocate<std::int64_t>(n);
-    copy_async(r.of_number.data, cells.data(), cells.bytes(), stream);
+    // Pinned memory that is used again: the copy comes at the speed of the link.
+    auto owner = reuse_bytes(cells.bytes(), {Memory::pinned, 0});
+    r.of_number = {static_cast<std::int64_t*>(owner.get()), n, {Memory::pinned, 0}, owner};
+    copy_async(r.of_number.data, turned ? by_vertex.data() : cells.data(), cells.bytes(), stream);
   }
   record(copied, stream);
   synchronize(stream);

@@ -16,12 +16,15 @@ struct TrianglesGpuOptions {
   // Copy long lists to the device memory that is left, because they are read again and again.
   bool cache = true;
   bool count = false;  // count requests over the link, by instrumented kernels: slower
+  // On the GPU: the number of each vertex. If it is there, lists are taken in the order of the vertices, and counts are those
+  // of the vertices.
+  const Index* number = nullptr;
 };
 
 struct TrianglesGpuResult {
   std::int64_t total = 0;
-  Array<std::int64_t> of_number;         // for each number (not vertex); empty unless asked for
-  LinkCounts requests;                   // if they were counted
+  Array<std::int64_t> of_number;  // for each number, or vertex (options.number); empty unless asked for
+  LinkCounts requests;            // if they were counted
   double seconds = 0, copy_seconds = 0;  // on the GPU; for the copy of the counts to the host
 };
 

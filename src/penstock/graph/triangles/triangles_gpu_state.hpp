@@ -24,8 +24,14 @@ struct TriangleState {
   unsigned long long* of_number = nullptr;  // null: only the total is counted
   ListPiece* chunks = nullptr;              // of `number` kChunk ends each
   TriangleCounts* counts = nullptr;
+  // The numbers in the order in which their lists are taken; null: in their own. In the order of the vertices, lists that are
+  // looked up one soon after the other are often the same, where a graph has neighbourhoods.
+  const Index* order = nullptr;
 };
 
 void count_triangles(const ListView& g, const TriangleState& s, Access access, bool count, Stream stream);
+/// of_vertex[v] = of_number[number[v]]
+void counts_of_vertices(const unsigned long long* of_number, const Index* number, std::int64_t vertices,
+                        unsigned long long* of_vertex, Stream stream);
 
 }  // namespace penstock::gpu

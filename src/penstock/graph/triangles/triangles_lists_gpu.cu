@@ -1,12 +1,14 @@
 // Counts triangles over oriented edges (see triangles_cpu.cpp): each is found at its vertex of largest number. The ends of
 // that vertex are put into a table in shared memory, and the lists of those ends are looked up in it. A warp takes a short
-// list, with a hash table of its own; blocks take longer lists in chunks of ends. The table of a block is a bitmap if numbers
-// are small, as those of hubs are; otherwise it is a hash table, which is made again for each range of ends that it has room
-// for.
-#include <bit>
-
-#include "penstock/graph/gpu/list_walk_gpu.cuh"
+// list, with a hash table of its own (vertex-centric hashing as in TRUST: Pandey et al. 2021); blocks take longer lists in
+// chunks of ends. The table of a block is a bitmap if numbers are small, as those of hubs are; otherwise it is a hash table,
+// which is made again for each range of ends that it has room for.
+//
+// Of lists in the GPU's own memory a warp looks up 32 at a time (triangles_flat_gpu.cuh). Lists that come over the link are
+// walked one by one, because their reads must begin at multiples of 128 bytes.
+#include "penstock/graph/triangles/triangles_flat_gpu.cuh"
 #include "penstock/graph/triangles/triangles_gpu_state.hpp"
+#include "penstock/graph/triangles/triangles_tables_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
@@ -15,38 +17,11 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kTable = 8192;            // words of a block's table: 32 KB
 constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
 constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots, as a hash table
-constexpr int kWarpTable = 2 * kShortList;
+constexpr int kWarpTable = 4 * kShortList;
 
 /// The list whose ends go to a table is always read by whole warps.
 template <Access A>
 inline constexpr Access kLoad = A == Access::strided ? Access::merged : A;
-
-/// A hash table with open addressing. -1 is an empty slot, and at most half of the slots are taken.
-template <int Slots>
-struct Hash {
-  static constexpr int kShift = 32 - std::countr_zero(unsigned(Slots));
-  Index* slots;
-
-  __device__ static int first(Index w) { return int(std::uint32_t(w) * 2654435761u >> kShift); }
-  __device__ void insert(Index w) const {
-    int at = first(w);
-    while (atomicCAS(&slots[at], -1, w) != -1) at = (at + 1) % Slots;
-  }
-  __device__ bool has(Index w) const {
-    for (int at = first(w);; at = (at + 1) % Slots) {
-      const Index there = slots[at];
-      if (there == w) return true;
-      if (there < 0) return false;
-    }
-  }
-};
-
-struct Bitmap {
-  Index* words;
-
-  __device__ void insert(Index w) const { atomicOr(&words[w >> 5], Index(1u << (w & 31))); }
-  __device__ bool has(Index w) const { return std::uint32_t(words[w >> 5]) >> (w & 31) & 1; }
-};
 
 /// Looks lists up in a table. `all` counts what this lane found.
 template <bool Each, class Table>
@@ -94,36 +69,83 @@ __device__ void look_up(const ListView& g, const Index* ids, int first, int last
   }
 }
 
+/// What this lane finds of the triangles whose vertex of largest number has the ends ids[0, size), which ascend.
+template <Access A, bool Count, bool Each>
+__device__ unsigned find_short(const ListView& g, const TriangleState& s, WarpHash table, SideBySide& row,
+                               const Index* ids, int size) {
+  if constexpr (A == Access::direct) {
+    // The ends of the smallest number are smaller than all in the table.
+    return look_up_flat<Count, Each>(
+        g, s.of_number, row, ids, 1, size, [&](Index w) { return table.has(w); },
+        [&](const List& list, Index v) {
+          Look<Each, WarpHash> look{table, s.of_number};
+          walk_each<A, Count>(list, v, g.counts, look);
+          return unsigned(look.all);
+        });
+  } else {
+    Look<Each, WarpHash> look{table, s.of_number};
+    look_up<A, Count>(g, ids, 0, size, 32, look);
+    return unsigned(look.all);
+  }
+}
+
 template <Access A, bool Count, bool Each>
 __global__ void __launch_bounds__(kThreads) count_short(ListView g, TriangleState s) {
   __shared__ Index slots[kWarps][kWarpTable], ids[kWarps][kShortList];
+  __shared__ SideBySide rows[kWarps];
+  __shared__ unsigned long long all;
   const int lane = int(threadIdx.x & 31), warp = int(threadIdx.x / 32);
   const auto mine = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (threadIdx.x == 0) all = 0;
+  __syncthreads();
   List own;
-  if (mine < g.vertices) own = list_of(g, Index(mine));
+  Index number = 0;
+  if (mine < g.vertices) {
+    number = s.order ? s.order[mine] : Index(mine);
+    own = list_of(g, number);
+  }
   if (own.size() > kShortList) {
     const auto chunks = Index((own.size() + kChunk - 1) / kChunk);
     const Index at = atomicAdd(&s.counts->chunks, chunks);
-    for (Index i = 0; i < chunks; ++i) s.chunks[at + i] = {Index(mine), i};
+    for (Index i = 0; i < chunks; ++i) s.chunks[at + i] = {number, i};
     own.end = own.begin;
   }
+  unsigned long long found = 0;
   for (unsigned left = __ballot_sync(kAll, own.size() > 1); left != 0; left &= left - 1) {
     const int owner = __ffs(int(left)) - 1;
     const List list = list_from(own, owner);
-    const auto u = Index(mine - lane + owner);
-    const Hash<kWarpTable> table{slots[warp]};
-    for (int i = lane; i < kWarpTable; i += 32) slots[warp][i] = -1;
+    const Index u = __shfl_sync(kAll, number, owner);
+    const WarpHash table(slots[warp], int(list.size()));
+    table.clear();
     __syncwarp();
     walk<kLoad<A>, Count>(list, g.counts, [&](Offset i, Index v) {
       ids[warp][i - list.begin] = v;
       table.insert(v);
     });
     __syncwarp();
-    Look<Each, Hash<kWarpTable>> look{table, s.of_number};
-    look_up<A, Count>(g, ids[warp], 0, int(list.size()), 32, look);
-    add_up<Each>(s, u, look.all);
+    const unsigned some = find_short<A, Count, Each>(g, s, table, rows[warp], ids[warp], int(list.size()));
+    if constexpr (Each) {
+      // A list of kShortList ends closes fewer than kShortList^2 triangles.
+      if (const unsigned sum = add_warp(some); lane == 0 && sum > 0)
+        atomicAdd(&s.of_number[u], static_cast<unsigned long long>(sum));
+    }
+    found += some;
     __syncwarp();
   }
+  // One sum for each block: sums at one place are added one after the other.
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) found += __shfl_down_sync(kAll, found, d);
+  if (lane == 0 && found > 0) atomicAdd(&all, found);
+  __syncthreads();
+  if (threadIdx.x == 0 && all > 0) atomicAdd(&s.counts->total, all);
+}
+
+/// number[v] of each vertex v, out of those of the numbers.
+__global__ void __launch_bounds__(kThreads)
+    gather_counts(const unsigned long long* of_number, const Index* number, std::int64_t vertices,
+                  unsigned long long* of_vertex) {
+  const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (v < vertices) of_vertex[v] = of_number[number[v]];
 }
 
 /// The warps of a block walk entries [first, last) of a list, and call f(position, id) for each.
@@ -194,6 +216,13 @@ void count_triangles(const ListView& g, const TriangleState& s, Access access, b
     if (each) count ? count_all<A, true, true>(g, s, stream) : count_all<A, false, true>(g, s, stream);
     else count ? count_all<A, true, false>(g, s, stream) : count_all<A, false, false>(g, s, stream);
   });
+}
+
+void counts_of_vertices(const unsigned long long* of_number, const Index* number, std::int64_t vertices,
+                        unsigned long long* of_vertex, Stream stream) {
+  const UseDevice use(stream.where);
+  if (vertices > 0)
+    launch(gather_counts, blocks_for(vertices), stream, of_number, number, vertices, of_vertex);
 }
 
 }  // namespace penstock::gpu

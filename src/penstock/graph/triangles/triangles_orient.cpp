@@ -24,17 +24,26 @@ constexpr double kCheapLookups = 2;
 const Index* row_of(const Csr<One>& a, std::int64_t v) { return a.indices.data + a.indptr.data[v]; }
 Offset degree_of(const Csr<One>& a, std::int64_t v) { return a.indptr.data[v + 1] - a.indptr.data[v]; }
 
-/// Writes the lengths of the rows' parts below the diagonal, and returns how many look-ups a count over these would take.
-double measure(const Csr<One>& a, Index* length) {
+/// Look-ups that a count over the rows' parts below the diagonal would take, and vertices that have edges.
+struct Measured {
+  double lookups = 0;
+  std::int64_t connected = 0;
+};
+
+/// Writes the lengths of these parts.
+Measured measure(const Csr<One>& a, Index* length) {
+  std::atomic<std::int64_t> connected = 0;
   std::vector<double> lookups(static_cast<std::size_t>((a.rows + kOrientedAtOnce - 1) / kOrientedAtOnce));
   parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t first, std::int64_t last) {
     // Rows up to this are compared without a branch, which could not be predicted.
     constexpr Offset kShort = 4;
     const auto last_whole = a.indptr.data[a.rows] - kShort;
     double sum = 0;
+    std::int64_t some = 0;
     for (auto v = first; v < last; ++v) {
       const Index* row = row_of(a, v);
       const auto degree = degree_of(a, v);
+      some += degree > 0;
       Offset below = 0;
       if (degree <= kShort && a.indptr.data[v] <= last_whole)
         for (Offset k = 0; k < kShort; ++k) below += (row[k] < v) & (k < degree);
@@ -43,20 +52,9 @@ double measure(const Csr<One>& a, Index* length) {
       sum += static_cast<double>(below) * static_cast<double>(degree - below);
     }
     lookups[static_cast<std::size_t>(first / kOrientedAtOnce)] = sum;
-  });
-  return std::accumulate(lookups.begin(), lookups.end(), 0.0);
-}
-
-bool worth_renumbering(const Csr<One>& a, double lookups) {
-  std::atomic<std::int64_t> connected = 0;
-  if (lookups < kCheapLookups * static_cast<double>(a.nnz())) return false;
-  parallel_ranges(a.rows, kOrientedAtOnce, [&](std::int64_t first, std::int64_t last) {
-    std::int64_t some = 0;
-    for (auto v = first; v < last; ++v) some += degree_of(a, v) > 0;
     connected += some;
   });
-  const auto half = static_cast<double>(a.nnz()) / 2;
-  return lookups > kSkewed * half * half / static_cast<double>(connected);
+  return {std::accumulate(lookups.begin(), lookups.end(), 0.0), connected};
 }
 
 /// The vertices from the highest degree down, and by number if degrees are equal. It is a counting sort; the few vertices of
@@ -133,12 +131,22 @@ OrientedEdges renumbered(const Csr<One>& a) {
 
 }  // namespace
 
-OrientedEdges orient_edges(const Csr<One>& a) {
+void require_adjacency(const Csr<One>& a) {
   require(a.rows == a.cols, "triangles need a square adjacency matrix, this one is " +
                                 std::to_string(a.rows) + " x " + std::to_string(a.cols));
+}
+
+bool worth_renumbering(Offset entries, double lookups, std::int64_t connected) {
+  if (connected == 0 || lookups < kCheapLookups * static_cast<double>(entries)) return false;
+  const auto half = static_cast<double>(entries) / 2;
+  return lookups > kSkewed * half * half / static_cast<double>(connected);
+}
+
+OrientedEdges orient_edges(const Csr<One>& a) {
+  require_adjacency(a);
   const auto length = allocate<Index>(a.rows);
-  const auto lookups = measure(a, length.data);
-  if (worth_renumbering(a, lookups)) return renumbered(a);
+  const auto [lookups, connected] = measure(a, length.data);
+  if (worth_renumbering(a.nnz(), lookups, connected)) return renumbered(a);
   return {a.indptr, length, a.indices, {}};
 }
 

@@ -149,8 +149,8 @@ class Maker {
     auto count = std::min(read_count(), s.keys.size);
     const std::uint64_t* sorted = s.keys.data;
     if (count > 0) {
-      sorted = gpu::sort_unique(s.keys.data, s.other.data, count, range.bits(), s.scratch.data,
-                                s.scratch.size, counts_.data, stream_);
+      sorted = gpu::sort_unique({s.keys.data, s.other.data, s.scratch.data, s.scratch.size}, count,
+                                range.bits(), counts_.data, stream_);
       count = read_count();
     }
     gpu::write_entries<V>(sorted, count, shape_, range, filled, value_, indptr_.data, indices_.data,

@@ -5,6 +5,7 @@
 #include "penstock/format/csr.hpp"
 #include "penstock/io/generate/key_passes.hpp"
 #include "penstock/io/random.hpp"
+#include "penstock/kernel/structure/sort_keys.hpp"
 
 // The kernels behind generate_gpu.cpp: all pointers are to the memory of the stream's GPU, which must be current.
 namespace penstock::gpu {
@@ -32,15 +33,6 @@ void make_keys(const Edges& edges, const KeyWindow& window, std::uint64_t* keys,
 /// Adds the keys in each granule of the range to counts[granule].
 template <class Edges>
 void count_keys(const Edges& edges, const KeyWindow& window, std::int64_t* counts, Stream stream);
-
-/// Bytes of `scratch` that sort_unique needs for so many keys.
-std::int64_t sort_bytes(std::int64_t keys);
-
-/// Sorts `count` keys, which differ in the low `bits` only, and removes duplicates. The result is in the buffer that is
-/// returned, `keys` or `other`, and *unique is its length. Both buffers have room for `count` keys and are overwritten.
-const std::uint64_t* sort_unique(std::uint64_t* keys, std::uint64_t* other, std::int64_t count, int bits,
-                                 void* scratch, std::int64_t scratch_bytes, std::int64_t* unique,
-                                 Stream stream);
 
 /// Writes entries begin, begin + 1, ... of the matrix from sorted keys, and the offsets of the rows that start in `range`;
 /// if the range ends the matrix, also the offset behind the last row.

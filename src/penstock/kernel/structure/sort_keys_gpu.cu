@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
-#include "penstock/io/generate/keys_gpu.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
+#include "penstock/kernel/structure/sort_keys.hpp"
 
 namespace penstock::gpu {
 namespace {
@@ -26,17 +26,26 @@ std::int64_t sort_bytes(std::int64_t keys) {
   return static_cast<std::int64_t>(std::max(sort, unique));
 }
 
-const std::uint64_t* sort_unique(std::uint64_t* keys, std::uint64_t* other, std::int64_t count, int bits,
-                                 void* scratch, std::int64_t scratch_bytes, std::int64_t* unique,
-                                 Stream stream) {
-  cub::DoubleBuffer<std::uint64_t> buffers(keys, other);
-  auto bytes = static_cast<std::size_t>(scratch_bytes);
+std::uint64_t* sort_keys(const SortBuffers& b, std::int64_t count, int first_bit, int last_bit,
+                         Stream stream) {
+  cub::DoubleBuffer<std::uint64_t> buffers(b.keys, b.other);
+  auto bytes = static_cast<std::size_t>(b.scratch_bytes);
   const auto native = static_cast<cudaStream_t>(stream.handle);
-  if (bits > 0) cuda::check(cub::DeviceRadixSort::SortKeys(scratch, bytes, buffers, count, 0, bits, native));
-  bytes = static_cast<std::size_t>(scratch_bytes);
-  const std::uint64_t* sorted = buffers.Current();
-  cuda::check(cub::DeviceSelect::Unique(scratch, bytes, sorted, buffers.Alternate(), unique, count, native));
-  return buffers.Alternate();
+  if (last_bit > first_bit && count > 0)
+    cuda::check(
+        cub::DeviceRadixSort::SortKeys(b.scratch, bytes, buffers, count, first_bit, last_bit, native));
+  return buffers.Current();
+}
+
+const std::uint64_t* sort_unique(const SortBuffers& b, std::int64_t count, int bits, std::int64_t* unique,
+                                 Stream stream) {
+  auto* sorted = sort_keys(b, count, 0, bits, stream);
+  auto* const other = sorted == b.keys ? b.other : b.keys;
+  auto bytes = static_cast<std::size_t>(b.scratch_bytes);
+  const auto native = static_cast<cudaStream_t>(stream.handle);
+  const std::uint64_t* in = sorted;
+  cuda::check(cub::DeviceSelect::Unique(b.scratch, bytes, in, other, unique, count, native));
+  return other;
 }
 
 }  // namespace penstock::gpu
