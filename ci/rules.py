@@ -20,7 +20,7 @@ FOLDERS = [
     *["core", "format", "semiring"],
     *["kernel", "kernel/vectors", "kernel/structure", "kernel/spmv", "kernel/spmm"],
     *["kernel/spgemm", "kernel/cusparse"],
-    *["schedule", "schedule/probe"],
+    *["schedule", "schedule/probe", "schedule/device"],
     *["graph", "graph/gpu", "graph/bfs", "graph/cc", "graph/sssp", "graph/triangles"],
     *["graph/pagerank", "graph/betweenness"],
     *["partition", "comm", "comm/mpi"],

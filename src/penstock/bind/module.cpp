@@ -17,6 +17,8 @@ NB_MODULE(_core, m) {
   penstock::bind::spgemm_gpu(m);
   penstock::bind::multiply_columns(m);
   penstock::bind::sddmm_products(m);
+  penstock::bind::sddmm_gpu(m);
+  penstock::bind::stream_columns_gpu(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);
@@ -34,6 +36,7 @@ NB_MODULE(_core, m) {
   penstock::bind::cusparse_products(m);
   penstock::bind::ell_g(m);
   penstock::bind::structure(m);
+  penstock::bind::values_gpu(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);
