@@ -50,6 +50,14 @@ def _of_values(a: csr_array, values: Any) -> csr_array:
     return type(a)._wrap(_core.with_values_on_gpu(core, values.data_ptr(), a.nnz, kind, values))
 
 
+def _formed(a: csr_array) -> csr_array:
+    """The transpose of a matrix in host memory, formed there, once; pinned where A is, for the links."""
+    formed = a.T.formed()
+    if a.place == "pinned" and formed.place != "pinned":
+        formed = a._derived.transpose = formed.to("pinned")
+    return formed
+
+
 def _streamed(a: csr_array, x: Any) -> Any:
     """Several columns on one GPU, through which A's entries travel: X and Y stay where they are."""
     x = _by_rows(x)
@@ -81,8 +89,7 @@ def matmul(a: csr_array, transposed: bool, x: Any, values: Any, schedule: str) -
         core_on(a, x.get_device())
     m: Any = a
     if transposed:
-        # A transpose on the GPU is the view's own affair; one in host memory is formed there and sent.
-        m = a.T if a.place == "device" and not schedule else a.T.formed()
+        m = a.T if a.place == "device" and not schedule else _formed(a)
 
     def product(part: Any) -> Any:
         kind = result_dtype(m.dtype, numpy_type(part.dtype))
