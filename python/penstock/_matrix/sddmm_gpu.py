@@ -133,6 +133,8 @@ def sddmm_on_gpu(
         )
     if out is not None:
         return out
-    made = csr_array._wrap(_core.with_values_on_gpu(core, to.pointer, a.nnz, dtype.name, values))
+    made = csr_array._wrap(
+        _core.with_values_on_gpu(core, to.pointer, a.nnz, dtype.name, values, stream)
+    )
     made._derived.row_order = a._derived.row_order
     return made

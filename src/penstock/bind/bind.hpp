@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <concepts>
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -79,6 +80,8 @@ class Matrix : public Guarded<AnyCsr> {
   /// A matrix of arrays from elsewhere, of which only the ends have been checked; all entries are checked before the first use.
   /// Errors name `source`.
   static Matrix unchecked(AnyCsr a, const std::string& source);
+  /// A matrix whose entries a device is still writing: whoever reads them first calls `wait`.
+  static Matrix pending(AnyCsr a, std::function<void()> wait);
 
   /// Rows [first, last); they are checked, unless the whole matrix has been. Shares the entries.
   Matrix row_range(std::int64_t first, std::int64_t last) const;

@@ -1,4 +1,5 @@
 // A matrix on a GPU with values of another library: its structure is shared with another matrix.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "penstock/bind/bind.hpp"
@@ -32,8 +33,16 @@ AnyCsr of_values(const Structure& s, const Array<const std::byte>& values) {
                 {reinterpret_cast<const V*>(values.data), s.indices.size, values.place, values.owner}};
 }
 
-Matrix with_values(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, const std::string& dtype,
-                   const nb::object& owner) {
+/// What a reader of values waits for that are being written by work on a stream.
+std::function<void()> end_of(Stream stream) {
+  const UseDevice use(stream.where);
+  const auto event = std::make_shared<OwnedEvent>(stream.where);
+  record(*event, stream);
+  return [event] { synchronize(*event); };
+}
+
+AnyCsr shared(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, const std::string& dtype,
+              const nb::object& owner) {
   if constexpr (!have_cuda) no_cuda("values on a GPU");
   const auto s = std::visit(
       [](const auto& c) {
@@ -59,12 +68,20 @@ Matrix with_values(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, co
   return of_values<Complex128>(s, values);
 }
 
+Matrix with_values(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, const std::string& dtype,
+                   const nb::object& owner, std::optional<std::uintptr_t> stream) {
+  auto made = shared(a, pointer, nnz, dtype, owner);
+  if (!stream) return {std::move(made)};
+  const int gpu = std::visit([](const auto& c) { return int(c.indices.place.ordinal); }, made);
+  return Matrix::pending(std::move(made), end_of({reinterpret_cast<void*>(*stream), Where{gpu}}));
+}
+
 }  // namespace
 
 void values_gpu(nb::module_& m) {
   m.def(
       "with_values_on_gpu", with_values, nb::arg("a"), nb::arg("pointer"), nb::arg("nnz"), nb::arg("dtype"),
-      nb::arg("owner"),
+      nb::arg("owner"), nb::arg("stream") = nb::none(),
       "A matrix with a's structure, which it shares, and the values at an address on the same GPU. It keeps "
       "`owner` alive; nothing is copied, and whoever writes there changes the matrix.");
 }
