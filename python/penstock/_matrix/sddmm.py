@@ -126,7 +126,8 @@ def sddmm(
     """
     a = as_factor(A, "A")
     rows, cols = a.shape
-    _check_tensor(X, "X"), _check_tensor(Y, "Y")
+    _check_tensor(X, "X")
+    _check_tensor(Y, "Y")
     there = {name: on_gpu(z) for name, z in (("X", X), ("Y", Y), ("out", out)) if z is not None}
     if any(there.values()):
         from penstock._matrix.sddmm_gpu import sddmm_on_gpu  # not where there is no GPU

@@ -64,7 +64,7 @@ def _streamed(a: csr_array, x: Any) -> Any:
     y = x.new_empty((a.shape[0], x.shape[1]))
     how = Streamed(device=x.get_device())._lower()
     events = active()
-    event = _core.stream_columns_gpu(
+    event: Any = _core.stream_columns_gpu(
         a._core,
         x.data_ptr(),
         x.stride(0),

@@ -101,9 +101,9 @@ def _matmul(
     if x.is_cuda:
         from penstock._product import torch_gpu  # not where there is no GPU
 
-        a = matrix_of(matrix, (rows, cols), nnz)
-        check_halves(x, a.dtype if values is None else values.dtype)
-        return torch_gpu.matmul(a, transposed, x, values, schedule)
+        there = matrix_of(matrix, (rows, cols), nnz)
+        check_halves(x, there.dtype if values is None else values.dtype)
+        return torch_gpu.matmul(there, transposed, x, values, schedule)
     a: Any = _matrix(matrix, rows, cols, nnz, values)
     check_halves(x, a.dtype)
     if transposed:
