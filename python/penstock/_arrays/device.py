@@ -1,5 +1,5 @@
-"""Arrays in a GPU's memory, of CuPy, PyTorch, JAX, or any library with `__cuda_array_interface__` or DLPack: where their
-entries lie, on which stream their library queues work, and how to make another one. Imports none of these libraries.
+"""Arrays in a GPU's memory, of CuPy, PyTorch, JAX, or any library with `__cuda_array_interface__` or DLPack: where
+their entries lie, on which stream their library queues work, and how to make another one. Imports none of these libraries.
 
 A product with such arrays takes microseconds, and asking an array for its DLPack capsule takes as long again. So CuPy's
 and PyTorch's arrays are asked for their addresses instead; all others are asked through the core.
@@ -38,7 +38,10 @@ class Library(Protocol):
         """The handle of the stream on which the library queues its work for this GPU at present."""
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
-        """An uninitialised array in C order."""
+        """An uninitialised array in C order, to be filled and then finished."""
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        """What the caller gets of a filled array that `empty` has made."""
 
 
 class _Torch:
@@ -63,7 +66,9 @@ class _Torch:
             x = x.resolve_conj()
         dtype = self._numpy.get(x.dtype)
         if dtype is None:
-            raise TypeError(f"{x.dtype} is not known here: give float32, float64 or complex numbers")
+            raise TypeError(
+                f"{x.dtype} is not known here: give float32, float64 or complex numbers"
+            )
         return DeviceArray(x.data_ptr(), tuple(x.shape), x.stride(), dtype, x.get_device(), True)
 
     def stream(self, gpu: int) -> int:
@@ -73,6 +78,9 @@ class _Torch:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
         return self._torch.empty(shape, dtype=self._mine[dtype], device=f"cuda:{gpu}")
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        return array
 
 
 class _CuPy:
@@ -95,6 +103,9 @@ class _CuPy:
             return cupy.empty(shape, dtype)
         with cupy.cuda.Device(gpu):
             return cupy.empty(shape, dtype)
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        return array
 
 
 class _Other:
@@ -124,7 +135,12 @@ class _Other:
         return 0
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
-        raise TypeError("x is on a GPU, and of a library whose arrays cannot be made here: give out=")
+        raise TypeError(
+            "x is on a GPU, and of a library whose arrays cannot be made here: give out="
+        )
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        return array
 
 
 class _Jax(_Other):
@@ -133,6 +149,15 @@ class _Jax(_Other):
     def look(self, x: Any) -> DeviceArray | None:
         found = super().look(x.block_until_ready() if hasattr(x, "block_until_ready") else x)
         return None if found is None else found._replace(writable=False)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
+        return _core.device_empty(shape, dtype.name, gpu)
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        import jax  # type: ignore[import-not-found, unused-ignore]
+
+        _core.synchronize_stream(gpu, stream)  # JAX has streams of its own, which would not wait
+        return jax.dlpack.from_dlpack(array)
 
 
 _makers = {"torch": _Torch, "cupy": _CuPy, "jax": _Jax, "jaxlib": _Jax}
@@ -193,7 +218,7 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def stream_handle(stream: Any) -> int:
-    """The handle of a stream that a caller gives: an object with `__cuda_stream__`, PyTorch's, CuPy's, or an integer."""
+    """The handle of a stream that a caller gives: one of PyTorch or CuPy, an object with `__cuda_stream__`, an integer."""
     if isinstance(stream, (int, np.integer)) and not isinstance(stream, bool):
         if stream < 0:
             raise ValueError(f"stream={stream}: give a stream's handle, 0 for the default stream")

@@ -201,6 +201,11 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         """The transpose as a view: `A.T @ x` multiplies without forming it."""
         return Transposed(self)
 
+    @property
+    def mT(self) -> Transposed:
+        """`A.T`, which is the matrix transpose of two dimensions."""
+        return Transposed(self)
+
     def transpose(self, axes: Any = None, copy: bool = False) -> Transposed:
         """`A.T`; axes is None or (1, 0), and `copy` copies the entries first."""
         return transposed(self, axes, copy)
@@ -239,12 +244,16 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         schedule: Any = None,
         algorithm: str = "auto",
         semiring: str = "plus_times",
+        stream: Any = None,
     ) -> Any:
         """y = alpha A x + beta out, over a semiring; of a sparse matrix A @ B, of a number A * x.
 
         Parameters
         ----------
-        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; on a GPU (CuPy, PyTorch): (cols,).
+        x : array of shape (cols,) or (cols, k), or anything with `__dlpack__`; also on a GPU (CuPy, PyTorch, JAX).
+            There nothing is converted, and the result is an array of x's library on that GPU. The work is queued on
+            the stream that this library uses at present, and the call returns: with A in that GPU's memory always,
+            with a plan where that GPU alone holds it. Of an x with several columns A is kept there as well.
             A tensor of PyTorch gives a tensor, with gradients where no other argument is given: see `ps.torch.matmul`.
             Two-dimensional arrays may be views: any strides that are not negative are read as they are. Rows that are
             contiguous are fastest; columns cost a copy of x into rows.
@@ -261,6 +270,9 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             copy of the entries at the first call and keep it; "auto" is what `prepare` chose, or balanced.
             A two-dimensional x is multiplied at once by "auto" and "balanced", and a column at a time by the others.
         semiring : "plus_times", "min_plus", "max_times" or "or_and"
+        stream : a stream of PyTorch or CuPy, an object with `__cuda_stream__`, or a handle, optional
+            For arrays on a GPU: where the work is queued instead. It comes after what the arrays' libraries have queued
+            on their own streams, and they wait for it.
 
         Returns
         -------
@@ -277,7 +289,7 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         if type(x) is not np.ndarray and (is_sparse(x) or is_number(x)):
             refuse_options(out, alpha, beta, schedule, semiring=semiring, algorithm=algorithm)
             return _sparse_product(self, x) if is_sparse(x) else self * x
-        return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring)
+        return dense.dot(self, x, out, alpha, beta, schedule, algorithm, semiring, stream)
 
     def __matmul__(self, x: Any) -> Any:
         if is_sparse(x):

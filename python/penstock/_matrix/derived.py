@@ -50,6 +50,12 @@ class Derived:
     on_gpu: tuple[int, Any] | None = field(
         default=None, metadata=_GPU
     )  # (GPU, the core's matrix there)
+    device_matrix: tuple[int, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (GPU, the core's matrix as it is multiplied there)
+    device_calls: dict[Any, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # its products, by semiring, type and GPU
     products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
     gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU

@@ -13,6 +13,7 @@ from penstock._matrix.entrywise import Entrywise
 from penstock._matrix.indexing import Indexed
 from penstock._matrix.reductions import Reduced
 from penstock._matrix.structure import Structure
+from penstock._plan.place import Place, host
 from penstock._product.dense import dot, run
 from penstock._product.operands import (
     conj,
@@ -57,6 +58,10 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
 
     @property
     def T(self) -> csr_array:
+        return self._base
+
+    @property
+    def mT(self) -> csr_array:
         return self._base
 
     def transpose(self, axes: Any = None, copy: bool = False) -> csr_array:
@@ -105,16 +110,27 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         alpha: complex | None = None,
         beta: complex | None = None,
         semiring: str = "plus_times",
+        stream: Any = None,
     ) -> Any:
         """y = alpha A^T x + beta out; x has A's rows, y its columns. See `csr_array.dot`.
 
         A^T is not formed: entries of y are added to as A is read. For a two-dimensional x, a transpose that `formed`
         has made is used instead, which is faster. The last bits of A^T x with a one-dimensional x depend on the
         number of threads, which share the rows and whose sums are added at the end; `A.T.formed() @ x` has the same
-        bits for any number, as A x has."""
+        bits for any number, as A x has. For an x on a GPU the transpose is formed, and kept with A where A is."""
         if is_sparse(x) or is_number(x):
             refuse_options(out, alpha, beta, semiring=semiring)
             return self @ x if is_sparse(x) else self * x
+        if type(x) is not np.ndarray or (out is not None and type(out) is not np.ndarray):
+            from penstock._arrays.device import is_on_gpu  # not for `import penstock`, as below
+
+            if is_on_gpu(x) or is_on_gpu(out):
+                formed = self._formed_there()
+                return dot(formed, x, out, alpha, beta, None, "auto", semiring, stream)
+        if stream is not None:
+            raise ValueError(
+                f"stream={stream!r} is given, and x and out are in host memory: leave it out"
+            )
         if on_host(x, out):
             from penstock._product import host_tensors  # not for `import penstock`
 
@@ -166,6 +182,15 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
                 _core.transpose(self._base._core)
             )
         return self._base._derived.transpose
+
+    def _formed_there(self) -> csr_array:
+        """The transpose in A's memory. Of a matrix on a GPU it is formed on the CPU, and moved there once."""
+        base = self._base
+        if base.place != "device" or base._derived.transpose is not None:
+            return self.formed()
+        there = Place("device", _core.ordinal(base._core))
+        base._derived.transpose = base.to(host).T.formed().to(there)
+        return base._derived.transpose
 
     def _matrix(self) -> csr_array:
         return self.formed()

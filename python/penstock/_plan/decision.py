@@ -191,6 +191,9 @@ def _with_vectors_on_gpu(
             f"algorithm '{algorithm}' is for the CPU, and x or out is on a GPU: leave it at auto, or use vectors in "
             "host memory"
         )
+    if a.place == "device" and (how is None or isinstance(how, InCore)):
+        gpu = _core.ordinal(a._core)
+        return Decision("core", how or InCore(gpu), _core.in_core(gpu))
     if how is not None:
         request = (
             streaming.request_for(a, how, entry) if isinstance(how, (InCore, Streamed)) else None
@@ -216,11 +219,6 @@ def _no_plan_for_vectors(a: csr_array, found: Choice | None) -> str:
         return f"x or out is on a GPU, but no plan fits there ({found.reason})"
     if gpu_count() == 0:
         return "x or out is on a GPU, but GPUs are turned off or not usable: see ps.options.gpus and penstock doctor"
-    if a.place == "device":
-        return (
-            "vectors on a GPU are multiplied by plans, which keep what fits there: hold A in host memory "
-            "(A.to(ps.host)) and use A.prepare(schedule=ps.InCore(device=0))"
-        )
     return f"x or out is on a GPU, and the matrix is empty or in {a.place} memory: use vectors in host memory"
 
 

@@ -13,7 +13,7 @@ from penstock._plan.decision import Decision, decide, without_plan
 from penstock._plan.place import Place, moved
 from penstock._plan.report import active
 from penstock._plan.schedules import InCore, as_schedule, options
-from penstock._product.operands import as_written, normalised, on_gpu, on_host
+from penstock._product.operands import as_written, normalised, on_host
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -32,10 +32,24 @@ def dot(
     schedule: Any,
     algorithm: str,
     semiring: str,
+    stream: Any = None,
 ) -> Any:
+    if type(x) is not np.ndarray or (out is not None and type(out) is not np.ndarray):
+        # Not for `import penstock`: few products need them
+        from penstock._arrays.device import is_on_gpu
+
+        if is_on_gpu(x) or is_on_gpu(out):
+            # As above
+            from penstock._product.device_vectors import dot_on_gpu
+
+            return dot_on_gpu(a, x, out, alpha, beta, schedule, algorithm, semiring, stream)
+    if stream is not None:
+        raise ValueError(
+            f"stream={stream!r} is given, and x and out are in host memory: streams order work on a GPU, leave it out"
+        )
     how = None if schedule is None else as_schedule(schedule)
     if on_host(x, out):
-        # Not for `import penstock`, as what follows
+        # As above
         from penstock._product import host_tensors
 
         given = {"alpha": alpha, "beta": beta, "schedule": how}
@@ -45,11 +59,6 @@ def dot(
         if semiring != "plus_times":
             wanted["semiring"] = semiring
         return host_tensors.dot(a, False, x, out, wanted, a.dot)
-    if (type(x) is not np.ndarray and on_gpu(x)) or (type(out) is not np.ndarray and on_gpu(out)):
-        # Not for `import penstock`: see _plan/decision.py
-        from penstock._product.device_vectors import dot_on_gpu
-
-        return dot_on_gpu(a, x, out, alpha, beta, how, algorithm, semiring)
 
     xs, shape, dtype, alpha, beta, single = normalised(a, x, out, alpha, beta, semiring)
     decision = decide(a, xs.itemsize, how, algorithm, "host", single)

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock import _core
+from penstock._arrays.device import in_order, library_of, stream_handle
 from penstock._choices import SEMIRINGS
 from penstock._plan import streaming
 from penstock._plan.decision import decide
 from penstock._plan.report import active
-from penstock._plan.schedules import Schedule
+from penstock._plan.schedules import InCore, Schedule, as_schedule
+from penstock._product.on_device import multiply_on_device
 from penstock._product.operands import as_number, on_gpu, product_type
 
 if TYPE_CHECKING:
@@ -25,8 +28,7 @@ def _checked(x: Any, name: str, size: int, dtype: np.dtype | None) -> np.dtype:
     shape = tuple(x.shape)
     if len(shape) != 1 or shape[0] != size:
         raise ValueError(
-            f"{name} has shape {shape}: with a vector on a GPU it must be ({size},); several columns are multiplied in "
-            "host memory, or one at a time"
+            f"{name} has shape {shape}: give ({size},), or ({size}, k) where all arrays are on the GPU"
         )
     found = _dtype(x)
     if dtype is not None and found != dtype:
@@ -118,12 +120,53 @@ def dot_on_gpu(
     out: Any,
     alpha: Any,
     beta: Any,
+    schedule: Any,
+    algorithm: str,
+    semiring: str,
+    stream: Any = None,
+) -> Any:
+    """`csr_array.dot` for arrays of which at least one is on a GPU. Nothing is converted; the result is of x's library
+    where `out` is not given. A matrix that lies on a GPU is multiplied there, and so are several columns; one vector
+    of a matrix in host memory follows a plan."""
+    how = None if schedule is None else as_schedule(schedule)
+    if how is None and algorithm == "auto" and (a.place == "device" or _columns(x)):
+        return multiply_on_device(a, x, out, alpha, beta, semiring, stream)
+    if a.place == "device" or _columns(x):
+        _require_in_core(a, how, algorithm)
+        return multiply_on_device(a, x, out, alpha, beta, semiring, stream)
+    return _by_plan(a, x, out, alpha, beta, how, algorithm, semiring, stream)
+
+
+def _columns(x: Any) -> bool:
+    return len(getattr(x, "shape", ())) == 2
+
+
+def _require_in_core(a: csr_array, how: Schedule | None, algorithm: str) -> None:
+    """Of a product without a plan: the schedules and algorithms that it knows."""
+    if algorithm != "auto":
+        raise ValueError(
+            f"algorithm '{algorithm}' is for the CPU, and x or out is on a GPU: leave it at auto, or use vectors in "
+            "host memory"
+        )
+    if not (isinstance(how, InCore) and how.gpu >= 0 and how.kernel in ("auto", "merge_path")):
+        what = "the matrix is on a GPU" if a.place == "device" else "several columns are on a GPU"
+        raise _core.PlacementError(
+            f"{what}, and {how} is for a matrix in host memory and one vector: leave the schedule out, or give "
+            "InCore(device=...) with kernel='auto'"
+        )
+
+
+def _by_plan(
+    a: csr_array,
+    x: Any,
+    out: Any,
+    alpha: Any,
+    beta: Any,
     how: Schedule | None,
     algorithm: str,
     semiring: str,
+    stream: Any,
 ) -> Any:
-    """`csr_array.dot` for vectors of which at least one is on a GPU. Nothing is converted; the result is of x's library
-    where `out` is not given."""
     rows, cols = a.shape
     if isinstance(x, (list, tuple)):
         x = np.asarray(x)
@@ -142,11 +185,34 @@ def dot_on_gpu(
     decision = decide(a, dtype.itemsize, how, algorithm, "device")
     a._derived.products += decision.counts
     plan = streaming.plan_of(a, decision, dtype.itemsize)
+    events = active()
+    if events is None and _queued(plan, x, out, dtype, semiring, alpha, beta, stream):
+        return out
+    if stream is not None:
+        _core.order_streams(min(plan.request.devices), stream_handle(stream), 0)
     _hand_over(x)
     _hand_over(out)
-    events = active()
     traced = events is not None
     event = streaming.multiply(a, plan, exported(x), exported(out), semiring, alpha, beta, traced)
     if events is not None:
         events.append(event)
     return out
+
+
+def _queued(
+    plan: Any, x: Any, out: Any, dtype: Any, semiring: str, alpha: Any, beta: Any, stream: Any
+) -> bool:
+    """Queues the product on the caller's stream where one GPU has all of the plan, and x and out are there."""
+    first, second = library_of(x), library_of(out)
+    xs, ys = (None if lib is None else lib.look(v) for lib, v in ((first, x), (second, out)))
+    if xs is None or ys is None or xs.gpu != ys.gpu or not isinstance(plan.core, _core.StreamPlan):
+        return False
+    if not _core.can_queue(plan.core, xs.gpu):
+        return False
+    assert first is not None
+    handle = first.stream(xs.gpu) if stream is None else stream_handle(stream)
+    with in_order(handle, xs.gpu, first, second):
+        _core.queue_plan(
+            plan.core, xs.pointer, ys.pointer, dtype.name, semiring, alpha, beta, xs.gpu, handle
+        )
+    return True

@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply_columns(m);
   penstock::bind::sddmm_products(m);
   penstock::bind::sddmm_gpu(m);
+  penstock::bind::values_product(m);
   penstock::bind::stream_columns_gpu(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);
@@ -43,6 +44,7 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_op(m);
+  penstock::bind::device_product(m);
   penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);

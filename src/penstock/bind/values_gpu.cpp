@@ -25,7 +25,7 @@ struct Structure {
 };
 
 template <class V>
-AnyCsr of_values(const Structure& s, const Array<const std::byte>& values) {
+AnyCsr of_given(const Structure& s, const Array<const std::byte>& values) {
   return Csr<V>{s.rows,
                 s.cols,
                 s.indptr,
@@ -61,11 +61,11 @@ AnyCsr shared(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, const s
                                           " memory: it must be on GPU " + std::to_string(where.ordinal) +
                                           ", where the matrix is");
   const Array<const std::byte> values{first, 0, where, kept(owner)};
-  if (dtype == "float32") return of_values<float>(s, values);
-  if (dtype == "float64") return of_values<double>(s, values);
-  if (dtype == "complex64") return of_values<Complex64>(s, values);
+  if (dtype == "float32") return of_given<float>(s, values);
+  if (dtype == "float64") return of_given<double>(s, values);
+  if (dtype == "complex64") return of_given<Complex64>(s, values);
   require(dtype == "complex128", "values is " + dtype + ": give float32, float64, complex64 or complex128");
-  return of_values<Complex128>(s, values);
+  return of_given<Complex128>(s, values);
 }
 
 Matrix with_values(const Matrix& a, std::uintptr_t pointer, std::int64_t nnz, const std::string& dtype,

@@ -123,6 +123,20 @@ void drain(Stream stream) noexcept {
   if constexpr (have_cuda)
     if (stream.where.is_gpu()) cuda::drain(stream);
 }
+void order(Stream first, Stream later) {
+  require(first.where == later.where, "order: two streams of one device");
+  if constexpr (have_cuda)
+    if (first.where.is_gpu()) cuda::order(first, later);
+}
+bool is_capturing([[maybe_unused]] Stream stream) {
+  if constexpr (have_cuda)
+    if (stream.where.is_gpu()) return cuda::is_capturing(stream);
+  return false;
+}
+void drain(Where where) noexcept {
+  if constexpr (have_cuda)
+    if (where.is_gpu()) cuda::drain(where);
+}
 double seconds(Event from, Event to) {
   require(from.where.is_gpu() && from.where == to.where, "seconds: two events of one GPU");
   if constexpr (have_cuda) return cuda::seconds(from, to);

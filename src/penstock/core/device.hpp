@@ -92,6 +92,14 @@ double seconds(Event from, Event to);  // both timed and done, on one GPU
 void copy_async(void* dst, const void* src, std::int64_t bytes, Stream);
 void fill_async(void* first, int byte, std::int64_t bytes, Stream);  // every byte of a range
 
+/// What is queued on `later` from now on waits for what is queued on `first` now; two streams of one GPU.
+void order(Stream first, Stream later);
+/// Whether the stream is being captured into a CUDA graph: then nothing may wait for it.
+bool is_capturing(Stream);
+/// Waits for everything that is queued for a GPU, whoever queued it, and forgets errors: for use before memory is freed that
+/// kernels on streams of other libraries may still read.
+void drain(Where) noexcept;
+
 /// How a GPU will use managed memory: `read_mostly` keeps copies of the pages on the GPU while nobody writes them,
 /// `accessed_by` reads the pages over the link, where they are.
 enum class ManagedUse { read_mostly, accessed_by };

@@ -219,6 +219,26 @@ bool is_done(Event e) {
 void drain(Stream s) noexcept {
   if (cudaStreamSynchronize(native(s)) != cudaSuccess) cudaGetLastError();
 }
+void order(Stream first, Stream later) {
+  if (first.handle == later.handle) return;
+  const OwnedEvent reached(first.where);
+  const UseDevice use(first.where);  // a default stream is that of the current GPU
+  cuda::record(reached, first);
+  cuda::wait(later, reached);
+}
+bool is_capturing(Stream s) {
+  auto state = cudaStreamCaptureStatusNone;
+  const UseDevice use(s.where);
+  check(cudaStreamIsCapturing(native(s), &state));
+  return state != cudaStreamCaptureStatusNone;
+}
+void drain(Where where) noexcept {
+  try {
+    const UseDevice use(where);
+    if (cudaDeviceSynchronize() != cudaSuccess) cudaGetLastError();
+  } catch (...) {  // a GPU that is gone holds nothing that is queued
+  }
+}
 double seconds(Event from, Event to) {
   float ms = 0;
   check(cudaEventElapsedTime(&ms, native(from), native(to)));

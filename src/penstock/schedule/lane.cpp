@@ -50,7 +50,10 @@ Lane::Need Lane::bytes_needed(const BlockList& list, const LaneShape& shape) {
   return need;
 }
 
-Lane::~Lane() { abandon(); }
+Lane::~Lane() {
+  abandon();
+  if (queued_) drain(where());
+}
 
 std::array<Stream, 6> Lane::streams() const {
   return {copies_, compute_, back_, side_, other_side_, side_back_};

@@ -66,6 +66,10 @@ class Lane {
 
   /// Multiplies what is kept, and blocks from the counter until there are none. Returns with all results in place.
   void run(const LaneCall& call, DeviceTrace& trace);
+  /// Queues the whole product of a lane that has the plan to itself, with x and y on its GPU, and returns. Blocks from
+  /// `travelling` on go through the ring; the caller's stream multiplies the kept ones, and waits for the others in the end.
+  void queue(const BlockProduct& product, std::int64_t travelling, const std::byte* x, std::byte* y,
+             Stream stream);
   /// Waits until the device has let go of all memory, whatever failed.
   void abandon() noexcept;
 
@@ -126,6 +130,7 @@ class Lane {
   std::int64_t marked_ = 0;                         // kept blocks before the last mark of this product
   std::deque<Return> returns_, kept_returns_;
   const void* x_ = nullptr;
+  std::atomic<bool> queued_ = false;  // streams of others may still read what is kept
 };
 
 }  // namespace penstock

@@ -178,6 +178,18 @@ void StreamPlan::multiply(const BlockProduct& product, VectorAt x, VectorAt y, T
   sum_up(t, product, x, y);
 }
 
+bool StreamPlan::can_queue(Where gpu) const {
+  return lanes_.size() == 1 && lanes_.front()->where() == gpu && !list_.has_pieces() &&
+         (streamed_blocks() == 0 || !settings_.bounce);
+}
+
+void StreamPlan::queue(const BlockProduct& product, VectorAt x, VectorAt y, Stream stream) {
+  require(can_queue(stream.where), "this plan's products cannot be queued: several devices share them");
+  check_call(product, x, y);
+  const std::lock_guard turn(turn_);
+  lanes_.front()->queue(product, travels_first_, x.data, y.data, stream);
+}
+
 /// Adds up what the lanes have done.
 void StreamPlan::sum_up(Trace& t, const BlockProduct& product, VectorAt x, VectorAt y) const {
   const auto x_bytes = list_.cols * product.entry_bytes;

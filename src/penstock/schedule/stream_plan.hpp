@@ -41,6 +41,13 @@ class StreamPlan {
   /// y = the product; x has cols entries, y rows, of `product.entry_bytes` each, in host, pinned or one GPU's memory.
   void multiply(const BlockProduct& product, VectorAt x, VectorAt y, Trace* trace = nullptr);
 
+  /// Whether `queue` takes products with vectors on this GPU: it alone holds the plan, and the host has nothing to do but to
+  /// queue copies. No row is cut into pieces, and what travels is in locked pages.
+  bool can_queue(Where gpu) const;
+  /// Queues the product on the GPU of the plan, in the order of the caller's stream, and returns; x and y are on that GPU.
+  /// Blocks that travel go through the plan's own streams, which no CUDA graph records: without any, `stream` may be captured.
+  void queue(const BlockProduct& product, VectorAt x, VectorAt y, Stream stream);
+
   const BlockList& list() const { return list_; }
   const StreamSettings& settings() const { return settings_; }
   const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }

@@ -48,7 +48,7 @@ def test_vectors_on_a_gpu(A, x, fake_gpus, monkeypatch):  # noqa: F811
     for args, error, words in [
         ({"x": there}, TypeError, "give out="),
         ({"x": OnGpu(x[:5]), "out": y}, ValueError, r"x has shape \(5,\)"),
-        ({"x": OnGpu(np.ones((12_000, 2))), "out": y}, ValueError, "several columns"),
+        ({"x": OnGpu(np.ones((12_000, 2, 2))), "out": y}, ValueError, "where all arrays are"),
         ({"x": OnGpu(x.astype(np.float32)), "out": y}, TypeError, "float64 is needed"),
         ({"x": there, "out": OnGpu(np.empty(2000, np.float32))}, TypeError, "out is float32"),
         ({"x": there, "beta": 1.0}, ValueError, "beta"),

@@ -306,7 +306,12 @@ void spmv(CsrView<V> a, const typename S::value_type* x, typename S::value_type*
                             for_kernel(y), gpu_scale, plan.lanes, plan.long_rows.data,
                             Index(plan.long_rows.size));
   }
+  std::shared_ptr<void> scratch;
   auto* heads = reinterpret_cast<T*>(plan.cells.data);
+  if (plan.cells.size == 0 && plan.first_rows.size > 0) {
+    scratch = allocate_scratch(2 * plan.tiles * std::int64_t(sizeof(T)), stream);
+    heads = static_cast<T*>(scratch.get());
+  }
   run<D>(device_view(a), for_kernel(x), for_kernel(y), gpu_scale,
          {plan.tiles, plan.rows_per_tile, plan.first_rows.data, heads, heads + plan.tiles}, stream);
 }

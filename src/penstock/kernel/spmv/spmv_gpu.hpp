@@ -6,7 +6,8 @@ namespace penstock {
 
 /// What is computed once for a matrix, or for one of its blocks, so that its products on a GPU start without delay. Without it
 /// every product finds the rows of its tiles again, and takes scratch memory. A plan belongs to one view on one GPU and to
-/// vectors of one entry size. One stream at a time may use it, because it holds the sums of cut rows.
+/// vectors of one entry size. One stream at a time may use it, because it holds the sums of cut rows; any number of streams may
+/// use a copy whose `cells` are empty, with which each product takes scratch memory for those sums.
 struct SpmvGpuPlan {
   std::int64_t entry_bytes = 0;  // of x and y
   std::int64_t tiles = 0;        // how many there are; each is a thread block
