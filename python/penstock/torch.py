@@ -58,7 +58,7 @@ def matmul(A: Any, X: Any, values: Any = None, *, schedule: str | None = None) -
 
     Gradients of any order: of X, `A.T @ G`; of `values`, `ps.torch.sddmm(A, G, X)`. For the first, `A.T.formed()` is
     made once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix without a schedule,
-    the view is used.
+    the view is used. With `values` on a GPU the transpose's structure is made once on the CPU, and kept there.
 
     The operator is `torch.ops.penstock.matmul`, which `torch.compile(fullgraph=True)` takes. A program that was
     compiled holds the number of A and not A: keep A alive. Another A makes it compile again.

@@ -56,6 +56,9 @@ class Derived:
     device_calls: dict[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # its products, by semiring, type and GPU
+    transposed_structure: tuple[int, Any, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (GPU, the core's pattern of A^T there, which entry of A each of its is)
     products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
     gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU

@@ -12,6 +12,7 @@ from penstock._arrays.convert import result_dtype
 from penstock._arrays.device import DeviceArray, in_order, library_of, look
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_copies import core_on
+from penstock._product.on_device import _overlap, checked_out
 from penstock._product.operands import as_number
 
 __all__ = ["sddmm_on_gpu"]
@@ -50,35 +51,14 @@ def _columns(x: DeviceArray) -> int:
     return 1 if len(x.shape) == 1 else x.shape[1]
 
 
-def _bytes(x: DeviceArray) -> tuple[int, int]:
-    """The first address and the one behind the last; equal for an array without entries."""
-    if 0 in x.shape:
-        return x.pointer, x.pointer
-    last = sum((n - 1) * step for n, step in zip(x.shape, x.steps, strict=True))
-    return x.pointer, x.pointer + (last + 1) * x.dtype.itemsize
-
-
-def _written(
-    out: DeviceArray | None, nnz: int, dtype: np.dtype, x: DeviceArray, y: DeviceArray
-) -> DeviceArray:
+def _written(out: Any, nnz: int, dtype: np.dtype, x: DeviceArray, y: DeviceArray) -> DeviceArray:
     """`out` as it is, if the product may write it."""
-    if out is None or out.gpu != x.gpu:
-        where = "in host memory" if out is None else f"on GPU {out.gpu}"
-        raise _core.PlacementError(
-            f"out is {where}, and X on GPU {x.gpu}: give an array there, or none"
-        )
-    if out.shape != (nnz,) or out.dtype != dtype:
-        raise ValueError(
-            f"out is {out.dtype} {out.shape}: give an array of {dtype} and shape ({nnz},), a value an entry"
-        )
-    if (nnz > 1 and out.steps != (1,)) or not out.writable:
-        raise ValueError("out must be C-contiguous and writable")
-    first, last = _bytes(out)
-    for other in (x, y):
-        begin, end = _bytes(other)
-        if first < end and begin < last:
-            raise ValueError("out overlaps X or Y: give another array")
-    return out
+    _, found = checked_out(out, (nnz,), dtype, x.gpu)
+    if nnz > 1 and found.steps != (1,):
+        raise ValueError("out must be C-contiguous")
+    if _overlap(x, found) or _overlap(y, found):
+        raise ValueError("out overlaps X or Y: give another array")
+    return found
 
 
 def sddmm_on_gpu(
@@ -113,7 +93,7 @@ def sddmm_on_gpu(
     library = library_of(X)
     assert library is not None
     values = library.empty((a.nnz,), dtype, x.gpu) if out is None else out
-    to = _written(look(values), a.nnz, dtype, x, y)
+    to = _written(values, a.nnz, dtype, x, y)
     stream = library.stream(x.gpu)
     with in_order(stream, x.gpu, library_of(Y), library_of(values)):
         _core.sddmm_gpu(

@@ -1,16 +1,19 @@
-"""The copy of a matrix on a GPU, which products with arrays there read, and matrices that share its structure."""
+"""A matrix and its transpose where arrays are: on a GPU."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from penstock import _core
-from penstock._plan.place import Place, moved
+from penstock._plan.place import Place
+from penstock._product.on_device import _copy_on
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-__all__ = ["core_on"]
+__all__ = ["core_on", "transposed_structure"]
 
 
 def core_on(a: csr_array, gpu: int) -> Any:
@@ -23,7 +26,24 @@ def core_on(a: csr_array, gpu: int) -> Any:
                 f"A is on GPU {here}, and the arrays are on GPU {gpu}: give A.to(ps.device({gpu})), or arrays there"
             )
         return a._core
-    there = a._derived.on_gpu
-    if there is None or there[0] != gpu:
-        there = a._derived.on_gpu = gpu, moved(a._core, Place("device", gpu))
-    return there[1]
+    return _copy_on(a, gpu)
+
+
+def transposed_structure(a: csr_array, gpu: int) -> tuple[Any, Any]:
+    """The transpose's structure on this GPU as a matrix of the core, and for each of its entries which one of A's it
+    is, as a tensor there. Made on the CPU at the first call, and kept until `A.release()`: 12 bytes an entry."""
+    known = a._derived.transposed_structure
+    if known is None or known[0] != gpu:
+        import torch  # type: ignore[import-not-found, unused-ignore]
+
+        host = a.to("host") if a.place == "device" else a
+        numbers = np.arange(a.nnz, dtype=np.float64)  # exact up to 2^53
+        parts = host.indptr, host.indices, numbers
+        formed = type(a)._from_parts(*a.shape, *parts, validate="cheap").T.formed()
+        order = torch.from_numpy(formed.data.astype(np.int64))
+        parts = formed.indptr, formed.indices, None
+        pattern = type(a)._from_parts(*formed.shape, *parts, validate="cheap")
+        if gpu >= 0:  # -1 is the CPU
+            order, pattern = order.to(f"cuda:{gpu}"), pattern.to(Place("device", gpu))
+        known = a._derived.transposed_structure = gpu, pattern._core, order
+    return known[1:]

@@ -3,6 +3,7 @@ stream of that GPU, and the call returns; entries that are streamed from host me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
@@ -10,7 +11,7 @@ from penstock._arrays.convert import result_dtype
 from penstock._arrays.device import library_of
 from penstock._plan.report import active
 from penstock._plan.schedules import Streamed
-from penstock._product.gpu_copies import core_on
+from penstock._product.gpu_copies import core_on, transposed_structure
 from penstock._product.torch_types import is_half, numpy_type, plain, tensor_type
 
 if TYPE_CHECKING:
@@ -42,12 +43,37 @@ def _as_read(x: Any) -> Any:
     return x if by_rows or by_columns else x.contiguous()
 
 
-def _of_values(a: csr_array, values: Any) -> csr_array:
-    """A's structure with other values. It reads `values` where they are."""
-    values = plain(values.float() if is_half(values) else values).contiguous()
-    core = core_on(a, values.get_device())
-    kind = numpy_type(values.dtype).name
-    return type(a)._wrap(_core.with_values_on_gpu(core, values.data_ptr(), a.nnz, kind, values))
+def _of_values(a: csr_array, transposed: bool, values: Any, gpu: int) -> Callable[[Any], Any]:
+    """x -> B x or B^T x for B of A's structure and these values. They are read where they are; for B^T they are put in
+    its order."""
+    values = plain(values.float() if is_half(values) else values)
+    if transposed:
+        core, order = transposed_structure(a, gpu)
+        values = values[order]
+    else:
+        core, values = core_on(a, gpu), values.contiguous()
+    rows, of_values = a.shape[transposed], numpy_type(values.dtype)
+
+    def product(x: Any) -> Any:
+        dtype = result_dtype(of_values, numpy_type(x.dtype))
+        xs = _by_rows(plain(x if x.ndim == 2 else x.unsqueeze(1)).to(tensor_type(dtype)))
+        y = xs.new_empty((rows, xs.shape[1]))
+        _core.values_product(
+            core,
+            values.data_ptr(),
+            of_values.name,
+            xs.data_ptr(),
+            xs.stride(0),
+            y.data_ptr(),
+            y.stride(0),
+            xs.shape[1],
+            dtype.name,
+            gpu,
+            _stream(xs),
+        )
+        return y if x.ndim == 2 else y[:, 0]
+
+    return product
 
 
 def _formed(a: csr_array) -> csr_array:
@@ -81,30 +107,38 @@ def _streamed(a: csr_array, x: Any) -> Any:
     return y
 
 
-def matmul(a: csr_array, transposed: bool, x: Any, values: Any, schedule: str) -> Any:
-    """A x or A^T x on x's GPU."""
-    if values is not None:
-        a = _of_values(a, values)
-    elif a.place == "device":
-        core_on(a, x.get_device())
+def _of_matrix(a: csr_array, transposed: bool, schedule: str, gpu: int) -> Callable[[Any], Any]:
+    """x -> A x or A^T x with A's own values."""
+    if a.place == "device":
+        core_on(a, gpu)  # which refuses one on another GPU
     m: Any = a
     if transposed:
         m = a.T if a.place == "device" and not schedule else _formed(a)
 
-    def product(part: Any) -> Any:
-        kind = result_dtype(m.dtype, numpy_type(part.dtype))
-        part = _as_read(plain(part).to(tensor_type(kind)))
-        if part.ndim == 2 and part.shape[1] == 0:
-            return part.new_empty((m.shape[0], 0))
-        if schedule == "streamed" and part.ndim == 2:
-            return _streamed(m, part)
-        return m.dot(part, schedule=schedule) if schedule else m.dot(part)
+    def product(x: Any) -> Any:
+        x = _as_read(plain(x).to(tensor_type(result_dtype(m.dtype, numpy_type(x.dtype)))))
+        if x.ndim == 2 and x.shape[1] == 0:
+            return x.new_empty((m.shape[0], 0))
+        if schedule == "streamed" and x.ndim == 2:
+            return _streamed(m, x)
+        return m.dot(x, schedule=schedule) if schedule else m.dot(x)
 
+    return product
+
+
+def matmul(a: csr_array, transposed: bool, x: Any, values: Any, schedule: str) -> Any:
+    """A x or A^T x on x's GPU."""
+    gpu = x.get_device()
+    product = (
+        _of_matrix(a, transposed, schedule, gpu)
+        if values is None
+        else _of_values(a, transposed, values, gpu)
+    )
     if not is_half(x):
         return product(x)
     if x.ndim == 1:
         return product(x.float()).to(x.dtype)
-    y = x.new_empty((m.shape[0], x.shape[1]))
+    y = x.new_empty((a.shape[transposed], x.shape[1]))
     for first in range(0, x.shape[1], PANEL):
         part = slice(first, first + PANEL)
         y[:, part] = product(x[:, part].float())

@@ -5,6 +5,7 @@ import types
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from penstock._product.gpu_copies import transposed_structure
 
 import penstock as ps
 from penstock import _core
@@ -21,6 +22,9 @@ def gpu(monkeypatch):
 
     monkeypatch.setattr(torch_gpu, "core_on", lambda a, gpu: a._core)
     monkeypatch.setattr(torch_gpu, "_stream", lambda x: 0)
+    monkeypatch.setattr(
+        torch_gpu, "transposed_structure", lambda a, gpu: transposed_structure(a, -1)
+    )
     one_ring = types.SimpleNamespace(_lower=lambda: _core.streamed([-1], 4096, 3, 3 * 1100))
     monkeypatch.setattr(torch_gpu, "Streamed", lambda device: one_ring)
     return torch_gpu
@@ -98,6 +102,24 @@ def test_streamed_products(gpu, dtype, columns, transposed):
     torch.testing.assert_close(y, wanted, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, *HALF])
+@pytest.mark.parametrize("of_values", [torch.float32, torch.float64, torch.complex128, *HALF])
+@pytest.mark.parametrize("columns", [None, 0, 1, 5, 130])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_products_of_other_values(gpu, dtype, of_values, columns, transposed):
+    a = matrix(np.complex64)
+    m = a.T if transposed else a
+    x = tensor(m.shape[1], *(() if columns is None else (columns,)), dtype=dtype)
+    v = tensor(2 * a.nnz, dtype=of_values, seed=2)[::2]
+    if dtype in HALF and of_values not in (torch.float32, *HALF):
+        pytest.skip("refused before: sums would be in 64 bits")
+    for _ in range(2):  # the second time with what is kept
+        y = gpu.matmul(a, transposed, x, v, "")
+        wanted = ps.torch.matmul(m, x, v)
+        assert y.dtype == wanted.dtype
+        torch.testing.assert_close(y, wanted, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_streaming_of_the_core(dtype):
     a = matrix(dtype, HUB)
@@ -136,3 +158,25 @@ def test_matrices_in_host_memory_share_no_structure_with_a_gpu():
         _core.with_values_on_gpu(a._core, 0, a.nnz, "float64", a)
     with pytest.raises(ps.PlacementError, match=r"is in host memory.*A\.to\(ps\.device\(3\)\)"):
         _core.sddmm_gpu(a._core, 0, 1, 0, 1, 1, 0, "float64", gpu=3)
+
+
+def test_tensors_without_data_that_say_they_are_on_a_gpu():
+    """Shapes, types and devices of compiled programs; and that such tensors, and 16 bits, need the operator."""
+    from penstock._product.operands import on_host
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    a = matrix(np.float32)
+    with FakeTensorMode():
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.empty(20, 5, dtype=dtype, device="cuda")
+            values = torch.empty(a.nnz, dtype=dtype, device="cuda")
+            for y in (ps.torch.matmul(a, x), ps.torch.matmul(a, x, values)):
+                assert (y.shape, y.dtype, y.device.type) == ((30, 5), dtype, "cuda")
+            v = ps.torch.sddmm(a, y, x)
+            assert (v.shape, v.dtype, v.device.type) == ((a.nnz,), torch.float32, "cuda")
+            assert on_host(x, None) and on_host(None, x) and on_host(np.ones(3), x)
+        with pytest.raises(ps.PlacementError, match="X is on cuda:0 and values on cpu"):
+            ps.torch.matmul(a, x, values.cpu())
+        with pytest.raises(ps.PlacementError, match="X is on cuda:0 and Y on cpu"):
+            ps.torch.sddmm(a, y, x.cpu())
+    assert on_host(torch.ones(3), None) and not on_host(np.ones(3), None)
