@@ -38,11 +38,11 @@ def transposed_structure(a: csr_array, gpu: int) -> tuple[Any, Any]:
 
         host = a.to("host") if a.place == "device" else a
         numbers = np.arange(a.nnz, dtype=np.float64)  # exact up to 2^53
-        parts = host.indptr, host.indices, numbers
-        formed = type(a)._from_parts(*a.shape, *parts, validate="cheap").T.formed()
+        make = type(a)._from_parts
+        numbered = make(*a.shape, host.indptr, host.indices, numbers, validate="cheap")
+        formed = numbered.T.formed()
         order = torch.from_numpy(formed.data.astype(np.int64))
-        parts = formed.indptr, formed.indices, None
-        pattern = type(a)._from_parts(*formed.shape, *parts, validate="cheap")
+        pattern = make(*formed.shape, formed.indptr, formed.indices, None, validate="cheap")
         if gpu >= 0:  # -1 is the CPU
             order, pattern = order.to(f"cuda:{gpu}"), pattern.to(Place("device", gpu))
         known = a._derived.transposed_structure = gpu, pattern._core, order
