@@ -59,6 +59,9 @@ class Derived:
     transposed_structure: tuple[int, Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (GPU, the core's pattern of A^T there, which entry of A each of its is)
+    device_ops: dict[str, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # type of the vectors -> the core's operator in core, with what its products have prepared
     products: int = field(default=0, metadata=_GPU)  # that were large enough for GPUs
     gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU

@@ -49,9 +49,18 @@ def device_operator(a: csr_array, dtype: np.dtype) -> Any:
     if a.dtype == np.float64 and dtype == np.float32:
         return None
     if a.place == "device":
-        return _core.device_op(a._core, dtype.name)
+        return _in_core(a, dtype.name)
     plan = plan_for_gpus(a, dtype.itemsize)
     return None if plan is None else _core.plan_op(plan.core, dtype.name)
+
+
+def _in_core(a: csr_array, dtype: str) -> Any:
+    """The products of a matrix on a GPU, kept with it: what they prepare is made once."""
+    known = a._derived.device_ops or {}
+    if dtype not in known:
+        known = {**known, dtype: _core.device_op(a._core, dtype)}
+        a._derived.device_ops = known
+    return known[dtype]
 
 
 def place_of(op: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.out import Out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import symmetric_weights
@@ -44,8 +45,12 @@ def search(
     limit: float,
     predecessors: bool,
     on: OnGpu,
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """(distances, predecessors or None), and `ps.record` is told."""
+    to: Out | None = None,
+    trees: Out | None = None,
+    row: int = 0,
+) -> tuple[Any, Any]:
+    """(distances, predecessors or None), and `ps.record` is told. With `to` and `trees` on the GPU, None for both: they
+    are the rows of these arrays."""
     how = on.options
     symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 
@@ -54,6 +59,7 @@ def search(
         found = _core.sssp_gpu(
             there, graph._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,
+            to and to.at(row), to is not None and to.dtype == np.float64, trees and trees.at(row),
         )  # fmt: skip
         return there, *found
 

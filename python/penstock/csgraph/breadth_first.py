@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.out import as_out
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
@@ -21,6 +22,7 @@ def bfs(
     directed: bool = True,
     return_predecessors: bool = False,
     sources: Any = None,
+    out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
 ) -> Any:
@@ -37,6 +39,11 @@ def bfs(
     sources : array of k integers, optional
         Search from each of them instead. On a GPU 64 searches run at once and share what they read (Then et al.,
         "The more the merrier", VLDB 2014); one after another on several, with predecessors, and level-synchronously.
+    out : int32 array of the shape of levels, optional
+        Gets the levels, and is what is returned for them: a NumPy array, or an array of CuPy, PyTorch or another
+        library on the GPU that searches. On a GPU nothing goes through the host: work that out's library has queued on
+        its current stream comes before, and what it queues later sees the levels. Predecessors are then an array of
+        out's library, too.
     device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
         None: a GPU where A is in pinned, managed or device memory or `ps.options.device_memory` is set, and A has
         2^20 vertices and edges or more; `ps.options.gpus` of them where that is 2 or more and A exceeds the budget of
@@ -55,8 +62,9 @@ def bfs(
     Levels depend on the graph alone, not on the number of threads; so do predecessors found by the CPU.
 
     Raises ValueError for a matrix that is not square, a source outside it, a GPU that is not there, `gpu_options` on
-    the CPU or of another function, and "level_synchronous" on several GPUs; TypeError for a source that is no integer
-    and a device that is none; MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    the CPU or of another function, "level_synchronous" on several GPUs, and an out of another shape, not contiguous,
+    read-only, or not on the GPU that computes; TypeError for a source that is no integer, a device that is none, and an
+    out of another type; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed
@@ -76,39 +84,48 @@ def bfs(
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
     gpus = chosen_gpus(graph, device)
     on = settled(gpu_options, "bfs", bool(gpus))
+    shape = (graph.shape[0],) if sources is None else (len(starts), graph.shape[0])
+    to = as_out(out, shape, np.int32, gpus, "bfs")
     if not directed:
         graph = undirected(graph)
-    several = len(gpus) > 1
+    trees = to.beside(np.int32, "bfs") if to and to.on_gpu and return_predecessors else None
+    find: Any
     if not gpus:
         find = functools.partial(_search_cpu, graph, return_predecessors)
     else:
+        several = len(gpus) > 1
         pair = (
             gpu_parts_pair(graph, gpus, on.placement)
             if several
             else gpu_graphs(graph, gpus[0], on.placement)
         )
-        how = {
+        how: dict[str, Any] = {
             "method": on.method,
             "access": on.access,
             "sample": on.slots,
             "count": on.counted,
         }
+        together = not several and not return_predecessors and on.method != "level_synchronous"
+        if sources is not None and together:
+            levels, told = _core.bfs_many_gpu(*pair, starts, **how, to=to and to.at())
+            report("bfs", pair[0], told)
+            return to.filled(levels) if to else levels
         search = _core.bfs_parts if several else _core.bfs_gpu
         find = functools.partial(_search_gpu, search, graph, pair, how, return_predecessors)
+    if to and to.on_gpu:
+        for k, start in enumerate(starts):
+            find(int(start), to=to.at(k), tree_to=trees and trees.at(k))
+        return (to.array, trees.array) if trees else to.array
     if sources is None:
         levels, predecessors = find(starts[0])
-    elif len(gpus) == 1 and not return_predecessors and on.method != "level_synchronous":
-        levels, told = _core.bfs_many_gpu(*pair, starts, **how)
-        report("bfs", pair[0], told)
-        return levels
     else:
-        shape = (len(starts), graph.shape[0])
         levels = np.empty(shape, np.int32)
         predecessors = np.empty(shape, np.int32) if return_predecessors else None
         for k, start in enumerate(starts):
             levels[k], tree = find(int(start))
             if predecessors is not None:
                 predecessors[k] = tree
+    levels = to.filled(levels) if to else levels
     return (levels, predecessors) if return_predecessors else levels
 
 
@@ -121,9 +138,15 @@ def _search_cpu(graph: Any, tree: bool, start: int) -> tuple[np.ndarray, np.ndar
 
 
 def _search_gpu(
-    search: Any, graph: Any, pair: tuple[Any, Any], how: dict[str, Any], tree: bool, start: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    levels, predecessors, told = search(*pair, start, predecessors=bool(tree), **how)
+    search: Any,
+    graph: Any,
+    pair: tuple[Any, Any],
+    how: dict[str, Any],
+    tree: bool,
+    start: int,
+    **where: Any,
+) -> tuple[Any, Any]:
+    levels, predecessors, told = search(*pair, start, predecessors=bool(tree), **how, **where)
     note_missed(graph, told["missed"])
     report("bfs", pair[0], told)
     return levels, predecessors

@@ -5,7 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 from penstock import _core
+from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
 from penstock.csgraph._graph import as_graph
@@ -20,6 +23,7 @@ def connected_components(
     connection: str = "weak",
     return_labels: bool = True,
     *,
+    out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
 ) -> Any:
@@ -34,6 +38,8 @@ def connected_components(
     connection : "weak" or "strong"
         Weak: there is a path when directions are ignored. Strong: there is a path each way.
     return_labels : bool
+    out : int32 array of shape (n,), optional
+        Gets the labels, and is what is returned for them; see `bfs`.
     device : None, "cpu", the number of a GPU, `ps.device(n)`, or a list of GPUs
         As for `bfs`. Of several GPUs each has a range of the vertices, and trees of all of them (4 bytes a vertex)
         that are merged from GPU to GPU. Strong components are found on the CPU.
@@ -49,9 +55,10 @@ def connected_components(
         numbers, those in which a depth-first search finishes them: edges between them lead to smaller labels.
         Independent of the number of threads and of the device.
 
-    Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one, and
-    `gpu_options` on the CPU or of another function; MemoryError, with the numbers, where a graph's vertices do not fit
-    the GPU.
+    Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one,
+    `gpu_options` on the CPU or of another function, and an out that cannot take the labels or with
+    `return_labels=False`; TypeError for an out of another type; MemoryError, with the numbers, where a graph's vertices
+    do not fit the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
     2018, section IV) where there is none near; strong ones from one depth-first search (Pearce 2016) on one thread, for
@@ -76,8 +83,13 @@ def connected_components(
             f"strong components are found on the CPU: leave gpu_options={gpu_options!r} out"
         )
     on = settled(gpu_options, "connected_components", bool(gpus))
-    if strong or not gpus:
-        return _find(graph, _numbered_as_scipy(return_labels) if strong else _WEAK, return_labels)
+    if out is not None and not return_labels:
+        raise ValueError("connected_components: out gets the labels: leave return_labels=False out")
+    there = [] if strong else gpus
+    to = as_out(out, (graph.shape[0],), np.int32, there, "connected_components")
+    if not there:
+        found = _find(graph, _numbered_as_scipy(return_labels) if strong else _WEAK, return_labels)
+        return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
     pair = (
         gpu_parts_pair(graph, gpus, on.placement)
@@ -85,9 +97,11 @@ def connected_components(
         else gpu_graphs(graph, gpus[0], on.placement)
     )
     find = _core.components_parts if several else _core.components_gpu
-    count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted)
+    where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
+    count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)
     note_missed(graph, told["missed"])
     report("connected_components", pair[0], {"method": on.method, **told})
+    labels = to.filled(labels) if to else labels
     return (count, labels) if return_labels else count
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import place_of, plan_for_gpus, plan_like
 from penstock.csgraph._graph import as_graph, incoming
@@ -26,6 +27,7 @@ def pagerank(
     max_iter: int = 100,
     nstart: Any = None,
     weighted: bool = True,
+    out: Any = None,
     return_info: bool = False,
 ) -> Any:
     """PageRank: where a walker is found who follows edges and, with probability 1 - alpha, jumps instead.
@@ -49,6 +51,11 @@ def pagerank(
         Where to start, for instance the ranks before the graph changed a little.
     weighted : bool
         False: values are not read, all edges of a vertex are taken alike.
+    out : float64 array of shape (n,), optional
+        Gets the ranks, and is what is returned for them: a NumPy array, or an array of CuPy, PyTorch or another library
+        on the GPU that has the vectors (see below). Ranks then never come to the host: work that out's library has
+        queued on its current stream comes before they are written, and what it queues later sees them. Where
+        max_iter was not enough, out has the ranks of the last step.
     return_info : bool
         True: also return what happened, and do not raise where max_iter was not enough.
 
@@ -62,7 +69,8 @@ def pagerank(
     as they change the ranks by more than 1e-5, which moves the result by some 1e-7 in all; the rest is float64.
 
     Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative,
-    NaN or infinite, and for a vector that is no distribution.
+    NaN or infinite, for a vector that is no distribution, and for an out of another shape, not contiguous, read-only or
+    not where the vectors are; TypeError for an out of another type.
 
     The power method (Page et al. 1999, section 2), by products with A^T; over undirected patterns on
     which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan
@@ -88,7 +96,7 @@ def pagerank(
         _distribution(dangling, n, "dangling"),
         _distribution(nstart, n, "nstart"),
     )
-    result, vectors = _run(graph, weighted, (*given, alpha, tol, steps))
+    result, vectors = _run(graph, weighted, (*given, alpha, tol, steps), out)
     ranks, iterations, change, converged = result
     if return_info:
         return ranks, {
@@ -142,11 +150,13 @@ def verify_pagerank(
     )
 
 
-def _run(graph: csr_array, weighted: bool, arguments: tuple[Any, ...]) -> tuple[Any, str]:
-    """The core's result, and where its vectors were."""
+def _run(
+    graph: csr_array, weighted: bool, arguments: tuple[Any, ...], given: Any
+) -> tuple[Any, str]:
+    """The core's result, and where its vectors were; `given` is the caller's array for the ranks, or None."""
     if graph.place == "device":
         core, out, symmetric = _on_gpu(graph, weighted)
-        return _on_device(_core.device_op, core, core.dtype, out, arguments, symmetric)
+        return _on_device(_core.device_op, core, core.dtype, out, arguments, symmetric, given)
     edges = _edges(graph, weighted)
     into, out, symmetric = _into(edges)
     plan = plan_for_gpus(graph, 8)
@@ -155,12 +165,16 @@ def _run(graph: csr_array, weighted: bool, arguments: tuple[Any, ...]) -> tuple[
         try:
             if not (symmetric and edges is graph):
                 plan = plan_like(into, plan, 8, steps)
-            return _on_device(_core.plan_op, plan.core, into.dtype, out, arguments, symmetric)
+            return _on_device(
+                _core.plan_op, plan.core, into.dtype, out, arguments, symmetric, given
+            )
         except MemoryError:
             pass  # the GPUs have no room: the CPU has
+    to = as_out(given, (graph.shape[0],), np.float64, [], "pagerank")
     if edges._derived.pagerank_plan is None:
         edges._derived.pagerank_plan = into.prepare()
-    return _core.pagerank(into._core, out, *arguments, symmetric), "cpu"
+    ranks, *rest = _core.pagerank(into._core, out, *arguments, symmetric)
+    return (to.filled(ranks) if to else ranks, *rest), "cpu"
 
 
 def _on_device(
@@ -170,11 +184,17 @@ def _on_device(
     out: np.ndarray,
     arguments: tuple[Any, ...],
     symmetric: bool,
+    given: Any,
 ) -> tuple[Any, str]:
     """`make` is the core's maker of operators from `incoming`: the edges by their ends, or a plan of theirs."""
     op = make(incoming, "float64")
+    gpus = [op.gpu] if op.gpu >= 0 else []
+    to = as_out(given, (op.rows,), np.float64, gpus, "pagerank")
     single = make(incoming, "float32") if np.dtype(dtype) == np.bool_ else None
-    return _core.pagerank_on_device(single, op, out, *arguments, symmetric), place_of(op)
+    ranks, *rest = _core.pagerank_on_device(
+        single, op, out, *arguments, symmetric, to.at() if to else None
+    )
+    return (to.filled(ranks) if to else ranks, *rest), place_of(op)
 
 
 def _on_gpu(graph: csr_array, weighted: bool) -> tuple[Any, np.ndarray, bool]:

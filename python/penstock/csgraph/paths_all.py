@@ -5,14 +5,18 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from penstock.csgraph._graph import as_graph
+import numpy as np
+
+from penstock._arrays.out import as_out
+from penstock.csgraph._gpu import on_cpu
+from penstock.csgraph._graph import as_graph, rows_of
 from penstock.csgraph._scipy import as_scipy, theirs
 from penstock.csgraph.paths_negative import bellman_ford, johnson, least_weight
 from penstock.csgraph.shortest_paths import dijkstra
 
 __all__ = ["floyd_warshall", "shortest_path", "yen"]
 
-_BY_SOURCE = {"D": dijkstra, "BF": bellman_ford, "J": johnson}
+_BY_SOURCE = {"BF": bellman_ford, "J": johnson}
 
 
 def shortest_path(
@@ -23,6 +27,9 @@ def shortest_path(
     unweighted: bool = False,
     overwrite: bool = False,
     indices: Any = None,
+    *,
+    out: Any = None,
+    device: Any = None,
 ) -> Any:
     """Distances by the method that is asked for, with the signature of `scipy.sparse.csgraph.shortest_path`.
 
@@ -37,8 +44,13 @@ def shortest_path(
         See `dijkstra`; "FW" takes no `indices`.
     overwrite : bool
         Allows to overwrite a dense `csgraph`. Nothing is overwritten.
+    out : float64 array of the shape of the distances, optional
+        Gets the distances, and is what is returned for them; see `sssp`. On a GPU with "D" alone.
+    device
+        See `sssp`; a GPU with "D" alone.
 
-    Returns what the function of the method returns, and raises what it raises; ValueError for another method.
+    Returns what the function of the method returns, and raises what it raises; ValueError for another method, and for a
+    GPU with a method that has none.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([4.0, 1.0, 2.0], ([0, 0, 2], [1, 2, 1])), shape=(3, 3))
@@ -51,12 +63,34 @@ def shortest_path(
             method = "FW"
         else:
             method = "J" if not unweighted and least_weight(graph) < 0 else "D"
+    if method == "D":
+        return dijkstra(
+            graph, directed, indices, return_predecessors, unweighted, out=out, device=device
+        )
+    name = f'shortest_path with method="{method}"'
+    on_cpu(graph, name, device)
+    to = as_out(out, rows_of(graph, indices)[1], np.float64, [], name)
+    found = _on_cpu(graph, method, directed, return_predecessors, unweighted, overwrite, indices)
+    if to is None:
+        return found
+    return (to.filled(found[0]), *found[1:]) if return_predecessors else to.filled(found)
+
+
+def _on_cpu(
+    graph: Any,
+    method: str,
+    directed: bool,
+    return_predecessors: bool,
+    unweighted: bool,
+    overwrite: bool,
+    indices: Any,
+) -> Any:
     if method == "FW":
         if indices is not None:
             raise ValueError('method="FW" finds all pairs: leave indices out, or choose D, BF or J')
         return floyd_warshall(graph, directed, return_predecessors, unweighted, overwrite)
     if method not in _BY_SOURCE:
-        words = ", ".join(["auto", "FW", *_BY_SOURCE])
+        words = ", ".join(["auto", "FW", "D", *_BY_SOURCE])
         raise ValueError(f"method={method!r} is unknown: choose one of {words}")
     return _BY_SOURCE[method](graph, directed, indices, return_predecessors, unweighted)
 

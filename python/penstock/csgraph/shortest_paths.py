@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.out import Out, as_out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph import _paths_gpu
 from penstock.csgraph._graph import as_graph, rows_of, vertex, vertices
@@ -21,6 +22,7 @@ def sssp(
     directed: bool = True,
     return_predecessors: bool = False,
     delta: float | None = None,
+    out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
 ) -> Any:
@@ -38,6 +40,11 @@ def sssp(
     delta : float, optional
         How far apart the distances may be of vertices that are worked on together. Chosen from the weights and degrees
         where it is None; it has no influence on the result.
+    out : array of the shape and type of distances, optional
+        Gets the distances, and is what is returned for them: a NumPy array, or an array of CuPy, PyTorch or another
+        library on the GPU that searches. On a GPU nothing goes through the host: work that out's library has queued on
+        its current stream comes before, and what it queues later sees the distances. Predecessors are then an array of
+        out's library, too.
     device : None, "cpu", the number of a GPU, or `ps.device(n)`
         None: a GPU where A is in pinned or managed memory or `ps.options.device_memory` is set, and A has 2^20
         vertices and edges or more.
@@ -56,9 +63,10 @@ def sssp(
     least of all sums along paths, each added up from the source on in the type of the result.
 
     Raises ValueError that names the edge where a length is negative or NaN, for a matrix that is not square, a source
-    outside the graph, a GPU that is not there, and `gpu_options` on the CPU or of another function; MemoryError where
-    what a GPU must hold for each vertex exceeds its budget (`ps.options.device_memory`). The lengths are looked at
-    once; the verdict, and a copy of whole numbers in the fewest bytes, are kept with A.
+    outside the graph, a GPU that is not there, `gpu_options` on the CPU or of another function, and an out of another
+    shape, not contiguous, read-only, or not on the GPU that computes; TypeError for an out of another type; MemoryError
+    where what a GPU must hold for each vertex exceeds its budget (`ps.options.device_memory`). The lengths are looked
+    at once; the verdict, and a copy of whole numbers in the fewest bytes, are kept with A.
 
     Delta-stepping (Meyer, Sanders 2003, section 2) with a set of buckets for each thread (Zhang et al. 2020). On a GPU
     near and far piles (Davidson et al. 2014); where every edge has its mirror of the same length, the far vertices read
@@ -76,8 +84,13 @@ def sssp(
     start = np.array([vertex(graph, source)], dtype=np.int32)
     if not directed:
         graph = both_ways(graph)
-    distances, predecessors = search(graph, start, _delta(delta), math.inf, return_predecessors, on)
-    return (distances, predecessors) if return_predecessors else distances
+    dtype = np.float32 if graph.dtype == np.float32 else np.float64
+    to = as_out(out, (graph.shape[0],), dtype, [on.gpu] if on else [], "sssp")
+    trees = _trees(to, return_predecessors, "sssp")
+    distances, predecessors = search(
+        graph, start, _delta(delta), math.inf, return_predecessors, on, to, trees
+    )
+    return _results(distances, predecessors, return_predecessors, to, trees)
 
 
 def dijkstra(
@@ -89,6 +102,7 @@ def dijkstra(
     limit: float = np.inf,
     min_only: bool = False,
     *,
+    out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
 ) -> Any:
@@ -112,6 +126,9 @@ def dijkstra(
         Paths longer than this are not looked for.
     min_only : bool
         True: the distance from the nearest of `indices`, instead of one row for each.
+    out : float64 array of the shape of dist_matrix, optional
+        Gets the distances, and is what is returned for them; see `sssp`. On a GPU not with `min_only` and
+        `return_predecessors`: the CPU finds the sources.
     device, gpu_options
         See `sssp`; sources follow one another on a GPU, too.
 
@@ -142,15 +159,30 @@ def dijkstra(
     if not limit >= 0:
         raise ValueError(f"limit={limit!r} must be zero or more")
     starts, shape = rows_of(graph, indices)
+    shape = shape[-1:] if min_only else shape
+    to = as_out(out, shape, np.float64, [on.gpu] if on else [], "dijkstra")
     if min_only:
-        distances, tree = search(graph, starts, 0.0, limit, return_predecessors, on)
-        distances = distances.astype(np.float64, copy=False)
+        if to and to.on_gpu and return_predecessors:
+            raise ValueError(
+                "dijkstra: with min_only the CPU finds each vertex's source from the predecessors: give a NumPy array "
+                "as out, or leave return_predecessors out"
+            )
+        distances, tree = search(graph, starts, 0.0, limit, return_predecessors, on, to)
+        if to is None or not to.on_gpu:
+            distances = distances.astype(np.float64, copy=False)
+        distances = to.filled(distances) if to else distances
         return (
             (distances, tree, _core.tree_roots(starts, tree)) if return_predecessors else distances
         )
+    if to and to.on_gpu:
+        there = _trees(to, return_predecessors, "dijkstra")
+        for i in range(starts.size):
+            search(graph, starts[i : i + 1], 0.0, limit, return_predecessors, on, to, there, i)
+        return _results(None, None, return_predecessors, to, there)
     lengths, trees = each(graph, starts, limit, return_predecessors, on)
     lengths = lengths.reshape(shape)
-    return lengths if trees is None else (lengths, trees.reshape(shape))
+    trees = None if trees is None else trees.reshape(shape)
+    return _results(lengths, trees, return_predecessors, to, None)
 
 
 def verify_sssp(A: Any, source: Any, distances: Any, predecessors: Any = None) -> None:
@@ -203,11 +235,30 @@ def search(
     limit: float,
     predecessors: bool,
     on: _paths_gpu.OnGpu | None = None,
+    to: Out | None = None,
+    trees: Out | None = None,
+    row: int = 0,
 ) -> Any:
+    """(distances, predecessors or None), or None for what a GPU has written to `to` and `trees`."""
     weights = weights_of(graph)
     if on is not None:
-        return _paths_gpu.search(graph, weights, starts, delta, limit, predecessors, on)
+        return _paths_gpu.search(
+            graph, weights, starts, delta, limit, predecessors, on, to, trees, row
+        )
     return _core.sssp(graph._core, weights, starts, delta, float(limit), bool(predecessors))
+
+
+def _trees(to: Out | None, wanted: bool, function: str) -> Out | None:
+    """An array for the predecessors beside distances that stay on a GPU."""
+    return to.beside(np.int32, function) if to and to.on_gpu and wanted else None
+
+
+def _results(
+    distances: Any, predecessors: Any, wanted: bool, to: Out | None, trees: Out | None
+) -> Any:
+    """What is returned: the caller's array, where there is one, with or without predecessors."""
+    distances = to.filled(distances) if to else distances
+    return (distances, trees.array if trees else predecessors) if wanted else distances
 
 
 def weights_of(graph: csr_array) -> Any:

@@ -13,6 +13,7 @@ from penstock import _core
 from penstock._arrays.convert import as_array, as_type, result_dtype
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
+from penstock.linalg import _on_gpu
 from penstock.linalg._complex import is_complex
 from penstock.linalg._complex import solve as solve_by_scipy
 from penstock.linalg._info import SolveInfo, join, make_info, renumbered
@@ -206,7 +207,8 @@ def cg(
         n x n, symmetric (Hermitian) positive definite, which is not checked. Where a number is complex, SciPy's method
         runs over our products, with one right-hand side; `info.residuals` are then those of the start and of the end.
     b : array of shape (n,), (n, 1) or (n, k)
-        k right-hand sides share each product with A, and every one has its own step lengths and tolerance.
+        k right-hand sides share each product with A, and every one has its own step lengths and tolerance. Or an array
+        of CuPy or PyTorch of shape (n,) or (n, 1) on the GPU where A is multiplied; see below.
     x0 : array of b's shape, optional
         The first guess, not written. Zero where it is None; M @ b where it is "Mb".
     rtol, atol : float
@@ -225,12 +227,14 @@ def cg(
 
     Returns
     -------
-    x : array of b's shape ((n,) for (n, 1)), float32 where A and b are, else float64
+    x : array of b's shape ((n,) for (n, 1)), float32 where A and b are, else float64; where b is on a GPU, an array of
+        b's library there
     info : SolveInfo, an int
         0 converged, > 0 iterations done without converging, < 0 breakdown; `info.reason` says why.
 
-    Raises ValueError for shapes, NaN or infinity in b or x0. What `callback` or a
-    LinearOperator raises ends the solve.
+    Raises ValueError for shapes, NaN or infinity in b or x0, and for a b on a GPU where A is not; TypeError for a b on
+    a GPU in another type than x's, and with an M that the CPU applies. What `callback` or a LinearOperator raises ends
+    the solve.
 
     The result has the same bits for any number of threads.
 
@@ -239,12 +243,28 @@ def cg(
     another M, which the CPU applies, and where the GPU's memory does not hold five vectors (six with Jacobi), they are
     in host memory and only the products are the GPU's. `info.vectors` says which it was.
 
+    With b (and x0) on that GPU, no vector leaves it: x is an array of b's library there. Work that the library has
+    queued on its current stream comes before the solve, and what it queues later sees x; a callback finds x current.
+    The call returns when the solve has ended. Three vectors are taken beside b and x (four with Jacobi); MemoryError
+    where they do not fit.
+
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((30, 30))
     >>> x, info = ps.linalg.cg(A, np.ones(900), rtol=1e-8, M="ic0")
     >>> info == 0, bool(np.linalg.norm(A @ x - 1) <= 1e-8 * 30)
     (True, True)
     """
+    if _on_gpu.is_there(b, x0):
+        a = as_matrix(A)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback={callback!r} is not callable")
+        settings = {
+            "rtol": _tolerance(rtol, "rtol"),
+            "atol": _tolerance(atol, "atol"),
+            "maxiter": _count(maxiter, 10 * max(require_square(a), 1), "maxiter"),
+            "restart": 0,
+        }
+        return _on_gpu.cg(a, b, x0, M, callback, settings)
     found = _solve_complex("cg", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback)
     if found is not None:
         return found
@@ -270,6 +290,7 @@ def pipecg(
     One reduction an iteration, which overlaps the product: for many ranks with a slow network. On one machine `cg`
     moves fewer bytes and is faster. Its recurrences lose more digits; the true residual is checked at the end.
     """
+    _on_gpu.refuse("pipecg", b, x0)
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("pipecg", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
@@ -298,6 +319,7 @@ def bicgstab(
     >>> x.round(6), int(info)
     (array([1., 2.]), 0)
     """
+    _on_gpu.refuse("bicgstab", b, x0)
     found = _solve_complex(
         "bicgstab", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback
     )
@@ -347,6 +369,7 @@ def gmres(
             DeprecationWarning,
             stacklevel=2,
         )
+    _on_gpu.refuse("gmres", b, x0)
     cycle = {"restart": restart, "callback": callback}
     if callback is not None:
         cycle["callback_type"] = callback_type or "legacy"

@@ -15,6 +15,7 @@ import scipy.sparse.linalg
 
 from penstock._matrix.csr import csr_array
 from penstock._matrix.names import Guarded
+from penstock.linalg._on_gpu import refuse
 
 # What needs nothing but products with A, A^H and blocks of vectors.
 BY_PRODUCTS = (
@@ -74,6 +75,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     @functools.wraps(theirs)
     def method(*args: Any, **named: Any) -> Any:
+        refuse(name, *args, *named.values())
         # With a shift, eigensolvers factorize A.
         products = name in BY_PRODUCTS and all(named.get(n) is None for n in factorizes)
         as_theirs = _operator if products else _columns if name in _BY_COLUMNS else _entries

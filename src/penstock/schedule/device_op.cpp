@@ -1,13 +1,43 @@
 #include "penstock/schedule/device_op.hpp"
 
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/spmv/spmv.hpp"
+#include "penstock/kernel/spmv/spmv_gpu.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
 
 namespace penstock {
+
+namespace {
+
+/// The products of a matrix in core, with what is prepared for them at the first. Several streams may use it at once: each
+/// product has its own memory for sums of cut rows, where the plan has such rows.
+template <class T, class V>
+class PreparedProduct {
+ public:
+  explicit PreparedProduct(const Csr<V>& a) : a_(a) {}
+
+  void operator()(const T* x, T* y, Stream stream) {
+    std::call_once(once_, [&] { plan_ = plan_spmv(a_.view(), sizeof(T), stream); });
+    const auto cells = plan_.cells.bytes();
+    if (cells == 0) return spmv<S, V>(a_.view(), x, y, {}, stream, plan_);
+    auto plan = plan_;
+    const auto own = allocate_scratch(cells, stream);
+    plan.cells = {static_cast<std::byte*>(own.get()), cells, plan_.cells.place, own};
+    spmv<S, V>(a_.view(), x, y, {}, stream, plan);
+  }
+
+ private:
+  using S = PlusTimes<T>;
+  Csr<V> a_;
+  std::once_flag once_;
+  SpmvGpuPlan plan_;
+};
+
+}  // namespace
 
 template <class T, class V>
 DeviceOp<T> device_op(const Csr<V>& a) {
@@ -20,9 +50,8 @@ DeviceOp<T> device_op(const Csr<V>& a) {
                       std::string(name(place.memory)) +
                       " memory, which no one device reads: move the matrix to one place");
   DeviceOp<T> op{.rows = a.rows, .cols = a.cols, .where = where};
-  op.apply = [a](const T* x, T* y, Stream stream) {
-    spmv<PlusTimes<T>, V>(a.view(), x, y, Scale<PlusTimes<T>>{}, stream);
-  };
+  const auto product = std::make_shared<PreparedProduct<T, V>>(a);
+  op.apply = [product](const T* x, T* y, Stream stream) { (*product)(x, y, stream); };
   op.matrix_bytes = [bytes = a.bytes()] { return bytes; };
   return op;
 }

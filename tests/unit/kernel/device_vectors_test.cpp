@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -83,6 +85,29 @@ TEST(DeviceVectors, QueuesFewIterationsInVain) {
   const auto called = cg_gpu<double>(op, nullptr, b, again, {.rtol = 1e-10, .callback = [](auto, auto) {}});
   EXPECT_EQ(called->iterations, r->iterations);
   EXPECT_EQ(again, x);  // one at a time, or several ahead: the same bits
+}
+
+TEST(DeviceVectors, ReadsBInPlaceAndWritesXInPlace) {
+  const std::int64_t n = 501;
+  std::int64_t products = 0;
+  const auto op = line(n, 2.5, &products);
+  std::vector<double> b(n), x(n, 0.0), room(n + 2, -1.0), shifted(n + 1);
+  for (std::int64_t i = 0; i < n; ++i) shifted[std::size_t(i) + 1] = b[std::size_t(i)] = std::sin(double(i));
+  const SolveOptions options{.rtol = 1e-10, .starts_at_zero = true};
+  ASSERT_TRUE(cg_gpu<double>(op, nullptr, b, x, options));
+  // One of the two addresses is no multiple of 16 bytes: such a b is copied, such an x refused.
+  const std::vector<const double*> places{b.data(), shifted.data() + 1};
+  for (const double* from : places) {
+    auto* to = room.data();
+    if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0) ++to;
+    const auto r = cg_on_device<double>(op, nullptr, {.b = from, .x = to}, options);
+    EXPECT_EQ(r.stop, Stop::converged) << r.reason;
+    EXPECT_EQ(std::vector<double>(to, to + n), x);
+    EXPECT_THROW(cg_on_device<double>(op, nullptr, {.b = from, .x = to + 1}, options), Error);
+  }
+  b[17] = std::numeric_limits<double>::infinity();
+  auto* to = reinterpret_cast<std::uintptr_t>(room.data()) % 16 == 0 ? room.data() : room.data() + 1;
+  EXPECT_THROW(cg_on_device<double>(op, nullptr, {.b = b.data(), .x = to}, options), Error);
 }
 
 TEST(DeviceVectors, NeverMoreThanMaxIterations) {

@@ -1,8 +1,6 @@
 // Traversals on a GPU of graphs that may exceed its memory.
 #include "penstock/bind/graph/graph_gpu.hpp"
 
-#include <nanobind/stl/optional.h>
-
 #include "penstock/core/device.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
@@ -58,8 +56,9 @@ nb::tuple as_tuple(const BfsGpuResult& r, const BfsGpuOptions& options) {
   told["steps"] = steps, told["reached"] = r.reached, told["depth"] = r.depth, told["missed"] = r.missed;
   told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
   told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-  return nb::make_tuple(as_result(r.levels), options.predecessors ? as_result(r.predecessors) : nb::none(),
-                        told);
+  const bool tree = options.predecessors && !options.predecessors_to;
+  return nb::make_tuple(options.levels_to ? nb::none() : as_result(r.levels),
+                        tree ? as_result(r.predecessors) : nb::none(), told);
 }
 
 namespace {
@@ -74,15 +73,17 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
     BfsManyResult r;
     {
       const nb::gil_scoped_release release;
-      const auto bytes = std::int64_t(k) * n * 4;
-      auto owner = reuse_bytes(bytes, {Memory::pinned, 0});
-      levels = {static_cast<Index*>(owner.get()), std::int64_t(k) * n, {Memory::pinned, 0}, owner};
+      if (!options.levels_to) {
+        auto owner = reuse_bytes(std::int64_t(k) * n * 4, {Memory::pinned, 0});
+        levels = {static_cast<Index*>(owner.get()), std::int64_t(k) * n, {Memory::pinned, 0}, owner};
+      }
       r = bfs_many_gpu(*out.graph, in ? in->graph.get() : nullptr, span_of(sources), levels.data, options);
     }
     nb::dict told;
     told["passes"] = r.passes, told["batch"] = r.batch;
     told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
     told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+    if (options.levels_to) return nb::make_tuple(nb::none(), told);
     return nb::make_tuple(as_result(levels).attr("reshape")(k, n), told);
   } else {
     no_gpu_build("traversals");
@@ -149,12 +150,15 @@ void graph_gpu(nb::module_& m) {
   m.def(
       "bfs_many_gpu",
       [](BoundGpuGraph& out, BoundGpuGraph* in, const ReadArray<Index>& sources, const std::string& method,
-         const std::string& access, int sample, bool count) {
-        return search_many(out, in, sources, bfs_options(method, access, sample, false, count));
+         const std::string& access, int sample, bool count, const GivenMemory& to) {
+        auto options = bfs_options(method, access, sample, false, count);
+        options.levels_to = result_to(to);
+        return search_many(out, in, sources, options);
       },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("sources"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("count") = false,
-      "(levels of shape (k, n), what was done)");
+      nb::arg("to").none() = nb::none(),
+      "(levels of shape (k, n), what was done); to: memory on the GPU for the levels, which are then None");
 }
 
 }  // namespace penstock::bind

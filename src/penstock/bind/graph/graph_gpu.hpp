@@ -1,9 +1,13 @@
 #pragma once
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/core/config.hpp"
@@ -11,6 +15,7 @@
 #include "penstock/graph/cc/cc_gpu.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
 #include "penstock/graph/gpu/gpu_parts.hpp"
+#include "penstock/graph/gpu/result_to.hpp"
 
 namespace penstock::bind {
 
@@ -44,6 +49,13 @@ inline nb::dict as_dict(const LinkCounts& counts) {
   for (int i = 0; i < 4; ++i) sizes[nb::int_(32 * (i + 1))] = counts.requests[i];
   d["bytes"] = counts.bytes(), d["requests"] = sizes;
   return d;
+}
+
+/// Memory for a result as Python gives it: (its address, the stream of its library), or None.
+using GivenMemory = std::optional<std::pair<std::uintptr_t, std::uintptr_t>>;
+inline ResultTo result_to(const GivenMemory& given) {
+  if (!given) return {};
+  return {reinterpret_cast<void*>(given->first), reinterpret_cast<void*>(given->second)};
 }
 
 // Of graph_sample.cpp.
@@ -103,14 +115,19 @@ void def_search(nb::module_& m, const char* name, Run run) {
   m.def(
       name,
       [run](BoundGraph<Graph>& out, BoundGraph<Graph>* in, Index source, const std::string& method,
-            const std::string& access, int sample, bool predecessors, bool count) {
-        const auto options = bfs_options(method, access, sample, predecessors, count);
+            const std::string& access, int sample, bool predecessors, bool count, const GivenMemory& to,
+            const GivenMemory& tree_to) {
+        auto options = bfs_options(method, access, sample, predecessors, count);
+        options.levels_to = result_to(to), options.predecessors_to = result_to(tree_to);
         return traversed(out, in, options, "traversals",
                          [&](auto& a, auto* b) { return run(a, b, source, options); });
       },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("sample") = 4, nb::arg("predecessors") = false,
-      nb::arg("count") = false, "(levels, predecessors or None, what was done)");
+      nb::arg("count") = false, nb::arg("to").none() = nb::none(), nb::arg("tree_to").none() = nb::none(),
+      "(levels, predecessors or None, what was done); to, tree_to: memory on the GPU for the first two, "
+      "which "
+      "are then None");
 }
 
 /// Connected components as Python asks for them; `run(out, incoming, options)`.
@@ -119,13 +136,15 @@ void def_components(nb::module_& m, const char* name, Run run) {
   m.def(
       name,
       [run](BoundGraph<Graph>& out, BoundGraph<Graph>* in, const std::string& method,
-            const std::string& access, int sample, bool count) {
-        const auto options = cc_options(method, access, sample, count);
+            const std::string& access, int sample, bool count, const GivenMemory& to) {
+        auto options = cc_options(method, access, sample, count);
+        options.labels_to = result_to(to);
         return traversed(out, in, options, "connected components",
                          [&](auto& a, auto* b) { return run(a, b, options); });
       },
       nb::arg("out"), nb::arg("incoming").none(), nb::arg("method") = "auto", nb::arg("access") = "auto",
-      nb::arg("sample") = 4, nb::arg("count") = false, "(count, labels, what was done)");
+      nb::arg("sample") = 4, nb::arg("count") = false, nb::arg("to").none() = nb::none(),
+      "(count, labels, what was done); to: memory on the GPU for the labels, which are then None");
 }
 
 }  // namespace penstock::bind

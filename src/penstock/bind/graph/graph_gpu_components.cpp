@@ -27,7 +27,7 @@ nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
   told["rounds"] = r.rounds, told["lists"] = r.lists, told["entries"] = r.entries, told["missed"] = r.missed;
   told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
   told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-  return nb::make_tuple(r.count, as_result(r.labels), told);
+  return nb::make_tuple(r.count, options.labels_to ? nb::none() : as_result(r.labels), told);
 }
 
 namespace {

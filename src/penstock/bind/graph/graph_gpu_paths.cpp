@@ -57,8 +57,9 @@ nb::tuple paths_on_gpu([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
         const nb::gil_scoped_release release;
         r = sssp_gpu(*g.graph, a, weights, span_of(sources), options);
       }
-      return nb::make_tuple(as_result(r.distances),
-                            options.predecessors ? as_result(r.predecessors) : nb::object(nb::none()),
+      const bool tree = options.predecessors && !options.predecessors_to;
+      return nb::make_tuple(options.distances_to ? nb::object(nb::none()) : as_result(r.distances),
+                            tree ? as_result(r.predecessors) : nb::object(nb::none()),
                             told_of(r, options.count));
     });
   } else {
@@ -82,7 +83,8 @@ void graph_gpu_paths(nb::module_& m) {
       "sssp_gpu",
       [](BoundGpuGraph& g, const Matrix& a, const PathWeights& weights, const ReadArray<Index>& sources,
          const std::string& method, const std::string& access, double delta, double limit, bool predecessors,
-         bool symmetric, std::int64_t cache_bytes, bool count) {
+         bool symmetric, std::int64_t cache_bytes, bool count, const GivenMemory& to, bool to_float64,
+         const GivenMemory& tree_to) {
         return paths_on_gpu(g, a, weights, sources,
                             {.method = sssp_method(method),
                              .access = access_named(access),
@@ -91,12 +93,18 @@ void graph_gpu_paths(nb::module_& m) {
                              .predecessors = predecessors,
                              .symmetric = symmetric,
                              .cache_bytes = cache_bytes,
-                             .count = count});
+                             .count = count,
+                             .distances_to = result_to(to),
+                             .predecessors_to = result_to(tree_to),
+                             .to_float64 = to_float64});
       },
       nb::arg("graph"), nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("method") = "auto",
       nb::arg("access") = "auto", nb::arg("delta") = 0.0, nb::arg("limit") = kInfinite,
       nb::arg("predecessors") = false, nb::arg("symmetric") = false, nb::arg("cache_bytes") = -1,
-      nb::arg("count") = false, "(distances, predecessors or None, what was done)");
+      nb::arg("count") = false, nb::arg("to").none() = nb::none(), nb::arg("to_float64") = false,
+      nb::arg("tree_to").none() = nb::none(),
+      "(distances, predecessors or None, what was done); to, tree_to: memory on the GPU for the first two, "
+      "which are then None");
 }
 
 }  // namespace penstock::bind

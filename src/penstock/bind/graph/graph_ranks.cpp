@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/graph/graph_gpu.hpp"
 #include "penstock/bind/solve/device_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/graph/pagerank/pagerank_gpu.hpp"
@@ -34,7 +34,7 @@ nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Ve
 
 nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const ReadArray<double>& out,
                     const Vector& personalization, const Vector& dangling, const Vector& start, double alpha,
-                    double tol, std::int64_t max_iter, bool symmetric) {
+                    double tol, std::int64_t max_iter, bool symmetric, const GivenMemory& to) {
   const auto* full = std::get_if<DeviceOp<double>>(&in.op);
   const auto* quick = single ? std::get_if<DeviceOp<float>>(&single->op) : nullptr;
   require(full && (quick || !single), "pagerank_on_device: `incoming` is in float64, `single` in float32");
@@ -43,9 +43,11 @@ nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const Read
     const nb::gil_scoped_release release;
     r = pagerank_gpu(quick, *full, bind::span_of(out),
                      {span_if_given(personalization), span_if_given(dangling), span_if_given(start)},
-                     {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric});
+                     {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric},
+                     result_to(to));
   }
-  return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
+  return nb::make_tuple(to ? nb::object(nb::none()) : as_result(r.ranks), r.iterations, r.change,
+                        r.converged);
 }
 
 }  // namespace
@@ -67,10 +69,13 @@ void graph_ranks(nb::module_& m) {
   m.def("pagerank", bound_pagerank, nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(),
         nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"),
         nb::arg("max_iter"), nb::arg("symmetric"), "(ranks, iterations, change, converged)");
-  m.def("pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
-        nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(),
-        nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
-        "As pagerank, with the vectors where `incoming` multiplies.");
+  m.def(
+      "pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
+      nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(),
+      nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
+      nb::arg("to").none() = nb::none(),
+      "As pagerank, with the vectors where `incoming` multiplies; to: memory there for the ranks, which are "
+      "then None.");
   m.def(
       "pagerank_verify",
       [](const Matrix& m, const ReadArray<double>& ranks, const Vector& personalization,

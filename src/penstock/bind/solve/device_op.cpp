@@ -1,10 +1,14 @@
 // Operators for methods whose vectors live with a device.
 #include "penstock/bind/solve/device_op.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+
+#include <optional>
 
 #include "penstock/bind/product/stream.hpp"
 #include "penstock/bind/solve/linear_op.hpp"
+#include "penstock/bind/solve/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
@@ -58,6 +62,30 @@ AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
   return {of_plan_as<double>(p), p.guard};
 }
 
+/// b, x and the guess by their addresses, and the stream of their library by its handle.
+nb::dict cg_at(const AnyDeviceOp& a, const AnyOp* m, std::uintptr_t b, std::uintptr_t x,
+               std::optional<std::uintptr_t> guess, std::uintptr_t stream, const nb::dict& options) {
+  const auto o = options_of(options);
+  a.guard.require_whole();
+  auto told = std::visit(
+      [&]<class T>(const DeviceOp<T>& op) {
+        const auto* preconditioner = preconditioner_of<T>(m);
+        const CgVectors<T> vectors{.b = reinterpret_cast<const T*>(b),
+                                   .x = reinterpret_cast<T*>(x),
+                                   .guess = reinterpret_cast<const T*>(guess.value_or(0)),
+                                   .stream = reinterpret_cast<void*>(stream)};
+        SolveResult result;
+        {
+          const nb::gil_scoped_release release;
+          result = cg_on_device<T>(op, preconditioner, vectors, o);
+        }
+        return as_dict(result);
+      },
+      a.op);
+  told["vectors_on_device"] = true;
+  return told;
+}
+
 /// get(op) of the type that the operator has.
 template <class Get>
 auto property(Get get) {
@@ -78,6 +106,10 @@ void device_op(nb::module_& m) {
   m.def("device_op", of_matrix, nb::arg("a"), nb::arg("dtype"),
         "Products in core where the matrix is: on the GPU that holds it, or on the CPU as a device.");
   m.def("plan_op", of_plan, nb::arg("plan"), nb::arg("dtype"), "The products of a StreamPlan.");
+  m.def("cg_on_device", cg_at, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
+        nb::arg("guess").none(), nb::arg("stream"), nb::arg("options"),
+        "CG with b, x and the guess at addresses in the memory of the operator's device; `stream` is the one "
+        "on which their library queues work.");
   m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("diagonal"),
         "Device memory that CG takes for its vectors.");
 }

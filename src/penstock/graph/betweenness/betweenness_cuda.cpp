@@ -8,6 +8,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/betweenness/betweenness_gpu_state.hpp"
 #include "penstock/graph/gpu/taken.hpp"
 
@@ -137,7 +138,8 @@ BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources
                                            " is outside a graph of " + std::to_string(n) + " vertices");
   const GraphTurn turn(g, nullptr);
   BetweennessGpuResult r;
-  r.sums = allocate<double>(n);
+  const auto owner = reuse_bytes(n * 8, {Memory::pinned});
+  r.sums = {static_cast<double*>(owner.get()), n, {Memory::pinned}, owner};
   if (n == 0 || sources.empty()) {
     std::fill(r.sums.data, r.sums.data + n, 0.0);
     return r;

@@ -99,9 +99,10 @@ class BfsRun {
 
   void bring_back() {
     const auto begin = Clock::now();
-    result_.levels = take_result(s_.levels);
-    if (s_.parents) result_.predecessors = take_result(s_.parents);
-    synchronize(stream());
+    bool waits = bring(s_.levels, options_.levels_to, "levels", result_.levels);
+    if (s_.parents)
+      waits |= bring(s_.parents, options_.predecessors_to, "predecessors", result_.predecessors);
+    if (waits) synchronize(stream());
     result_.copy_seconds = since(begin);
   }
   BfsGpuResult take() { return std::move(result_); }
@@ -117,6 +118,15 @@ class BfsRun {
   void clear_counts() {
     g_.clear_counts();
     if (in_ && in_ != &g_) in_->clear_counts(), synchronize(in_->stream());
+  }
+
+  /// Takes a result to where the caller wants it, or to the host, which then has to wait: true.
+  bool bring(const Index* from, const ResultTo& to, std::string_view what, Array<Index>& result) {
+    if (to) deliver(to, stream(), what, from, 4 * g_.vertices());
+    const bool counted = options_.method == BfsMethod::level_synchronous;  // by the host
+    if (to && !counted) return false;
+    result = take_result(from);
+    return true;
   }
 
   Array<Index> take_result(const Index* from) {

@@ -5,6 +5,7 @@
 
 #include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/result_to.hpp"
 
 namespace penstock {
 
@@ -18,6 +19,7 @@ struct BfsGpuOptions {
   int sample = 4;  // slots of the neighbour sample that the graph makes if it has none; 0: no sample
   bool predecessors = false;
   bool count = false;  // count requests over the link, by instrumented kernels: slower
+  ResultTo levels_to = {}, predecessors_to = {};  // int32; of one GPU
 };
 
 /// How some levels were found. `small`: many levels in one kernel. `mixed`: samples were asked bottom-up, then the rest was
@@ -35,7 +37,7 @@ struct BfsStep {
 };
 
 struct BfsGpuResult {
-  Array<Index> levels, predecessors;  // in pinned memory
+  Array<Index> levels, predecessors;  // in pinned memory; empty where the caller gave memory for them
   std::int64_t reached = 0;
   Index depth = 0;          // the last level that has vertices
   std::int64_t missed = 0;  // edges of steps that would have been bottom-up if there were reversed edges
@@ -50,7 +52,7 @@ struct BfsGpuResult {
 /// every step is top-down. Throws Error{out_of_memory} if the arrays of the vertices exceed the budget.
 BfsGpuResult bfs_gpu(GpuGraph& out, GpuGraph* in, Index source, const BfsGpuOptions& options = {});
 
-/// Levels from each of `sources`, which has a row of `levels` (sources.size() x vertices). Up to 64 searches run at once: in a
+/// Levels from each of `sources`, which has a row of `levels` (sources.size() x vertices), or of options.levels_to. Up to 64 searches run at once: in a
 /// level, a list is read once for all searches whose frontiers the vertex is in.
 struct BfsManyResult {
   LinkCounts requests;

@@ -172,7 +172,12 @@ BfsManyResult bfs_many_gpu(GpuGraph& out, GpuGraph* in, std::span<const Index> s
     if (in && in != &out) in->make_sample(options.sample, SampleOf::highest_degree);
   }
   try {
-    return ManyRun(out, in, options, std::ssize(sources)).run(sources, levels);
+    ManyRun run(out, in, options, std::ssize(sources));
+    if (!options.levels_to) return run.run(sources, levels);
+    BfsManyResult result;
+    deliver(options.levels_to, out.stream(), "levels",
+            [&](void* data) { result = run.run(sources, static_cast<Index*>(data)); });
+    return result;
   } catch (...) {
     drain(out.stream());
     throw;

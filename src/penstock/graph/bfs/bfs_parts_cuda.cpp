@@ -328,6 +328,8 @@ void check_search(const GpuParts& out, const GpuParts* in, Index source, const B
   require(!in || in->matches(out), "bfs: the reversed edges are of another graph or on other GPUs");
   require(options.method != BfsMethod::level_synchronous,
           "bfs: the level-synchronous method runs on one GPU: name one, or choose auto or top_down");
+  require(!options.levels_to && !options.predecessors_to,
+          "bfs: results of several GPUs come to the host: name one GPU, or leave out= out");
 }
 
 Array<Index> result_of(std::int64_t n) {

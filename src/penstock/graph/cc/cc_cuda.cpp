@@ -145,7 +145,9 @@ void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& 
   else r.rounds = find.propagate();
   gpu::number_trees(find.state(), stream);
   record(end, stream);
-  copy_async(r.labels.data, find.state().parent, r.labels.bytes(), stream);
+  const auto* labels = find.state().parent;
+  if (options.labels_to) deliver(options.labels_to, stream, "labels", labels, 4 * out.vertices());
+  else copy_async(r.labels.data, labels, r.labels.bytes(), stream);
   record(copied, stream);
   const auto counts = find.read_counts();
   r.count = counts.components;
@@ -170,8 +172,10 @@ CcGpuResult connected_components_gpu(GpuGraph& out, GpuGraph* in, const CcGpuOpt
   const GraphTurn turn(out, in);
   const auto n = out.vertices();
   CcGpuResult r;
-  const auto owner = reuse_bytes(std::max<std::int64_t>(n, 1) * 4, {Memory::pinned});
-  r.labels = {static_cast<Index*>(owner.get()), n, {Memory::pinned}, owner};
+  if (!options.labels_to) {
+    const auto owner = reuse_bytes(std::max<std::int64_t>(n, 1) * 4, {Memory::pinned});
+    r.labels = {static_cast<Index*>(owner.get()), n, {Memory::pinned}, owner};
+  }
   if (n == 0) return r;
   try {
     run(out, in, options, r);

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/result_to.hpp"
 
 namespace penstock {
 
@@ -13,14 +14,15 @@ enum class CcMethod : std::uint8_t { afforest, label_propagation };
 struct CcGpuOptions {
   CcMethod method = CcMethod::afforest;
   std::optional<Access> access = {};  // empty: the best one for each graph
-  int sample = 4;      // slots of the neighbour sample that a graph without one makes; 0: none is used
-  bool count = false;  // count requests over the link, by instrumented kernels: slower
+  int sample = 4;           // slots of the neighbour sample that a graph without one makes; 0: none is used
+  bool count = false;       // count requests over the link, by instrumented kernels: slower
+  ResultTo labels_to = {};  // int32; of one GPU
 };
 
 struct CcGpuResult {
   std::int64_t count = 0;
-  Array<Index> labels;                   // the same as Components::labels, in pinned memory
-  int rounds = 1;                        // how often the edges were gone through
+  Array<Index> labels;  // those of Components, in pinned memory; empty where the caller gave memory for them
+  int rounds = 1;       // how often the edges were gone through
   std::int64_t lists = 0, entries = 0;   // lists and entries that were read, without the sample
   std::int64_t missed = 0;               // edges that would not have been looked at if there were `in`
   LinkCounts requests;                   // if they were counted

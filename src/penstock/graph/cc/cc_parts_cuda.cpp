@@ -280,6 +280,8 @@ CcGpuResult cc_parts_gpu(GpuParts& out, GpuParts* in, const CcGpuOptions& option
           "connected_components: the reversed edges are of another graph or on other GPUs");
   require(options.method == CcMethod::afforest,
           "connected_components: label propagation runs on one GPU: name one, or choose method=\"auto\"");
+  require(!options.labels_to,
+          "connected_components: labels of several GPUs come to the host: name one GPU, or leave out= out");
   const GraphTurn turn(out, in);
   const auto n = out.vertices();
   JoinedTogether all(out.count());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/pagerank/pagerank_control.hpp"
 #include "penstock/kernel/vectors/rank_passes.hpp"
 
@@ -34,7 +35,8 @@ class DeviceRanks {
   DeviceRanks(const DeviceRanks&) = delete;
   DeviceRanks& operator=(const DeviceRanks&) = delete;
 
-  PageRankResult run(const DeviceOp<float>* single, const DeviceOp<double>& in, std::span<const double> out) {
+  PageRankResult run(const DeviceOp<float>* single, const DeviceOp<double>& in, std::span<const double> out,
+                     const ResultTo& to) {
     upload(weights_, out);
     if (given_.start.empty()) upload(ranks_, filled<double>({}));
     else upload(ranks_, given_.start);
@@ -42,7 +44,13 @@ class DeviceRanks {
       if constexpr (std::same_as<T, float>) phase<T>(*single, until);
       else phase<T>(in, until);
     });
-    const auto ranks = allocate<double>(n_);
+    if (to) {
+      deliver(to, stream_, "ranks", ranks_, 8 * n_);
+      return control_.result({});
+    }
+    const auto place = where_.is_gpu() ? Place{Memory::pinned} : Place{};
+    const auto owner = reuse_bytes(8 * n_, place);
+    const Array<double> ranks{static_cast<double*>(owner.get()), n_, place, owner};
     copy_async(ranks.data, ranks_, ranks.bytes(), stream_);
     synchronize(stream_);
     return control_.result(ranks);
@@ -162,12 +170,12 @@ class DeviceRanks {
 
 PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,
                             std::span<const double> out, const PageRankVectors& vectors,
-                            const PageRankOptions& options) {
+                            const PageRankOptions& options, const ResultTo& to) {
   check_pagerank(in.rows, in.cols, std::ssize(out), vectors, options);
   require(!single || (single->rows == in.rows && single->where == in.where),
           "pagerank: the products in float32 and float64 are of different matrices or devices");
   if (in.rows == 0) return {.ranks = allocate<double>(0), .converged = true};
-  return DeviceRanks(in.where, out, vectors, options).run(single, in, out);
+  return DeviceRanks(in.where, out, vectors, options).run(single, in, out, to);
 }
 
 }  // namespace penstock

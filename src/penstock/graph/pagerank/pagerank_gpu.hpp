@@ -1,17 +1,19 @@
 #pragma once
 #include <span>
 
+#include "penstock/graph/gpu/result_to.hpp"
 #include "penstock/graph/pagerank/pagerank.hpp"
 #include "penstock/schedule/device_op.hpp"
 
 namespace penstock {
 
-/// pagerank() with all vectors where the products are done; ranks come to the host once. `in` multiplies by the matrix whose
+/// pagerank() with all vectors where the products are done; ranks come to the host once, or go to `to`, float64 entries where
+/// the products are done, and the result has none. `in` multiplies by the matrix whose
 /// rows have the edges into each vertex, in float64. `single` does the same in float32 on the same device; it is null if the
 /// edges have weights, which may leave its range. Takes some 50 bytes of device memory for each vertex. The bits are the same
 /// in every run, and those of the CPU except for rounding.
 PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,
                             std::span<const double> out, const PageRankVectors& vectors,
-                            const PageRankOptions& options = {});
+                            const PageRankOptions& options = {}, const ResultTo& to = {});
 
 }  // namespace penstock

@@ -55,6 +55,15 @@ Array<T> lengths(const PathRun<D, W>& run, const GpuGraph& g) {
   }
 }
 
+/// Leaves the distances on the GPU, where the caller wants them.
+template <class T, class D>
+void leave_lengths(const SsspGpuOptions& options, const gpu::Key<D>* from, const GpuGraph& g) {
+  deliver(options.distances_to, g.stream(), "distances", [&](void* data) {
+    if (options.to_float64) gpu::write_lengths<D>(from, g.vertices(), static_cast<double*>(data), g.stream());
+    else gpu::write_lengths<D>(from, g.vertices(), static_cast<T*>(data), g.stream());
+  });
+}
+
 }  // namespace
 
 PathWork::PathWork(GpuGraph& g)
@@ -183,8 +192,12 @@ bool search(const PathCall& call, const Array<const W>& values, double limit, Ss
   }
   if (options.count) result.requests = g.counts();
   begin = Clock::now();
-  result.distances = lengths<T>(run, g);
-  if (options.predecessors) result.predecessors = brought<Index>(work.tree.data, g.vertices(), g.stream());
+  if (options.distances_to) leave_lengths<T, D>(options, run.distances(), g);
+  else result.distances = lengths<T>(run, g);
+  if (options.predecessors && options.predecessors_to)
+    deliver(options.predecessors_to, g.stream(), "predecessors", work.tree.data, 4 * g.vertices());
+  else if (options.predecessors)
+    result.predecessors = brought<Index>(work.tree.data, g.vertices(), g.stream());
   result.copy_seconds = since(begin);
   result.steps = std::move(run.steps());
   return true;
@@ -234,7 +247,7 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   graph::check_call(g, a, sources, options);
   SsspGpuResult<T> result;
   if (a.rows == 0) {
-    result.distances = reuse<T>(0);
+    if (!options.distances_to) result.distances = reuse<T>(0);
     if (options.predecessors) result.predecessors = reuse<Index>(0);
     return result;
   }

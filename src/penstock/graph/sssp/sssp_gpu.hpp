@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/result_to.hpp"
 #include "penstock/graph/sssp/sssp.hpp"
 
 namespace penstock {
@@ -22,6 +23,8 @@ struct SsspGpuOptions {
   bool symmetric = false;         // symmetric_weights(a): vertices may pull
   std::int64_t cache_bytes = -1;  // device memory for short lists; -1: what the budget leaves; 0: none
   bool count = false;             // count requests over the link, by instrumented kernels: slower
+  ResultTo distances_to = {}, predecessors_to = {};  // predecessors: int32
+  bool to_float64 = false;  // distances_to has float64 entries; false: the type of the distances
 };
 
 /// How a window was relaxed. `scan`: a round of Bellman-Ford. `small`: many windows in one kernel.
@@ -40,7 +43,7 @@ struct SsspStep {
 
 template <class T>
 struct SsspGpuResult {
-  Array<T> distances;
+  Array<T> distances;         // empty where the caller gave memory for them
   Array<Index> predecessors;  // empty unless asked for
   std::vector<SsspStep> steps;
   LinkCounts requests;  // where counted

@@ -132,6 +132,10 @@ void small_windows(const ListView& g, const WeightView<W>& weights, const PathSt
                    const SmallPaths& small, const Window<D>& window, D limit, Index pending, bool count,
                    Stream stream);
 
+/// lengths[v] = the distance behind keys[v], infinity where there is no path.
+template <class D, class T>
+void write_lengths(const Key<D>* keys, std::int64_t n, T* lengths, Stream stream);
+
 /// A vertex without a predecessor yet.
 inline constexpr Index kNobody = std::numeric_limits<Index>::max();
 template <class D>

@@ -28,6 +28,28 @@ struct CgNews {
 
 constexpr bool is_finite(double v) { return v - v == 0; }
 
+/// found[0] = v . v, found[1] = entries that are not zero, found[2] = entries that are no finite numbers
+template <class T>
+struct CgMeasure {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 1, kOut = 0, kSums = 3;
+  const T* in[kIn];  // v
+  T* out[1];
+  double* found;
+  constexpr bool wanted() const { return true; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T*, double* sums) const {
+    const auto entry = double(v[0]);
+    sums[0] += entry * entry;
+    sums[1] += entry != 0 ? 1.0 : 0.0;
+    sums[2] += is_finite(entry) ? 0.0 : 1.0;
+  }
+  constexpr void finish(const double* sums) const {
+    found[0] = sums[0], found[1] = sums[1], found[2] = sums[2];
+  }
+};
+
 /// r = b, x = 0; *norm2 = r . r
 template <class T>
 struct CgStart {
@@ -178,6 +200,7 @@ struct CgAdvance {
 
 // Every pass that is compiled for GPUs.
 #define PENSTOCK_FOR_EACH_CG_PASS(X, T) \
+  X(CgMeasure<T>)                       \
   X(CgStart<T>)                         \
   X(CgResidual<T>)                      \
   X(CgCurvature<T>)

@@ -7,6 +7,7 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 
 // Passes over vectors in the memory of a stream's device. A pass reads kIn vectors and writes kOut vectors, entry by entry,
 // and takes kSums sums. At its end one thread calls finish(sums), when everything is added up. So scalars that follow from
@@ -31,12 +32,16 @@ inline constexpr int kSweepBlocks = 1056;
 
 struct NoScalars {};
 
-/// The memory to which a GPU's blocks write their parts of sums. Each stream of passes needs one.
+/// The memory to which a GPU's blocks write their parts of sums. Each stream of passes needs one, and has ended those that
+/// take sums before it goes.
 class SumParts {
  public:
   explicit SumParts(Stream stream) {
     if (!stream.where.is_gpu()) return;
-    memory_ = allocate<double>(kMostSums * kSweepBlocks + 1, device_place(stream.where));
+    const auto place = device_place(stream.where);
+    const std::int64_t count = kMostSums * kSweepBlocks + 1;
+    const auto owner = reuse_bytes(count * std::int64_t{sizeof(double)}, place);
+    memory_ = {static_cast<double*>(owner.get()), count, place, owner};
     const double zero = 0;
     copy_async(memory_.data + kMostSums * kSweepBlocks, &zero, sizeof zero, stream);
     synchronize(stream);  // `zero` is destroyed after this

@@ -8,8 +8,11 @@
 #include <cmath>
 #include <deque>
 #include <string>
+#include <utility>
 
+#include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/kernel/vectors/cg_passes.hpp"
 #include "penstock/solver/progress.hpp"
 
@@ -23,44 +26,98 @@ constexpr std::int64_t kMostAhead = 8;
 constexpr double kHidden = 100e-6, kLong = 1e-3;
 /// Least time that an iteration is taken to need, in seconds: it divides kHidden.
 constexpr double kShortest = 1e-7;
-/// Places for the news of iterations under way; one more has norms.
+/// Places for the news of iterations under way.
 constexpr std::int64_t kSlots = kMostAhead + 1;
+/// Vectors begin at multiples of this many bytes, and passes need half of it at least.
+constexpr std::int64_t kVectorAlign = 256;
+constexpr std::uintptr_t kPassAlign = 16;
+
+/// What passes leave for the host.
+struct CgSeen {
+  CgNews news[kSlots];
+  double norm2;
+  double found[3];  // those of CgMeasure
+};
 
 Place news_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
+
+/// Memory that a solve takes from those before it. Freeing memory of a GPU would wait for everybody's work there.
+template <class E>
+Array<E> kept(std::int64_t count, Place place) {
+  auto owner = reuse_bytes(count * static_cast<std::int64_t>(sizeof(E)), place);
+  return {static_cast<E*>(owner.get()), count, place, std::move(owner)};
+}
+
+std::int64_t stride_of(std::int64_t rows, std::int64_t entry_bytes) {
+  const auto entries = kVectorAlign / entry_bytes;
+  return (rows + entries - 1) / entries * entries;
+}
+bool fits_passes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % kPassAlign == 0; }
 
 template <class T>
 class DeviceCg {
  public:
-  DeviceCg(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
-           const SolveOptions& o)
+  /// `lent` vectors, b and x, are memory of the caller.
+  DeviceCg(const DeviceOp<T>& a, const LinearOp<T>* m, const SolveOptions& o, int lent)
       : a_(a),
         m_(m),
-        host_b_(b),
-        host_x_(x),
         n_(a.rows),
         outcome_(o, sizeof(T)),
         starts_at_zero_(o.starts_at_zero),
         stream_(a.where),
         sums_(stream_),
         diagonal_(m != nullptr),
-        vectors_(n_, diagonal_ ? 6 : 5, a.where),
-        own_(allocate<CgScalars>(1, device_place(a.where))),
-        news_(allocate<CgNews>(kSlots + 1, news_place(a.where))),
-        norm2_(&news_.data[kSlots].rr) {
+        stride_(stride_of(n_, sizeof(T))),
+        vectors_(kept<T>(stride_ * ((diagonal_ ? 6 : 5) - lent), device_place(a.where))),
+        own_(kept<CgScalars>(1, device_place(a.where))),
+        seen_by_host_(kept<CgSeen>(1, news_place(a.where))),
+        news_(seen_by_host_.data->news),
+        norm2_(&seen_by_host_.data->norm2) {
     for (std::int64_t i = 0; i < kSlots; ++i) done_.emplace_back(a.where);
   }
   ~DeviceCg() { drain(stream_); }
   DeviceCg(const DeviceCg&) = delete;
   DeviceCg& operator=(const DeviceCg&) = delete;
 
-  SolveResult run() {
+  SolveResult run(std::span<const T> b, std::span<T> x) {
     Sweeper sweep(sizeof(T));
-    const auto bb = squares(host_b_, sweep);
+    const auto bb = squares(b, sweep);
     outcome_.aim(bb[0], bb[1] > 0);
-    const auto bytes = static_cast<std::int64_t>(host_b_.size_bytes());
-    copy_async(b_, host_b_.data(), bytes, stream_);
-    if (diagonal_) copy_async(d_, m_->diagonal.data, bytes, stream_);
-    if (!starts_at_zero_) copy_async(x_, host_x_.data(), bytes, stream_);
+    auto* const own_b = vector(3);
+    b_ = own_b, x_ = vector(4), host_x_ = x;
+    if (diagonal_) d_ = vector(5);
+    copy_async(own_b, b.data(), bytes(), stream_);
+    if (!starts_at_zero_) copy_async(x_, x.data(), bytes(), stream_);
+    auto result = solve();
+    take_x();
+    return result;
+  }
+
+  /// With b and x on the device, whose caller queues work on `theirs`.
+  SolveResult run(const CgVectors<T>& given, T* own_b) {
+    theirs_ = Stream{given.stream, a_.where}, joined_ = true;
+    order(theirs_, stream_);
+    b_ = own_b ? own_b : given.b, x_ = given.x;
+    if (diagonal_) d_ = vector(3);
+    if (own_b) copy_async(own_b, given.b, bytes(), stream_);
+    const auto b = measure(b_, "b");
+    outcome_.aim(b[0], b[0] < Outcome::kLeastSquares && b[1] > 0);
+    starts_at_zero_ = !given.guess || b[1] == 0;  // a zero b has the solution 0, whatever the guess
+    if (!starts_at_zero_) {
+      if (given.guess != x_) copy_async(x_, given.guess, bytes(), stream_);
+      measure(x_, "x0");
+    }
+    auto result = solve();
+    order(stream_, theirs_);
+    return result;
+  }
+
+  /// Room for a b that is not aligned as passes need it.
+  T* spare() const { return vector(3 + diagonal_); }
+
+ private:
+  SolveResult solve() {
+    if (diagonal_) copy_async(d_, m_->diagonal.data, bytes(), stream_);
     outcome_.start(starts_at_zero_ ? start_at_zero() : residual());
     if (!outcome_.ended() && outcome_.more()) begin();
     while (!outcome_.ended() && outcome_.more()) {
@@ -68,12 +125,25 @@ class DeviceCg {
       look();
     }
     auto result = outcome_.close([&] { return residual(); });
-    take_x();
     result.vector_bytes = moved_ * n_ * static_cast<std::int64_t>(sizeof(T));
     return result;
   }
 
- private:
+  std::int64_t bytes() const { return n_ * static_cast<std::int64_t>(sizeof(T)); }
+  T* vector(int i) const { return vectors_.data + i * stride_; }
+
+  /// v . v and how many entries are not zero; all of them must be finite.
+  const double* measure(const T* v, const std::string& name) {
+    auto* found = seen_by_host_.data->found;
+    pass(CgMeasure<T>{.in = {v}, .out = {}, .found = found});
+    synchronize(stream_);
+    if (found[2] > 0)
+      throw Error(Errc::invalid_argument, name + " has " + std::to_string(std::int64_t(found[2])) +
+                                              " entries that are NaN or infinite: " + name +
+                                              " must hold finite numbers only");
+    return found;
+  }
+
   /// Iterations that should be under way beside the one that is waited for.
   std::int64_t ahead() const {
     if (outcome_.calls_back() || a_.waits || pace_ > kLong) return 0;
@@ -117,7 +187,7 @@ class DeviceCg {
   }
   void queue() {
     const auto slot = static_cast<std::size_t>(queued_ % kSlots);
-    auto* news = news_.data + slot;
+    auto* news = news_ + slot;
     auto* own = own_.data;
     const auto before = moved_;
     multiply(p_, q_);
@@ -146,38 +216,45 @@ class DeviceCg {
     pace_ = std::max(kShortest, std::chrono::duration<double>(now - last_look_).count());
     last_look_ = now;
     ++seen_;
-    const auto news = news_.data[slot];
+    const auto news = news_[slot];
     if (news.code == CgNews::not_finite) return outcome_.not_finite();
     if (news.code == CgNews::bad_preconditioner) return outcome_.bad_preconditioner(news.value);
     if (news.code == CgNews::not_positive) return outcome_.not_positive(news.value);
     if (outcome_.calls_back()) take_x();
     moved_ += moved_by_one_;
     outcome_.step(std::sqrt(news.rr));
+    if (outcome_.calls_back() && joined_) order(theirs_, stream_);  // it may still read x
     if (news.code != CgNews::small) return;
     seen_ = queued_;  // the iterations that are queued behind it do nothing
     if (!outcome_.settles(residual()) && outcome_.more()) begin();
   }
+  /// Brings x to the host, if the caller wants it there.
   void take_x() {
-    copy_async(host_x_.data(), x_, static_cast<std::int64_t>(host_x_.size_bytes()), stream_);
+    if (joined_) return;
+    copy_async(host_x_.data(), x_, bytes(), stream_);
     synchronize(stream_);
   }
 
   using Clock = std::chrono::steady_clock;
   const DeviceOp<T>& a_;
   const LinearOp<T>* m_;
-  std::span<const T> host_b_;
   std::span<T> host_x_;
+  Stream theirs_;        // of a caller who has b and x on the device,
+  bool joined_ = false;  // if there is one
   std::int64_t n_;
   Outcome outcome_;
   bool starts_at_zero_;
   OwnedStream stream_;
   SumParts sums_;
   bool diagonal_;
-  DeviceVectors<T> vectors_;
-  T *b_ = vectors_[0], *x_ = vectors_[1], *r_ = vectors_[2], *p_ = vectors_[3], *q_ = vectors_[4],
-    *d_ = diagonal_ ? vectors_[5] : nullptr;
+  std::int64_t stride_;
+  Array<T> vectors_;
+  const T* b_ = nullptr;
+  T *x_ = nullptr, *r_ = vector(0), *p_ = vector(1), *q_ = vector(2);
+  T* d_ = nullptr;
   Array<CgScalars> own_;
-  Array<CgNews> news_;
+  Array<CgSeen> seen_by_host_;
+  CgNews* news_;
   double* norm2_;
   std::deque<OwnedEvent> done_;  // for each slot: the iteration that uses it is done
   std::int64_t queued_ = 0, seen_ = 0;
@@ -190,27 +267,53 @@ class DeviceCg {
 }  // namespace
 
 std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diagonal) {
-  return (diagonal ? 6 : 5) * ((rows + 63) / 64 * 64) * entry_bytes;
+  return (diagonal ? 6 : 5) * stride_of(rows, entry_bytes) * entry_bytes;
 }
+
+namespace {
+
+template <class T>
+void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m) {
+  require(a.rows == a.cols, "a solver needs a square matrix, this one is " + std::to_string(a.rows) + " x " +
+                                std::to_string(a.cols));
+  require(!m || m->rows == a.rows,
+          "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
+  require(keeps_vectors_on_device(m), "cg on a GPU: M must be a diagonal");
+}
+
+}  // namespace
 
 template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                                   std::span<T> x, const SolveOptions& o) {
-  require(a.rows == a.cols, "a solver needs a square matrix, this one is " + std::to_string(a.rows) + " x " +
-                                std::to_string(a.cols));
+  check_operators(a, m);
   require(std::ssize(b) == a.rows && b.size() == x.size(), "solve: b and x need the rows of A");
-  require(!m || m->rows == a.rows,
-          "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
-  require(keeps_vectors_on_device(m), "cg_gpu: M must be a diagonal");
   if (o.checkpoints.every > 0) return std::nullopt;  // states are kept in host memory
   std::optional<DeviceCg<T>> solve;
   try {
-    solve.emplace(a, m, b, x, o);
+    solve.emplace(a, m, o, 0);
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) return std::nullopt;
     throw;
   }
-  return solve->run();
+  return solve->run(b, x);
+}
+
+template <class T>
+SolveResult cg_on_device(const DeviceOp<T>& a, const LinearOp<T>* m, const CgVectors<T>& given,
+                         const SolveOptions& o) {
+  check_operators(a, m);
+  const std::pair<const void*, const char*> all[] = {
+      {given.b, "b"}, {given.x, "x"}, {given.guess ? given.guess : given.x, "x0"}};
+  for (const auto& [vector, name] : all)
+    if (a.rows > 0 && !can_read(a.where, place_of(vector)))
+      throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+  require(fits_passes(given.x), "cg: x must begin at a multiple of 16 bytes");
+  require(o.checkpoints.every == 0, "cg: states are kept of vectors in host memory alone");
+  const bool copies_b = !fits_passes(given.b);
+  const UseDevice use(a.where);  // so that a null handle is the default stream of this GPU
+  DeviceCg<T> solve(a, m, o, copies_b ? 1 : 2);
+  return solve.run(given, copies_b ? solve.spare() : nullptr);
 }
 
 template <class T>
@@ -227,6 +330,8 @@ LinearOp<T> with_host_vectors(const DeviceOp<T>& a) {
 #define X(T)                                                                                             \
   template std::optional<SolveResult> cg_gpu(const DeviceOp<T>&, const LinearOp<T>*, std::span<const T>, \
                                              std::span<T>, const SolveOptions&);                         \
+  template SolveResult cg_on_device(const DeviceOp<T>&, const LinearOp<T>*, const CgVectors<T>&,         \
+                                    const SolveOptions&);                                                \
   template LinearOp<T> with_host_vectors(const DeviceOp<T>&);
 X(float)
 X(double)

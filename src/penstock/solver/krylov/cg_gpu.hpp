@@ -23,6 +23,22 @@ template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
                                   std::span<T> x, const SolveOptions& options);
 
+/// b and x in the memory of the device where A computes, whose caller queues work on `stream`.
+template <class T>
+struct CgVectors {
+  const T* b = nullptr;
+  T* x = nullptr;            // gets the solution; begins at a multiple of 16 bytes
+  const T* guess = nullptr;  // null: the first x is zero
+  void* stream = nullptr;
+};
+
+/// The same with b and x on the device, which they never leave. What the caller's stream has been given comes before the solve,
+/// and what it is given later comes after it; a callback finds x current there. Throws Error{invalid_argument} where an entry
+/// of b or of the guess is no finite number, and Error{out_of_memory} where three more vectors (four with M) do not fit.
+template <class T>
+SolveResult cg_on_device(const DeviceOp<T>& a, const LinearOp<T>* m, const CgVectors<T>& vectors,
+                         const SolveOptions& options);
+
 /// The operator for methods whose vectors are in host memory: products are done by `a`.
 template <class T>
 LinearOp<T> with_host_vectors(const DeviceOp<T>& a);

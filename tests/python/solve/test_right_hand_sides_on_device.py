@@ -1,0 +1,210 @@
+"""cg with b and x on a device, and what other methods say of such arrays. The CPU is the device here, under the number
+-1: a small class stands for an array library, and the core runs the passes that GPUs run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from penstock._arrays import device
+from penstock._arrays.device import DeviceArray
+from penstock.linalg import _on_gpu
+
+import penstock as ps
+from penstock import _core
+
+
+class There:
+    """An array on the device."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+
+class _Library:
+    def look(self, x: Any) -> DeviceArray | None:
+        a = x.array
+        steps = tuple(s // a.itemsize for s in a.strides)
+        return DeviceArray(a.ctypes.data, a.shape, steps, a.dtype, -1, a.flags.writeable)
+
+    def stream(self, gpu: int) -> int:
+        return 0
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
+        return There(np.full(shape, np.nan, dtype))
+
+
+class Unmade(There):
+    """Of a library whose arrays cannot be made."""
+
+
+class _NoMaker(_Library):
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
+        raise TypeError("give out=")
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch):
+    monkeypatch.setitem(device._by_type, There, _Library())
+    monkeypatch.setitem(device._by_type, Unmade, _NoMaker())
+    monkeypatch.setattr(
+        _on_gpu, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name)
+    )
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (130, 91), (21, 22, 23)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("M", [None, "jacobi"])
+@pytest.mark.parametrize("guess", [False, True])
+def test_as_with_host_vectors(shape, dtype, M, guess):
+    A = ps.generate.laplacian(shape).astype(dtype)
+    b, x0 = np.random.default_rng(3).standard_normal((2, A.shape[0])).astype(dtype)
+    rtol = 1e-4 if dtype == "float32" else 1e-10
+    x, info = ps.linalg.cg(
+        A, There(b.copy()), There(x0.copy()) if guess else None, rtol=rtol, M=M, maxiter=4000
+    )
+    y, expected = ps.linalg.cg(A, b, x0 if guess else None, rtol=rtol, M=M, maxiter=4000)
+    assert isinstance(x, There)
+    assert x.array.dtype == dtype
+    assert info == 0 == expected
+    assert abs(info.iterations - expected.iterations) <= 1
+    assert info.target == pytest.approx(expected.target)
+    np.testing.assert_allclose(x.array, y, atol=50 * rtol * np.abs(y).max(), rtol=0)
+    np.testing.assert_allclose(info.residuals[:5], expected.residuals[:5], rtol=1e-3)
+
+
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_b_that_passes_cannot_read_in_place(M):
+    A = ps.generate.laplacian((40, 40))
+    whole = np.random.default_rng(1).standard_normal(1602)
+    for first in (0, 1, 2):
+        b = whole[first : first + 1600]
+        x, info = ps.linalg.cg(A, There(b), rtol=1e-10, M=M)
+        assert info == 0
+        assert np.linalg.norm(b - A @ x.array) <= 1.001e-10 * np.linalg.norm(b)
+
+
+def test_neither_b_nor_the_guess_is_written():
+    A = ps.generate.laplacian((20, 20))
+    b, x0 = np.random.default_rng(2).standard_normal((2, 400))
+    b.flags.writeable = x0.flags.writeable = False
+    before = b.tobytes(), x0.tobytes()
+    x, info = ps.linalg.cg(A, There(b), There(x0), rtol=1e-9)
+    assert info == 0
+    assert (b.tobytes(), x0.tobytes()) == before
+    y, _ = ps.linalg.cg(A, There(b), "Mb", rtol=1e-9)
+    np.testing.assert_allclose(y.array, x.array, atol=1e-7)
+    assert ps.linalg.cg(A, There(b.reshape(400, 1)))[0].array.shape == (400,)
+
+
+def test_ends_before_it_begins():
+    A = ps.generate.laplacian((20, 20))
+    exact = np.random.default_rng(1).standard_normal(400)
+    cases = [(np.zeros(400), np.ones(400), 0 * exact), (A @ exact, exact, exact)]
+    for b, x0, expected in [*cases, (np.zeros(400), None, 0 * exact)]:
+        x, info = ps.linalg.cg(A, There(b), None if x0 is None else There(x0))
+        assert (int(info), info.iterations) == (0, 0)
+        np.testing.assert_array_equal(x.array, expected)
+    empty = ps.csr_array(([], ([], [])), shape=(0, 0), dtype=np.float64)
+    x, info = ps.linalg.cg(empty, There(np.zeros(0)))
+    assert (x.array.shape, int(info)) == ((0,), 0)
+
+
+def test_callback_sees_each_x():
+    A = ps.generate.laplacian((30, 30))
+    b = np.random.default_rng(4).standard_normal(900)
+    norms, seen = [], []
+
+    def call(x):
+        seen.append(x)
+        norms.append(np.linalg.norm(b - A @ x.array))
+
+    x, info = ps.linalg.cg(A, There(b), rtol=1e-9, callback=call)
+    assert len(norms) == info.iterations
+    assert all(s is x for s in seen)
+    np.testing.assert_allclose(norms, info.residuals[1:], rtol=1e-6)
+
+    def fails(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        ps.linalg.cg(A, There(b), callback=fails)
+
+
+@pytest.mark.parametrize("maxiter", [1, 2, 9, 10])
+def test_maxiter(maxiter):
+    A = ps.generate.laplacian((50, 50))
+    b = np.random.default_rng(2).standard_normal(2500)
+    x, info = ps.linalg.cg(A, There(b), rtol=1e-12, maxiter=maxiter)
+    assert int(info) == maxiter == info.iterations == len(info.residuals) - 1
+    assert info.residual == pytest.approx(np.linalg.norm(b - A @ x.array))
+
+
+def test_breakdowns():
+    indefinite = ps.csr_array(np.diag(np.r_[np.ones(30), -np.ones(30)]))
+    b = np.random.default_rng(5).standard_normal(60)
+    assert int(ps.linalg.cg(indefinite, There(b))[1]) == -1
+    assert int(ps.linalg.cg(ps.generate.laplacian((60,)), There(1e-160 * b))[1]) == -4
+
+
+def test_numbers_that_are_not_finite():
+    A = ps.generate.laplacian((5, 5))
+    for bad in (np.nan, np.inf):
+        v = np.ones(25)
+        v[7] = bad
+        with pytest.raises(ValueError, match="b has 1 entries that are NaN or infinite"):
+            ps.linalg.cg(A, There(v))
+        with pytest.raises(ValueError, match="x0 has 1 entries that are NaN or infinite"):
+            ps.linalg.cg(A, There(np.ones(25)), There(v))
+
+
+def test_bad_input(monkeypatch):
+    A = ps.generate.laplacian((5, 5))
+    b = There(np.ones(25))
+    single = There(np.ones(25, np.float32))
+    with pytest.raises(ValueError, match=r"b has shape \(24,\)"):
+        ps.linalg.cg(A, There(np.ones(24)))
+    with pytest.raises(ValueError, match="one right-hand side at a time"):
+        ps.linalg.cg(A, There(np.ones((25, 2))))
+    with pytest.raises(ValueError, match="b is not contiguous"):
+        ps.linalg.cg(A, There(np.ones(50)[::2]))
+    with pytest.raises(TypeError, match="give b in float64"):
+        ps.linalg.cg(A, single)
+    with pytest.raises(TypeError, match="give b in float64"):
+        ps.linalg.cg(A, There(np.ones(25, np.int64)))
+    with pytest.raises(TypeError, match="built for real numbers"):
+        ps.linalg.cg(A, There(np.ones(25, complex)))
+    with pytest.raises(TypeError, match="'ic0', which the CPU applies"):
+        ps.linalg.cg(A, b, M="ic0")
+    with pytest.raises(TypeError, match="M is float32 and b float64"):
+        ps.linalg.cg(A, b, M=ps.linalg.Jacobi(A, dtype=np.float32))
+    with pytest.raises(ValueError, match="M has shape"):
+        ps.linalg.cg(A, b, M=ps.linalg.Jacobi(ps.generate.laplacian((4,))))
+    with pytest.raises(TypeError, match="not an array of b's library"):
+        ps.linalg.cg(A, b, np.ones(25))
+    with pytest.raises(TypeError, match="b is ndarray in host memory"):
+        ps.linalg.cg(A, np.ones(25), b)
+    with pytest.raises(ValueError, match="x0 has shape"):
+        ps.linalg.cg(A, b, There(np.ones(24)))
+    with pytest.raises(TypeError, match="x0 is float32"):
+        ps.linalg.cg(A, b, single)
+    with pytest.raises(ValueError, match="x0='zero' is unknown"):
+        ps.linalg.cg(A, b, "zero")
+    with pytest.raises(TypeError, match="whose arrays cannot be made here"):
+        ps.linalg.cg(A, Unmade(np.ones(25)))
+    with pytest.raises(TypeError, match="callback=3 is not callable"):
+        ps.linalg.cg(A, b, callback=3)
+    with pytest.raises(ValueError, match="square"):
+        ps.linalg.cg(ps.csr_array(np.ones((3, 4))), There(np.ones(3)))
+    monkeypatch.undo()
+    monkeypatch.setitem(device._by_type, There, _Library())
+    with pytest.raises(ValueError, match="host memory without a plan for GPUs"):
+        ps.linalg.cg(A, b)
+
+
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres", "minres", "eigsh"])
+def test_other_methods_refuse(method):
+    A = ps.generate.laplacian((5, 5))
+    with pytest.raises(TypeError, match=f"{method} has its vectors in host memory"):
+        getattr(ps.linalg, method)(A, There(np.ones(25)))
