@@ -103,6 +103,11 @@ def of(matrix: ps.csr_array, schedule: str | None = None) -> Product:
     return lambda x: ps.torch.matmul(matrix, x, schedule=schedule)
 
 
+def too_large(matrix: ps.csr_array, args: argparse.Namespace) -> bool:
+    """Whether its edges take more than `--device-memory`."""
+    return args.device_memory is not None and matrix.nbytes > ps.options.device_memory
+
+
 def placed(matrix: ps.csr_array, device: str, streamed: bool) -> ps.csr_array:
     """The matrix where its products read it: on the GPU of the tensors, in pinned memory to be streamed there."""
     if device == "cpu":
@@ -114,8 +119,10 @@ def compare(scale: int, args: argparse.Namespace) -> None:
     """The same training by torch.sparse on a graph of 2**scale vertices."""
     task = Task(scale, args.features, args.classes, args.device)
     theirs_matrix = task.matrix.to_torch().to(args.device)
-    matrix = placed(task.matrix, args.device, False)
-    _, ours, our_step = train(task, of(matrix), args.hidden, args.epochs, False)
+    streamed = args.device != "cpu" and too_large(task.matrix, args)
+    ours_matrix = placed(task.matrix, args.device, streamed)
+    product = of(ours_matrix, "streamed" if streamed else None)
+    _, ours, our_step = train(task, product, args.hidden, args.epochs, False)
     _, theirs, their_step = train(
         task, lambda x: torch.sparse.mm(theirs_matrix, x), args.hidden, args.epochs, False
     )
@@ -151,8 +158,7 @@ def main() -> None:
     if args.device != "cpu" and not torch.cuda.is_available():
         parser.error(f"--device {args.device}: PyTorch finds no GPU here, leave it out")
     task = Task(args.scale, args.features, args.classes, args.device)
-    too_large = args.device_memory is not None and task.matrix.nbytes > ps.options.device_memory
-    streamed = args.streamed or too_large
+    streamed = args.streamed or too_large(task.matrix, args)
     matrix = placed(task.matrix, args.device, streamed)
     product = of(matrix, "streamed" if streamed else None)
     print(f"{matrix!r}")

@@ -94,6 +94,11 @@ def sddmm_on_gpu(
     assert library is not None
     values = library.empty((a.nnz,), dtype, x.gpu) if out is None else out
     to = _written(values, a.nnz, dtype, x, y)
+    for each, name in ((x, "X"), (y, "Y"), (to, "out")):
+        if each.pointer % dtype.itemsize != 0:
+            raise ValueError(
+                f"{name} begins at address {each.pointer:#x}, which is no multiple of {dtype.itemsize} bytes: give a copy"
+            )
     stream = library.stream(x.gpu)
     with in_order(stream, x.gpu, library_of(Y), library_of(values)):
         _core.sddmm_gpu(

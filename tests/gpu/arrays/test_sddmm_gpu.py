@@ -286,6 +286,17 @@ def test_bad_input(on):
     np.testing.assert_array_equal(entries(ps.sddmm(a, xs, ys)), sampled(case, x, y))
 
 
+def test_addresses_that_kernels_cannot_read():
+    """CuPy views bytes at any address as numbers."""
+    cupy = pytest.importorskip("cupy")
+    case, a = made("regular_7")
+    on = On("cupy")
+    x, y = (on.array(numbers(s, "float32", n, 4)) for s, n in ((1, case.rows), (2, case.cols)))
+    off = cupy.zeros(4 * x.size + 4, np.uint8)[1:-3].view(np.float32).reshape(-1, 4)
+    with pytest.raises(ValueError, match=r"X begins at address 0x.*no multiple of 4 bytes"):
+        ps.sddmm(a, off, y)
+
+
 def test_another_gpu(torch):
     if torch.cuda.device_count() < 2:
         pytest.skip("needs two GPUs")
