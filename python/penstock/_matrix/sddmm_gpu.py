@@ -97,7 +97,7 @@ def sddmm_on_gpu(
     for each, name in ((x, "X"), (y, "Y"), (to, "out")):
         if each.pointer % dtype.itemsize != 0:
             raise ValueError(
-                f"{name} begins at address {each.pointer:#x}, which is no multiple of {dtype.itemsize} bytes: give a copy"
+                f"{name} begins at address {each.pointer:#x}, no multiple of {dtype.itemsize} bytes: give a copy"
             )
     stream = library.stream(x.gpu)
     with in_order(stream, x.gpu, library_of(Y), library_of(values)):
