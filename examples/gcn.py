@@ -2,11 +2,15 @@
 
     python examples/gcn.py --scale 14 --epochs 30
     python examples/gcn.py --scale 20 --features 64 --device-memory 200MB
+    python examples/gcn.py --scale 20 --features 64 --device cuda --device-memory 200MB
 
 The graph is an R-MAT. A vertex's label is what two rounds of means over its neighbours make of random features: nobody
 learns it from the vertex's own. The graph stays a `csr_array`, and only its products (`ps.torch.matmul`) are part of
-PyTorch's program. Where there is a GPU and the edges take more than `--device-memory`, they are streamed through it;
-without one, and with `--streamed`, through the caches of the CPU. Features and weights are tensors on the CPU.
+PyTorch's program. Features and weights are tensors on `--device`.
+
+On the CPU, edges that take more than `--device-memory` are streamed through the GPU where there is one; without one,
+and with `--streamed`, through the caches of the CPU. With `--device cuda`, the graph is on the GPU beside the tensors,
+unless its edges take more than `--device-memory`: then they stay in pinned host memory, and are streamed.
 
 A smaller graph of the same kind is trained beside `torch.sparse`, which must find the same losses. Needs PyTorch.
 """
@@ -49,7 +53,7 @@ class Gcn(torch.nn.Module):
 class Task:
     """A graph, features, labels, and which vertices are for training."""
 
-    def __init__(self, scale: int, features: int, classes: int) -> None:
+    def __init__(self, scale: int, features: int, classes: int, device: str) -> None:
         self.matrix = normalised(ps.generate.rmat(scale, 16, seed=1))
         n, self.classes = self.matrix.shape[0], classes
         draw = torch.Generator().manual_seed(1)
@@ -58,6 +62,10 @@ class Task:
         seen = self.matrix @ (self.matrix @ (self.x @ teacher))
         self.labels = (seen - seen.mean(0)).argmax(1)
         self.training = torch.rand(n, generator=draw) < 0.7
+        self.device = device
+        self.x, self.labels, self.training = (
+            t.to(device) for t in (self.x, self.labels, self.training)
+        )
 
 
 def train(
@@ -65,7 +73,7 @@ def train(
 ) -> tuple[Gcn, list[float], float]:
     """The model, the loss of each epoch, and the seconds of a step, without the first one, which gets things ready."""
     torch.manual_seed(0)
-    model = Gcn(task.x.shape[1], hidden, task.classes)
+    model = Gcn(task.x.shape[1], hidden, task.classes).to(task.device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.03)
     losses, begin = [], time.perf_counter()
     for epoch in range(epochs):
@@ -95,11 +103,26 @@ def of(matrix: ps.csr_array, schedule: str | None = None) -> Product:
     return lambda x: ps.torch.matmul(matrix, x, schedule=schedule)
 
 
+def too_large(matrix: ps.csr_array, args: argparse.Namespace) -> bool:
+    """Whether its edges take more than `--device-memory`."""
+    return args.device_memory is not None and matrix.nbytes > ps.options.device_memory
+
+
+def placed(matrix: ps.csr_array, device: str, streamed: bool) -> ps.csr_array:
+    """The matrix where its products read it: on the GPU of the tensors, in pinned memory to be streamed there."""
+    if device == "cpu":
+        return matrix
+    return matrix.to(ps.pinned if streamed else ps.device(torch.device(device).index or 0))
+
+
 def compare(scale: int, args: argparse.Namespace) -> None:
     """The same training by torch.sparse on a graph of 2**scale vertices."""
-    task = Task(scale, args.features, args.classes)
-    theirs_matrix = task.matrix.to_torch()
-    _, ours, our_step = train(task, of(task.matrix), args.hidden, args.epochs, False)
+    task = Task(scale, args.features, args.classes, args.device)
+    theirs_matrix = task.matrix.to_torch().to(args.device)
+    streamed = args.device != "cpu" and too_large(task.matrix, args)
+    ours_matrix = placed(task.matrix, args.device, streamed)
+    product = of(ours_matrix, "streamed" if streamed else None)
+    _, ours, our_step = train(task, product, args.hidden, args.epochs, False)
     _, theirs, their_step = train(
         task, lambda x: torch.sparse.mm(theirs_matrix, x), args.hidden, args.epochs, False
     )
@@ -122,6 +145,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=8)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--device-memory", help="of a GPU, such as 200MB: more edges are streamed")
+    parser.add_argument("--device", default="cpu", help="of the tensors: cpu, cuda or cuda:n")
     parser.add_argument("--streamed", action="store_true", help="streamed in any case")
     parser.add_argument(
         "--compare-scale", type=int, default=12, help="of the graph for torch.sparse"
@@ -129,10 +153,14 @@ def main() -> None:
     args = parser.parse_args()
     if args.device_memory is not None:
         ps.options.device_memory = args.device_memory
-    task = Task(args.scale, args.features, args.classes)
-    matrix = task.matrix
-    too_large = args.device_memory is not None and matrix.nbytes > ps.options.device_memory
-    product = of(matrix, "streamed" if args.streamed or too_large else None)
+    if torch.device(args.device).type not in ("cpu", "cuda"):
+        parser.error(f"--device {args.device}: give cpu, cuda or cuda:n")
+    if args.device != "cpu" and not torch.cuda.is_available():
+        parser.error(f"--device {args.device}: PyTorch finds no GPU here, leave it out")
+    task = Task(args.scale, args.features, args.classes, args.device)
+    streamed = args.streamed or too_large(task.matrix, args)
+    matrix = placed(task.matrix, args.device, streamed)
+    product = of(matrix, "streamed" if streamed else None)
     print(f"{matrix!r}")
     with ps.record() as done:
         model, _, step = train(task, product, args.hidden, args.epochs, True)

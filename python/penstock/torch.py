@@ -1,8 +1,8 @@
 """Products of a `csr_array` with PyTorch's tensors, with gradients, in eager and compiled programs.
 
-`A @ X` with a tensor X on the CPU is `ps.torch.matmul(A, X)`. Needs PyTorch, which is imported at the first use. The
-matrix is no tensor: it stays a csr_array, wherever its entries are, with its plans (`A.prepare`). It may be larger than
-a GPU's memory, and its values are constants, unless `values` says otherwise.
+`A @ X` with a tensor X on the CPU, or one on a GPU that requires a gradient, is `ps.torch.matmul(A, X)`. Needs PyTorch,
+which is imported at the first use. The matrix is no tensor: it stays a csr_array, wherever its entries are, with its
+plans (`A.prepare`). It may be larger than a GPU's memory, and its values are constants, unless `values` says otherwise.
 """
 
 from __future__ import annotations
@@ -36,31 +36,35 @@ def matmul(A: Any, X: Any, values: Any = None, *, schedule: str | None = None) -
     Parameters
     ----------
     A : csr_array of shape (m, n), or `A.T` of one
-    X : tensor of shape (n, k) or (n,), on the CPU
-        Of any strides. float32, float64, complex, bfloat16, float16; integers count as float64.
+    X : tensor of shape (n, k) or (n,), on the CPU or a GPU
+        Of any strides. float32, float64, complex, bfloat16, float16; integers count as float64. With X on a GPU the
+        result is there, the work is queued on PyTorch's current stream, and the call returns; A is on that GPU, or in
+        host memory: then a copy of it stays on the GPU until `A.release()`.
     values : tensor of shape (A.nnz,), optional
         Takes the place of A's values, in the order of `A.data`: entry k is at the k-th stored entry of A, for `A.T`,
-        too. What A itself holds does not matter, so that A may be a pattern.
+        too. What A itself holds does not matter, so that A may be a pattern. On X's device.
     schedule : "in_core", "streamed" or "zero_copy", optional
         As in `A.dot`, by name, for this product and those of its gradients: "streamed" sends the entries through the
         GPUs, or where there is none through the CPU's caches, in at most `ps.options.device_memory` bytes a device.
-        Without it one vector follows the plan of `A.prepare`; several columns are multiplied on the CPU. Not with
-        `values`.
+        Several columns on a GPU take that one, and the call returns when they are multiplied. Without a schedule, and
+        with X on the CPU, one vector follows the plan of `A.prepare`, and several columns are multiplied on the CPU.
+        Not with `values`.
 
     Returns
     -------
     tensor of shape (m, k) or (m,), of NumPy's promoted type of the matrix's values and X, as `A @ X` has it. With X in
-    bfloat16 or float16 the result has X's type; sums are in float32, and 64 columns of X are converted at a time.
+    bfloat16 or float16 the result has X's type; sums are in float32, and 64 columns of X are converted at a time, on a
+    GPU 128.
 
     Gradients of any order: of X, `A.T @ G`; of `values`, `ps.torch.sddmm(A, G, X)`. For the first, `A.T.formed()` is
     made once and kept with A, which takes A's memory again; with `values`, and for a mapped matrix without a schedule,
-    the view is used.
+    the view is used. With `values` on a GPU the transpose's structure is made once on the CPU, and kept there.
 
     The operator is `torch.ops.penstock.matmul`, which `torch.compile(fullgraph=True)` takes. A program that was
     compiled holds the number of A and not A: keep A alive. Another A makes it compile again.
 
     Raises ImportError without PyTorch, ValueError and TypeError for shapes and types, and PlacementError for tensors
-    that are not on the CPU.
+    on two devices, on none of the CPU and CUDA's GPUs, or on another GPU than A.
 
     >>> import numpy as np, penstock as ps
     >>> import torch  # doctest: +SKIP
@@ -107,7 +111,7 @@ def sddmm(A: csr_array, X: Any, Y: Any) -> Any:
     ----------
     A : csr_array of shape (m, n)
         Its values do not count.
-    X, Y : tensors of shape (m, k) and (n, k), or (m,) and (n,), on the CPU
+    X, Y : tensors of shape (m, k) and (n, k), or (m,) and (n,), on the CPU or on one GPU, as `matmul` takes them
 
     Returns
     -------
@@ -131,6 +135,7 @@ def sddmm(A: csr_array, X: Any, Y: Any) -> Any:
     base, _ = _base(A)
     for z, name, length in ((X, "X", base.shape[0]), (Y, "Y", base.shape[1])):
         host_tensors.check_tensor(z, name, (length,))
+    host_tensors.check_together(X, Y, "Y")
     if X.ndim != Y.ndim or X.shape[1:] != Y.shape[1:]:
         raise ValueError(
             f"X has shape {tuple(X.shape)} and Y {tuple(Y.shape)}: both need the same number of columns"

@@ -56,6 +56,9 @@ class Derived:
     device_calls: dict[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # its products, by semiring, type and GPU
+    transposed_structure: tuple[int, Any, Any] | None = field(
+        default=None, metadata=_GPU
+    )  # (GPU, the core's pattern of A^T there, which entry of A each of its is)
     device_ops: dict[str, Any] | None = field(
         default=None, metadata=_GPU
     )  # type of the vectors -> the core's operator in core, with what its products have prepared

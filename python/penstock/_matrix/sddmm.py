@@ -16,24 +16,26 @@ from penstock._product.operands import as_dense, as_number, on_gpu, strides_fit
 __all__ = ["sddmm"]
 
 
+def _check_tensor(x: Any, name: str) -> None:
+    """Refuses tensors that are for `ps.torch.sddmm`."""
+    if not is_tensor(x):
+        return
+    if x.device.type not in ("cpu", "cuda"):
+        raise _core.PlacementError(
+            f"{name} is on {x.device}, and sddmm runs on the CPU and on GPUs of CUDA: move it with .cpu()"
+        )
+    if x.requires_grad:
+        raise TypeError(
+            f"{name} requires a gradient, which a csr_array cannot carry: use ps.torch.sddmm, or {name}.detach()"
+        )
+    if x.dtype.itemsize == 2:
+        raise TypeError(f"{name} is {x.dtype}: use ps.torch.sddmm, or {name}.float()")
+
+
 def _factor(x: Any, name: str, rows: int, of: str) -> np.ndarray:
     """X or Y in two dimensions; a vector is one column."""
     if is_tensor(x):
-        if x.requires_grad:
-            raise TypeError(
-                f"{name} requires a gradient, which a csr_array cannot carry: use ps.torch.sddmm, or {name}.detach()"
-            )
-        if x.dtype.itemsize == 2:
-            raise TypeError(f"{name} is {x.dtype}: use ps.torch.sddmm, or {name}.float()")
-        if x.device.type != "cpu":
-            raise _core.PlacementError(
-                f"{name} is on {x.device}, and sddmm runs on the CPU: move it there with .cpu()"
-            )
         x = x.resolve_conj().resolve_neg().numpy()
-    elif type(x) is not np.ndarray and on_gpu(x):
-        raise _core.PlacementError(
-            f"{name} is on a GPU, and sddmm runs on the CPU: move it to the host first"
-        )
     x = as_dense(x)
     if x.ndim not in (1, 2) or x.shape[0] != rows:
         raise ValueError(
@@ -91,22 +93,23 @@ def sddmm(
         Says where. Its values count only with `scale`. An entry that is stored twice gets the value twice.
     X, Y : arrays of shape (m, k) and (n, k), or (m,) and (n,)
         By rows or by columns, or views of any strides that are not negative; of NumPy, or anything with
-        `__dlpack__` in host memory. Row i of X belongs to row i of A, row j of Y to its column j. Rows that are
-        contiguous are read as they are; columns cost a copy.
+        `__dlpack__` in host memory; or of CuPy, PyTorch or another library on the GPU that A is on. Row i of X belongs
+        to row i of A, row j of Y to its column j. Rows that are contiguous are read as they are; columns cost a copy.
     alpha, beta : numbers, optional
     scale : bool
         Multiplies by A's values; those of a pattern are ones.
     out : array of shape (nnz,), optional
-        Receives the values, in the order of A's entries, and is read only where `beta` is given.
+        Receives the values, in the order of A's entries, and is read only where `beta` is given. Where X and Y are.
 
     Returns
     -------
     csr_array with A's pattern, which shares A's row offsets and columns; `out` itself where that is given. The type is
     NumPy's promotion of X and Y, and of A with `scale`; integers count as float64. The same bits for any number of
-    threads.
+    threads. On a GPU the work is queued on the current stream of X's library, the result's values are an array of that
+    library, and nothing is converted: X and Y have the result's type.
 
-    Raises ValueError where shapes do not fit, and PlacementError for what is in a GPU's memory: this product runs on
-    the CPU.
+    Raises ValueError where shapes do not fit, TypeError for types, and PlacementError where some of A, X, Y and `out`
+    are on a GPU and others are not.
 
     The same as `torch.sparse.sampled_addmm(C, X, Y.T, beta=b, alpha=a)` and cuSPARSE's SDDMM for
     `out=C.values()`, `beta=b`, `alpha=a`; as `dgl.sparse.sddmm(A, X, Y.T)` with `scale=True`. Both take Y transposed.
@@ -123,6 +126,19 @@ def sddmm(
     """
     a = as_factor(A, "A")
     rows, cols = a.shape
+    _check_tensor(X, "X")
+    _check_tensor(Y, "Y")
+    there = {name: on_gpu(z) for name, z in (("X", X), ("Y", Y), ("out", out)) if z is not None}
+    if any(there.values()):
+        from penstock._matrix.sddmm_gpu import sddmm_on_gpu  # not where there is no GPU
+
+        if not all(there.values()):
+            some = " and ".join(name for name, is_there in there.items() if is_there)
+            rest = " and ".join(name for name, is_there in there.items() if not is_there)
+            raise _core.PlacementError(
+                f"{some} on a GPU, and {rest} in host memory: move all to that GPU, or all to the host"
+            )
+        return sddmm_on_gpu(a, X, Y, alpha, beta, scale, out)
     x, y = _factor(X, "X", rows, "row"), _factor(Y, "Y", cols, "column")
     if x.shape[1] != y.shape[1]:
         raise ValueError(
@@ -130,7 +146,7 @@ def sddmm(
         )
     if a.place == "device":
         raise _core.PlacementError(
-            "A is in a GPU's memory, and sddmm runs on the CPU: move it there with A.to(ps.host)"
+            "A is in a GPU's memory, and X and Y in host memory: move them to that GPU, or give A.to(ps.host)"
         )
     dtype = result_dtype(x.dtype, y.dtype, *([a.dtype] if scale else []))
     alpha, beta = (as_number(v, dtype, False, n) for v, n in ((alpha, "alpha"), (beta, "beta")))

@@ -123,7 +123,7 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         if type(x) is not np.ndarray or (out is not None and type(out) is not np.ndarray):
             from penstock._arrays.device import is_on_gpu  # not for `import penstock`, as below
 
-            if is_on_gpu(x) or is_on_gpu(out):
+            if (is_on_gpu(x) or is_on_gpu(out)) and not on_host(x, out):
                 return dot(self.formed(), x, out, alpha, beta, None, "auto", semiring, stream)
         if stream is not None:
             raise ValueError(

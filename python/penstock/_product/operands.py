@@ -63,11 +63,25 @@ def on_gpu(x: Any) -> bool:
 
 
 def on_host(x: Any, out: Any) -> bool:
-    """Whether one of them is a tensor of PyTorch and neither is one on a GPU."""
+    """Whether the product is one of PyTorch's tensors that `host_tensors` carries out: x or out is a tensor, and
+    neither is on a GPU, or one there needs the operator, for gradients, compiled programs or 16-bit numbers."""
     if type(x) is np.ndarray and (out is None or type(out) is np.ndarray):
         return False
     tensors = [t for t in (x, out) if is_tensor(t)]
-    return len(tensors) > 0 and all(t.device.type != "cuda" for t in tensors)
+    if not tensors:
+        return False
+    return all(t.device.type != "cuda" for t in tensors) or any(map(_needs_operator, tensors))
+
+
+def _needs_operator(x: Any) -> bool:
+    """Of a tensor on a GPU: the call through PyTorch costs microseconds more than one with its address."""
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    if x.requires_grad and torch.is_grad_enabled():
+        return True
+    if torch.compiler.is_compiling() or type(x) not in (torch.Tensor, torch.nn.Parameter):
+        return True  # there is no address
+    return bool(x.dtype.itemsize == 2 and x.dtype.is_floating_point)
 
 
 def product_type(matrix: np.dtype, x: np.dtype, semiring: str) -> np.dtype:

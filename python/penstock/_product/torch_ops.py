@@ -19,13 +19,21 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._product.numbers import matrix_of
+from penstock._product.torch_types import (
+    as_numpy,
+    check_halves,
+    is_half,
+    numpy_type,
+    tensor_type,
+)
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-__all__ = ["PANEL", "as_numpy", "check_halves", "ready"]
+__all__ = ["PANEL", "ready"]
 
 PANEL = 64  # columns of 16-bit numbers that are converted at a time
+_DEVICES = ("cpu", "cuda")
 _MATRIX = "int matrix, int rows, int cols, int nnz"
 _MATMUL = f"(Tensor x, Tensor? values, {_MATRIX}, str dtype, bool transposed, bool forms, str schedule) -> Tensor"
 _SDDMM = f"(Tensor x, Tensor y, {_MATRIX}) -> Tensor"
@@ -41,12 +49,12 @@ def ready() -> bool:
             raise ImportError("ps.torch needs PyTorch: pip install torch") from e
 
         matmul = library.custom_op(
-            "penstock::matmul", _matmul, mutates_args=(), device_types="cpu", schema=_MATMUL
+            "penstock::matmul", _matmul, mutates_args=(), device_types=_DEVICES, schema=_MATMUL
         )
         matmul.register_fake(_matmul_shape)
         matmul.register_autograd(_matmul_gradient, setup_context=_keep_for_matmul)
         sddmm = library.custom_op(
-            "penstock::sddmm", _sddmm, mutates_args=(), device_types="cpu", schema=_SDDMM
+            "penstock::sddmm", _sddmm, mutates_args=(), device_types=_DEVICES, schema=_SDDMM
         )
         sddmm.register_fake(_sddmm_shape)
         sddmm.register_autograd(_sddmm_gradient, setup_context=_keep_for_sddmm)
@@ -60,36 +68,6 @@ _registered = False
 ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def is_half(x: Any) -> bool:
-    return bool(x.dtype.itemsize == 2 and x.dtype.is_floating_point)
-
-
-def check_halves(x: Any, matrix: Any) -> None:
-    """Refuses 16-bit numbers where `matrix`, the values' type of NumPy or PyTorch, is one that float32 cannot hold."""
-    held, mine = (str(t).removeprefix("torch.") for t in (matrix, x.dtype))
-    if is_half(x) and held in ("float64", "complex64", "complex128"):
-        raise TypeError(
-            f"the matrix's values are {held} and X is {mine}, whose sums are in float32: give A.astype('float32'), or "
-            "X in a wider type"
-        )
-
-
-def as_numpy(x: Any) -> np.ndarray:
-    """A tensor of the CPU as an array that shares its memory, but for one that is conjugated by its flag alone."""
-    return x.detach().resolve_conj().resolve_neg().numpy()
-
-
-def _numpy_type(dtype: Any) -> np.dtype:
-    """float32 for 16-bit numbers, which are added up so."""
-    return np.dtype(np.float32 if dtype.itemsize == 2 else str(dtype).removeprefix("torch."))
-
-
-def _tensor_type(dtype: np.dtype) -> Any:
-    import torch
-
-    return getattr(torch, dtype.name)
-
-
 # What the operators compute
 
 
@@ -99,7 +77,7 @@ def _matrix(number: int, rows: int, cols: int, nnz: int, values: Any) -> csr_arr
         return a
     if a.place == "device":
         raise _core.PlacementError(
-            "A is in a GPU's memory: products with other values run on the CPU, move it there with A.to(ps.host)"
+            "A is in a GPU's memory, and values and X are on the CPU: give tensors on that GPU, or A.to(ps.host)"
         )
     data = as_numpy(values.float() if is_half(values) else values.contiguous())
     mapped = a.place == "mapped"
@@ -120,6 +98,12 @@ def _matmul(
 ) -> Any:
     import torch
 
+    if x.is_cuda:
+        from penstock._product import torch_gpu  # not where there is no GPU
+
+        there = matrix_of(matrix, (rows, cols), nnz)
+        check_halves(x, there.dtype if values is None else values.dtype)
+        return torch_gpu.matmul(there, transposed, x, values, schedule)
     a: Any = _matrix(matrix, rows, cols, nnz, values)
     check_halves(x, a.dtype)
     if transposed:
@@ -141,13 +125,17 @@ def _matmul(
 def _sddmm(x: Any, y: Any, matrix: int, rows: int, cols: int, nnz: int) -> Any:
     import torch
 
-    a = _matrix(matrix, rows, cols, nnz, None)
+    a = matrix_of(matrix, (rows, cols), nnz)
+    if x.is_cuda:
+        from penstock._product import torch_gpu  # not where there is no GPU
+
+        return torch_gpu.sampled(a, x, y)
     if a.place == "device":
         raise _core.PlacementError(
-            "A is in a GPU's memory, and sddmm runs on the CPU: move it there with A.to(ps.host)"
+            "A is in a GPU's memory, and X and Y are on the CPU: give tensors on that GPU, or A.to(ps.host)"
         )
-    dtype = result_dtype(_numpy_type(x.dtype), _numpy_type(y.dtype))
-    wide, out = _tensor_type(dtype), np.empty(nnz, dtype)
+    dtype = result_dtype(numpy_type(x.dtype), numpy_type(y.dtype))
+    wide, out = tensor_type(dtype), np.empty(nnz, dtype)
     if x.ndim == 1:
         x, y = x.unsqueeze(1), y.unsqueeze(1)
     step = PANEL if is_half(x) or is_half(y) else max(1, x.shape[1])
@@ -173,17 +161,17 @@ def _matmul_shape(
     forms: bool,
     schedule: str,
 ) -> Any:
-    found: Any = dtype if values is None else _numpy_type(values.dtype).name
+    found: Any = dtype if values is None else numpy_type(values.dtype).name
     check_halves(x, found)
     kind = (
-        x.dtype if is_half(x) else _tensor_type(result_dtype(np.dtype(found), _numpy_type(x.dtype)))
+        x.dtype if is_half(x) else tensor_type(result_dtype(np.dtype(found), numpy_type(x.dtype)))
     )
     return x.new_empty((cols if transposed else rows, *x.shape[1:]), dtype=kind)
 
 
 def _sddmm_shape(x: Any, y: Any, matrix: int, rows: int, cols: int, nnz: int) -> Any:
-    dtype = result_dtype(_numpy_type(x.dtype), _numpy_type(y.dtype))
-    return x.new_empty((nnz,), dtype=_tensor_type(dtype))
+    dtype = result_dtype(numpy_type(x.dtype), numpy_type(y.dtype))
+    return x.new_empty((nnz,), dtype=tensor_type(dtype))
 
 
 # Gradients
@@ -237,7 +225,7 @@ def _sddmm_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
 
     ops = torch.ops.penstock
     x, y = ctx.saved_tensors
-    kind = _numpy_type(grad.dtype).name
+    kind = numpy_type(grad.dtype).name
     of_x = of_y = None
     if ctx.needs_input_grad[0]:
         of_x = _narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False, ""), x)

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include <concepts>
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -30,6 +31,9 @@ void spgemm(nb::module_&);
 void spgemm_gpu(nb::module_&);
 void multiply_columns(nb::module_&);
 void sddmm_products(nb::module_&);
+void sddmm_gpu(nb::module_&);
+void values_product(nb::module_&);
+void stream_columns_gpu(nb::module_&);
 void place(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);
@@ -48,6 +52,7 @@ void gpu_columns(nb::module_&);
 void cusparse_products(nb::module_&);
 void ell_g(nb::module_&);
 void structure(nb::module_&);
+void values_gpu(nb::module_&);
 void reorder(nb::module_&);
 void graph_traverse(nb::module_&);
 void solver(nb::module_&);
@@ -78,6 +83,8 @@ class Matrix : public Guarded<AnyCsr> {
   /// A matrix of arrays from elsewhere, of which only the ends have been checked; all entries are checked before the first use.
   /// Errors name `source`.
   static Matrix unchecked(AnyCsr a, const std::string& source);
+  /// A matrix whose entries a device is still writing: whoever reads them first calls `wait`.
+  static Matrix pending(AnyCsr a, std::function<void()> wait);
 
   /// Rows [first, last); they are checked, unless the whole matrix has been. Shares the entries.
   Matrix row_range(std::int64_t first, std::int64_t last) const;

@@ -77,6 +77,12 @@ Matrix Matrix::unchecked(AnyCsr a, const std::string& source) {
   return m;
 }
 
+Matrix Matrix::pending(AnyCsr a, std::function<void()> wait) {
+  Matrix m(std::move(a));
+  m.guard_.set_check(std::move(wait));
+  return m;
+}
+
 Matrix Matrix::row_range(std::int64_t first, std::int64_t last) const {
   guard_.require_whole();
   const nb::gil_scoped_release release;

@@ -18,6 +18,9 @@ NB_MODULE(_core, m) {
   penstock::bind::spgemm_gpu(m);
   penstock::bind::multiply_columns(m);
   penstock::bind::sddmm_products(m);
+  penstock::bind::sddmm_gpu(m);
+  penstock::bind::values_product(m);
+  penstock::bind::stream_columns_gpu(m);
   penstock::bind::place(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);
@@ -36,6 +39,7 @@ NB_MODULE(_core, m) {
   penstock::bind::cusparse_products(m);
   penstock::bind::ell_g(m);
   penstock::bind::structure(m);
+  penstock::bind::values_gpu(m);
   penstock::bind::reorder(m);
   penstock::bind::graph_traverse(m);
   penstock::bind::solver(m);

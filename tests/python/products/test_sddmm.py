@@ -276,5 +276,9 @@ def test_bad_input():
         ps.sddmm(np.eye(2), x, x)
     with pytest.raises(TypeError, match="a dense array is needed"):
         ps.sddmm(a, sp.csr_array(x), x)
-    with pytest.raises(ps.PlacementError, match="X is on a GPU, and sddmm runs on the CPU"):
+    with pytest.raises(ps.PlacementError, match="X on a GPU, and Y in host memory: move all"):
         ps.sddmm(a, OnGpu(), x)
+    with pytest.raises(ps.PlacementError, match="X and out on a GPU, and Y in host memory"):
+        ps.sddmm(a, OnGpu(), x, out=OnGpu())
+    with pytest.raises(ps.PlacementError, match=r"A is in host memory, and X on a GPU: give A\.to"):
+        ps.sddmm(a, OnGpu(), OnGpu())
