@@ -38,7 +38,7 @@ def dot(
         # Not for `import penstock`: few products need them
         from penstock._arrays.device import is_on_gpu
 
-        if is_on_gpu(x) or is_on_gpu(out):
+        if (is_on_gpu(x) or is_on_gpu(out)) and not on_host(x, out):
             # As above
             from penstock._product.device_vectors import dot_on_gpu
 
