@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
+    from penstock.linalg._solver_report import SolverExplanation
+    from penstock.linalg.block_gradients import block_cg
+    from penstock.linalg.flexible_gmres import fgmres
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
+    from penstock.linalg.minimal_residual import minres
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
+    from penstock.linalg.refinement import refine
     from penstock.linalg.scipy_methods import (
         bicg,
         cgs,
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
         lsmr,
         lsqr,
         matrix_power,
-        minres,
         onenormest,
         qmr,
         spilu,
@@ -40,15 +44,22 @@ if TYPE_CHECKING:
         svds,
         tfqmr,
     )
+    from penstock.linalg.solver import Solver
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "SolveInfo": "_info",
+    "Solver": "solver",
+    "SolverExplanation": "_solver_report",
     "bicgstab": "krylov",
+    "block_cg": "block_gradients",
     "cg": "krylov",
+    "fgmres": "flexible_gmres",
     "gmres": "krylov",
+    "minres": "minimal_residual",
     "norm": "norms",
     "pipecg": "krylov",
+    "refine": "refinement",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
     "IC0": "preconditioners",
@@ -68,7 +79,6 @@ _lazy = {
     "lsmr": "scipy_methods",
     "lsqr": "scipy_methods",
     "matrix_power": "scipy_methods",
-    "minres": "scipy_methods",
     "onenormest": "scipy_methods",
     "qmr": "scipy_methods",
     "spilu": "scipy_methods",
@@ -86,8 +96,11 @@ __all__ = [
     "Chebyshev",
     "Jacobi",
     "SolveInfo",
+    "Solver",
+    "SolverExplanation",
     "bicg",
     "bicgstab",
+    "block_cg",
     "cg",
     "cgs",
     "eigs",
@@ -95,6 +108,7 @@ __all__ = [
     "expm",
     "expm_multiply",
     "factorized",
+    "fgmres",
     "gcrotmk",
     "gmres",
     "inv",
@@ -108,6 +122,7 @@ __all__ = [
     "onenormest",
     "pipecg",
     "qmr",
+    "refine",
     "spilu",
     "splu",
     "spsolve",

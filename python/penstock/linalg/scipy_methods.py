@@ -27,7 +27,6 @@ BY_PRODUCTS = (
     "lobpcg",
     "lsmr",
     "lsqr",
-    "minres",
     "onenormest",
     "qmr",
     "svds",

@@ -1,0 +1,53 @@
+"""The methods and preconditioners that a name stands for: checks, messages, `Solver` and the command line read these
+two lists, and nothing else names them all."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+
+class Method(NamedTuple):
+    """`products` with A and `vectors` read or written, an iteration; `kept` more vectors for each that a restarted
+    method keeps. `core`: it runs in C++. `text` says what it is for."""
+
+    module: str
+    products: int
+    vectors: float
+    kept: int
+    core: bool
+    text: str
+
+
+METHODS = {
+    "cg": Method("krylov", 1, 10, 0, True, "symmetric positive definite A"),
+    "pipecg": Method("krylov", 1, 15, 0, True, "the same, over many ranks"),
+    "minres": Method("minimal_residual", 1, 17, 0, False, "symmetric A, also indefinite"),
+    "bicgstab": Method("krylov", 2, 17, 0, True, "any A"),
+    "gmres": Method("krylov", 1, 8, 2, True, "any A; residuals never rise"),
+    "fgmres": Method("flexible_gmres", 1, 8, 3, False, "any A, with an M that changes"),
+    "block_cg": Method("block_gradients", 1, 18, 0, False, "cg for several right-hand sides"),
+}
+
+PRECONDITIONERS = {
+    "jacobi": "preconditioners.Jacobi",
+    "block_jacobi": "preconditioners.BlockJacobi",
+    "ilu0": "preconditioners.ILU0",
+    "ic0": "preconditioners.IC0",
+    "chebyshev": "preconditioners.Chebyshev",
+}
+
+
+def method_named(name: str) -> Any:
+    """The function of `penstock.linalg` that a method's name stands for. ValueError where there is none."""
+    if name not in METHODS:
+        raise ValueError(f"method={name!r} is unknown: choose one of {', '.join(METHODS)}")
+    return getattr(importlib.import_module(f"penstock.linalg.{METHODS[name].module}"), name)
+
+
+def preconditioner_named(name: str) -> Any:
+    """The class that M=name stands for. ValueError where there is none."""
+    if name not in PRECONDITIONERS:
+        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(PRECONDITIONERS)}")
+    module, _, kind = PRECONDITIONERS[name].partition(".")
+    return getattr(importlib.import_module(f"penstock.linalg.{module}"), kind)
