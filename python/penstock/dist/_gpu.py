@@ -17,8 +17,8 @@ from penstock._plan.schedules import InCore, Streamed, as_schedule, ordinal
 from penstock._product.device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock._product.operands import as_number, on_gpu, product_type
 from penstock.dist._agree import agreed, any_rank
-from penstock.linalg._info import make_info
 from penstock.linalg._checks import vector
+from penstock.linalg._info import make_info
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, told
 
 
@@ -48,7 +49,7 @@ def solve(
         residual=residual,
         target=target,
     )
-    return x, info
+    return x, explained(info, a)
 
 
 def _reason(number: int, residual: float, target: float, method: str) -> str:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from penstock._matrix.csr import csr_array
-from penstock.linalg._info import BREAKDOWNS, SolveInfo
+from penstock.linalg._info import SolveInfo
 
 
 def explained(info: SolveInfo, a: Any) -> SolveInfo:
     """`info`, whose reason also names a row of A that cannot be solved for. Row offsets are read where the solve
-    failed, values where numbers were not finite."""
+    failed, values where it broke down."""
     if info != 0 and isinstance(a, csr_array) and a.place != "device":
-        found = not_finite(a) if info == BREAKDOWNS["not_finite"] else None
+        found = not_finite(a) if info < 0 or not np.isfinite(info.residual) else None
         found = found or empty_row(a)
         if found is not None:
             info.reason += f"; {found}"

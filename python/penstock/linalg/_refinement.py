@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import plan_for_gpus, plan_like
+from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, make_info
 from penstock.linalg._system import System
 
@@ -108,7 +109,7 @@ def refined(
     }
     info = make_info(result, inner.op)
     info.inner_iterations = tuple(steps)
-    return info
+    return explained(info, exact.a)
 
 
 def _residual(exact: System, rhs: np.ndarray, x: np.ndarray, r: np.ndarray) -> float:

@@ -72,7 +72,7 @@ def block_cg(
     x[..., ~rhs.any(axis=0)] = 0
     single = rhs.ndim == 1
     begin = time.perf_counter()
-    rhs = rhs.reshape(n, -1)
+    rhs = rhs.reshape(n, 1 if single else shape[1])
     targets = np.maximum(rtol * np.linalg.norm(rhs, axis=0), atol)
     run = Block(_product(a), None if m is None else _several(m), rhs, x.reshape(rhs.shape))
     norms = run.restart()
