@@ -9,11 +9,7 @@ from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._matrix.csr import csr_array
 from penstock._plan.report import Explanation, human_bytes
-from penstock.linalg._names import METHODS
-
-# Getting ready, in products with A: what each took for a 64^3 Laplacian and G2_circuit on two threads. A plan of
-# products in core takes about ten (docs/solvers.md).
-SETUP_PRODUCTS = {"jacobi": 1, "block_jacobi": 4, "ilu0": 12, "ic0": 10, "chebyshev": 19}
+from penstock.linalg._names import METHODS, PRECONDITIONERS
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ def explain(
         preconditioner=named if isinstance(named, str) else _kind(m),
         seconds=facts.products * once + rest,
         product_seconds=facts.products * once,
-        setup_seconds=_setup_seconds(product, named),
+        setup_seconds=_setup_seconds(a, product, named),
         measured_setup_seconds=measured,
         matrix_bytes=facts.products * _bytes(a, product),
         preconditioner_bytes=facts.products * kept,
@@ -114,8 +110,8 @@ def _bytes(a: Any, product: Explanation | None) -> int:
     return int(min(plan, a.nbytes) if plan else a.nbytes)
 
 
-def _setup_seconds(product: Explanation | None, named: Any) -> float:
+def _setup_seconds(a: Any, product: Explanation | None, named: Any) -> float:
     if product is None:
         return 0.0
-    products = SETUP_PRODUCTS.get(named, 0) if isinstance(named, str) else 0
-    return product.first_call_seconds + products * product.seconds
+    made = PRECONDITIONERS[named].setup * a.nnz if isinstance(named, str) else 0.0
+    return product.first_call_seconds + made
