@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
-    from penstock.linalg._solver_report import SolverExplanation
-    from penstock.linalg.block_gradients import block_cg
-    from penstock.linalg.flexible_gmres import fgmres
+    from penstock.linalg._methods.block_gradients import block_cg
+    from penstock.linalg._methods.flexible_gmres import fgmres
+    from penstock.linalg._methods.minimal_residual import minres
+    from penstock.linalg._solver.refine_call import refine
+    from penstock.linalg._solver.report import SolverExplanation
+    from penstock.linalg._solver.reusable import Solver
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
-    from penstock.linalg.minimal_residual import minres
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
-    from penstock.linalg.refinement import refine
     from penstock.linalg.scipy_methods import (
         bicg,
         cgs,
@@ -44,22 +45,21 @@ if TYPE_CHECKING:
         svds,
         tfqmr,
     )
-    from penstock.linalg.solver import Solver
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "SolveInfo": "_info",
-    "Solver": "solver",
-    "SolverExplanation": "_solver_report",
+    "Solver": "_solver.reusable",
+    "SolverExplanation": "_solver.report",
     "bicgstab": "krylov",
-    "block_cg": "block_gradients",
+    "block_cg": "_methods.block_gradients",
     "cg": "krylov",
-    "fgmres": "flexible_gmres",
+    "fgmres": "_methods.flexible_gmres",
     "gmres": "krylov",
-    "minres": "minimal_residual",
+    "minres": "_methods.minimal_residual",
     "norm": "norms",
     "pipecg": "krylov",
-    "refine": "refinement",
+    "refine": "_solver.refine_call",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
     "IC0": "preconditioners",

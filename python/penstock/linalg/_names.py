@@ -22,11 +22,13 @@ class Method(NamedTuple):
 METHODS = {
     "cg": Method("krylov", 1, 10, 0, True, "symmetric positive definite A"),
     "pipecg": Method("krylov", 1, 15, 0, True, "the same, over many ranks"),
-    "minres": Method("minimal_residual", 1, 17, 0, False, "symmetric A, also indefinite"),
+    "minres": Method("_methods.minimal_residual", 1, 17, 0, False, "symmetric A, also indefinite"),
     "bicgstab": Method("krylov", 2, 17, 0, True, "any A"),
     "gmres": Method("krylov", 1, 8, 2, True, "any A; residuals never rise"),
-    "fgmres": Method("flexible_gmres", 1, 8, 3, False, "any A, with an M that changes"),
-    "block_cg": Method("block_gradients", 1, 18, 0, False, "cg for several right-hand sides"),
+    "fgmres": Method("_methods.flexible_gmres", 1, 8, 3, False, "any A, with an M that changes"),
+    "block_cg": Method(
+        "_methods.block_gradients", 1, 18, 0, False, "cg for several right-hand sides"
+    ),
 }
 
 

@@ -150,13 +150,13 @@ def test_callbacks_and_the_bar(monkeypatch):
         assert seen and residual(S, seen[-1], b) <= 1e-5
         if method in ("cg", "minres", "block_cg"):
             assert len(seen) == info.iterations
-    from penstock.linalg import _progress
+    from penstock.linalg._solver import progress
 
     drawn = []
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(_progress, "EVERY", 0.0)
-    fraction = _progress.fraction
-    monkeypatch.setattr(_progress, "fraction", lambda *a: drawn.append(fraction(*a)) or drawn[-1])
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    fraction = progress.fraction
+    monkeypatch.setattr(progress, "fraction", lambda *a: drawn.append(fraction(*a)) or drawn[-1])
     _, info = linalg.Solver(S, progress=True, rtol=1e-6)(b)
     assert len(drawn) == info.iterations and drawn[-1] > 0.9 and drawn == sorted(drawn)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock._matrix.csr import csr_array
-from penstock.linalg._block import Block
 from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._diagnosis import explained
-from penstock.linalg._info import BREAKDOWNS, SolveInfo, join, told
+from penstock.linalg._info import BREAKDOWNS, SolveInfo, join
+from penstock.linalg._methods.block import Block
+from penstock.linalg._methods.block_told import column, columns_of, product_of
+from penstock.linalg._methods.passes import dtype_of
 from penstock.linalg._operators import as_matrix, require_square
-from penstock.linalg._passes import dtype_of
 from penstock.linalg._system import preconditioner
 
 
@@ -74,7 +74,7 @@ def block_cg(
     begin = time.perf_counter()
     rhs = rhs.reshape(n, 1 if single else shape[1])
     targets = np.maximum(rtol * np.linalg.norm(rhs, axis=0), atol)
-    run = Block(_product(a), None if m is None else _several(m), rhs, x.reshape(rhs.shape))
+    run = Block(product_of(a), None if m is None else columns_of(m), rhs, x.reshape(rhs.shape))
     norms = run.restart()
     history, needed = [norms], np.zeros(len(targets), np.int64)
     number, reason, iterations, start = 0, "converged", 0, norms
@@ -109,7 +109,7 @@ def block_cg(
     if number:
         norms = history[-1] = run.restart()
     told_of = [
-        _column(
+        column(
             a,
             begin,
             number,
@@ -124,66 +124,6 @@ def block_cg(
     ]
     x = np.ascontiguousarray(run.x).reshape(shape)
     if single or not told_of:
-        info = told_of[0] if told_of else _column(a, begin, 0, "converged", 0, 0, [0.0], 0.0, 1.0)
+        info = told_of[0] if told_of else column(a, begin, 0, "converged", 0, 0, [0.0], 0.0, 1.0)
         return x, explained(info, a)
     return x, explained(join(told_of), a)
-
-
-def _product(a: Any) -> Callable[[np.ndarray, np.ndarray], object]:
-    if isinstance(a, csr_array):
-        return lambda p, q: a.dot(p, out=q)
-    return _several(a)
-
-
-def _several(m: Any) -> Callable[[np.ndarray, np.ndarray], object]:
-    """Of an object that has matvec alone; the core's are called without a copy. Columns are contiguous."""
-    native = getattr(m, "_native_op", None)
-
-    def call(r: np.ndarray, z: np.ndarray) -> None:
-        for j in range(r.shape[1]):
-            if native is not None and native.dtype == z.dtype.name:
-                native.apply(r[:, j], z[:, j])
-                continue
-            z[:, j] = np.asarray(m.matvec(r[:, j])).reshape(-1)
-
-    return call
-
-
-def _column(
-    a: Any,
-    begin: float,
-    number: int,
-    reason: str,
-    done: int,
-    needed: int,
-    residuals: list[float],
-    target: float,
-    curvature: float,
-) -> SolveInfo:
-    """What is said of one column: it converged if its residual did, whatever ended the others."""
-    residual = float(residuals[-1])
-    if residual <= target:
-        number, reason = 0, "converged"
-    wanted = f"the residual is {residual:.3g}, {target:.3g} was asked for"
-    words = {
-        "converged": "converged",
-        "stagnated": f"stagnated: {wanted}: the tolerance is beyond rounding, or A is not symmetric",
-        "maxiter": f"maxiter: {wanted} after {done} iterations: allow more, or give a better preconditioner M",
-        "not_finite": "not finite: numbers overflow, or A or M holds NaN or infinity: scale or correct them",
-        "not_positive": (
-            f"breakdown: an eigenvalue of P.AP is {curvature:.3g}: the matrix is not positive definite; use minres, "
-            "bicgstab or gmres"
-        ),
-        "bad_preconditioner": "breakdown: M r vanishes or is not positive: use another preconditioner",
-    }
-    last = needed if number == 0 else done
-    return told(
-        number if number <= 0 else max(number, 1),
-        a,
-        begin,
-        reason=words[reason],
-        iterations=last,
-        residuals=[*residuals[:last], residual] if last < len(residuals) else residuals,
-        residual=residual,
-        target=float(target),
-    )

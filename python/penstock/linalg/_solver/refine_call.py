@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.linalg._info import SolveInfo
-from penstock.linalg.solver import Solver
+from penstock.linalg._solver.reusable import Solver
 
 
 def refine(

@@ -68,3 +68,8 @@ def writable(out: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
             f"out is {what}: give a writable C-contiguous {dtype} array of shape {shape}"
         )
     return out
+
+
+def copied(x: np.ndarray, out: Any) -> np.ndarray:
+    writable(out, x.shape, x.dtype)[...] = x
+    return out

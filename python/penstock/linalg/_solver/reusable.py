@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock._arrays.convert import as_array, result_dtype
+from penstock._arrays.convert import as_array
 from penstock._choices import one_of
-from penstock.linalg._checks import count, guess, limits_of, tolerance, vector
+from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo, join
-from penstock.linalg._names import METHODS, method_named
-from penstock.linalg._operators import as_matrix, real_dtype, require_square
-from penstock.linalg._progress import bar
-from penstock.linalg._refinement import float32_copy, refined
-from penstock.linalg._setup import (
-    prepare_products,
-    require_method,
-    require_refinable,
-    same_pattern,
-    writable,
-)
-from penstock.linalg._solver_report import SolverExplanation, explain
-from penstock.linalg._system import System, preconditioner
+from penstock.linalg._names import METHODS
+from penstock.linalg._operators import as_matrix, real_dtype
+from penstock.linalg._solver.ready import Ready
+from penstock.linalg._solver.refinement import float32_copy
+from penstock.linalg._solver.report import SolverExplanation, explain
+from penstock.linalg._solver.setup import copied, require_method, same_pattern, writable
 
 INNER = ("float32",)
 INNER_RTOL = (
@@ -34,7 +26,7 @@ INNER_RTOL = (
 RESTART = 20
 
 
-class Solver:
+class Solver(Ready):
     """Solves A x = b for one A and many b. A, the preconditioner and the products' plan are made ready once.
 
     Parameters
@@ -97,29 +89,6 @@ class Solver:
         self._inner_rtol = tolerance(INNER_RTOL if inner_rtol is None else inner_rtol, "inner_rtol")
         self._set_up(as_matrix(A), M)
 
-    def _set_up(self, a: Any, M: Any) -> None:
-        begin = time.perf_counter()
-        n = require_square(a)
-        restart = min(self._restart, max(n, 1))
-        self._limits = limits_of(*self._tolerances, self._maxiter, n, restart)
-        kind = getattr(a, "dtype", None)
-        self.dtype = result_dtype(np.float64 if kind is None else kind)
-        if self.inner is not None:
-            require_refinable(a)
-        # What products within the iterations multiply by.
-        inside = a if self.inner is None else float32_copy(a)
-        if self._prepare:
-            prepare_products(inside)
-        applied = preconditioner(M, inside, n, inside.dtype if self.inner else self.dtype)
-        self.A, self.shape, self.M, self._inside, self._named = a, (n, n), applied, inside, M
-        self._systems: dict[np.dtype, System] = {}
-        if self.inner is not None:
-            self._within = System(inside, applied, np.dtype(np.float32), self._prepare)
-            self._exact = System(a, None, np.dtype(np.float64), self._prepare)
-        elif METHODS[self.method].core and not is_complex(a, applied):
-            self._system(real_dtype(a))
-        self.setup_seconds = time.perf_counter() - begin
-
     def __call__(
         self, b: Any, x0: Any = None, out: np.ndarray | None = None
     ) -> tuple[np.ndarray, SolveInfo]:
@@ -133,7 +102,7 @@ class Solver:
             return self.solve(rhs, x0, out)
         if not METHODS[self.method].core or is_complex(self.A, rhs, self.M, x0):
             x, info = self._by_function(rhs, x0)
-            return (x if out is None else _copied(x, out)), info
+            return (x if out is None else copied(x, out)), info
         dtype = real_dtype(self.A, rhs)
         rhs = vector(rhs, self.shape[0], dtype, "b", False)
         if out is None:
@@ -172,7 +141,7 @@ class Solver:
             ]
             X, info = np.stack([x for x, _ in parts], axis=1), join([i for _, i in parts])
         X = X.reshape(self.shape[0], rhs.shape[1] if rhs.ndim == 2 else 1)
-        return (X if out is None else _copied(X, out)), info
+        return (X if out is None else copied(X, out)), info
 
     def matvec(self, r: Any) -> np.ndarray:
         """x for b = r, converged or not: what `fgmres` asks of an M."""
@@ -204,45 +173,3 @@ class Solver:
     def __repr__(self) -> str:
         refined = "" if self.inner is None else f", refined from {self.inner}"
         return f"<Solver by {self.method}{refined}, M {self.M}, {self.shape[0]} rows, {self.dtype}>"
-
-    def _by_function(self, rhs: np.ndarray, x0: Any) -> tuple[np.ndarray, SolveInfo]:
-        """By the method's function, where it is Python's or SciPy's."""
-        rtol, atol = self._tolerances
-        more: dict[str, Any] = {"M": self.M, "callback": self.callback, "atol": atol, "rtol": rtol}
-        if METHODS[self.method].kept:
-            kept = self._limits["restart"]
-            more |= {"restart": kept, "callback_type": "x"}
-            more["maxiter"] = -(-self._limits["maxiter"] // kept)
-        else:
-            more["maxiter"] = self._limits["maxiter"]
-        return method_named(self.method)(self.A, rhs, x0, **more)
-
-    def _run(self, rhs: np.ndarray, x: np.ndarray) -> SolveInfo:
-        norm = float(np.linalg.norm(rhs)) if self.progress else 0.0
-        rtol, atol = self._tolerances
-        told = self.callback
-        with bar(self.progress, self.method, max(rtol * norm, atol)) as step:
-
-            def call(x: np.ndarray, residual: float, iteration: int) -> None:
-                if step is not None:
-                    step(iteration, residual)
-                # gmres has x at the end of a cycle only, and calls with 0 then
-                if told is not None and (self.method != "gmres" or self.inner or iteration == 0):
-                    told(x)
-
-            heard = None if step is None and told is None else call
-            if self.inner is None:
-                return self._system(rhs.dtype).solve(self.method, rhs, x, self._limits, heard)
-            parts = (self.method, rhs, x, self._limits, self._inner_rtol, heard)
-            return refined(self._exact, self._within, *parts)
-
-    def _system(self, dtype: np.dtype) -> System:
-        if dtype not in self._systems:  # b may be of another type than A
-            named = self._named if isinstance(self._named, str) and self._systems else self.M
-            self._systems[dtype] = System(self.A, named, dtype, self._prepare)
-        return self._systems[dtype]
-
-
-def _copied(x: np.ndarray, out: Any) -> np.ndarray:
-    writable(out, x.shape, x.dtype)[...] = x
-    return out

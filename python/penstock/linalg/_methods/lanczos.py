@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from penstock.linalg._passes import Product, axpy_of, dot, norm, pieces
+from penstock.linalg._methods.passes import Product, axpy_of, dot, norm, pieces
 
 NOTHING = 1e-13  # of A's norm: rounding
 SMALL = 1e-6  # of A's norm: how far A r falls where b is not in the range of a singular A

@@ -16,9 +16,9 @@ from penstock._arrays.convert import as_array
 from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, told
-from penstock.linalg._lanczos import Lanczos, Rotation
+from penstock.linalg._methods.lanczos import Lanczos, Rotation
+from penstock.linalg._methods.passes import applied, dtype_of, norm, product
 from penstock.linalg._operators import as_matrix, require_square
-from penstock.linalg._passes import applied, dtype_of, norm, product
 from penstock.linalg._system import preconditioner
 
 DRIFT = 1e-3  # how far below what was asked for the recurrence goes before it starts again
