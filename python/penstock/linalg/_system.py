@@ -71,7 +71,9 @@ class System:
         elif self.on_device is None:
             info = make_info(_core.solve(method, self.op, self._m_op, rhs, x, settings), self.op)
         else:
-            told = _core.solve_on_device(method, self.op, self._m_op, rhs, x, 1, settings)
+            told: list[Any] = _core.solve_on_device(
+                method, self.op, self._m_op, rhs, x, 1, settings
+            )
             info = make_info(told[0], self.op)
         return explained(info, self.a)
 

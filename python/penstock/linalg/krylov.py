@@ -228,7 +228,7 @@ def gmres(
             DeprecationWarning,
             stacklevel=2,
         )
-    cycle = {"restart": restart, "callback": callback}
+    cycle: dict[str, Any] = {"restart": restart, "callback": callback}
     if callback is not None:
         cycle["callback_type"] = callback_type or "legacy"
     found = _solve_complex("gmres", A, b, x0, M, maxiter, rtol=rtol, atol=atol, **cycle)
