@@ -1,5 +1,5 @@
 """Arrays in a GPU's memory, of CuPy, PyTorch, JAX, or any library with `__cuda_array_interface__` or DLPack: where
-their entries lie, on which stream their library queues work, and how to make another one. Imports none of these libraries.
+their entries lie, on which stream their library queues work, and how to make another one. Imports none of them.
 
 A product with such arrays takes microseconds, and asking an array for its DLPack capsule takes as long again. So CuPy's
 and PyTorch's arrays are asked for their addresses instead; all others are asked through the core.
@@ -218,7 +218,7 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def stream_handle(stream: Any) -> int:
-    """The handle of a stream that a caller gives: one of PyTorch or CuPy, an object with `__cuda_stream__`, an integer."""
+    """The handle of a stream that a caller gives: of PyTorch, CuPy, an object with `__cuda_stream__`, or an integer."""
     if isinstance(stream, (int, np.integer)) and not isinstance(stream, bool):
         if stream < 0:
             raise ValueError(f"stream={stream}: give a stream's handle, 0 for the default stream")

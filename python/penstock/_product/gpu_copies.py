@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._plan.place import Place
-from penstock._product.on_device import _copy_on
+from penstock._plan.place import Place, moved
+from penstock._plan.report import human_bytes
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -26,7 +26,18 @@ def core_on(a: csr_array, gpu: int) -> Any:
                 f"A is on GPU {here}, and the arrays are on GPU {gpu}: give A.to(ps.device({gpu})), or arrays there"
             )
         return a._core
-    return _copy_on(a, gpu)
+    there = a._derived.on_gpu
+    if there is not None and there[0] == gpu:
+        return there[1]
+    try:
+        core = moved(a._core, Place("device", gpu))
+    except MemoryError as e:
+        raise MemoryError(
+            f"the arrays are on GPU {gpu}, and A ({human_bytes(a.nbytes)}) does not fit beside them: {e}. Several columns "
+            "in host memory are multiplied by A.dot(X, schedule=ps.Streamed()), one vector also on the GPU"
+        ) from None
+    a._derived.on_gpu = gpu, core
+    return core
 
 
 def transposed_structure(a: csr_array, gpu: int) -> tuple[Any, Any]:

@@ -14,8 +14,8 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.device import DeviceArray, Library, in_order, library_of, stream_handle
 from penstock._choices import SEMIRINGS
-from penstock._plan.place import Place, moved
-from penstock._plan.report import active, human_bytes
+from penstock._plan.report import active
+from penstock._product.gpu_copies import core_on
 from penstock._product.operands import as_number, product_type
 
 if TYPE_CHECKING:
@@ -150,33 +150,10 @@ def _matrix_on(a: csr_array, gpu: int) -> Any:
     known = a._derived.device_matrix
     if known is not None and known[0] == gpu:
         return known[1]
-    if a.place == "device":
-        held = _core.ordinal(a._core)
-        if held != gpu:
-            raise _core.PlacementError(
-                f"x is on GPU {gpu} and A on GPU {held}: move the one to the other, A.to(ps.device({gpu}))"
-            )
-        core = a._core
-    else:
-        core = a._core if gpu < 0 else _copy_on(a, gpu)
+    core = a._core if gpu < 0 else core_on(a, gpu)  # -1 is the CPU
     matrix = _core.device_matrix(core, gpu)
     a._derived.device_matrix = gpu, matrix
     return matrix
-
-
-def _copy_on(a: csr_array, gpu: int) -> Any:
-    there = a._derived.on_gpu
-    if there is not None and there[0] == gpu:
-        return there[1]
-    try:
-        core = moved(a._core, Place("device", gpu))
-    except MemoryError as e:
-        raise MemoryError(
-            f"x is on GPU {gpu}, and A ({human_bytes(a.nbytes)}) does not fit beside it: {e}. Several columns in host "
-            "memory are multiplied by A.dot(X, schedule=ps.Streamed()), one vector also on the GPU"
-        ) from None
-    a._derived.on_gpu = gpu, core
-    return core
 
 
 def checked_out(

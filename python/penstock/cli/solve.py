@@ -12,7 +12,15 @@ from penstock.cli import ui
 from penstock.cli.convert import VALUE_TYPES, value_type
 from penstock.cli.files import check_output, describe, read_matrix, summary
 from penstock.cli.multiply import _limits
-from penstock.cli.solve_choice import METHODS, PRECONDITIONERS, Choice, advice, choose, limit_of
+from penstock.cli.solve_choice import (
+    METHODS,
+    PRECONDITIONERS,
+    RESTARTED,
+    Choice,
+    advice,
+    choose,
+    limit_of,
+)
 
 SUFFIXES = (".npy", ".csv", ".parquet")
 MOST_RESIDUALS = 1000  # in JSON, unless all are asked for
@@ -95,9 +103,13 @@ def solve(
     atol: Annotated[float, typer.Option(help="Or at this norm, where it is larger.")] = 0.0,
     maxiter: Annotated[
         int | None,
-        typer.Option(min=1, help="Iterations; cycles of gmres. [default: 10 n, at most 5000]"),
+        typer.Option(
+            min=1, help="Iterations; cycles of gmres and fgmres. [default: 10 n, at most 5000]"
+        ),
     ] = None,
-    restart: Annotated[int | None, typer.Option(min=1, help="Vectors that gmres keeps.")] = None,
+    restart: Annotated[
+        int | None, typer.Option(min=1, help="Vectors that gmres and fgmres keep.")
+    ] = None,
     shift: Annotated[
         float, typer.Option(help="Added to the diagonal before factoring, as a fraction of rows.")
     ] = 0.0,
@@ -143,8 +155,8 @@ def solve(
     for value, known, name in ((method, METHODS, "method"), (precond, PRECONDITIONERS, "precond")):
         if value not in known:
             raise ui.InputError(f"--{name} {value} is unknown: choose one of {', '.join(known)}")
-    if restart is not None and method != "gmres":
-        raise ui.InputError("--restart is for --method gmres")
+    if restart is not None and method not in RESTARTED:
+        raise ui.InputError(f"--restart is for --method {' and '.join(RESTARTED)}")
     if out is not None:
         if out.suffix not in SUFFIXES:
             raise ui.InputError(f"--out {out}: the name must end in {', '.join(SUFFIXES)}")
@@ -164,7 +176,7 @@ def solve(
         step.next("solving")
         most, limit = limit_of(maxiter, a.shape[0], choice.method, restart)
         how: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": most, "M": choice.m}
-        if choice.method == "gmres":
+        if choice.method in RESTARTED:
             how["restart"] = restart
         x, info = getattr(ps.linalg, choice.method)(a, b, prepare=prepare, **how)
         if verify:

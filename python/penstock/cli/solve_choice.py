@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from penstock.cli import ui
+from penstock.linalg import _names
 
-METHODS = ("auto", "cg", "pipecg", "bicgstab", "gmres")
-PRECONDITIONERS = ("auto", "none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev")
-MADE = {"jacobi": "Jacobi", "ilu0": "ILU0", "ic0": "IC0", "chebyshev": "Chebyshev"}
+# block_cg is for several right-hand sides.
+METHODS = ("auto", *(name for name in _names.METHODS if name != "block_cg"))
+RESTARTED = tuple(name for name, one in _names.METHODS.items() if one.kept)
+PRECONDITIONERS = ("auto", "none", *_names.PRECONDITIONERS)
+SYMMETRIC = ("cg", "pipecg", "minres")  # they take a symmetric positive definite M
 # An incomplete factor that breaks down mostly exists a little off: bcsstk18 takes 431 iterations with a hundredth.
 SHIFTS = (0.0, 1e-2, 1e-1)
 MOST_ITERATIONS = 5000  # by default: what converges at all mostly does so in fewer
@@ -42,7 +45,7 @@ def make(name: str, a: Any, shift: float, blocks: int | None) -> Any:
     if name == "block_jacobi":
         inner = "lu" if blocks is None else "ilu"
         return ps.linalg.BlockJacobi(a, blocks=blocks, inner=inner, shift=shift)
-    return getattr(ps.linalg, MADE[name])(a, **({"shift": shift} if shift else {}))
+    return _names.preconditioner_named(name)(a, **({"shift": shift} if shift else {}))
 
 
 def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) -> Choice:
@@ -58,7 +61,7 @@ def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) 
         method = "cg" if positive else "bicgstab"
     if precond != "auto":
         return Choice(method, precond, shift, make(precond, a, shift, blocks), why, [])
-    first = "ic0" if method in ("cg", "pipecg") else "ilu0"
+    first = "ic0" if method in SYMMETRIC else "ilu0"
     tried: list[str] = []
     for name, by in (*((first, s) for s in ((shift,) if shift else SHIFTS)), ("jacobi", 0.0)):
         try:
@@ -85,7 +88,7 @@ def _looks_positive(a: Any) -> tuple[bool, str]:
 
 def limit_of(maxiter: int | None, n: int, method: str, restart: int | None) -> tuple[int, int]:
     """(maxiter as the method counts it, products at most)"""
-    kept = min(restart or 20, max(n, 1)) if method == "gmres" else 1
+    kept = min(restart or 20, max(n, 1)) if method in RESTARTED else 1
     if maxiter is None:
         maxiter = -(-min(10 * max(n, 1), MOST_ITERATIONS) // kept)
     return maxiter, maxiter * kept
@@ -98,7 +101,7 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
     ideas = []
     by_default = "" if asked else ", the limit where --maxiter is not given"
     ran_out = info > 0 and "stagnated" not in info.reason
-    factor = "ic0" if choice.method in ("cg", "pipecg") else "ilu0"
+    factor = "ic0" if choice.method in SYMMETRIC else "ilu0"
     if any(one.startswith(factor) for one in choice.tried):  # there is none, whatever the shift
         ideas.append("--precond block_jacobi")
     elif choice.precond not in ("ic0", "ilu0"):
@@ -107,9 +110,9 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
         ideas.append("--precond block_jacobi")
     if choice.precond == "none":
         ideas.append("--precond jacobi")
-    if choice.method in ("cg", "pipecg") and info < 0:
+    if choice.method in SYMMETRIC and info < 0:
         ideas.append("--method bicgstab --precond ilu0: the matrix or M is not positive definite")
-    if choice.method == "gmres":
+    if choice.method in RESTARTED:
         ideas.append("--method bicgstab, or a larger --restart")
     if choice.method == "bicgstab":
         ideas.append("--method gmres --restart 100")

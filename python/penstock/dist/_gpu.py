@@ -17,8 +17,8 @@ from penstock._plan.schedules import InCore, Streamed, as_schedule, ordinal
 from penstock._product.device_vectors import _contiguous, _dtype, _empty_like, _hand_over, exported
 from penstock._product.operands import as_number, on_gpu, product_type
 from penstock.dist._agree import agreed, any_rank
+from penstock.linalg._checks import vector
 from penstock.linalg._info import make_info
-from penstock.linalg.krylov import _vector
 
 if TYPE_CHECKING:
     from penstock.dist._matrix import csr_array
@@ -234,7 +234,7 @@ class GpuPart:
         """A right-hand side or a guess: on a GPU as it is, all else as the solvers of host vectors take it."""
         rows = self._matrix.local_shape[0]
         return (
-            self._ready(v, name, rows, dtype) if on_gpu(v) else _vector(v, rows, dtype, name, False)
+            self._ready(v, name, rows, dtype) if on_gpu(v) else vector(v, rows, dtype, name, False)
         )
 
     def vectors(self, b: Any, x0: Any, dtype: np.dtype) -> tuple[Any, Any, bool]:

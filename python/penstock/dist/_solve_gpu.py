@@ -11,8 +11,8 @@ from penstock._product.device_vectors import _dtype
 from penstock._product.operands import on_gpu
 from penstock.dist._agree import agreed, any_rank
 from penstock.dist._preconditioners import by_name
+from penstock.linalg._checks import count, tolerance
 from penstock.linalg._info import SolveInfo
-from penstock.linalg.krylov import _count, _tolerance
 
 __all__ = ["can_stay", "described", "kind_of", "solve_beside", "why_no_room"]
 
@@ -58,10 +58,10 @@ def solve_beside(
         if a.shape[0] != a.shape[1]:
             raise ValueError(f"A has shape {a.shape}: a solver needs a square matrix")
         return {
-            "rtol": _tolerance(rtol, "rtol"),
-            "atol": _tolerance(atol, "atol"),
-            "maxiter": _count(maxiter, 10 * n, "maxiter"),
-            "restart": min(_count(restart, 20, "restart"), n),
+            "rtol": tolerance(rtol, "rtol"),
+            "atol": tolerance(atol, "atol"),
+            "maxiter": count(maxiter, 10 * n, "maxiter"),
+            "restart": min(count(restart, 20, "restart"), n),
         }
 
     given = agreed(a.comm, check)

@@ -36,9 +36,9 @@ from penstock.dist._preconditioners import (
     by_name,
 )
 from penstock.dist._solve_gpu import can_stay, described, kind_of, solve_beside, why_no_room
+from penstock.linalg._checks import count, tolerance, vector
 from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
-from penstock.linalg.krylov import _count, _tolerance, _vector
 
 __all__ = [
     "IC0",
@@ -156,7 +156,7 @@ def _solve_alike(
     def check() -> dict[str, float]:
         if A.shape[0] != A.shape[1]:
             raise ValueError(f"A has shape {A.shape}: a solver needs a square matrix")
-        _vector(b, owned, real_dtype(A, as_array(b)), "b", many)
+        vector(b, owned, real_dtype(A, as_array(b)), "b", many)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} is not callable")
         if path is not None and as_array(b).ndim == 2 and as_array(b).shape[1] != 1:
@@ -167,11 +167,11 @@ def _solve_alike(
         if columns == 0:
             raise ValueError(f"b has shape {as_array(b).shape}: there is no right-hand side")
         return {
-            "checkpoint_every": _count(checkpoint_every, EVERY, "checkpoint_every"),
-            "rtol": _tolerance(rtol, "rtol"),
-            "atol": _tolerance(atol, "atol"),
-            "maxiter": _count(maxiter, 10 * n, "maxiter"),
-            "restart": min(_count(restart, 20, "restart"), n),
+            "checkpoint_every": count(checkpoint_every, EVERY, "checkpoint_every"),
+            "rtol": tolerance(rtol, "rtol"),
+            "atol": tolerance(atol, "atol"),
+            "maxiter": count(maxiter, 10 * n, "maxiter"),
+            "restart": min(count(restart, 20, "restart"), n),
         }
 
     given = agreed(comm, check)
@@ -182,8 +182,8 @@ def _solve_alike(
     dtype = np.dtype(np.float64 if wide else np.float32)
 
     def vectors() -> tuple[np.ndarray, np.ndarray]:
-        rhs = _vector(b, owned, dtype, "b", many)
-        x = np.zeros_like(rhs) if x0 is None else _vector(x0, owned, dtype, "x0", many).copy()
+        rhs = vector(b, owned, dtype, "b", many)
+        x = np.zeros_like(rhs) if x0 is None else vector(x0, owned, dtype, "x0", many).copy()
         if x.shape != rhs.shape:
             raise ValueError(f"x0 has shape {np.shape(x0)}, b has {rhs.shape}: give the same")
         return rhs, x

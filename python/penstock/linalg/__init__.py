@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
+    from penstock.linalg._methods.block_gradients import block_cg
+    from penstock.linalg._methods.flexible_gmres import fgmres
+    from penstock.linalg._methods.minimal_residual import minres
+    from penstock.linalg._solver.refine_call import refine
+    from penstock.linalg._solver.report import SolverExplanation
+    from penstock.linalg._solver.reusable import Solver
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
         lsmr,
         lsqr,
         matrix_power,
-        minres,
         onenormest,
         qmr,
         spilu,
@@ -44,11 +49,17 @@ if TYPE_CHECKING:
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "SolveInfo": "_info",
+    "Solver": "_solver.reusable",
+    "SolverExplanation": "_solver.report",
     "bicgstab": "krylov",
+    "block_cg": "_methods.block_gradients",
     "cg": "krylov",
+    "fgmres": "_methods.flexible_gmres",
     "gmres": "krylov",
+    "minres": "_methods.minimal_residual",
     "norm": "norms",
     "pipecg": "krylov",
+    "refine": "_solver.refine_call",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
     "IC0": "preconditioners",
@@ -68,7 +79,6 @@ _lazy = {
     "lsmr": "scipy_methods",
     "lsqr": "scipy_methods",
     "matrix_power": "scipy_methods",
-    "minres": "scipy_methods",
     "onenormest": "scipy_methods",
     "qmr": "scipy_methods",
     "spilu": "scipy_methods",
@@ -86,8 +96,11 @@ __all__ = [
     "Chebyshev",
     "Jacobi",
     "SolveInfo",
+    "Solver",
+    "SolverExplanation",
     "bicg",
     "bicgstab",
+    "block_cg",
     "cg",
     "cgs",
     "eigs",
@@ -95,6 +108,7 @@ __all__ = [
     "expm",
     "expm_multiply",
     "factorized",
+    "fgmres",
     "gcrotmk",
     "gmres",
     "inv",
@@ -108,6 +122,7 @@ __all__ = [
     "onenormest",
     "pipecg",
     "qmr",
+    "refine",
     "spilu",
     "splu",
     "spsolve",

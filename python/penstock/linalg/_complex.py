@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.linalg._info import SolveInfo
+from penstock.linalg._diagnosis import explained
+from penstock.linalg._info import SolveInfo, told
 
 
 def is_complex(*operands: Any) -> bool:
@@ -36,17 +37,19 @@ def solve(
     ]
     begin = time.perf_counter()
     x, number = theirs(op, b, M=m, **settings)
-    seconds = time.perf_counter() - begin
     residual = float(np.linalg.norm(b - a.matvec(x.reshape(-1))))
     target = max(settings["rtol"] * float(np.linalg.norm(b)), settings["atol"])
-    info = SolveInfo(number)
-    info.reason = _reason(number, residual, target, method)
-    info.iterations = products // 2 if method == "bicgstab" else products
-    info.residuals = np.array([*residuals, residual])
-    info.residual, info.target, info.seconds = residual, target, seconds
-    info.vector_bytes, info.matrix_bytes = 0, int(getattr(a, "nbytes", 0))
-    info.vectors, info.resumed, info.columns = "cpu", 0, ()
-    return x, info
+    info = told(
+        number,
+        a,
+        begin,
+        reason=_reason(number, residual, target, method),
+        iterations=products // 2 if method == "bicgstab" else products,
+        residuals=[*residuals, residual],
+        residual=residual,
+        target=target,
+    )
+    return x, explained(info, a)
 
 
 def _reason(number: int, residual: float, target: float, method: str) -> str:

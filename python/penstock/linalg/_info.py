@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,9 @@ class SolveInfo(int):
         The iteration at which a checkpoint was taken up (`ps.dist.linalg`); 0 otherwise.
     columns : tuple of SolveInfo
         With several right-hand sides, one for each; empty otherwise.
+    inner_iterations : tuple of int
+        Of `refine`: the iterations in float32 of each outer step; `residuals` are then those of the start and after
+        each outer step, in float64. Empty otherwise.
     """
 
     reason: str
@@ -57,6 +61,7 @@ class SolveInfo(int):
     vectors: str
     resumed: int
     columns: tuple[SolveInfo, ...]
+    inner_iterations: tuple[int, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -98,6 +103,20 @@ def make_info(result: dict[str, Any], op: Any) -> SolveInfo:
     info.vectors = place_of(op) if result.get("vectors_on_device") else "cpu"
     info.columns = ()
     info.resumed = 0
+    return info
+
+
+def told(number: int, a: Any, begin: float, **facts: Any) -> SolveInfo:
+    """Of a method in Python that began at `begin` (time.perf_counter).
+
+    `facts` are reason, iterations, residuals, residual, target, and what else differs from none."""
+    info = SolveInfo(number)
+    info.vector_bytes, info.matrix_bytes = 0, int(getattr(a, "nbytes", 0))
+    info.vectors, info.resumed, info.columns = "cpu", 0, ()
+    info.seconds = time.perf_counter() - begin
+    for name, value in facts.items():
+        setattr(info, name, value)
+    info.residuals = np.asarray(info.residuals, dtype=np.float64)
     return info
 
 

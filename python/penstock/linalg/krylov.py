@@ -2,92 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock import _core
-from penstock._arrays.convert import as_array, as_type, result_dtype
-from penstock._matrix.csr import csr_array
-from penstock._product.gpu_vectors import device_operator
+from penstock._arrays.convert import as_array, result_dtype
 from penstock.linalg import _on_gpu
+from penstock.linalg._checks import count, guess, limits_of, tolerance, vector
 from penstock.linalg._complex import is_complex
 from penstock.linalg._complex import solve as solve_by_scipy
-from penstock.linalg._info import SolveInfo, join, make_info, renumbered
-from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
-from penstock.linalg.preconditioners import by_name
+from penstock.linalg._info import SolveInfo, renumbered
+from penstock.linalg._operators import as_matrix, real_dtype, require_square
+from penstock.linalg._system import System, preconditioner
 
 Callback = Callable[[np.ndarray], object]
-
-
-def _vector(value: Any, n: int, dtype: np.dtype, name: str, many: bool) -> np.ndarray:
-    """A right-hand side or a guess: (n,), (n, 1), or (n, k) where `many`, as a contiguous array of `dtype`."""
-    array = as_array(value)
-    fits = array.ndim in (1, 2) and array.shape[0] == n
-    if not fits or (array.ndim == 2 and array.shape[1] != 1 and not many):
-        shapes = f"({n},) or ({n}, 1)" + (f" or ({n}, k)" if many else "")
-        raise ValueError(f"{name} has shape {array.shape}: A is {n} x {n}, so give {shapes}")
-    array = as_type(array, dtype, name)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array.reshape(n)
-    finite = np.isfinite(array)
-    if not finite.all():
-        at = np.argwhere(~finite)[0]
-        where = ", ".join(str(i) for i in at)
-        raise ValueError(
-            f"{name}[{where}] = {array[tuple(at)]}: {name} must hold finite numbers only"
-        )
-    return array
-
-
-def _count(value: Any, default: int, name: str) -> int:
-    if value is None:
-        return default
-    number = operator.index(value)
-    if number < 1:
-        raise ValueError(f"{name}={value}: give at least 1")
-    return number
-
-
-def _tolerance(value: Any, name: str) -> float:
-    number = -1.0 if value is None or isinstance(value, str) else float(value)
-    if not number >= 0:
-        raise ValueError(f"{name}={value!r}: give a number, 0 or more")
-    return min(number, float(np.finfo(np.float64).max))  # infinity times a zero b is no number
-
-
-def _preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
-    """M as an object with shape and matvec, or None."""
-    if m is None:
-        return None
-    if isinstance(m, str):
-        m = by_name(m, a, dtype)
-    elif not hasattr(m, "_native_op"):
-        m = as_matrix(m)
-    if tuple(m.shape) != (n, n):
-        raise ValueError(f"M has shape {tuple(m.shape)}, A has {(n, n)}")
-    return m
-
-
-def _guess(x0: Any, rhs: np.ndarray, m: Any, many: bool) -> np.ndarray:
-    """The first x, of b's shape: zero, what was given, or M b where x0 is SciPy's word for it."""
-    n, dtype = rhs.shape[0], rhs.dtype
-    if x0 is None:
-        return np.zeros_like(rhs)
-    if isinstance(x0, str):
-        if x0 != "Mb":
-            raise ValueError(f"x0={x0!r} is unknown: give an array, None, or 'Mb' for M @ b")
-        if m is None:
-            return rhs.copy()
-        columns = [m.matvec(c) for c in (rhs.T if rhs.ndim == 2 else [rhs])]
-        return np.stack(columns, axis=-1).reshape(rhs.shape).astype(dtype)
-    x = _vector(x0, n, dtype, "x0", many).copy()
-    if x.shape != rhs.shape:
-        raise ValueError(f"x0 has shape {np.shape(x0)}, b has shape {rhs.shape}: give the same")
-    return x
 
 
 def _solve_complex(
@@ -99,13 +29,13 @@ def _solve_complex(
         return None
     n = require_square(a)
     dtype = np.result_type(np.complex64, result_dtype(b.dtype), *([a.dtype] if a.dtype else []))
-    rhs = _vector(b, n, dtype, "b", False)
-    m = _preconditioner(M, a, n, np.dtype(dtype))
-    settings["rtol"] = _tolerance(settings["rtol"], "rtol")
-    settings["atol"] = _tolerance(settings["atol"], "atol")
+    rhs = vector(b, n, dtype, "b", False)
+    m = preconditioner(M, a, n, np.dtype(dtype))
+    settings["rtol"] = tolerance(settings["rtol"], "rtol")
+    settings["atol"] = tolerance(settings["atol"], "atol")
     if maxiter is not None:
-        settings["maxiter"] = _count(maxiter, 1, "maxiter")
-    x0 = x0 if x0 is None or isinstance(x0, str) else _vector(x0, n, dtype, "x0", False)
+        settings["maxiter"] = count(maxiter, 1, "maxiter")
+    x0 = x0 if x0 is None or isinstance(x0, str) else vector(x0, n, dtype, "x0", False)
     return solve_by_scipy(method, a, rhs, m, x0=x0, **settings)
 
 
@@ -128,63 +58,14 @@ def _solve(
     n = require_square(a)
     b_array = as_array(b)
     dtype = real_dtype(a, b_array)
-    rhs = _vector(b_array, n, dtype, "b", many)
+    rhs = vector(b_array, n, dtype, "b", many)
     # A Jacobi-like name needs entries, and everything is checked before long work begins.
-    limits = {
-        "rtol": _tolerance(rtol, "rtol"),
-        "atol": _tolerance(atol, "atol"),
-        "maxiter": _count(maxiter, 10 * max(n, 1), "maxiter"),
-        "restart": restart,
-    }
+    limits = limits_of(rtol, atol, maxiter, n, restart)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
-    applied = _preconditioner(M, a, n, dtype)
-    x = _guess(x0, rhs, applied, many)
-    on_device = device_operator(a, dtype) if isinstance(a, csr_array) else None
-    op = as_op(a, dtype, prepare) if on_device is None else on_device
-    m = None if applied is None else as_op(applied, dtype, True, "M")
-    x[..., ~rhs.any(axis=0)] = 0  # of a zero right-hand side, whatever x0: as in SciPy
-
-    def call(iteration: int, residual: float) -> None:
-        callback(x, residual, iteration)
-
-    settings: dict[str, Any] = {
-        **limits,
-        "starts_at_zero": not x.any(),
-        "callback": None if callback is None else call,
-    }
-    if rhs.ndim == 2:
-        return x, _solve_columns(op, m, rhs, x, settings)
-    if on_device is None:
-        return x, make_info(_core.solve(method, op, m, rhs, x, settings), op)
-    (result,) = _core.solve_on_device(method, op, m, rhs, x, 1, settings)
-    return x, make_info(result, op)
-
-
-def _solve_columns(
-    op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
-) -> SolveInfo:
-    """Columns one after the other in memory, as the core has them; x receives the result at each callback, too."""
-    k = rhs.shape[1]
-    if k == 0:
-        raise ValueError(f"b has shape {rhs.shape}: there is no right-hand side")
-    columns = np.ascontiguousarray(x.T).reshape(-1)
-
-    def bring_back(*at: Any) -> None:
-        x[:] = columns.reshape(k, -1).T
-        if call is not None:
-            call(*at)
-
-    call = settings["callback"]
-    if call is not None:
-        settings = {**settings, "callback": bring_back}
-    b = np.ascontiguousarray(rhs.T).reshape(-1)
-    if isinstance(op, _core.DeviceOp):
-        results = _core.solve_on_device("cg", op, m, b, columns, k, settings)
-    else:
-        results = _core.solve_many(op, m, b, columns, k, settings)
-    x[:] = columns.reshape(k, -1).T
-    return join([make_info(r, op) for r in results])
+    system = System(a, M, dtype, prepare)
+    x = guess(x0, rhs, system.m, many)
+    return x, system.solve(method, rhs, x, limits, callback)
 
 
 def cg(
@@ -258,13 +139,9 @@ def cg(
         a = as_matrix(A)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} is not callable")
-        settings = {
-            "rtol": _tolerance(rtol, "rtol"),
-            "atol": _tolerance(atol, "atol"),
-            "maxiter": _count(maxiter, 10 * max(require_square(a), 1), "maxiter"),
-            "restart": 0,
-        }
-        return _on_gpu.cg(a, b, x0, M, callback, settings)
+        return _on_gpu.cg(
+            a, b, x0, M, callback, limits_of(rtol, atol, maxiter, require_square(a), 0)
+        )
     found = _solve_complex("cg", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback)
     if found is not None:
         return found
@@ -370,15 +247,15 @@ def gmres(
             stacklevel=2,
         )
     _on_gpu.refuse("gmres", b, x0)
-    cycle = {"restart": restart, "callback": callback}
+    cycle: dict[str, Any] = {"restart": restart, "callback": callback}
     if callback is not None:
         cycle["callback_type"] = callback_type or "legacy"
     found = _solve_complex("gmres", A, b, x0, M, maxiter, rtol=rtol, atol=atol, **cycle)
     if found is not None:
         return found
     n = require_square(A if hasattr(A, "shape") else as_matrix(A))
-    kept = min(_count(restart, 20, "restart"), max(n, 1))
-    cycles = _count(maxiter, 10 * max(n, 1), "maxiter")
+    kept = min(count(restart, 20, "restart"), max(n, 1))
+    cycles = count(maxiter, 10 * max(n, 1), "maxiter")
     legacy = callback is not None and callback_type in (None, "legacy")
     limit = cycles if legacy else cycles * kept
     call = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
+from penstock.linalg._names import preconditioner_named
 from penstock.linalg._operators import as_matrix, as_op, matrix_op, real_dtype, require_square
 
 ESTIMATE_STEPS = 15  # of Lanczos; the largest eigenvalue is then known to a few percent
@@ -301,17 +302,6 @@ def spectrum(
     return min(low, 0.9 * high), high
 
 
-_BY_NAME = {
-    "jacobi": Jacobi,
-    "block_jacobi": BlockJacobi,
-    "ilu0": ILU0,
-    "ic0": IC0,
-    "chebyshev": Chebyshev,
-}
-
-
 def by_name(name: str, a: Any, dtype: np.dtype) -> Preconditioner:
     """The preconditioner that M=name stands for, with its defaults."""
-    if name not in _BY_NAME:
-        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(_BY_NAME)}")
-    return _BY_NAME[name](a, dtype=dtype)
+    return preconditioner_named(name)(a, dtype=dtype)

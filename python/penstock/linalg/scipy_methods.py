@@ -28,7 +28,6 @@ BY_PRODUCTS = (
     "lobpcg",
     "lsmr",
     "lsqr",
-    "minres",
     "onenormest",
     "qmr",
     "svds",

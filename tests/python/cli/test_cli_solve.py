@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from penstock.cli.solve_choice import METHODS, PRECONDITIONERS, RESTARTED
 from test_cli import refused, run, run_json
 
 import penstock as ps
@@ -19,8 +20,8 @@ def file(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("method", ["cg", "pipecg", "bicgstab", "gmres"])
-@pytest.mark.parametrize("precond", ["none", "jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev"])
+@pytest.mark.parametrize("method", METHODS[1:])
+@pytest.mark.parametrize("precond", PRECONDITIONERS[1:])
 def test_methods(file, method, precond):
     d = run_json(
         "solve", file, "--method", method, "--precond", precond, "--rtol", "1e-9", "--verify"
@@ -70,6 +71,25 @@ def test_exit_code_where_it_does_not_converge(file, tmp_path):
     assert d["iterations"] == 2
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_every_failure_is_an_exit_code(file, tmp_path, method):
+    short = ("--maxiter", "1", *(("--restart", "1") if method in RESTARTED else ()))
+    result = run("solve", file, "--method", method, "--precond", "none", *short)
+    assert result.exit_code == 1 and "maxiter" in result.stdout
+    d = failed_json("solve", file, "--method", method, "--precond", "none", "--rtol", "1e-30")
+    assert not d["converged"] and d["info"] != 0 and d["reason"] and d["advice"]
+    S = ps.load(file).to_scipy().copy()
+    S.data[5] = np.nan
+    sp.save_npz(tmp_path / "nan.npz", S)
+    d = failed_json("solve", tmp_path / "nan.npz", "--method", method, "--precond", "none")
+    assert d["info"] < 0 and "= nan" in d["reason"]
+    S = sp.lil_array(ps.load(file).to_scipy())
+    S[7], S[:, 7] = 0, 0
+    sp.save_npz(tmp_path / "empty.npz", sp.csr_array(S))
+    d = failed_json("solve", tmp_path / "empty.npz", "--method", method, "--precond", "none")
+    assert "row 7 of A has no entries" in d["reason"]
+
+
 def test_options(file):
     d = run_json(
         "solve", file, "--dtype", "float32", "--rtol", "1e-4", "--verify", "--threads", "1"
@@ -79,6 +99,8 @@ def test_options(file):
     assert d["check"]["ok"]
     few = run_json("solve", file, "--method", "gmres", "--restart", "2")
     many = run_json("solve", file, "--method", "gmres", "--restart", "50")
+    assert few["iterations"] > many["iterations"]
+    few = run_json("solve", file, "--method", "fgmres", "--restart", "2")
     assert few["iterations"] > many["iterations"]
     d = run_json("solve", file, "--precond", "block_jacobi", "--blocks", "5", "--shift", "0.01")
     assert d["converged"]

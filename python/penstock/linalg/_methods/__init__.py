@@ -1,0 +1,1 @@
+"""Krylov methods that are written in Python, over the products and preconditioners of the core."""

@@ -1,0 +1,1 @@
+"""`Solver` and `refine`: one set-up for many right-hand sides."""

@@ -1,0 +1,143 @@
+"""Iterative refinement (Wilkinson 1963; Moler 1967): residuals in float64, corrections by solves in float32.
+
+A step computes r = b - A x in float64, solves A32 d = r / norm(r) in float32 to a modest tolerance, and adds
+norm(r) d to x. It gains about as many digits as the inner solve has, as long as A's condition number is well below
+1 / eps of float32 (1.7e7): then x has a residual as small as float64 allows, while nearly all work is in float32.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock._matrix.csr import csr_array
+from penstock._product.gpu_vectors import plan_for_gpus, plan_like
+from penstock.linalg._diagnosis import explained
+from penstock.linalg._info import SolveInfo, make_info
+from penstock.linalg._system import System
+
+# A step that reduces the residual by less than this has no digits left to gain.
+STAGNATES = 0.5
+AIM = 0.25  # the last step goes this far below the tolerance, which the float64 residual then meets
+PRODUCTS = 100  # that a plan of the copy is to serve
+
+
+def float32_copy(a: csr_array) -> csr_array:
+    """`a` in float32, kept with it. With a plan like that of `a`, where GPUs were prepared and have room.
+
+    ValueError where an entry is beyond float32.
+    """
+
+    def make() -> csr_array:
+        with np.errstate(over="ignore"):
+            copy = a.astype(np.float32)
+        lost = np.isinf(copy.data) & np.isfinite(a.data)
+        if lost.any():
+            value = float(a.data[int(lost.argmax())])
+            raise ValueError(
+                f"A holds {value:.3g}, which float32 cannot (3.4e38 at most): divide A and b by {abs(value):.0e}, or "
+                "solve in float64"
+            )
+        return copy
+
+    copy = a._derived.once("float32", make)
+    plan = plan_for_gpus(a, 8)
+    if plan is not None and plan_for_gpus(copy, 4) is None:
+        with contextlib.suppress(MemoryError):  # the planner then decides how it travels
+            plan_like(copy, plan, 4, PRODUCTS)
+    return copy
+
+
+def refined(
+    exact: System,
+    inner: System,
+    method: str,
+    rhs: np.ndarray,
+    x: np.ndarray,
+    limits: dict[str, Any],
+    inner_rtol: float,
+    callback: Callable[..., Any] | None = None,
+) -> SolveInfo:
+    """`exact` has A in float64, `inner` its copy. x holds the first guess and receives the result. `callback(x,
+    residual, inner iterations so far)` is called after each outer step."""
+    begin = time.perf_counter()
+    target = max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
+    most, spent, moved = limits["maxiter"], 0, 0
+    r, d = np.empty_like(rhs), np.empty(rhs.size, inner.dtype)
+    best = x.copy()
+    residuals = [_residual(exact, rhs, x, r)]
+    steps: list[int] = []
+    stop, reason = "", ""
+    while not stop:
+        if residuals[-1] <= target:
+            stop, reason = "converged", "converged"
+        elif not np.isfinite(residuals[-1]):
+            stop, reason = "not_finite", "not finite: numbers overflow, or A holds NaN or infinity"
+        elif spent >= most:
+            stop, reason = "maxiter", _ran_out(most, residuals[-1], target)
+        else:
+            np.copyto(best, x)
+            r /= residuals[-1]
+            d[:] = 0
+            wanted = max(inner_rtol, AIM * target / residuals[-1])
+            inside = {**limits, "rtol": wanted, "atol": 0.0, "maxiter": most - spent}
+            told = inner.solve(method, r.astype(inner.dtype), d, inside)
+            spent, moved = spent + told.iterations, moved + told.vector_bytes
+            steps.append(told.iterations)
+            x += residuals[-1] * d.astype(np.float64)
+            residuals.append(_residual(exact, rhs, x, r))
+            if callback is not None:
+                callback(x, residuals[-1], spent)
+            if not residuals[-1] <= STAGNATES * residuals[-2] and not residuals[-1] <= target:
+                stop, reason = _stagnated(told, residuals, target, spent >= most, most)
+    if not residuals[-1] <= residuals[max(len(residuals) - 2, 0)]:
+        x[:] = best
+        residuals.append(_residual(exact, rhs, x, r))
+    result = {
+        "stop": stop,
+        "reason": reason,
+        "iterations": spent,
+        "residuals": residuals,
+        "residual": residuals[-1],
+        "target": target,
+        "seconds": time.perf_counter() - begin,
+        "vector_bytes": moved,
+    }
+    info = make_info(result, inner.op)
+    info.inner_iterations = tuple(steps)
+    return explained(info, exact.a)
+
+
+def _residual(exact: System, rhs: np.ndarray, x: np.ndarray, r: np.ndarray) -> float:
+    """r = b - A x and its norm."""
+    exact.product(x, r)
+    np.subtract(rhs, r, out=r)
+    return float(np.linalg.norm(r))
+
+
+def _ran_out(most: int, residual: float, target: float) -> str:
+    return (
+        f"maxiter: {most} inner iterations left a residual of {residual:.3g}, {target:.3g} was asked for: allow more, "
+        "or give a better preconditioner M"
+    )
+
+
+def _stagnated(
+    told: SolveInfo, residuals: list[float], target: float, ran_out: bool, most: int
+) -> tuple[str, str]:
+    """(what the core calls it, in words): a step gained less than a factor of two."""
+    before, after = residuals[-2], residuals[-1]
+    if told < 0:
+        name = "not_finite" if not np.isfinite(after) else "stagnated"
+        return name, f"the inner solve in float32 broke down: {told.reason}; or solve in float64"
+    if ran_out:
+        return "maxiter", _ran_out(most, min(before, after), target)
+    return "stagnated", (
+        f"stagnated: a step in float32 took the residual from {before:.3g} to {after:.3g}, {target:.3g} was asked for: "
+        "A's condition number (with M) is too large for float32, or the tolerance is beyond rounding: solve in "
+        "float64, give a better preconditioner M, or a larger rtol"
+    )

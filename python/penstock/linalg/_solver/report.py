@@ -1,0 +1,117 @@
+"""What a Solver predicts: seconds of getting ready and of an iteration, and the bytes behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock import _core
+from penstock._arrays.convert import result_dtype
+from penstock._matrix.csr import csr_array
+from penstock._plan.report import Explanation, human_bytes
+from penstock.linalg._names import METHODS, PRECONDITIONERS
+
+
+@dataclass(frozen=True)
+class SolverExplanation:
+    """Predicted seconds and bytes of a Solver.
+
+    seconds : of an iteration: `product_seconds`, and what M and the vectors take at the bandwidth of host memory
+    setup_seconds : of getting ready, for a preconditioner with a name; measured_setup_seconds is what it took
+    matrix_bytes, preconditioner_bytes, vector_bytes : that an iteration moves
+    product : the Explanation of a product with the matrix that iterations use
+    outer : of refinement, the Explanation of the float64 product of each outer step; else None
+    """
+
+    method: str
+    preconditioner: str
+    seconds: float
+    product_seconds: float
+    setup_seconds: float
+    measured_setup_seconds: float
+    matrix_bytes: int
+    preconditioner_bytes: int
+    vector_bytes: int
+    product: Explanation | None
+    outer: Explanation | None
+
+    def __str__(self) -> str:
+        with_m = "" if self.preconditioner == "none" else f" with {self.preconditioner}"
+        lines = [
+            f"method: {self.method}{with_m}",
+            f"an iteration: {self.seconds * 1e3:.3g} ms predicted, of which products {self.product_seconds * 1e3:.3g} "
+            "ms",
+            f"  matrix: {human_bytes(self.matrix_bytes)}",
+            f"  preconditioner: {human_bytes(self.preconditioner_bytes)}",
+            f"  vectors: {human_bytes(self.vector_bytes)}",
+            f"set-up: {self.setup_seconds * 1e3:.3g} ms predicted, {self.measured_setup_seconds * 1e3:.3g} ms taken",
+        ]
+        if self.product is None:
+            lines.append("products are calls of an object: nothing is known of them")
+        else:
+            lines.append(f"product: {_words(self.product)}")
+        if self.outer is not None:
+            lines.append(f"outer step, in float64: {_words(self.outer)}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _words(e: Explanation) -> str:
+    return f"{e.schedule}, {e.seconds * 1e3:.3g} ms, {e.binding} binds ({e.reason})"
+
+
+def explain(
+    a: Any,
+    exact: csr_array | None,
+    method: str,
+    named: Any,
+    m: Any,
+    restart: int,
+    measured: float,
+) -> SolverExplanation:
+    """`a` is what iterations multiply by, `exact` the matrix of outer steps, `m` the preconditioner and `named` what it
+    was given as."""
+    facts = METHODS[method]
+    entries = isinstance(a, csr_array)
+    product = a.explain() if entries else None
+    entry = result_dtype(a.dtype).itemsize if entries else 8
+    kept = int(getattr(m, "nbytes", 0) or 0)
+    # M is applied as often as A, and reads and writes a vector each time.
+    vectors = facts.vectors + facts.kept * restart + (2 * facts.products if m is not None else 0)
+    moved = int(vectors * entry * a.shape[0])
+    once = product.seconds if product is not None else 0.0
+    rate = _core.machine()["host_read"]
+    rest = (facts.products * kept + moved) / rate
+    return SolverExplanation(
+        method=method,
+        preconditioner=named if isinstance(named, str) else _kind(m),
+        seconds=facts.products * once + rest,
+        product_seconds=facts.products * once,
+        setup_seconds=_setup_seconds(a, product, named),
+        measured_setup_seconds=measured,
+        matrix_bytes=facts.products * _bytes(a, product),
+        preconditioner_bytes=facts.products * kept,
+        vector_bytes=moved,
+        product=product,
+        outer=None if exact is None else exact.explain(),
+    )
+
+
+def _kind(m: Any) -> str:
+    return "none" if m is None else type(m).__name__
+
+
+def _bytes(a: Any, product: Explanation | None) -> int:
+    """Of the matrix, as stored or as it travels; by a plan in core, of the plan."""
+    if product is None:
+        return 0
+    plan = _core.plan_bytes(a._core) if product.schedule == "in_core" else 0
+    return int(min(plan, a.nbytes) if plan else a.nbytes)
+
+
+def _setup_seconds(a: Any, product: Explanation | None, named: Any) -> float:
+    if product is None:
+        return 0.0
+    made = PRECONDITIONERS[named].setup * a.nnz if isinstance(named, str) else 0.0
+    return product.first_call_seconds + made
