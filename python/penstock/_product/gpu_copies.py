@@ -33,8 +33,8 @@ def core_on(a: csr_array, gpu: int) -> Any:
         core = moved(a._core, Place("device", gpu))
     except MemoryError as e:
         raise MemoryError(
-            f"the arrays are on GPU {gpu}, and A ({human_bytes(a.nbytes)}) does not fit beside them: {e}. Several columns "
-            "in host memory are multiplied by A.dot(X, schedule=ps.Streamed()), one vector also on the GPU"
+            f"the arrays are on GPU {gpu}, and A ({human_bytes(a.nbytes)}) does not fit beside them: {e}. Several "
+            "columns in host memory are multiplied by A.dot(X, schedule=ps.Streamed()), one vector also on the GPU"
         ) from None
     a._derived.on_gpu = gpu, core
     return core
