@@ -21,6 +21,7 @@ from penstock.linalg._info import BREAKDOWNS, SolveInfo, join
 from penstock.linalg._methods.block import Block
 from penstock.linalg._methods.block_told import column, columns_of, product_of
 from penstock.linalg._methods.passes import dtype_of
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square
 from penstock.linalg._system import preconditioner
 
@@ -58,6 +59,7 @@ def block_cg(
     """
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
+    refuse("block_cg", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
     dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))

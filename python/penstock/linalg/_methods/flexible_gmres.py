@@ -18,6 +18,7 @@ from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import BREAKDOWNS, SolveInfo, told
 from penstock.linalg._methods.arnoldi import Cycles
 from penstock.linalg._methods.passes import applied, dtype_of, norm, product
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square
 from penstock.linalg._system import preconditioner
 
@@ -60,6 +61,7 @@ def fgmres(
         raise ValueError(f"callback_type={callback_type!r} is unknown: choose 'pr_norm' or 'x'")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
+    refuse("fgmres", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
     dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))

@@ -18,6 +18,7 @@ from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, told
 from penstock.linalg._methods.lanczos import Lanczos, Rotation
 from penstock.linalg._methods.passes import applied, dtype_of, norm, product
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square
 from penstock.linalg._system import preconditioner
 
@@ -64,6 +65,7 @@ def minres(
     """
     if show:
         raise ValueError("show=True prints in SciPy: read info.reason and info.residuals instead")
+    refuse("minres", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
     dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))

@@ -13,6 +13,7 @@ from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo, join
 from penstock.linalg._names import METHODS
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, real_dtype
 from penstock.linalg._solver.ready import Ready
 from penstock.linalg._solver.refinement import float32_copy
@@ -97,6 +98,7 @@ class Solver(Ready):
         x0 is the first guess, as for the method. out, of x's shape and type, receives x and is returned; it may be x0.
         ValueError where it does not fit. In float32 where A and b are, else in float64.
         """
+        refuse("Solver", b, x0, out)
         rhs = as_array(b)
         if rhs.ndim == 2 and rhs.shape[1] != 1:
             return self.solve(rhs, x0, out)
@@ -120,6 +122,7 @@ class Solver(Ready):
         cg shares the products among columns, block_cg also the search directions; other methods, and refinement, take a
         column after the other.
         """
+        refuse("Solver", B, x0)
         rhs = as_array(B)
         if rhs.ndim != 2 or rhs.shape[1] == 0:
             raise ValueError(f"B has shape {rhs.shape}: give ({self.shape[0]}, k), k at least 1")
