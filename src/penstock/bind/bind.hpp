@@ -31,6 +31,7 @@ void spgemm_gpu(nb::module_&);
 void multiply_columns(nb::module_&);
 void sddmm_products(nb::module_&);
 void place(nb::module_&);
+void graph_communities(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);
 void graph_gpu_parts(nb::module_&);

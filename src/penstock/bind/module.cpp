@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
   penstock::bind::multiply_columns(m);
   penstock::bind::sddmm_products(m);
   penstock::bind::place(m);
+  penstock::bind::graph_communities(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);
   penstock::bind::graph_gpu_parts(m);
