@@ -20,7 +20,7 @@ using community::Workspaces;
 constexpr std::int64_t kRowsOfADegree = 4 << 10;
 // A pass over the first graph that gains less modularity is its last: later levels make up for it. Each level demands less
 // than the one before (threshold scaling: Lu, Halappanavar, Kalyanaraman 2015).
-constexpr double kFirstTolerance = 1e-4, kTighter = 0.1, kLastTolerance = 1e-7;
+constexpr double kFirstTolerance = 1e-5, kTighter = 0.1, kLastTolerance = 1e-7;
 
 /// The graph as it was given, with its degrees.
 template <class V>
