@@ -6,8 +6,8 @@ python bench/communities.py --quick               # toy inputs
 
 Building a library's own graph is not timed. Every contestant also runs untimed with three seeds (one, where it takes
 seconds): `modularity` is the mean. A rival that needs more than --patience seconds is left out, which is recorded.
-networkit's threads sleep while they wait (OMP_WAIT_POLICY), since other work on the machine would make them spin for long; it
-also runs with one thread.
+networkit's threads sleep while they wait (OMP_WAIT_POLICY), since other work on the machine would make them spin for
+long; it also runs with one thread.
 """
 
 from __future__ import annotations

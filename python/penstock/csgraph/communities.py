@@ -39,8 +39,9 @@ def louvain(
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
-        Symmetric: an undirected edge is stored as (i, j) and (j, i), its value the weight. Weights are at least 0; those
-        of a pattern are 1. Duplicates add up. An entry (i, i) is a self loop, which counts twice in the degree of i.
+        Symmetric: an undirected edge is stored as (i, j) and (j, i), its value the weight. Weights are at least 0;
+        those of a pattern are 1. Duplicates add up. An entry (i, i) is a self loop, which counts twice in the
+        degree of i.
     resolution : float
         At least 0. Larger ones make smaller communities.
     threshold : float
@@ -50,23 +51,25 @@ def louvain(
     unweighted : bool
         True: values are not read, all edges weigh 1.
     seed : int
-        From 0 to 2^64 - 1. Another seed takes vertices in another order, and finds other communities of a large graph.
+        From 0 to 2^64 - 1. Another seed takes vertices in another order, and finds other communities of a large
+        graph.
     return_levels : bool
         True: also return the communities after each level.
 
     Returns
     -------
     labels : int32 array of shape (n,)
-        The community of each vertex, numbered in the order of their first vertices. Of the same graph and the same seed
-        they are the same, whatever the number of threads. Without edges, each vertex is alone.
+        The community of each vertex, numbered in the order of their first vertices. Of the same graph and the same
+        seed they are the same, whatever the number of threads. Without edges, each vertex is alone.
     levels : list of such arrays, where asked for; the last one is `labels`.
 
     Raises ValueError for a matrix that is not square, edges without their mirror (give `A + A.T`), complex weights,
     weights that are negative, infinite or NaN (naming the edge), and options outside their ranges.
 
-    Blondel, Guillaume, Lambiotte, Lefebvre (2008). Vertices are looked at in runs; runs are shared among the threads, and see
-    each other's moves when all of a round are done. After a move only neighbours are looked at again (Ozaki, Tezuka, Inaba
-    2016). 16 bytes a vertex and thread, and 40 bytes a vertex are needed meanwhile, beside the graph of the communities.
+    Blondel, Guillaume, Lambiotte, Lefebvre (2008). Vertices are looked at in runs; runs are shared among the
+    threads, and see each other's moves when all of a round are done. After a move only neighbours are looked at
+    again (Ozaki, Tezuka, Inaba 2016). 16 bytes a vertex and thread, and 40 bytes a vertex are needed meanwhile,
+    beside the graph of the communities.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
@@ -109,13 +112,15 @@ def leiden(
 
     Returns
     -------
-    labels : as `louvain` returns. The vertices of each community are connected by edges of positive weight within it; see
+    labels : as `louvain` returns. The vertices of each community are connected by edges of positive weight within
+    it; see
         `verify_connected_communities`.
 
     Raises ValueError as `louvain` does.
 
-    Traag, Waltman, van Eck (2019). Vertices move as in `louvain`; in the refinement they join the best part of their
-    community, not one by lot, so that no temperature is needed. 36 bytes a vertex more than `louvain` are needed meanwhile.
+    Traag, Waltman, van Eck (2019). Vertices move as in `louvain`; in the refinement they join the best part of
+    their community, not one by lot, so that no temperature is needed. 36 bytes a vertex more than `louvain` are
+    needed meanwhile.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
@@ -145,10 +150,11 @@ def label_propagation(
     ----------
     A, unweighted : as for `louvain`
     max_iter : int
-        At most so many passes over the vertices. Usually it ends before, when each vertex has a label than which no other
+        At most so many passes over the vertices. Usually it ends before, when no label weighs more
         weighs more among its neighbours.
     seed : int
-        From 0 to 2^64 - 1; of labels that weigh the same, one is drawn. A vertex keeps its label while none weighs more.
+        From 0 to 2^64 - 1; of labels that weigh the same, one is drawn. A vertex keeps its label while none weighs
+        more.
 
     Returns
     -------
@@ -156,8 +162,8 @@ def label_propagation(
 
     Raises ValueError as `louvain` does.
 
-    Raghavan, Albert, Kumara (2007), in rounds as `louvain`. It takes a part of the time of `louvain`; modularity is not what it
-    looks at.
+    Raghavan, Albert, Kumara (2007), in rounds as `louvain`. It takes a part of the time of `louvain`; modularity is
+    not what it looks at.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
@@ -173,8 +179,8 @@ def label_propagation(
 
 
 def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool = False) -> float:
-    """The modularity of a partition: the share of the edges' weight within communities, less `resolution` times the share
-    expected if edges were drawn anew between vertices of these degrees.
+    """The modularity of a partition: the share of the edges' weight within communities, less `resolution` times the
+    share expected if edges were drawn anew between vertices of these degrees.
 
     Parameters
     ----------
@@ -186,7 +192,8 @@ def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool
     -------
     float: `networkx.community.modularity` of the undirected graph; 0.0 for one without weight.
 
-    Raises ValueError as `louvain` does, and for labels of another length; TypeError for labels that are not integers.
+    Raises ValueError as `louvain` does, and for labels of another length; TypeError for labels that are not
+    integers.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 1.0], ([0, 2], [1, 3])), shape=(4, 4))
@@ -204,8 +211,8 @@ def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool
 
 
 def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = False) -> None:
-    """Raises ValueError, naming two vertices, unless the vertices of each community are connected by edges of positive
-    weight within it, as `leiden` promises. Searches every community from its first vertex.
+    """Raises ValueError, naming two vertices, unless the vertices of each community are connected by edges of
+    positive weight within it, as `leiden` promises. Searches every community from its first vertex.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 1.0], ([0, 2], [1, 3])), shape=(4, 4))
@@ -228,7 +235,8 @@ def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = Fals
         other = int(begins.argmax())
         first = int(first_of_community[numbers[other]])
         raise ValueError(
-            f"community {np.asarray(labels)[other]} is not connected: no path within it joins vertices {first} and {other}"
+            f"community {np.asarray(labels)[other]} is not connected: "
+            f"no path within it joins vertices {first} and {other}"
         )
 
 

@@ -1,6 +1,7 @@
 """Communities: what is known of them, against NetworkX, and alike for any number of threads."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -115,6 +116,44 @@ def test_same_labels_for_any_number_of_threads(method, weighted):
         assert not np.array_equal(*found[0])
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["hubs", "groups", "grid"])
+def test_runs_side_by_side_do_not_depend_on_threads(method, kind):
+    """Graphs so large that a round has several runs."""
+    if kind == "hubs":
+        A = ps.generate.rmat(16, edge_factor=12, seed=1)
+        S = sp.csr_array(sp.coo_array(A.to_scipy()).astype(float))
+        A = S + S.T
+    elif kind == "groups":
+        rng = np.random.default_rng(3)
+        u = np.repeat(np.arange(60_000), 12)
+        near = u // 100 * 100 + rng.integers(0, 100, u.size)
+        v = np.where(rng.random(u.size) < 0.8, near, rng.integers(0, 60_000, u.size))
+        name = rng.permutation(60_000)
+        A = undirected(60_000, name[u], name[v], rng.integers(1, 9, u.size))
+    else:
+        at = np.arange(400 * 400).reshape(400, 400)
+        rows = np.concatenate((at[:, 1:].ravel(), at[1:].ravel()))
+        A = undirected(at.size, rows, np.concatenate((at[:, :-1].ravel(), at[:-1].ravel())))
+    A, before, found = ps.csr_array(A), ps.num_threads(), []
+    try:
+        for threads in (1, 2, 4, 4):
+            ps.set_num_threads(threads)
+            found.append(method(A, seed=2))
+    finally:
+        ps.set_num_threads(before)
+    assert all(np.array_equal(labels, found[0]) for labels in found)
+    if method is cg.leiden:
+        cg.verify_connected_communities(A, found[0])
+    if kind == "groups":
+        of_group = np.empty(60_000, dtype=np.int64)
+        of_group[name] = np.arange(60_000) // 100
+        truth = cg.modularity(A, of_group)
+        assert cg.modularity(A, found[0]) > 0.97 * truth
+    if kind == "grid" and method is not cg.label_propagation:
+        assert cg.modularity(A, found[0]) > 0.95
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_every_community_of_leiden_is_connected(seed):
     A = random_graph(seed)
@@ -178,7 +217,7 @@ def test_levels_of_louvain_only_join():
     assert np.array_equal(labels, levels[-1])
     values = [cg.modularity(A, level) for level in levels]
     assert values == sorted(values)
-    for fine, coarse in zip(levels, levels[1:], strict=False):
+    for fine, coarse in pairwise(levels):
         assert len(np.unique(np.stack((fine, coarse)), axis=1).T) == len(np.unique(fine))
     assert np.array_equal(cg.louvain(A, max_levels=1), levels[0])
 
