@@ -12,6 +12,7 @@ from _penstock_networkx import FUNCTIONS
 
 from penstock.nx_backend import (
     _bellman_ford,
+    _communities,
     _components,
     _dag,
     _degrees,
@@ -33,7 +34,7 @@ from penstock.nx_backend._convert import convert_from_nx, convert_to_nx
 
 _modules = (
     *(_components, _paths, _rank, _traverse, _triangles, _bellman_ford, _dag, _degrees),
-    *(_distances, _generic, _links, _made, _spectral, _subgraphs, _trees),
+    *(_communities, _distances, _generic, _links, _made, _spectral, _subgraphs, _trees),
 )
 
 

@@ -14,6 +14,11 @@ XFAIL: dict[str, dict[str, str]] = {
             "changes the graph while it is being sorted, where NetworkX notices"
         ),
     },
+    "test_louvain.py": dict.fromkeys(
+        ["test_karate_club_partition", "test_undirected_selfloops", "test_none_weight_param"]
+        + ["test_petersen"],
+        "expects the communities, or their order, that NetworkX's own shuffle of the nodes leads to",
+    ),
     "test_strongly_connected.py": {
         "TestStronglyConnected.test_condensation_mapping_and_members": (
             "expects strong components in the order of Tarjan's search, which NetworkX does not promise"

@@ -35,6 +35,7 @@ void sddmm_gpu(nb::module_&);
 void values_product(nb::module_&);
 void stream_columns_gpu(nb::module_&);
 void place(nb::module_&);
+void graph_communities(nb::module_&);
 void graph_counts(nb::module_&);
 void graph_gpu(nb::module_&);
 void graph_gpu_parts(nb::module_&);

@@ -22,6 +22,7 @@ NB_MODULE(_core, m) {
   penstock::bind::values_product(m);
   penstock::bind::stream_columns_gpu(m);
   penstock::bind::place(m);
+  penstock::bind::graph_communities(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_gpu(m);
   penstock::bind::graph_gpu_parts(m);

@@ -236,6 +236,9 @@ def test_importing_networkx_does_not_import_penstock(tmp_path):
 
 # NetworkX's own tests
 
+COMMUNITIES = ["louvain", "label_propagation"]
+if hasattr(nx.community, "leiden_partitions"):  # before, NetworkX had the name alone
+    COMMUNITIES.append("leiden")
 TESTS = [
     *["components.tests.test_" + name for name in ("attracting", "connected", "semiconnected")],
     *["components.tests.test_" + name for name in ("strongly_connected", "weakly_connected")],
@@ -254,6 +257,7 @@ TESTS = [
     *["centrality.tests.test_" + name for name in ("closeness_centrality", "harmonic_centrality")],
     *["centrality.tests.test_katz_centrality", "link_analysis.tests.test_hits"],
     *["tree.tests.test_mst", "tree.tests.test_recognition"],
+    *["community.tests.test_" + name for name in COMMUNITIES],
 ]
 # What makes graphs goes to a backend that is named, which NetworkX's tests do not: test_networkx_graphs.py does.
 BY_NAME_ALONE = {"ego_graph", "from_edgelist", "from_pandas_edgelist", "from_scipy_sparse_array"}
@@ -302,7 +306,8 @@ def test_networkx_own_tests_pass(tmp_path):
     summary = done.stdout.splitlines()[-1]
     assert int(re.search(r"(\d+) passed", summary)[1]) > 380  # NetworkX 3.4 has the fewest, 392
     marked = sum(map(len, XFAIL.values()))
-    assert f" {marked} xfailed" in summary
+    # NetworkX's versions differ in which of them they have.
+    assert marked - 2 <= int(re.search(r"(\d+) xfailed", summary)[1]) <= marked
     calls = json.loads((tmp_path / "calls.json").read_text())
     offered = set(backend_interface._functions) - BY_NAME_ALONE
     if NETWORKX < (3, 6):

@@ -160,3 +160,46 @@ def test_trees_and_two_colours_that_are(kind):
 @given(graphs(kinds=[0]))
 def test_onion_layers(graph):
     same("onion_layers", graph)
+
+
+COMMUNITY_FUNCTIONS = ("louvain_communities", "leiden_communities", "asyn_lpa_communities")
+
+
+@needs(*COMMUNITY_FUNCTIONS)
+@pytest.mark.parametrize("name", COMMUNITY_FUNCTIONS)
+def test_communities_of_networkx_s_graphs(name):
+    options = {"metric": "modularity"} if name == "leiden_communities" else {}
+    find = getattr(nx.community, name)
+    G = nx.planted_partition_graph(5, 20, 0.8, 0.02, seed=3)
+    G = nx.relabel_nodes(G, {i: f"node {i}" for i in G})
+    G.add_node("alone")
+    found = list(find(G, seed=1, backend="penstock", **options))
+    truth = {frozenset(f"node {i}" for i in range(20 * c, 20 * c + 20)) for c in range(5)}
+    assert set(map(frozenset, found)) == {*truth, frozenset({"alone"})}
+    assert found == list(find(G, seed=1, backend="penstock", **options))
+    for kind in (nx.Graph, nx.MultiGraph):
+        if kind is nx.Graph or name != "asyn_lpa_communities":
+            assert list(find(kind(), backend="penstock", **options)) == []
+    with pytest.raises(NotImplementedError, match=name):
+        list(find(nx.DiGraph([(1, 2)]), backend="penstock", **options))
+
+
+@needs("louvain_communities")
+def test_louvain_of_networkx_s_graphs():
+    G = nx.karate_club_graph()
+    partitions = list(nx.community.louvain_partitions(G, seed=2, backend="penstock"))
+    values = [nx.community.modularity(G, partition) for partition in partitions]
+    assert values == sorted(values)
+    assert values[-1] > 0.4
+    assert partitions[-1] == nx.community.louvain_communities(G, seed=2, backend="penstock")
+    first = nx.community.louvain_communities(G, seed=2, max_level=1, backend="penstock")
+    assert first == partitions[0]
+    doubled = nx.MultiGraph([*G.edges(data=True), *G.edges(data=True)])
+    assert nx.community.louvain_communities(doubled, seed=2, backend="penstock")
+    with pytest.raises(ValueError, match="max_level argument"):
+        nx.community.louvain_communities(G, max_level=0, backend="penstock")
+    G.add_edge(0, 1, weight=-1)
+    with pytest.raises(NotImplementedError, match="not negative"):
+        nx.community.louvain_communities(G, backend="penstock")
+    with pytest.raises(NotImplementedError, match="resolution"):
+        nx.community.louvain_communities(G, weight=None, resolution=-1, backend="penstock")

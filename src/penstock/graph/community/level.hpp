@@ -1,0 +1,190 @@
+#pragma once
+// One level of the hierarchy: a graph whose vertices are communities of the level before.
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/format/csr.hpp"
+
+namespace penstock::community {
+
+/// What a method reads of a graph. Entries on the diagonal are passed over; what they weigh is in `degree`.
+template <class V>
+struct Level {
+  CsrView<V> a;
+  const double* degree = nullptr;  // of every vertex the weight of its edges, of self loops twice
+};
+
+template <class V>
+double weight(const CsrView<V>& a, Offset e) {
+  if constexpr (is_pattern<V>) return 1;
+  else return static_cast<double>(a.values[e]);
+}
+
+/// For a community in reach of a vertex: the weight of the edges to it, and what its total has changed by since the round began.
+struct Slot {
+  double weight = 0, change = 0;
+};
+
+/// What one thread works with. All slots are zero between its uses.
+struct Workspace {
+  Array<Slot> slots;
+  Array<Index> touched;  // the communities in reach
+};
+
+/// The workspaces of as many threads as may work at a time: fewer than there are where they would take more than the graph.
+class Workspaces {
+ public:
+  Workspaces(std::int64_t vertices, Offset entries, Offset longest_row) : all_(1) {
+    const auto each = std::max<std::int64_t>(vertices * static_cast<std::int64_t>(sizeof(Slot)), 1);
+    const auto room = std::max<std::int64_t>(std::int64_t{1} << 30, entries * 24) / each;
+    all_.resize(at(std::clamp<std::int64_t>(num_threads(), 1, std::max<std::int64_t>(room, 1))));
+    for (auto& w : all_) {
+      w.slots = allocate<Slot>(vertices);
+      w.touched = allocate<Index>(std::max<std::int64_t>(longest_row, vertices) + 1);
+    }
+    parallel_for(static_cast<std::int64_t>(all_.size()),
+                 [&](std::int64_t i) { std::ranges::fill(all_[at(i)].slots.span(), Slot{}); });
+  }
+
+  /// f(workspace, i) for every i in [0, n), each i on one thread.
+  template <class F>
+  void share(std::int64_t n, F&& f) {
+    if (n == 1) return f(all_[0], std::int64_t{0});
+    std::atomic<std::int64_t> next = 0;
+    parallel_for(std::min(n, static_cast<std::int64_t>(all_.size())), [&](std::int64_t worker) {
+      for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) f(all_[at(worker)], i);
+    });
+  }
+
+ private:
+  std::vector<Workspace> all_;
+};
+
+/// Adds up the edges of v by the community of their other ends; returns how many communities are in `w.touched`. One may be
+/// there twice where edges have weight 0.
+template <class V, class Label>
+std::int64_t gather(const CsrView<V>& a, Index v, Workspace& w, Label&& label) {
+  Slot* const slots = w.slots.data;
+  Index* const touched = w.touched.data;
+  std::int64_t count = 0;
+  for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
+    const auto u = a.indices[e];
+    if (u == v) continue;
+    const auto c = label(u);
+    auto& sum = slots[c].weight;
+    touched[count] = c;
+    count += sum == 0;
+    sum += weight(a, e);
+  }
+  return count;
+}
+
+/// Vertices in runs of about equal work, and how many runs are looked at side by side. Depends on the graph alone.
+struct Runs {
+  std::vector<std::int64_t> first;  // run i is [first[i], first[i + 1])
+  std::int64_t of_a_round = 1;
+  std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
+};
+
+template <class V>
+Runs cut_runs(const CsrView<V>& a) {
+  constexpr std::int64_t kWorkOfARun = 32 << 10, kMostRuns = 1024, kRounds = 16;
+  const auto work = [&](std::int64_t v) { return a.indptr[v] - a.indptr[0] + 4 * v; };
+  const auto all = work(a.rows);
+  const auto runs = std::clamp<std::int64_t>(all / kWorkOfARun, 1, kMostRuns);
+  Runs r;
+  r.of_a_round = std::max<std::int64_t>(runs / kRounds, 1);
+  r.first.push_back(0);
+  for (std::int64_t i = 1; i <= runs; ++i) {
+    std::int64_t low = r.first.back(), high = a.rows;
+    const auto until = i == runs ? all : all / runs * i;
+    while (low < high) {
+      const auto middle = low + (high - low) / 2;
+      if (work(middle) < until) low = middle + 1;
+      else high = middle;
+    }
+    r.first.push_back(i == runs ? a.rows : low);
+  }
+  return r;
+}
+
+/// The output function of SplitMix64 (Steele, Lea, Flood 2014): a number for each (seed, i).
+constexpr std::uint64_t drawn(std::uint64_t seed, std::uint64_t i) {
+  auto x = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/// The numbers [0, size) once each, in an order that depends on a seed: steps of about 0.6 of the size, which share no factor
+/// with it. Neighbours often have near numbers, and communities found in ascending order are long strips.
+class Walk {
+ public:
+  Walk(std::int64_t size, std::uint64_t seed) : size_(size) {
+    if (size < 3) return;
+    step_ = static_cast<std::int64_t>(static_cast<double>(size) * (0.55 + 0.1 * fraction(drawn(seed, 0))));
+    while (std::gcd(step_, size) != 1) ++step_;
+    now_ = static_cast<std::int64_t>(drawn(seed, 1) % static_cast<std::uint64_t>(size));
+  }
+  std::int64_t next() {
+    const auto i = now_;
+    now_ += step_;
+    if (now_ >= size_) now_ -= size_;
+    return i;
+  }
+
+ private:
+  static double fraction(std::uint64_t x) { return static_cast<double>(x >> 11) * 0x1p-53; }
+  std::int64_t size_, step_ = 1, now_ = 0;
+};
+
+/// The rounds in the order of a seed.
+std::vector<std::int64_t> order_of(std::int64_t rounds, std::uint64_t seed);
+
+/// Numbers labels below `labels.size()` anew in the order of their first vertices; returns how many there are.
+std::int64_t renumber(std::span<Index> labels);
+
+struct MoveOptions {
+  double scale = 0;      // the resolution over the weight of all edges, counted from both ends
+  double tolerance = 0;  // a pass that gains less is the last one, in units of that weight
+  std::uint64_t seed = 0;
+};
+
+/// Moves vertices to the neighbouring communities where modularity grows most, until it hardly grows. Returns how many moved.
+template <class V>
+std::int64_t move_vertices(const Level<V>& level, std::span<Index> labels, const MoveOptions& options,
+                           Workspaces& spaces);
+
+/// Splits each community into parts that are connected, and well so (Traag et al. 2019, Algorithm A.2): vertices that are alone
+/// join the part of their community where modularity grows most. Labels are numbered without gaps; returns the parts'.
+template <class V>
+std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+                          double scale, std::uint64_t seed, Workspaces& spaces);
+
+/// A level that owns its arrays.
+struct Coarse {
+  Csr<double> a;
+  Array<double> degree;
+  Level<double> level() const { return {a.view(), degree.data}; }
+};
+
+/// The graph of the communities; labels are numbered without gaps.
+template <class V>
+Coarse aggregate(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+                 Workspaces& spaces);
+
+/// The vertices by community: those of c are [first[c], first[c + 1]) of `vertex`, ascending.
+struct Members {
+  std::vector<std::int64_t> first;
+  std::vector<Index> vertex;
+};
+Members members_of(std::span<const Index> labels, std::int64_t communities);
+
+}  // namespace penstock::community

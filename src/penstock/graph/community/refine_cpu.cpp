@@ -1,0 +1,134 @@
+// Communities are refined side by side, each by one thread: what happens in one does not touch another.
+#include <algorithm>
+#include <numeric>
+
+#include "penstock/graph/community/level.hpp"
+
+namespace penstock::community {
+namespace {
+
+template <class V>
+class Refinement {
+ public:
+  Refinement(const Level<V>& level, std::span<const Index> labels, double scale)
+      : level_(level),
+        labels_(labels),
+        scale_(scale),
+        part_(at(level.a.rows)),
+        total_(level.degree, level.degree + level.a.rows),
+        outward_(at(level.a.rows)),
+        size_(at(level.a.rows), 1) {
+    std::iota(part_.begin(), part_.end(), 0);
+  }
+
+  void refine(Workspace& w, std::span<const Index> vertices, std::uint64_t seed) {
+    if (vertices.size() < 2) return;
+    const auto own = labels_[at(vertices[0])];
+    double all = 0;
+    for (const auto v : vertices) {
+      all += level_.degree[v];
+      outward_[at(v)] = inner_weight(v, own);
+    }
+    Walk walk(static_cast<std::int64_t>(vertices.size()), seed);
+    for (std::size_t i = 0; i < vertices.size(); ++i) place(w, vertices[at(walk.next())], own, all);
+  }
+
+  std::vector<Index> parts() && { return std::move(part_); }
+
+ private:
+  double inner_weight(Index v, Index own) const {
+    const auto& a = level_.a;
+    double sum = 0;
+    for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e)
+      if (a.indices[e] != v && labels_[at(a.indices[e])] == own) sum += weight(a, e);
+    return sum;
+  }
+
+  bool well_connected(Index part, double all) const {
+    const auto total = total_[at(part)];
+    return outward_[at(part)] >= scale_ * total * (all - total);
+  }
+
+  /// Lets v join a part, if it is alone and well connected.
+  void place(Workspace& w, Index v, Index own, double all) {
+    if (part_[at(v)] != v || size_[at(v)] != 1 || !well_connected(v, all)) return;
+    const auto& a = level_.a;
+    Slot* const slots = w.slots.data;
+    std::int64_t count = 0;
+    for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
+      const auto u = a.indices[e];
+      if (u == v || labels_[at(u)] != own) continue;
+      const auto c = part_[at(u)];
+      w.touched.data[count] = c;
+      count += slots[c].weight == 0;
+      slots[c].weight += weight(a, e);
+    }
+    const auto degree = level_.degree[v];
+    double most = 0, joined = 0;
+    Index to = v;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto c = w.touched.data[i];
+      const auto met = slots[c].weight;
+      slots[c].weight = 0;
+      if (!(met > 0)) continue;
+      const auto worth = met - scale_ * degree * total_[at(c)];
+      if (worth > most && well_connected(c, all)) {
+        most = worth;
+        joined = met;
+        to = c;
+      }
+    }
+    if (to == v) return;
+    part_[at(v)] = to;
+    total_[at(to)] += degree;
+    outward_[at(to)] += outward_[at(v)] - 2 * joined;
+    ++size_[at(to)];
+  }
+
+  const Level<V>& level_;
+  std::span<const Index> labels_;
+  const double scale_;
+  std::vector<Index> part_;      // named after the vertex that began it
+  std::vector<double> total_;    // the degrees of a part
+  std::vector<double> outward_;  // the weight between a part and the rest of its community
+  std::vector<Index> size_;
+};
+
+}  // namespace
+
+template <class V>
+std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+                          double scale, std::uint64_t seed, Workspaces& spaces) {
+  const auto members = members_of(labels, communities);
+  const auto size = [&](std::int64_t c) { return members.first[at(c + 1)] - members.first[at(c)]; };
+  // Large ones first, so that no thread is left with one at the end.
+  std::vector<std::int64_t> order(at(communities));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, [&](auto c, auto d) { return size(c) != size(d) ? size(c) > size(d) : c < d; });
+  std::vector<std::int64_t> first = {0};  // of tasks, each about so many vertices or one community
+  for (std::int64_t i = 0, vertices = 0; i < communities; ++i) {
+    vertices += size(order[at(i)]);
+    if (vertices >= (4 << 10) || i + 1 == communities) {
+      first.push_back(i + 1);
+      vertices = 0;
+    }
+  }
+  Refinement<V> refinement(level, labels, scale);
+  spaces.share(static_cast<std::int64_t>(first.size()) - 1, [&](Workspace& w, std::int64_t task) {
+    poll_interrupt();
+    for (auto i = first[at(task)]; i < first[at(task + 1)]; ++i) {
+      const auto c = order[at(i)];
+      const std::span vertices(&members.vertex[at(members.first[at(c)])], at(size(c)));
+      refinement.refine(w, vertices, seed + static_cast<std::uint64_t>(c));
+    }
+  });
+  return std::move(refinement).parts();
+}
+
+#define PENSTOCK_REFINE(V)                                                                             \
+  template std::vector<Index> refine<V>(const Level<V>&, std::span<const Index>, std::int64_t, double, \
+                                        std::uint64_t, Workspaces&);
+PENSTOCK_REFINE(One) PENSTOCK_REFINE(float) PENSTOCK_REFINE(double)
+#undef PENSTOCK_REFINE
+
+}  // namespace penstock::community
