@@ -21,6 +21,7 @@ from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
     from penstock import csgraph, dist, generate, linalg, partition, reorder, sample, torch
+    from penstock import pyg as pyg
     from penstock._io.formats import load, open, save
     from penstock._matrix.construct import (
         block_array,
@@ -70,6 +71,7 @@ _lazy = {
     "dist": "penstock.dist",
     "linalg": "penstock.linalg",
     "partition": "penstock.partition",
+    "pyg": "penstock.pyg",  # not in __all__: needs PyTorch Geometric
     "reorder": "penstock.reorder",
     "sample": "penstock.sample",
     "torch": "penstock.torch",

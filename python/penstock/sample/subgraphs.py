@@ -153,7 +153,7 @@ def _of_types(
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
     times = _times(time, graphs)
-    tables = {t: _core.VertexTable(n, disjoint) for t, n in sizes.items()}
+    tables: dict[str, Any] = {t: _core.VertexTable(n, disjoint) for t, n in sizes.items()}
     ends = _add_seeds(tables, seeds, seed_time)
     rows: dict[EdgeType, list[np.ndarray]] = {t: [] for t in graphs}
     columns: dict[EdgeType, list[np.ndarray]] = {t: [] for t in graphs}

@@ -79,7 +79,7 @@ def random_walks(
                 "p and q need rows that ascend without repeats: give A.without_duplicates()"
             )
         symmetric = has_symmetric_pattern(graph)
-    walks = _core.random_walks(
+    walks: Any = _core.random_walks(
         graph._core, begin, _largest(graph, weighted), steps, restart, weighted, p, q, symmetric,
         number,
     )  # fmt: skip
@@ -145,7 +145,7 @@ def personalized_pagerank(
             f"epsilon={epsilon:g} and delta={delta:g} need {walks:.3g} walks, more than 2^31: raise one of them, "
             "or use ps.csgraph.pagerank(A, personalization={source: 1}), which is exact"
         )
-    ends = _core.walk_ends(
+    ends: Any = _core.walk_ends(
         graph._core, v, walks, damping, _largest(graph, weighted), weighted, seed_number(seed)
     )
     found, counts = np.unique(ends, return_counts=True)
@@ -159,5 +159,6 @@ def _largest(graph: csr_array, weighted: bool) -> np.ndarray | None:
         return None
     known = graph._derived.largest_weights
     if known is None:
-        known = graph._derived.largest_weights = _core.largest_weights(graph._core)
+        known = cast("np.ndarray", _core.largest_weights(graph._core))
+        graph._derived.largest_weights = known
     return known
