@@ -27,6 +27,7 @@ FOLDERS = [
     *["dist/share", "dist/link", "dist/halo", "dist/product", "dist/graph", "dist/tile"],
     *["solver", "solver/precondition", "solver/krylov"],
     *["io", "io/generate", "io/webgraph"],
+    *["graph/sample"],
     *["bind", "bind/product", "bind/solve", "bind/graph", "bind/dist"],
 ]
 CPP = {".cpp", ".hpp", ".cu", ".cuh", ".in"}

@@ -20,7 +20,8 @@ from penstock._plan.report import record, show_config
 from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 
 if TYPE_CHECKING:
-    from penstock import csgraph, dist, generate, linalg, partition, reorder, torch
+    from penstock import csgraph, dist, generate, linalg, partition, reorder, sample, torch
+    from penstock import pyg as pyg
     from penstock._io.formats import load, open, save
     from penstock._matrix.construct import (
         block_array,
@@ -70,7 +71,9 @@ _lazy = {
     "dist": "penstock.dist",
     "linalg": "penstock.linalg",
     "partition": "penstock.partition",
+    "pyg": "penstock.pyg",  # not in __all__: needs PyTorch Geometric
     "reorder": "penstock.reorder",
+    "sample": "penstock.sample",
     "torch": "penstock.torch",
     "from_edges": "penstock._matrix.edges",
     "from_edge_index": "penstock._matrix.edges",
@@ -136,6 +139,7 @@ __all__ = [
     "random_array",
     "record",
     "reorder",
+    "sample",
     "save",
     "sddmm",
     "set_num_threads",

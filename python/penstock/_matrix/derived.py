@@ -80,6 +80,7 @@ class Derived:
     neighbour_sample: tuple[int, str, np.ndarray] | None = None
     neighbour_sample_checked: bool = True
     path_weights: Any = None
+    largest_weights: np.ndarray | None = None  # of each row
     least_weight: float | None = None
     bfs_plan: Any = None
     missed_edges: int = 0  # that searches have walked for want of the reversed ones

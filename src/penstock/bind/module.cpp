@@ -33,6 +33,9 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_negative(m);
   penstock::bind::graph_spanning(m);
   penstock::bind::graph_sample(m);
+  penstock::bind::graph_neighbours(m);
+  penstock::bind::graph_walks(m);
+  penstock::bind::gather_rows(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
   penstock::bind::gpu_room(m);

@@ -136,3 +136,14 @@ def test_two_triangles_that_share_an_edge() -> None:
     graph = ps.csr_array((np.ones(10), (both[:, 0], both[:, 1])), shape=(4, 4))
     count = runpy.run_path(str(EXAMPLES / "triangle_counting.py"))["triangles"]
     assert ps.dist.run(count, 4, graph) == [2, 2, 2, 2]
+
+
+def test_graphsage_learns_the_groups(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch_geometric")
+    monkeypatch.setattr("sys.argv", ["graphsage", "--vertices", "3000", "--epochs", "6"])
+    runpy.run_path(str(EXAMPLES / "graphsage.py"), run_name="__main__")
+    said = capsys.readouterr().out
+    losses = [float(line.split()[-1]) for line in said.splitlines() if line.startswith("epoch")]
+    assert len(losses) == 6 and losses[-1] < 0.5 * losses[0] and "are right" in said

@@ -1,0 +1,338 @@
+"""Samples of a `csr_array` for PyTorch Geometric's loaders, in the place of its own sampler.
+
+Needs PyTorch Geometric (`pip install torch_geometric`), and neither pyg-lib nor torch-sparse.
+
+    sampler = ps.pyg.NeighborSampler(data, [10, 10])
+    loader = torch_geometric.loader.NodeLoader(data, sampler, batch_size=1024)
+
+Without a Data object, edges and features are in stores: `data = (ps.pyg.FeatureStore(), ps.pyg.GraphStore())`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock._matrix.csr import csr_array
+from penstock._matrix.given import as_matrix
+from penstock.sample._arguments import flag
+from penstock.sample.features import gather
+from penstock.sample.subgraphs import neighbors
+
+try:
+    import torch
+    from torch_geometric import data as pyg_data
+    from torch_geometric import sampler as pyg_sampler
+    from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
+    from torch_geometric.sampler.utils import to_csc
+except ImportError as e:
+    raise ImportError("ps.pyg needs PyTorch Geometric: pip install torch torch_geometric") from e
+
+__all__ = ["FeatureStore", "GraphStore", "NeighborSampler"]
+
+_ONE = ("", "", "")  # the type of the edges of a graph without types
+
+
+class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
+    """Draws edges into the seeds, then into the vertices found, as PyTorch Geometric's NeighborSampler does.
+
+    Parameters
+    ----------
+    data : Data, HeteroData, or a tuple of a FeatureStore and a `ps.pyg.GraphStore`
+        Edges by their ends are made of it once, and kept.
+    num_neighbors : list of int, or dict of such lists by the type of edge
+        Edges that are drawn of each vertex in each hop; -1 for all.
+    replace, disjoint : bool
+        As for `ps.sample.neighbors`; what has a time is always disjoint.
+    weight_attr : str, optional
+        The attribute of the edges in proportion to which they are drawn. Data and HeteroData only.
+    time_attr : str, optional
+        The attribute, of the vertices or of the edges, with integer times: an edge is used for a seed if it, or the
+        vertex it comes from, is not later. Seeds without a time of their own have that of the vertex. Data and
+        HeteroData only.
+
+    Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        *,
+        replace: bool = False,
+        disjoint: bool = False,
+        weight_attr: str | None = None,
+        time_attr: str | None = None,
+    ) -> None:
+        self.num_neighbors = pyg_sampler.NumNeighbors(num_neighbors)
+        self.replace = flag(replace, "replace")
+        self._disjoint = flag(disjoint, "disjoint")
+        self.weighted = weight_attr is not None
+        self.node_time: Any = None
+        self._edge_times: dict[Any, np.ndarray] | None = None
+        self._perm: dict[Any, Any] = {}
+        self._into: dict[Any, csr_array] = {}
+        if isinstance(data, tuple):
+            if weight_attr is not None or time_attr is not None:
+                raise ValueError("weight_attr and time_attr are for Data and HeteroData")
+            self._from_stores(*data)
+        elif isinstance(data, pyg_data.HeteroData):
+            self.num_nodes: Any = {t: data[t].num_nodes for t in data.node_types}
+            sources = {t: self.num_nodes[t[0]] for t in data.edge_types}
+            for t in data.edge_types:
+                self._add(t, data[t], sources[t], weight_attr)
+            self._add_times(data, time_attr)
+        elif isinstance(data, pyg_data.Data):
+            self.num_nodes = data.num_nodes
+            self._add(_ONE, data, data.num_nodes, weight_attr)
+            self._add_times(data, time_attr)
+        else:
+            raise TypeError(
+                f"data is a {type(data).__name__}: give Data, HeteroData or a tuple of stores"
+            )
+
+    @property
+    def is_hetero(self) -> bool:
+        return isinstance(self.num_nodes, dict)
+
+    @property
+    def disjoint(self) -> bool:
+        return self._disjoint or self._edge_times is not None
+
+    @property
+    def edge_permutation(self) -> Any:
+        """The edge of `data` for each of the sampler's, or None where they are the same."""
+        return self._perm if self.is_hetero else self._perm.get(_ONE)
+
+    def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
+        """SamplerOutput, or HeteroSamplerOutput, for a NodeSamplerInput."""
+        return node_sample(index, self._sample)
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
+        """The same for an EdgeSamplerInput."""
+        return edge_sample(
+            index, self._sample, self.num_nodes, self.disjoint, self.node_time, neg_sampling
+        )
+
+    def _add(self, key: Any, store: Any, sources: int, weight_attr: str | None) -> None:
+        """Keeps the edges of one type by their ends."""
+        colptr, row, perm = to_csc(store, device="cpu")
+        values = None
+        if weight_attr is not None:
+            weights = store[weight_attr].reshape(-1)
+            values = (weights if perm is None else weights[perm]).numpy()
+            values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+        self._perm[key] = perm
+        self._into[key] = csr_array._from_parts(
+            colptr.numel() - 1, sources, np.ascontiguousarray(colptr.numpy(), dtype=np.int64),
+            row.numpy().astype(np.int32), values,
+        )  # fmt: skip
+
+    def _add_times(self, data: Any, time_attr: str | None) -> None:
+        if time_attr is None:
+            return
+        nodes = [s for s in data.node_stores if time_attr in s]
+        if self.is_hetero:
+            edges = [s for s in data.edge_stores if time_attr in s]
+            if nodes and edges:
+                raise ValueError(f"time_attr={time_attr!r} is there for vertices and for edges")
+            of_nodes = bool(nodes)
+            found: Any = data.collect(time_attr) if nodes or edges else None
+        else:
+            of_nodes = bool(nodes) and data.is_node_attr(time_attr)
+            found = {_ONE: data[time_attr]} if nodes else None
+        if found is None:
+            raise ValueError(f"time_attr={time_attr!r} is no attribute of the vertices or edges")
+        self._edge_times = {}
+        if of_nodes:
+            self.node_time = found if self.is_hetero else found[_ONE]
+            for key, a in self._into.items():
+                times = self.node_time.get(key[0]) if self.is_hetero else self.node_time
+                if times is not None:
+                    self._edge_times[key] = times.reshape(-1).numpy()[a.indices]
+        else:
+            for key, times in found.items():
+                perm = self._perm[key]
+                flat = times.reshape(-1)
+                self._edge_times[key] = (flat if perm is None else flat[perm]).numpy()
+
+    def _from_stores(self, features: Any, graph: Any) -> None:
+        if not isinstance(graph, GraphStore):
+            raise TypeError(
+                f"the second store is a {type(graph).__name__}: give a ps.pyg.GraphStore"
+            )
+        for t, a in graph.matrices.items():
+            self._into[_ONE if t is None else t] = a.T.formed()
+        if None in graph.matrices:
+            self.num_nodes = graph.matrices[None].shape[0]
+        else:
+            self.num_nodes = {}
+            for t, a in graph.matrices.items():
+                self.num_nodes.update({t[0]: a.shape[0], t[2]: a.shape[1]})
+
+    def _sample(self, seed: Any, seed_time: Any = None, **kwargs: Any) -> Any:
+        random = int(torch.randint(2**62, ()))
+        how: dict[str, Any] = {
+            "replace": self.replace, "weighted": self.weighted, "disjoint": self.disjoint, "seed": random,
+        }  # fmt: skip
+        seeds = seed if isinstance(seed, Mapping) else {"": seed}
+        if self._edge_times is not None:
+            how["time"] = {_turned(t): x for t, x in self._edge_times.items()}
+            how["seed_time"] = {
+                t: self._time_of(
+                    t, v, seed_time[t] if isinstance(seed_time, Mapping) else seed_time
+                )
+                for t, v in seeds.items()
+            }
+        types = list(self._into)
+        wanted = self.num_neighbors.get_values(types if self.is_hetero else None)
+        if isinstance(wanted, Mapping):
+            wanted = {_turned(t): wanted[t] for t in types}
+        S: Any = neighbors(
+            {_turned(t): a for t, a in self._into.items()},
+            {t: v.numpy() for t, v in seeds.items()},
+            wanted,
+            **how,
+        )
+        if not self.is_hetero:
+            return pyg_sampler.SamplerOutput(
+                node=_tensor(S.vertices[""]), row=_tensor(S.columns[_ONE]), col=_tensor(S.rows[_ONE]),
+                edge=_tensor(S.edges[_ONE]) if _ONE in self._perm else None,
+                batch=_tensor(S.batch[""]) if self.disjoint else None,
+                num_sampled_nodes=S.vertices_per_hop[""], num_sampled_edges=S.edges_per_hop[_ONE],
+            )  # fmt: skip
+        return self._hetero_output(S, types)
+
+    def _hetero_output(self, S: Any, types: list[Any]) -> Any:
+        # Types of vertices without edges have no part in the sample.
+        absent = [t for t in self.num_nodes if t not in S.vertices]
+        node = {t: _tensor(x) for t, x in S.vertices.items()}
+        node.update({t: torch.empty(0, dtype=torch.long) for t in absent})
+        hops = len(next(iter(S.vertices_per_hop.values())))
+        edge = {t: _tensor(S.edges[_turned(t)]) if t in self._perm else None for t in types}
+        return pyg_sampler.HeteroSamplerOutput(
+            node=node,
+            row={t: _tensor(S.columns[_turned(t)]) for t in types},
+            col={t: _tensor(S.rows[_turned(t)]) for t in types},
+            edge=edge,
+            batch={t: _tensor(x) for t, x in S.batch.items()} if self.disjoint else None,
+            num_sampled_nodes={**S.vertices_per_hop, **{t: [0] * hops for t in absent}},
+            num_sampled_edges={t: S.edges_per_hop[_turned(t)] for t in types},
+        )
+
+    def _time_of(self, kind: str, seeds: Any, given: Any) -> np.ndarray:
+        """The times of seeds: those given, or else those of the vertices."""
+        if given is None:
+            times = self.node_time.get(kind) if isinstance(self.node_time, dict) else self.node_time
+            if times is None:
+                raise ValueError(
+                    "seeds without a time: give the loader input_time, or edge_label_time"
+                )
+            given = times.reshape(-1)[seeds]
+        return given.numpy()  # type: ignore[no-any-return]
+
+
+class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
+    """Edges as `csr_array`s, in memory or mapped, for PyTorch Geometric's loaders.
+
+        graph = ps.pyg.GraphStore()
+        graph.matrices[None] = A                      # of vertices without types
+        graph.matrices["user", "buys", "item"] = B    # or one matrix a type of edges
+
+    An entry (i, j) is an edge from i to j. `put_edge_index` takes PyTorch Geometric's tensors, too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrices: dict[Any, csr_array] = {}
+
+    def _put_edge_index(self, edge_index: Any, edge_attr: Any) -> bool:
+        row, col = (x.numpy() for x in edge_index)
+        size = edge_attr.size
+        if size is None:
+            raise ValueError("put_edge_index needs size=(sources, destinations)")
+        layout = edge_attr.layout.value
+        if layout == "coo":
+            a = csr_array((np.ones(row.size, bool), (row, col)), shape=size)
+        elif layout == "csr":
+            a = csr_array((np.ones(col.size, bool), col, row), shape=size)
+        else:
+            a = csr_array((np.ones(row.size, bool), row, col), shape=size[::-1]).T.formed()
+        self.matrices[edge_attr.edge_type] = as_matrix(a, "GraphStore")
+        return True
+
+    def _get_edge_index(self, edge_attr: Any) -> Any:
+        a = self.matrices.get(edge_attr.edge_type)
+        if a is None:
+            return None
+        if edge_attr.layout.value == "csc":
+            a = a.T.formed()
+        # Copies: a tensor may be written, our arrays may not.
+        ptr = torch.from_numpy(a.indptr.copy())
+        to = _tensor(a.indices.astype(np.int64))
+        if edge_attr.layout.value == "coo":
+            return torch.repeat_interleave(torch.arange(a.shape[0]), ptr.diff()), to
+        return (to, ptr) if edge_attr.layout.value == "csc" else (ptr, to)
+
+    def _remove_edge_index(self, edge_attr: Any) -> bool:
+        return self.matrices.pop(edge_attr.edge_type, None) is not None
+
+    def get_all_edge_attrs(self) -> list[Any]:
+        """An EdgeAttr, in CSR, for each matrix."""
+        return [pyg_data.EdgeAttr(t, "csr", size=a.shape) for t, a in self.matrices.items()]
+
+
+class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
+    """Features of vertices as arrays of NumPy, in memory or mapped (`np.load(path, mmap_mode="r")`), or as tensors.
+
+        features = ps.pyg.FeatureStore()
+        features[None, "x"] = X              # the group is the type of vertex; None without types
+
+    Rows are read by `ps.sample.gather`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: dict[tuple[Any, str], Any] = {}
+
+    def __setitem__(self, key: tuple[Any, str], array: Any) -> None:
+        """`features[group, name] = array`; the array is shared."""
+        group, name = key[:2]
+        self._arrays[group, name] = array
+
+    def _put_tensor(self, tensor: Any, attr: Any) -> bool:
+        if attr.index is not None:
+            return False  # features are written as a whole
+        self._arrays[attr.group_name, attr.attr_name] = tensor
+        return True
+
+    def _get_tensor(self, attr: Any) -> Any:
+        array = self._arrays.get((attr.group_name, attr.attr_name))
+        if array is None:
+            return None
+        if isinstance(attr.index, torch.Tensor | np.ndarray):
+            return torch.from_numpy(gather(array, attr.index))
+        part = array if attr.index is None else array[attr.index]
+        return part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(part))
+
+    def _remove_tensor(self, attr: Any) -> bool:
+        return self._arrays.pop((attr.group_name, attr.attr_name), None) is not None
+
+    def _get_tensor_size(self, attr: Any) -> Any:
+        array = self._arrays.get((attr.group_name, attr.attr_name))
+        return None if array is None else tuple(array.shape)
+
+    def get_all_tensor_attrs(self) -> list[Any]:
+        """A TensorAttr for each array."""
+        return [pyg_data.TensorAttr(group, name) for group, name in self._arrays]
+
+
+def _turned(t: Any) -> Any:
+    """The type of the edges walked against their direction."""
+    return t[::-1]
+
+
+def _tensor(x: np.ndarray) -> Any:
+    return torch.from_numpy(x)

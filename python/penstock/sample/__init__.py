@@ -1,0 +1,28 @@
+"""Samples of large graphs, for learning: neighbourhoods, random walks, and rows of feature matrices.
+
+All run on the CPU, on all threads. What is drawn depends on `seed` alone: the numbers are hashes of the seed and of
+what draws, so that results are the same for any number of threads.
+
+>>> import penstock as ps
+>>> A = ps.generate.rmat(8, seed=1)
+>>> S = ps.sample.neighbors(A, [3, 5], [4, 2], seed=1)
+>>> S.vertices[:2].tolist(), S.edges_per_hop[0] <= 8
+([3, 5], True)
+>>> ps.sample.random_walks(A, [3, 5], 10, seed=1).shape
+(2, 11)
+"""
+
+from __future__ import annotations
+
+from penstock.sample.features import gather
+from penstock.sample.subgraphs import HeteroSubgraph, Subgraph, neighbors
+from penstock.sample.walks import personalized_pagerank, random_walks
+
+__all__ = [
+    "HeteroSubgraph",
+    "Subgraph",
+    "gather",
+    "neighbors",
+    "personalized_pagerank",
+    "random_walks",
+]

@@ -1,0 +1,132 @@
+// One hop: threads draw edges of a few vertices at a time, and their ends are numbered together.
+#include "penstock/graph/sample/neighbours.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/graph/sample/draw_row.hpp"
+#include "penstock/io/random.hpp"
+
+namespace penstock::graph {
+namespace {
+
+constexpr std::int64_t kDrawnRows = 128;  // vertices that a thread claims at once
+constexpr std::int64_t kRowsAhead = 16;   // rows between a prefetch and its use
+
+/// The edges that one thread draws of some vertices.
+template <class V>
+class HopDraws {
+ public:
+  HopDraws(const Csr<V>& a, const HopOptions& options) : a_(a), options_(options) {}
+
+  /// The number of edges drawn of `vertex`, which are appended to `edges`.
+  std::int64_t draw(std::int64_t vertex, std::int64_t number, std::span<const std::int64_t> times,
+                    std::int64_t until, std::vector<Offset>& edges) {
+    const auto first = a_.indptr.data[vertex];
+    auto n = a_.indptr.data[vertex + 1] - first;
+    const auto before = std::ssize(edges);
+    if (times.empty()) {
+      draw_of(
+          vertex, n, number, [first](std::int64_t i) { return first + i; }, edges);
+    } else {
+      allowed_.clear();
+      for (auto e = first; e < first + n; ++e)
+        if (times[at(e)] <= until) allowed_.push_back(e);
+      n = std::ssize(allowed_);
+      draw_of(
+          vertex, n, number, [this](std::int64_t i) { return allowed_[at(i)]; }, edges);
+    }
+    return std::ssize(edges) - before;
+  }
+
+ private:
+  template <class Edge>
+  void draw_of(std::int64_t vertex, std::int64_t n, std::int64_t number, Edge edge,
+               std::vector<Offset>& edges) {
+    const auto& o = options_;
+    const Random random(o.seed + 0x9e3779b97f4a7c15 * o.relation, static_cast<std::uint64_t>(number));
+    const auto take = [&](std::int64_t i) { edges.push_back(edge(i)); };
+    const auto weight = [&](std::int64_t i) { return weight_of(vertex, edge(i)); };
+    if (n == 0) return;
+    const auto k = o.fanout < 0 || (!o.replace && o.fanout > n) ? n : o.fanout;
+    if (o.fanout < 0 && !o.weighted) row_.subset(n, n, random, take);
+    else if (o.weighted && o.replace && o.fanout >= 0) row_.repeated_weighted(n, k, random, weight, take);
+    else if (o.weighted) row_.subset_weighted(n, k, random, weight, take);
+    else if (o.replace) row_.repeated(n, k, random, take);
+    else row_.subset(n, k, random, take);
+  }
+  double weight_of(std::int64_t vertex, Offset e) const {
+    if constexpr (is_pattern<V>) {
+      return 1;
+    } else {
+      const auto w = static_cast<double>(a_.values.data[e]);
+      require(w >= 0 && std::isfinite(w), [&] {
+        return "the edge " + std::to_string(vertex) + " -> " + std::to_string(a_.indices.data[e]) +
+               " has weight " + std::to_string(w) +
+               ": weighted sampling needs finite weights of zero or more";
+      });
+      return w;
+    }
+  }
+  const Csr<V>& a_;
+  const HopOptions& options_;
+  RowDraw row_;
+  std::vector<Offset> allowed_;
+};
+
+}  // namespace
+
+template <class V>
+HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first, std::int64_t last,
+                    VertexTable& to, const HopOptions& options, const HopTimes& times) {
+  const auto count = last - first;
+  const auto tasks = (count + kDrawnRows - 1) / kDrawnRows;
+  std::vector<std::vector<Offset>> drawn(at(tasks));
+  std::vector<std::int64_t> taken(at(count)), starts(at(tasks + 1));
+  const auto vertices = from.vertices();
+  const auto seeds = from.seeds();
+  parallel_for(tasks, [&](std::int64_t t) {
+    HopDraws<V> draws(a, options);
+    const auto end = std::min(last, first + (t + 1) * kDrawnRows);
+    for (auto i = first + t * kDrawnRows; i < end; ++i) {
+      __builtin_prefetch(a.indptr.data + vertices[at(std::min(i + kRowsAhead, end - 1))]);
+      const auto until = times.edges.empty() ? 0 : times.seeds[at(seeds[at(i)])];
+      taken[at(i - first)] = draws.draw(vertices[at(i)], i, times.edges, until, drawn[at(t)]);
+    }
+    starts[at(t + 1)] = std::ssize(drawn[at(t)]);
+    poll_interrupt();
+  });
+  for (std::int64_t t = 0; t < tasks; ++t) starts[at(t + 1)] += starts[at(t)];
+  const auto total = starts.back();
+  const HopEdges hop{allocate<std::int64_t>(total), allocate<std::int64_t>(total),
+                     allocate<std::int64_t>(total)};
+  const auto found = allocate<Index>(total);
+  const auto of = allocate<std::int64_t>(to.disjoint() ? total : 0);
+  parallel_for(tasks, [&](std::int64_t t) {
+    auto k = starts[at(t)];
+    const Offset* e = drawn[at(t)].data();
+    for (auto i = first + t * kDrawnRows; i < std::min(last, first + (t + 1) * kDrawnRows); ++i)
+      for (std::int64_t j = 0; j < taken[at(i - first)]; ++j, ++k, ++e) {
+        hop.rows.data[k] = i;
+        hop.edges.data[k] = *e;
+        found.data[k] = a.indices.data[*e];
+        if (to.disjoint()) of.data[k] = seeds[at(i)];
+      }
+  });
+  to.number({found.data, at(total)}, {of.data, at(of.size)}, hop.columns.span());
+  return hop;
+}
+
+#define X(V)                                                                                                \
+  template HopEdges sample_hop(const Csr<V>&, const VertexTable&, std::int64_t, std::int64_t, VertexTable&, \
+                               const HopOptions&, const HopTimes&);
+X(One)
+X(float)
+X(double)
+#undef X
+
+}  // namespace penstock::graph

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "penstock/core/array.hpp"
+#include "penstock/format/csr.hpp"
+
+namespace penstock::graph {
+
+struct WalkOptions {
+  std::int64_t length = 0;  // steps
+  double restart = 0;       // the probability of a step back to the start
+  bool weighted = false;    // edges are as likely as their values
+  double p = 1, q = 1;      // node2vec: 1/p for the edge back, 1/q for edges that lead further away
+  bool symmetric = false;   // every edge is there in both directions, and rows ascend without repeats
+  std::uint64_t seed = 0;
+};
+
+/// The largest weight of each row, for `weighted`. Throws Error{invalid_argument} that names an edge whose weight is negative
+/// or not finite.
+template <class V>
+Array<double> largest_weights(const Csr<V>& a);
+
+/// Walks of length + 1 vertices one behind the other, -1 after a vertex without edges (or without positive weights). Walk i
+/// depends on the seed, i and its start alone. `largest` is largest_weights(a), or empty where they are not read. With p or q
+/// other than 1 the rows must ascend without repeats.
+template <class V>
+Array<Index> random_walks(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
+                          const WalkOptions& options);
+
+/// Where walks from `source` end that stop with probability 1 - damping before each step, and go on from `source` after a
+/// vertex without edges: an end is distributed as the personalised PageRank.
+template <class V>
+Array<Index> walk_ends(const Csr<V>& a, Index source, std::int64_t walks, double damping,
+                       std::span<const double> largest, bool weighted, std::uint64_t seed);
+
+}  // namespace penstock::graph
