@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
+    from penstock.linalg.eigen.info import EigenInfo
+    from penstock.linalg.eigen.randomized import block_krylov_svd, randomized_svd
+    from penstock.linalg.eigen.singular import svds
+    from penstock.linalg.eigen.symmetric import eigsh
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
@@ -19,7 +23,6 @@ if TYPE_CHECKING:
         bicg,
         cgs,
         eigs,
-        eigsh,
         expm,
         expm_multiply,
         factorized,
@@ -37,13 +40,14 @@ if TYPE_CHECKING:
         splu,
         spsolve,
         spsolve_triangular,
-        svds,
         tfqmr,
     )
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
+    "EigenInfo": "eigen.info",
     "SolveInfo": "_info",
+    "block_krylov_svd": "eigen.randomized",
     "bicgstab": "krylov",
     "cg": "krylov",
     "gmres": "krylov",
@@ -57,7 +61,7 @@ _lazy = {
     "bicg": "scipy_methods",
     "cgs": "scipy_methods",
     "eigs": "scipy_methods",
-    "eigsh": "scipy_methods",
+    "eigsh": "eigen.symmetric",
     "expm": "scipy_methods",
     "expm_multiply": "scipy_methods",
     "factorized": "scipy_methods",
@@ -75,7 +79,8 @@ _lazy = {
     "splu": "scipy_methods",
     "spsolve": "scipy_methods",
     "spsolve_triangular": "scipy_methods",
-    "svds": "scipy_methods",
+    "randomized_svd": "eigen.randomized",
+    "svds": "eigen.singular",
     "tfqmr": "scipy_methods",
 }
 
@@ -84,10 +89,12 @@ __all__ = [
     "ILU0",
     "BlockJacobi",
     "Chebyshev",
+    "EigenInfo",
     "Jacobi",
     "SolveInfo",
     "bicg",
     "bicgstab",
+    "block_krylov_svd",
     "cg",
     "cgs",
     "eigs",
@@ -108,6 +115,7 @@ __all__ = [
     "onenormest",
     "pipecg",
     "qmr",
+    "randomized_svd",
     "spilu",
     "splu",
     "spsolve",
