@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock._matrix.csr import csr_array
 from penstock._plan.decision import decide
-from penstock._plan.schedules import Streamed, as_schedule
+from penstock._plan.schedules import InCore, Streamed, as_schedule
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix
 
 PREPARE_FROM = 65_536  # entries, as for the Krylov methods
@@ -35,17 +35,28 @@ class Products:
         self.dtype = element_type(self.a)
         self.passes = self.columns = 0
         self._ours = isinstance(self.a, csr_array)
-        self._schedule = None if schedule is None else as_schedule(schedule)
-        if self._schedule is not None and not self._ours:
+        self._given = None if schedule is None else as_schedule(schedule)
+        if self._given is not None and not self._ours:
             raise ValueError(
                 f"schedule={schedule!r} is for matrices with entries: A is {type(a).__name__}, leave schedule out"
             )
-        self.streams = self._ours and self._streams()
-        self._prepared = not self._ours or self.streams or self.a.nnz < PREPARE_FROM
+        self._for_blocks = self._given
+        self.streams = False
+        self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
+        if self._ours:
+            self._ask_the_planner()
 
-    def _streams(self) -> bool:
-        decision = decide(self.a, self.dtype.itemsize, self._schedule, "auto", "host", False)
-        return decision.by == "plan" or isinstance(decision.schedule, Streamed)
+    def _ask_the_planner(self) -> None:
+        """Whether the entries travel in each pass. Plans know single vectors, so blocks go by their schedule."""
+        decision = decide(self.a, self.dtype.itemsize, self._given)
+        self.streams = isinstance(decision.schedule, Streamed)
+        self._prepared |= decision.schedule is None or not isinstance(decision.schedule, InCore)
+        plan = decision.plan
+        if self._given is None and plan is not None and plan.facts["streamed_bytes"] > 0:
+            self.streams = True
+            self._for_blocks = (
+                Streamed() if max(plan.request.devices) >= 0 else Streamed(device="cpu")
+            )
 
     def block(self, wanted: int | None, most: int) -> int:
         """Vectors of a block: as asked for, or by what bounds a product, but at most `most`."""
@@ -60,7 +71,7 @@ class Products:
         self._count(len(x))
         if not self._ours:
             return self._of_operator("matvec", "matmat", x)
-        return self._multiply(self.a, x, self._schedule)
+        return self._multiply(self.a, x, self._given, self._for_blocks)
 
     def adjoint(self, x: np.ndarray) -> np.ndarray:
         """The rows of the result are A^H x_i."""
@@ -68,7 +79,7 @@ class Products:
         if not self._ours:
             return self._of_operator("rmatvec", "rmatmat", x)
         turned = self.a.T
-        y = self._multiply(turned if self.streams else turned.formed(), x.conj(), None)
+        y = self._multiply(turned if self.streams else turned.formed(), x.conj(), None, None)
         return y.conj() if y.dtype.kind == "c" else y
 
     def _count(self, columns: int) -> None:
@@ -78,7 +89,9 @@ class Products:
             self._prepared = True
             self.a.prepare()
 
-    def _multiply(self, a: Any, x: np.ndarray, schedule: Any) -> np.ndarray:
+    def _multiply(self, a: Any, x: np.ndarray, one: Any, several: Any) -> np.ndarray:
+        """By the schedule for one vector or for several, None for the planner's."""
+        schedule = one if len(x) == 1 else several
         how = {} if schedule is None else {"schedule": schedule}
         if len(x) == 1:
             return self._typed(a.dot(x[0], **how))[None]

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.linalg.eigen import basis, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products
-from penstock.linalg.eigen.symmetric import first_vector, no_convergence
+from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
 
 _WANTED = (True, False, "u", "vh")
 
@@ -105,7 +105,7 @@ def largest(
     there, back = products.times, products.adjoint
     if rows < cols:
         there, back = back, there
-    if kept + 2 * b > n:  # the whole small side
+    if n <= DENSE or kept + 2 * b > n:  # the whole small side
         right, restarts, kept = np.eye(n, dtype=products.dtype), 0, n
     else:
         start = basis.random_rows(b, n, products.dtype, draw)

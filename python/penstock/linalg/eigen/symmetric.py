@@ -12,6 +12,7 @@ from penstock.linalg.eigen import basis, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products
 
+DENSE = 150  # rows, up to which LAPACK is faster
 _ENDS = ("LM", "SM", "LA", "SA", "BE")
 
 
@@ -96,7 +97,7 @@ def eigsh(
     b = products.block(block, max(n // 8, 1))
     ncv = 2 * k + 20 * b if ncv is None else max(int(ncv), k + 2 * b)
     require_hermitian(products, draw)
-    if ncv + 2 * b > n:
+    if n <= DENSE or ncv + 2 * b > n:
         found = _dense(products, k, which)
         b, ncv = min(n, b), n
     else:
@@ -108,7 +109,14 @@ def eigsh(
     if not found.converged.all():
         raise no_convergence(found)
     info = EigenInfo(
-        *("thick-restart block Lanczos", products.passes, products.columns, b, ncv, found.restarts),
+        *(
+            "dense" if ncv == n else "thick-restart block Lanczos",
+            products.passes,
+            products.columns,
+            b,
+            ncv,
+            found.restarts,
+        ),
         *(found.residuals, products.streams, time.perf_counter() - begin),
     )
     real = np.zeros((), products.dtype).real.dtype
@@ -169,7 +177,7 @@ def require_hermitian(products: Products, rng: np.random.Generator) -> None:
 
 
 def _dense(products: Products, k: int, which: str) -> lanczos.Ritz:
-    """By LAPACK, where a basis would be as large as the space."""
+    """By LAPACK, where the matrix is small, or a basis would be as large as the space."""
     n = products.shape[0]
     if isinstance(products.a, csr_array):
         full = products.a.toarray().astype(products.dtype)
