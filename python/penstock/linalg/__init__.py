@@ -2,7 +2,7 @@
 
 Every solver of our own returns `(x, info)`: info is SciPy's number (0 converged, > 0 iterations done without, < 0
 breakdown) and carries `reason`, `iterations`, `residuals`, `seconds`. docs/solvers.md says which method and
-preconditioner to take, and which methods are SciPy's.
+preconditioner to take, and which methods are SciPy's; docs/eigen.md is about eigenvalues and singular values.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
+    from penstock.linalg.eigen.components import PrincipalComponents, pca
     from penstock.linalg.eigen.info import EigenInfo
     from penstock.linalg.eigen.randomized import block_krylov_svd, randomized_svd
     from penstock.linalg.eigen.singular import svds
@@ -46,12 +47,14 @@ if TYPE_CHECKING:
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "EigenInfo": "eigen.info",
+    "PrincipalComponents": "eigen.components",
     "SolveInfo": "_info",
     "block_krylov_svd": "eigen.randomized",
     "bicgstab": "krylov",
     "cg": "krylov",
     "gmres": "krylov",
     "norm": "norms",
+    "pca": "eigen.components",
     "pipecg": "krylov",
     "BlockJacobi": "preconditioners",
     "Chebyshev": "preconditioners",
@@ -91,6 +94,7 @@ __all__ = [
     "Chebyshev",
     "EigenInfo",
     "Jacobi",
+    "PrincipalComponents",
     "SolveInfo",
     "bicg",
     "bicgstab",
@@ -113,6 +117,7 @@ __all__ = [
     "minres",
     "norm",
     "onenormest",
+    "pca",
     "pipecg",
     "qmr",
     "randomized_svd",
