@@ -2,7 +2,7 @@
 
 Every solver of our own returns `(x, info)`: info is SciPy's number (0 converged, > 0 iterations done without, < 0
 breakdown) and carries `reason`, `iterations`, `residuals`, `seconds`. docs/solvers.md says which method and
-preconditioner to take, and which methods are SciPy's.
+preconditioner to take, and which methods are SciPy's; docs/eigen.md is about eigenvalues and singular values.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from penstock.linalg._solver.refine_call import refine
     from penstock.linalg._solver.report import SolverExplanation
     from penstock.linalg._solver.reusable import Solver
+    from penstock.linalg.eigen.components import PrincipalComponents, pca
+    from penstock.linalg.eigen.info import EigenInfo
+    from penstock.linalg.eigen.randomized import block_krylov_svd, randomized_svd
+    from penstock.linalg.eigen.singular import svds
+    from penstock.linalg.eigen.symmetric import eigsh
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
         bicg,
         cgs,
         eigs,
-        eigsh,
         expm,
         expm_multiply,
         factorized,
@@ -42,15 +46,17 @@ if TYPE_CHECKING:
         splu,
         spsolve,
         spsolve_triangular,
-        svds,
         tfqmr,
     )
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
+    "EigenInfo": "eigen.info",
+    "PrincipalComponents": "eigen.components",
     "SolveInfo": "_info",
     "Solver": "_solver.reusable",
     "SolverExplanation": "_solver.report",
+    "block_krylov_svd": "eigen.randomized",
     "bicgstab": "krylov",
     "block_cg": "_methods.block_gradients",
     "cg": "krylov",
@@ -58,6 +64,7 @@ _lazy = {
     "gmres": "krylov",
     "minres": "_methods.minimal_residual",
     "norm": "norms",
+    "pca": "eigen.components",
     "pipecg": "krylov",
     "refine": "_solver.refine_call",
     "BlockJacobi": "preconditioners",
@@ -68,7 +75,7 @@ _lazy = {
     "bicg": "scipy_methods",
     "cgs": "scipy_methods",
     "eigs": "scipy_methods",
-    "eigsh": "scipy_methods",
+    "eigsh": "eigen.symmetric",
     "expm": "scipy_methods",
     "expm_multiply": "scipy_methods",
     "factorized": "scipy_methods",
@@ -85,7 +92,8 @@ _lazy = {
     "splu": "scipy_methods",
     "spsolve": "scipy_methods",
     "spsolve_triangular": "scipy_methods",
-    "svds": "scipy_methods",
+    "randomized_svd": "eigen.randomized",
+    "svds": "eigen.singular",
     "tfqmr": "scipy_methods",
 }
 
@@ -94,13 +102,16 @@ __all__ = [
     "ILU0",
     "BlockJacobi",
     "Chebyshev",
+    "EigenInfo",
     "Jacobi",
+    "PrincipalComponents",
     "SolveInfo",
     "Solver",
     "SolverExplanation",
     "bicg",
     "bicgstab",
     "block_cg",
+    "block_krylov_svd",
     "cg",
     "cgs",
     "eigs",
@@ -120,8 +131,10 @@ __all__ = [
     "minres",
     "norm",
     "onenormest",
+    "pca",
     "pipecg",
     "qmr",
+    "randomized_svd",
     "refine",
     "spilu",
     "splu",

@@ -1,0 +1,113 @@
+"""Orthonormal vectors as the rows of an array, extended block by block.
+
+Classical Gram-Schmidt in two passes, and a third where the second took much away ("twice is enough": Daniel, Gragg,
+Kaufman, Stewart 1976). What lies in the span already is replaced by random vectors, with a coefficient of zero, so
+invariant subspaces end nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Below, BLAS multiplies a tall basis with single vectors faster than with a block, which it would copy first.
+_BLOCK = 8
+_KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
+_CHUNK = 8192  # vector entries that `rotate` has in work at once
+
+
+def coefficients(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Entry (i, c) is the inner product <basis_i, vectors_c>. No copy of the basis is made."""
+    if len(vectors) >= _BLOCK:
+        return (basis @ vectors.conj().T).conj()
+    made = np.empty((len(basis), len(vectors)), basis.dtype)
+    for c, v in enumerate(vectors):
+        made[:, c] = (basis @ v.conj()).conj()
+    return made
+
+
+def subtract(basis: np.ndarray, h: np.ndarray, vectors: np.ndarray) -> None:
+    """vectors_c -= sum over i of h[i, c] basis_i, in place."""
+    if len(vectors) >= _BLOCK:
+        vectors -= h.T @ basis
+        return
+    for c, v in enumerate(vectors):
+        v -= h[:, c] @ basis
+
+
+def project_out(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Takes the basis' part away from `vectors`, in one pass; its coefficients."""
+    h = coefficients(basis, vectors)
+    subtract(basis, h, vectors)
+    return h
+
+
+def norms(vectors: np.ndarray) -> np.ndarray:
+    return np.array([np.linalg.norm(v) for v in vectors])
+
+
+def extend(
+    rows: np.ndarray, size: int, block: np.ndarray, near: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Writes orthonormal vectors to rows[size : size + b] that span, with rows[:size], the b vectors of `block`.
+
+    Returns (h, r): block_c = sum of h[i, c] rows_i + sum of r[d, c] rows_(size + d). The first pass takes only
+    rows[near:size] away: a Lanczos method knows that its block is orthogonal to the others but for rounding. `block`
+    is overwritten. ValueError where it is not finite.
+    """
+    b, old = len(block), rows[:size]
+    before = norms(block)
+    if not np.isfinite(before).all():
+        raise ValueError(
+            "a product with A is not finite: A has NaN or infinite entries, or entries too large to square"
+        )
+    h = np.zeros((size, b), rows.dtype)
+    r = np.zeros((b, b), rows.dtype)
+    if size:
+        h[near:] = project_out(old[near:], block)
+        between = norms(block)
+        h += project_out(old, block)
+        if np.any(norms(block) < _KEPT * between):
+            h += project_out(old, block)
+    tiny = 8 * np.finfo(rows.dtype).eps * before
+    for c, v in enumerate(block):
+        fresh = rows[size : size + c]
+        left = np.linalg.norm(v)
+        for _ in range(2):
+            r[:c, c] += project_out(fresh, v[None])[:, 0]
+        norm = np.linalg.norm(v)
+        if norm < _KEPT * left:  # the block's vectors lie near one another
+            more = project_out(rows[: size + c], v[None])[:, 0]
+            h[:, c] += more[:size]
+            r[:c, c] += more[size:]
+            norm = np.linalg.norm(v)
+        if norm <= tiny[c]:
+            rows[size + c] = another(rows[: size + c], rng)
+        else:
+            r[c, c] = norm
+            np.divide(v, norm, out=rows[size + c])
+    return h, r
+
+
+def another(basis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random unit vector that is orthogonal to a basis, which must not span the whole space."""
+    v = random_rows(1, basis.shape[1], basis.dtype, rng)
+    for _ in range(3):
+        project_out(basis, v)
+        v /= np.linalg.norm(v)
+    return v[0]
+
+
+def random_rows(count: int, n: int, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
+    """Normally distributed, for a complex type in both parts."""
+    made = rng.standard_normal((count, n))
+    if np.dtype(dtype).kind == "c":
+        return (made + 1j * rng.standard_normal((count, n))).astype(dtype)
+    return made.astype(dtype)
+
+
+def rotate(rows: np.ndarray, size: int, y: np.ndarray) -> None:
+    """rows[:q] = y^T rows[:size] for y of shape (size, q), in place, a range of columns at a time."""
+    turn = np.ascontiguousarray(y.T.astype(rows.dtype, copy=False))
+    for begin in range(0, rows.shape[1], _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        rows[: y.shape[1], part] = turn @ rows[:size, part]

@@ -1,0 +1,24 @@
+"""What a method of this folder did: returned beside its result where `return_info=True`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class EigenInfo:
+    """`passes`: how often the entries were read; `columns`: vectors multiplied, `block` of them at a time; `basis`: the
+    most vectors that were kept; `restarts`; `residuals`: of eigenpairs norm(A x - value x), of singular triplets
+    norm(A^H u - s v), a number each; `streamed`: whether products went through a plan; `seconds` in all; `method`."""
+
+    method: str
+    passes: int
+    columns: int
+    block: int
+    basis: int
+    restarts: int
+    residuals: np.ndarray
+    streamed: bool
+    seconds: float

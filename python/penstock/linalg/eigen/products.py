@@ -1,0 +1,114 @@
+"""Products of a matrix with blocks of vectors, counted; and how many vectors a block should have.
+
+A block is an array of shape (b, n) whose rows are the vectors, as the bases of these methods are: each vector is
+contiguous, so BLAS reads it at full speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock._matrix.csr import csr_array
+from penstock._plan.decision import decide
+from penstock._plan.schedules import InCore, Streamed, as_schedule
+from penstock.linalg._operators import PREPARE_AFTER, as_matrix
+
+PREPARE_FROM = 65_536  # entries, as for the Krylov methods
+STREAMED_BLOCK = 8  # see docs/eigen.md
+
+
+def element_type(a: Any) -> np.dtype:
+    """float32, float64, complex64 or complex128: the matrix's own, and float64 for patterns and integers."""
+    dtype = np.dtype(a.dtype)
+    return dtype if dtype.char in "fdFD" else np.dtype(np.float64)
+
+
+class Products:
+    """A x and A^H x of blocks for a csr_array, or for what `as_matrix` takes. `passes` counts the times that the
+    entries were read, `columns` the vectors that were multiplied."""
+
+    def __init__(self, a: Any, schedule: Any = None) -> None:
+        self.a = as_matrix(a)
+        self.shape = (int(self.a.shape[0]), int(self.a.shape[1]))
+        self.dtype = element_type(self.a)
+        self.passes = self.columns = 0
+        self._ours = isinstance(self.a, csr_array)
+        self._given = None if schedule is None else as_schedule(schedule)
+        if self._given is not None and not self._ours:
+            raise ValueError(
+                f"schedule={schedule!r} is for matrices with entries: A is {type(a).__name__}, leave schedule out"
+            )
+        self._for_blocks = self._given
+        self.streams = False
+        self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
+        if self._ours:
+            self._ask_the_planner()
+
+    def _ask_the_planner(self) -> None:
+        """Whether the entries travel in each pass. Plans know single vectors, so blocks go by their schedule."""
+        decision = decide(self.a, self.dtype.itemsize, self._given)
+        self.streams = isinstance(decision.schedule, Streamed)
+        self._prepared |= decision.schedule is None or not isinstance(decision.schedule, InCore)
+        plan = decision.plan
+        if self._given is None and plan is not None and plan.facts["streamed_bytes"] > 0:
+            self.streams = True
+            self._for_blocks = (
+                Streamed() if max(plan.request.devices) >= 0 else Streamed(device="cpu")
+            )
+
+    def block(self, wanted: int | None, most: int) -> int:
+        """Vectors of a block: as asked for, or by what bounds a product, but at most `most`."""
+        if wanted is None:
+            wanted = STREAMED_BLOCK if self.streams else 1
+        elif isinstance(wanted, bool) or int(wanted) != wanted or wanted < 1:
+            raise ValueError(f"block={wanted!r}: give a number of vectors, at least 1, or None")
+        return max(1, min(int(wanted), most))
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """The rows of the result are A x_i."""
+        self._count(len(x))
+        if not self._ours:
+            return self._of_operator("matvec", "matmat", x)
+        return self._multiply(self.a, x, self._given, self._for_blocks)
+
+    def adjoint(self, x: np.ndarray) -> np.ndarray:
+        """The rows of the result are A^H x_i."""
+        self._count(len(x))
+        if not self._ours:
+            return self._of_operator("rmatvec", "rmatmat", x)
+        turned = self.a.T
+        y = self._multiply(turned if self.streams else turned.formed(), x.conj(), None, None)
+        return y.conj() if y.dtype.kind == "c" else y
+
+    def _count(self, columns: int) -> None:
+        self.passes += 1
+        self.columns += columns
+        if not self._prepared and self.passes > PREPARE_AFTER:
+            self._prepared = True
+            self.a.prepare()
+
+    def _multiply(self, a: Any, x: np.ndarray, one: Any, several: Any) -> np.ndarray:
+        """By the schedule for one vector or for several, None for the planner's."""
+        schedule = one if len(x) == 1 else several
+        how = {} if schedule is None else {"schedule": schedule}
+        if len(x) == 1:
+            return self._typed(a.dot(x[0], **how))[None]
+        return np.ascontiguousarray(self._typed(a.dot(np.ascontiguousarray(x.T), **how)).T)
+
+    def _of_operator(self, one: str, several: str, x: np.ndarray) -> np.ndarray:
+        if len(x) > 1 and hasattr(self.a, several):
+            return np.ascontiguousarray(self._typed(getattr(self.a, several)(x.T)).T)
+        if not hasattr(self.a, one):
+            raise TypeError(f"A is {type(self.a).__name__} without {one}, which this method needs")
+        each = [self._typed(getattr(self.a, one)(v)).reshape(-1) for v in x]
+        return np.stack(each)
+
+    def _typed(self, y: Any) -> np.ndarray:
+        y = np.asarray(y)
+        if y.dtype.kind == "c" and self.dtype.kind != "c":
+            raise TypeError(
+                f"a product with A is complex, and A.dtype is {self.dtype}: give A a complex dtype"
+            )
+        return y.astype(self.dtype, copy=False)

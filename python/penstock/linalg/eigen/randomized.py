@@ -1,0 +1,135 @@
+"""Low-rank approximations in a fixed number of passes: randomized subspace iteration, block Krylov, and PCA."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from penstock.linalg.eigen import basis
+from penstock.linalg.eigen.info import EigenInfo
+from penstock.linalg.eigen.products import Products
+
+
+def randomized_svd(
+    A: Any,
+    n_components: int,
+    *,
+    n_oversamples: int = 10,
+    n_iter: int | str = "auto",
+    rng: Any = None,
+    schedule: Any = None,
+    return_info: bool = False,
+) -> Any:
+    """The largest singular values and vectors, approximately (Halko, Martinsson and Tropp 2011, algorithms 4.4, 5.1).
+
+    A random block of n_components + n_oversamples vectors is multiplied by A and A^H in turn, with orthonormalisation
+    in between: 2 n_iter + 2 passes over A, each for the whole block. Names are scikit-learn's.
+
+    Parameters
+    ----------
+    A : csr_array, SciPy sparse array, dense array, or an object with shape, dtype, matvec and rmatvec; (m, n)
+    n_components : int, 1 to min(m, n)
+    n_oversamples : int, at least 0
+        More make the result closer to the best one.
+    n_iter : int, at least 0, or "auto"
+        "auto" is 7 where fewer than a tenth of the singular values are asked for, else 4, as in scikit-learn.
+    rng : seed or numpy.random.Generator, optional
+        Results are the same for a seed; None is seed 0.
+    schedule : as in `csr_array.dot`, of products with A
+    return_info : bool
+        Also returns an EigenInfo.
+
+    Returns (u, s, vh), (m, k), descending (k,) and (k, n). Raises ValueError for numbers out of range, and where A has
+    NaN. For accurate values use `svds`; `block_krylov_svd` is closer for the same passes.
+
+    >>> import penstock as ps
+    >>> A = ps.generate.uniform(300, nnz_per_row=8, seed=1)
+    >>> u, s, vh = ps.linalg.randomized_svd(A, 5)
+    >>> u.shape, bool(s[0] >= s[4])
+    ((300, 5), True)
+    """
+    begin = time.perf_counter()
+    products = Products(A, schedule)
+    k, width, steps = _sizes(products, n_components, n_oversamples, n_iter)
+    x = _start(products, width, rng)
+    for _ in range(steps):
+        x = _orthonormal(products.adjoint(_orthonormal(products.times(x))))
+    q = _orthonormal(products.times(x))
+    return _finish(products, q, k, width, begin, "randomized subspace iteration", return_info)
+
+
+def block_krylov_svd(
+    A: Any,
+    n_components: int,
+    *,
+    n_oversamples: int = 10,
+    n_iter: int = 3,
+    rng: Any = None,
+    schedule: Any = None,
+    return_info: bool = False,
+) -> Any:
+    """As `randomized_svd`, but from all blocks A x, (A A^H) A x, ... together (Musco and Musco 2015, algorithm 2).
+
+    It makes the same 2 n_iter + 2 passes, comes much closer in each, and keeps n_iter + 1 blocks of vectors of length
+    m. Arguments and results are those of `randomized_svd`.
+
+    >>> import penstock as ps
+    >>> A = ps.generate.uniform(300, nnz_per_row=8, seed=1)
+    >>> s = ps.linalg.block_krylov_svd(A, 5, n_iter=8)[1]
+    >>> bool(abs(s[0] / ps.linalg.svds(A, k=5)[1][-1] - 1) < 1e-6)
+    True
+    """
+    begin = time.perf_counter()
+    products = Products(A, schedule)
+    k, width, steps = _sizes(products, n_components, n_oversamples, n_iter)
+    blocks = [_orthonormal(products.times(_start(products, width, rng)))]
+    for _ in range(steps):
+        blocks.append(_orthonormal(products.times(products.adjoint(blocks[-1]))))
+    q = _orthonormal(np.concatenate(blocks))
+    return _finish(products, q, k, width, begin, "block Krylov", return_info)
+
+
+def _sizes(products: Products, k: Any, more: Any, steps: Any) -> tuple[int, int, int]:
+    most = min(products.shape)
+    if isinstance(k, bool) or int(k) != k or not 1 <= k <= most:
+        raise ValueError(f"n_components={k!r}: give a whole number from 1 to min(A.shape) = {most}")
+    if isinstance(more, bool) or int(more) != more or more < 0:
+        raise ValueError(f"n_oversamples={more!r}: give a whole number, at least 0")
+    if steps == "auto":
+        steps = 7 if k < 0.1 * most else 4
+    if isinstance(steps, (bool, str)) or int(steps) != steps or steps < 0:
+        raise ValueError(f'n_iter={steps!r}: give a whole number, at least 0, or "auto" for 7 or 4')
+    return int(k), min(int(k + more), most), int(steps)
+
+
+def _start(products: Products, width: int, rng: Any) -> np.ndarray:
+    draw = np.random.default_rng(0 if rng is None else rng)
+    return basis.random_rows(width, products.shape[1], products.dtype, draw)
+
+
+def _orthonormal(x: np.ndarray) -> np.ndarray:
+    if not np.isfinite(x).all():
+        raise ValueError(
+            "a product with A is not finite: A has NaN or infinite entries, or too large ones"
+        )
+    return np.ascontiguousarray(np.linalg.qr(x.T)[0].T)
+
+
+def _finish(
+    products: Products, q: np.ndarray, k: int, width: int, begin: float, method: str, told: bool
+) -> Any:
+    """The singular values of A on the left subspace whose orthonormal basis q's rows are."""
+    small = products.adjoint(q).conj()  # q^H A
+    v, s, w = np.linalg.svd(small.T, full_matrices=False)
+    u, s, vh = q.T @ w[:k].T, s[:k], v[:, :k].T
+    if not told:
+        return u, s, vh
+    left = products.times(np.ascontiguousarray(vh.conj()))
+    residuals = np.linalg.norm(left - s[:, None] * u.T, axis=1)
+    info = EigenInfo(
+        *(method, products.passes, products.columns, width, len(q), 0, residuals),
+        *(products.streams, time.perf_counter() - begin),
+    )
+    return u, s, vh, info
