@@ -5,7 +5,8 @@ python bench/sample.py --graphs rmat18 --out some.json
 python bench/sample.py --quick                  # toy inputs
 
 Contestants take turns; medians of 7, and their ratios. pecanpy is SparseOTF, which has no tables.
-A rate is steps (of walks) or edges (of samples) a second; rivals walk from a part of the vertices.
+A rate is steps (of walks) or edges (of samples) a second; rivals walk from a part of
+the vertices. igraph needs a call a walk, which on large graphs costs more than the walk.
 """
 
 from __future__ import annotations

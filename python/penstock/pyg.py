@@ -17,6 +17,7 @@ import numpy as np
 
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
+from penstock.csgraph._graph import incoming
 from penstock.sample._arguments import flag
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import neighbors
@@ -164,7 +165,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 f"the second store is a {type(graph).__name__}: give a ps.pyg.GraphStore"
             )
         for t, a in graph.matrices.items():
-            self._into[_ONE if t is None else t] = a.T.formed()
+            turned = incoming(a) if a.shape[0] == a.shape[1] else a.T.formed()
+            self._into[_ONE if t is None else t] = turned
         if None in graph.matrices:
             self.num_nodes = graph.matrices[None].shape[0]
         else:
