@@ -129,7 +129,7 @@ def leiden(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     graph = _weighted(A, "leiden", unweighted)
-    labels: np.ndarray = _core.leiden(
+    labels: Any = _core.leiden(
         graph._core,
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
@@ -172,7 +172,7 @@ def label_propagation(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     graph = _weighted(A, "label_propagation", unweighted)
-    labels: np.ndarray = _core.label_propagation(
+    labels: Any = _core.label_propagation(
         graph._core, bool(unweighted), _count(max_iter, "max_iter"), _seed(seed)
     )
     return labels
@@ -265,7 +265,7 @@ def _has_mirrored_sums(graph: csr_array, unweighted: bool) -> bool:
 
 def _labels(graph: csr_array, labels: Any) -> np.ndarray:
     """Numbered from 0 without gaps, by value."""
-    given = np.asarray(labels)
+    given: Any = np.asarray(labels)
     if given.dtype.kind in "iu" and given.ndim == 1 and given.size:
         given = np.unique(given, return_inverse=True)[1]
     numbers = as_labels(given, "labels")

@@ -199,7 +199,7 @@ def test_louvain_of_networkx_s_graphs():
     with pytest.raises(ValueError, match="max_level argument"):
         nx.community.louvain_communities(G, max_level=0, backend="penstock")
     G.add_edge(0, 1, weight=-1)
-    with pytest.raises(NotImplementedError, match="not negative"):
+    with pytest.raises(NotImplementedError, match="louvain_communities"):
         nx.community.louvain_communities(G, backend="penstock")
-    with pytest.raises(NotImplementedError, match="resolution"):
+    with pytest.raises(NotImplementedError, match="louvain_communities"):
         nx.community.louvain_communities(G, weight=None, resolution=-1, backend="penstock")
