@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from penstock.linalg import pca
 
 import penstock as ps
-from penstock.linalg import pca
 
 
 def matrix(shape, dtype=np.float64):
