@@ -183,6 +183,8 @@ def _dense(products: Products, k: int, which: str) -> lanczos.Ritz:
         full = products.a.toarray().astype(products.dtype)
     else:
         full = products.times(np.eye(n, dtype=products.dtype)).T
+    if not np.isfinite(full).all():
+        raise ValueError("a product with A is not finite: A has NaN or infinite entries")
     values, vectors = np.linalg.eigh(full)
     best = lanczos.wanted(values, which, k)
     values, vectors = values[best], vectors[:, best]
