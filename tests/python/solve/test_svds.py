@@ -167,7 +167,7 @@ def test_the_bound_of_the_paper_and_the_order_of_the_methods():
 
 @pytest.mark.parametrize("call", [svds, *APPROXIMATE])
 def test_the_same_bits_for_a_seed(call):
-    A = ps.csr_array(matrix((300, 140)))
+    A = ps.csr_array(matrix((500, 400)))
     np.testing.assert_array_equal(call(A, 4, rng=3)[0], call(A, 4, rng=3)[0])
     assert (call(A, 4, rng=3)[0] != call(A, 4, rng=4)[0]).any()
 

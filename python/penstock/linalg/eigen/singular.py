@@ -105,12 +105,13 @@ def largest(
     there, back = products.times, products.adjoint
     if rows < cols:
         there, back = back, there
+    first = None if v0 is None else first_vector(v0, n, products.dtype)
     if n <= DENSE or kept + 2 * b > n:  # the whole small side
         right, restarts, kept = np.eye(n, dtype=products.dtype), 0, n
     else:
         start = basis.random_rows(b, n, products.dtype, draw)
-        if v0 is not None:
-            start[0] = first_vector(v0, n, products.dtype)
+        if first is not None:
+            start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
         found = lanczos.thick_restart(
             lambda x: back(there(x)), start, k, "LA", kept, limit, float(tol) ** 2, draw

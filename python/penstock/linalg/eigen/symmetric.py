@@ -97,13 +97,14 @@ def eigsh(
     b = products.block(block, max(n // 8, 1))
     ncv = 2 * k + 20 * b if ncv is None else max(int(ncv), k + 2 * b)
     require_hermitian(products, draw)
+    first = None if v0 is None else first_vector(v0, n, products.dtype)
     if n <= DENSE or ncv + 2 * b > n:
         found = _dense(products, k, which)
         b, ncv = min(n, b), n
     else:
         start = basis.random_rows(b, n, products.dtype, draw)
-        if v0 is not None:
-            start[0] = first_vector(v0, n, products.dtype)
+        if first is not None:
+            start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
         found = lanczos.thick_restart(products.times, start, k, which, ncv, limit, float(tol), draw)
     if not found.converged.all():
@@ -183,6 +184,8 @@ def _dense(products: Products, k: int, which: str) -> lanczos.Ritz:
         full = products.a.toarray().astype(products.dtype)
     else:
         full = products.times(np.eye(n, dtype=products.dtype)).T
+    if not np.isfinite(full).all():
+        raise ValueError("a product with A is not finite: A has NaN or infinite entries")
     values, vectors = np.linalg.eigh(full)
     best = lanczos.wanted(values, which, k)
     values, vectors = values[best], vectors[:, best]
