@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.linalg._info import SolveInfo
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
+    from penstock.linalg.multigrid import AMG, rigid_body_modes
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
     from penstock.linalg.scipy_methods import (
@@ -47,6 +48,8 @@ _lazy = {
     "bicgstab": "krylov",
     "cg": "krylov",
     "gmres": "krylov",
+    "AMG": "multigrid",
+    "rigid_body_modes": "multigrid",
     "norm": "norms",
     "pipecg": "krylov",
     "BlockJacobi": "preconditioners",
@@ -80,6 +83,7 @@ _lazy = {
 }
 
 __all__ = [
+    "AMG",
     "IC0",
     "ILU0",
     "BlockJacobi",
@@ -108,6 +112,7 @@ __all__ = [
     "onenormest",
     "pipecg",
     "qmr",
+    "rigid_body_modes",
     "spilu",
     "splu",
     "spsolve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -312,6 +313,9 @@ _BY_NAME = {
 
 def by_name(name: str, a: Any, dtype: np.dtype) -> Preconditioner:
     """The preconditioner that M=name stands for, with its defaults."""
+    if name == "amg":
+        multigrid = importlib.import_module("penstock.linalg.multigrid")  # it imports this module
+        return multigrid.AMG(a, dtype=dtype)
     if name not in _BY_NAME:
-        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(_BY_NAME)}")
+        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(_BY_NAME)}, amg")
     return _BY_NAME[name](a, dtype=dtype)

@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::multigrid(m);
   penstock::bind::device_op(m);
   penstock::bind::device_product(m);
   penstock::bind::dist_graph(m);
