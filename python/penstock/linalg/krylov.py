@@ -16,8 +16,8 @@ from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._complex import is_complex
 from penstock.linalg._complex import solve as solve_by_scipy
 from penstock.linalg._info import SolveInfo, join, make_info, renumbered
+from penstock.linalg._names import by_name
 from penstock.linalg._operators import as_matrix, as_op, real_dtype, require_square
-from penstock.linalg.preconditioners import by_name
 
 Callback = Callable[[np.ndarray], object]
 
@@ -215,8 +215,8 @@ def cg(
         At most this many iterations; 10 n where it is None.
     M : preconditioner, optional
         Near the inverse of A, symmetric positive definite: an object of this package (Jacobi, IC0 ...), its name
-        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev"), a matrix, or anything with shape and matvec (a
-        LinearOperator, pyamg's aspreconditioner()).
+        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev", "amg"), a matrix, or anything with shape and matvec
+        (a LinearOperator, pyamg's aspreconditioner()).
     callback : function of x, called after each iteration, optional
         x is the solver's own array, which changes: copy it to keep it.
     prepare : bool

@@ -43,7 +43,8 @@ class AMG(Preconditioner):
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
 
-    ValueError: A is not symmetric, has a diagonal entry that is not positive, NaN or infinity, or a negative coarse pivot.
+    ValueError: A is not symmetric, has NaN, infinity, a diagonal entry that is not positive, or a negative coarse
+    pivot.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((40, 40))
@@ -78,11 +79,17 @@ class AMG(Preconditioner):
                 raise ValueError(f"{name}={value!r} is unknown: choose {words}")
         if not 0 <= float(strength) <= 1:
             raise ValueError(f"strength={strength}: give a number from 0 to 1")
-        for name, number in (("degree", degree), ("max_levels", max_levels), ("block_size", block_size)):
+        for name, number in (
+            ("degree", degree),
+            ("max_levels", max_levels),
+            ("block_size", block_size),
+        ):
             if operator.index(number) < 1:
                 raise ValueError(f"{name}={number}: give at least 1")
         if not 1 <= operator.index(max_coarse) <= 10_000:
-            raise ValueError(f"max_coarse={max_coarse}: give 1 .. 10000, for the level is factored dense")
+            raise ValueError(
+                f"max_coarse={max_coarse}: give 1 .. 10000, for the level is factored dense"
+            )
         if not 0 <= operator.index(seed) < 2**64:
             raise ValueError(f"seed={seed}: give 0 .. 2**64 - 1")
         a = _entries(A, "AMG")
@@ -90,7 +97,9 @@ class AMG(Preconditioner):
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
         if kind == np.float32 and precision == "float64":
-            raise ValueError("precision='float64' with float32: give dtype=np.float64, or leave precision out")
+            raise ValueError(
+                "precision='float64' with float32: give dtype=np.float64, or leave precision out"
+            )
         b = _vectors(near_nullspace, n, block_size)
         # The levels are built of rows that ascend, in the type of M.
         canonical = _for(a, kind).astype(kind).without_duplicates()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -300,22 +299,3 @@ def spectrum(
     high = ESTIMATE_MARGIN * float(found[-1])
     low = max(high / INTERVAL, float(found[0]) / ESTIMATE_MARGIN)
     return min(low, 0.9 * high), high
-
-
-_BY_NAME = {
-    "jacobi": Jacobi,
-    "block_jacobi": BlockJacobi,
-    "ilu0": ILU0,
-    "ic0": IC0,
-    "chebyshev": Chebyshev,
-}
-
-
-def by_name(name: str, a: Any, dtype: np.dtype) -> Preconditioner:
-    """The preconditioner that M=name stands for, with its defaults."""
-    if name == "amg":
-        multigrid = importlib.import_module("penstock.linalg.multigrid")  # it imports this module
-        return multigrid.AMG(a, dtype=dtype)
-    if name not in _BY_NAME:
-        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(_BY_NAME)}, amg")
-    return _BY_NAME[name](a, dtype=dtype)
