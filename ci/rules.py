@@ -25,7 +25,7 @@ FOLDERS = [
     *["graph/pagerank", "graph/betweenness", "graph/community"],
     *["partition", "comm", "comm/mpi"],
     *["dist/share", "dist/link", "dist/halo", "dist/product", "dist/graph", "dist/tile"],
-    *["solver", "solver/precondition", "solver/krylov"],
+    *["solver", "solver/precondition", "solver/multigrid", "solver/krylov"],
     *["io", "io/generate", "io/webgraph"],
     *["graph/sample"],
     *["bind", "bind/product", "bind/solve", "bind/graph", "bind/dist"],

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.linalg.eigen.singular import svds
     from penstock.linalg.eigen.symmetric import eigsh
     from penstock.linalg.krylov import bicgstab, cg, gmres, pipecg
+    from penstock.linalg.multigrid import AMG, rigid_body_modes
     from penstock.linalg.norms import norm
     from penstock.linalg.preconditioners import IC0, ILU0, BlockJacobi, Chebyshev, Jacobi
     from penstock.linalg.scipy_methods import (
@@ -63,6 +64,8 @@ _lazy = {
     "fgmres": "_methods.flexible_gmres",
     "gmres": "krylov",
     "minres": "_methods.minimal_residual",
+    "AMG": "multigrid",
+    "rigid_body_modes": "multigrid",
     "norm": "norms",
     "pca": "eigen.components",
     "pipecg": "krylov",
@@ -98,6 +101,7 @@ _lazy = {
 }
 
 __all__ = [
+    "AMG",
     "IC0",
     "ILU0",
     "BlockJacobi",
@@ -136,6 +140,7 @@ __all__ = [
     "qmr",
     "randomized_svd",
     "refine",
+    "rigid_body_modes",
     "spilu",
     "splu",
     "spsolve",

@@ -47,6 +47,7 @@ PRECONDITIONERS = {
     "ilu0": Kind("preconditioners", "ILU0", 35e-9),
     "ic0": Kind("preconditioners", "IC0", 30e-9),
     "chebyshev": Kind("preconditioners", "Chebyshev", 30e-9),
+    "amg": Kind("multigrid", "AMG", 300e-9),
 }
 
 

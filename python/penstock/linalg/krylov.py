@@ -98,8 +98,8 @@ def cg(
         At most this many iterations; 10 n where it is None.
     M : preconditioner, optional
         Near the inverse of A, symmetric positive definite: an object of this package (Jacobi, IC0 ...), its name
-        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev"), a matrix, or anything with shape and matvec (a
-        LinearOperator, pyamg's aspreconditioner()).
+        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev", "amg"), a matrix, or anything with shape and matvec
+        (a LinearOperator, pyamg's aspreconditioner()).
     callback : function of x, called after each iteration, optional
         x is the solver's own array, which changes: copy it to keep it.
     prepare : bool

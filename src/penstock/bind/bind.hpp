@@ -62,6 +62,7 @@ void graph_traverse(nb::module_&);
 void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
+void multigrid(nb::module_&);
 void device_op(nb::module_&);
 void device_product(nb::module_&);
 void dist_graph(nb::module_&);

@@ -50,6 +50,7 @@ NB_MODULE(_core, m) {
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
   penstock::bind::device_arrays(m);
+  penstock::bind::multigrid(m);
   penstock::bind::device_op(m);
   penstock::bind::device_product(m);
   penstock::bind::dist_graph(m);

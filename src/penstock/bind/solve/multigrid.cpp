@@ -1,0 +1,131 @@
+// Algebraic multigrid: a hierarchy made of a matrix, and its cycle as a preconditioner.
+#include "penstock/solver/multigrid/hierarchy.hpp"
+
+#include <nanobind/stl/string.h>
+#include <cmath>
+
+#include "penstock/bind/solve/linear_op.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+
+namespace penstock::bind {
+namespace {
+
+struct AnyHierarchy {
+  std::variant<std::shared_ptr<const Hierarchy<float>>, std::shared_ptr<const Hierarchy<double>>> levels;
+  AnyOp op;
+};
+
+/// A in float32, times the power of two that brings its largest diagonal entry to 1: products of entries stay in range.
+Csr<float> narrowed(const Csr<double>& a, double& scale) {
+  double most = 0;
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k)
+      if (a.indices.data[k] == i) most = std::max(most, a.values.data[k]);
+  scale = most > 0 && std::isfinite(most) ? std::ldexp(1.0, -std::ilogb(most)) : 1;
+  const auto values = allocate<float>(std::max<Offset>(a.nnz(), 1));
+  constexpr std::int64_t kEntries = 1 << 16;
+  parallel_ranges(a.nnz(), kEntries, [&](std::int64_t first, std::int64_t last) {
+    for (auto k = first; k < last; ++k) values.data[k] = static_cast<float>(scale * a.values.data[k]);
+  });
+  return {a.rows, a.cols, a.indptr, a.indices, values.slice(0, a.nnz())};
+}
+
+AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
+                       std::int64_t vectors, const nb::dict& d) {
+  AmgOptions o;
+  o.strength = nb::cast<double>(d["strength"]);
+  o.l1_jacobi = nb::cast<bool>(d["l1_jacobi"]);
+  o.degree = nb::cast<int>(d["degree"]);
+  o.w_cycle = nb::cast<bool>(d["w_cycle"]);
+  o.max_levels = nb::cast<int>(d["max_levels"]);
+  o.max_coarse = nb::cast<std::int64_t>(d["max_coarse"]);
+  o.seed = nb::cast<std::uint64_t>(d["seed"]);
+  o.block = nb::cast<std::int64_t>(d["block"]);
+  m.guard().look();
+  const auto& any = m.any();
+  const auto* f = std::get_if<Csr<float>>(&any);
+  const auto* w = std::get_if<Csr<double>>(&any);
+  require(f || w, "AMG works on real matrices in float32 or float64");
+  require(o.degree >= 1 && o.max_levels >= 1, "AMG: give degree and max_levels of at least 1");
+  const auto rows = f ? f->rows : w->rows;
+  require(vectors >= 1 && std::int64_t(near_nullspace.shape(0)) == rows * vectors,
+          "AMG: near_nullspace needs a row for each row of A");
+  if (f) require_host(*f, "AMG");
+  else require_host(*w, "AMG");
+  std::vector<double> b(near_nullspace.data(), near_nullspace.data() + near_nullspace.shape(0));
+  AnyHierarchy made;
+  const nb::gil_scoped_release release;
+  if (f) {
+    auto h = build_hierarchy<float>(*f, std::move(b), vectors, o);
+    made.op.op = multigrid<float, float>(h, 1);
+    made.levels = std::move(h);
+  } else if (precision == "float32") {
+    double scale = 1;
+    auto h = build_hierarchy<float>(narrowed(*w, scale), std::move(b), vectors, o);
+    made.op.op = multigrid<double, float>(h, scale);
+    made.levels = std::move(h);
+  } else {
+    auto h = build_hierarchy<double>(*w, std::move(b), vectors, o);
+    made.op.op = multigrid<double, double>(h, 1);
+    made.levels = std::move(h);
+  }
+  made.op.guard = m.guard();
+  return made;
+}
+
+template <class F>
+auto at_level(const AnyHierarchy& a, std::int64_t number, F&& f) {
+  return std::visit(
+      [&](const auto& h) {
+        require(number >= 0 && number < std::ssize(h->levels), "AMG: there is no such level");
+        return f(h->levels[at(number)]);
+      },
+      a.levels);
+}
+
+}  // namespace
+
+void multigrid(nb::module_& m) {
+  nb::class_<AnyHierarchy>(m, "Hierarchy", "The levels of algebraic multigrid.")
+      .def_prop_ro("op", [](const AnyHierarchy& a) { return a.op; })
+      .def_prop_ro("levels",
+                   [](const AnyHierarchy& a) {
+                     return std::visit([](const auto& h) { return std::ssize(h->levels); }, a.levels);
+                   })
+      .def_prop_ro("factored",
+                   [](const AnyHierarchy& a) {
+                     return std::visit([](const auto& h) { return h->coarsest.has_value(); }, a.levels);
+                   })
+      .def(
+          "matrix",
+          [](const AnyHierarchy& a, std::int64_t l) {
+            return at_level(a, l, [](const auto& level) { return Matrix(AnyCsr(level.a)); });
+          },
+          nb::arg("level"))
+      .def(
+          "prolongator",
+          [](const AnyHierarchy& a, std::int64_t l) {
+            return at_level(a, l, [](const auto& level) {
+              require(level.p.indptr.data != nullptr, "AMG: the last level has no prolongator");
+              return Matrix(AnyCsr(level.p));
+            });
+          },
+          nb::arg("level"))
+      .def(
+          "aggregates",
+          [](const AnyHierarchy& a, std::int64_t l) {
+            return at_level(a, l, [](const auto& level) { return as_numpy(level.aggregates); });
+          },
+          nb::arg("level"))
+      .def(
+          "largest_eigenvalue",
+          [](const AnyHierarchy& a, std::int64_t l) {
+            return at_level(a, l, [](const auto& level) { return level.largest; });
+          },
+          nb::arg("level"));
+  m.def("amg", bound_amg, nb::arg("a"), nb::arg("precision"), nb::arg("near_nullspace"), nb::arg("vectors"),
+        nb::arg("options"));
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,156 @@
+// Strength of connection, and aggregation by a maximal independent set of distance 2 (Bell, Dalton and Olson 2012; Kelley and
+// Rajamanickam 2022). All passes read what an earlier pass has written, so threads need no atomics.
+#include "penstock/solver/multigrid/aggregate.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "penstock/solver/multigrid/rows_in_ranges.hpp"
+
+namespace penstock {
+namespace {
+
+constexpr std::int64_t kAggregateRows = 8192;  // rows of a task
+constexpr std::uint64_t kOutside = 0, kInside = ~std::uint64_t{0};
+
+/// The output function of SplitMix64 (Steele, Lea and Flood 2014).
+std::uint64_t hashed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+/// The vertices of the list that still satisfy `keep`, in the same order.
+template <class F>
+void shorten(std::vector<Index>& list, F&& keep) {
+  const auto n = std::ssize(list), ranges = (n + kAggregateRows - 1) / kAggregateRows;
+  std::vector<std::vector<Index>> parts(at(ranges));
+  parallel_for(ranges, [&](std::int64_t i) {
+    for (auto k = i * kAggregateRows; k < std::min(n, (i + 1) * kAggregateRows); ++k)
+      if (keep(list[at(k)])) parts[at(i)].push_back(list[at(k)]);
+  });
+  list.clear();
+  for (const auto& part : parts) list.insert(list.end(), part.begin(), part.end());
+}
+
+}  // namespace
+
+template <class T>
+Strength<T> strength_of(const Csr<T>& a, Array<const T> inverse, double strength) {
+  const auto largest = allocate<float>(std::max<std::int64_t>(a.rows, 1));
+  Strength<T> strong{strength * strength, std::move(inverse), largest};
+  for_row_ranges(a, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      double most = 0;
+      for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k) {
+        const auto j = a.indices.data[k];
+        if (j != i) most = std::max(most, strong.square(i, j, a.values.data[k]));
+      }
+      largest.data[i] = static_cast<float>(most);
+    }
+  });
+  return strong;
+}
+
+template <class T>
+Csr<One> strong_graph(const Csr<T>& a, const Strength<T>& strong) {
+  return rows_in_ranges<One>(
+      a.rows, a.cols, [&](std::int64_t r) { return a.indptr.data[r] + r; },
+      [&](std::int64_t i, RowPiece<One>& piece) {
+        for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k) {
+          const auto j = a.indices.data[k];
+          if (j != i && strong(i, j, a.values.data[k])) piece.indices.push_back(j);
+        }
+      });
+}
+
+Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std::uint64_t seed) {
+  const auto n = graph.rows;
+  const auto* ptr = graph.indptr.data;
+  const auto* to = graph.indices.data;
+  const auto own = allocate<std::uint64_t>(std::max<std::int64_t>(n, 1));
+  const auto best = allocate<std::uint64_t>(std::max<std::int64_t>(n, 1));  // of the closed neighbourhood
+  std::vector<Index> open(at(n));
+  for (std::int64_t i = 0; i < n; ++i) open[at(i)] = static_cast<Index>(i);
+  parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) own.data[i] = best.data[i] = kOutside;
+  });
+  shorten(open, [&](Index i) { return ptr[i + 1] > ptr[i]; });
+  auto near = open;  // vertices whose `best` may still change
+  const auto over = [](const std::vector<Index>& list, auto&& f) {
+    parallel_ranges(std::ssize(list), kAggregateRows, [&](std::int64_t first, std::int64_t last) {
+      for (auto k = first; k < last; ++k) f(list[at(k)]);
+    });
+  };
+  for (std::uint64_t round = 0; !open.empty(); ++round) {
+    poll_interrupt();
+    const auto key = hashed(seed * 0x100000001b3 + round);
+    over(open, [&](Index i) {
+      const auto number = static_cast<std::uint64_t>(i);
+      own.data[i] = (hashed(key ^ number) & ~std::uint64_t{0xffffffff}) | (number + 1);
+    });
+    over(near, [&](Index i) {
+      auto most = own.data[i];
+      for (auto k = ptr[i]; k < ptr[i + 1]; ++k) most = std::max(most, own.data[to[k]]);
+      best.data[i] = most;
+    });
+    over(open, [&](Index i) {
+      auto most = best.data[i];
+      for (auto k = ptr[i]; k < ptr[i + 1]; ++k) most = std::max(most, best.data[to[k]]);
+      if (most == kInside) own.data[i] = kOutside;
+      else if (most == own.data[i]) own.data[i] = kInside;
+    });
+    shorten(open, [&](Index i) { return own.data[i] != kOutside && own.data[i] != kInside; });
+    shorten(near, [&](Index i) { return best.data[i] != kInside; });
+  }
+  const auto chosen = allocate<std::uint8_t>(std::max<std::int64_t>(n, 1));
+  parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) chosen.data[i] = own.data[i] == kInside;
+  });
+  return chosen.slice(0, n);
+}
+
+Aggregates aggregate(const Csr<One>& graph, std::uint64_t seed) {
+  const auto n = graph.rows;
+  const auto* ptr = graph.indptr.data;
+  const auto* to = graph.indices.data;
+  const auto roots = distance_2_independent_set(graph, seed);
+  const auto first_ring = allocate<Index>(std::max<std::int64_t>(n, 1));
+  const auto all = allocate<Index>(std::max<std::int64_t>(n, 1));
+  Index count = 0;
+  for (std::int64_t i = 0; i < n; ++i) all.data[i] = roots.data[i] ? count++ : -1;
+  parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
+    for (auto i = first; i < last; ++i) {
+      auto a = all.data[i];
+      for (auto k = ptr[i]; a < 0 && k < ptr[i + 1]; ++k)
+        if (roots.data[to[k]]) a = all.data[to[k]];
+      first_ring.data[i] = a;
+    }
+  });
+  parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
+    std::vector<Index> seen;
+    for (auto i = first; i < last; ++i) {
+      all.data[i] = first_ring.data[i];
+      if (first_ring.data[i] >= 0) continue;
+      // The aggregate that most neighbours are in; of several the one with the smallest number.
+      seen.clear();
+      for (auto k = ptr[i]; k < ptr[i + 1]; ++k)
+        if (first_ring.data[to[k]] >= 0) seen.push_back(first_ring.data[to[k]]);
+      std::sort(seen.begin(), seen.end());
+      std::size_t most = 0;
+      for (std::size_t k = 0, end = 0; k < seen.size(); k = end) {
+        while (end < seen.size() && seen[end] == seen[k]) ++end;
+        if (end - k > most) most = end - k, all.data[i] = seen[k];
+      }
+    }
+  });
+  return {count, all.slice(0, n)};
+}
+
+template Strength<float> strength_of(const Csr<float>&, Array<const float>, double);
+template Strength<double> strength_of(const Csr<double>&, Array<const double>, double);
+template Csr<One> strong_graph(const Csr<float>&, const Strength<float>&);
+template Csr<One> strong_graph(const Csr<double>&, const Strength<double>&);
+
+}  // namespace penstock

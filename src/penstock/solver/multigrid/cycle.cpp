@@ -1,0 +1,151 @@
+// A multigrid cycle from zero. The steps before the coarse level are those after it in reverse, and the coarsest solve is
+// symmetric, so M is symmetric.
+#include <cmath>
+
+#include "penstock/core/error.hpp"
+#include "penstock/solver/multigrid/hierarchy.hpp"
+#include "penstock/solver/vectors.hpp"
+
+namespace penstock {
+namespace {
+
+template <class T>
+class Cycle {
+ public:
+  explicit Cycle(const Hierarchy<T>& h) : h_(h), sweep_(sizeof(T)) {
+    for (const auto& level : h.levels) work_.emplace_back(level.a.rows, kVectors);
+  }
+
+  /// z = M b on a level and those below it.
+  void run(std::size_t l, const T* b, T* z) {
+    const auto& level = h_.levels[l];
+    const bool last = l + 1 == h_.levels.size();
+    if (last && h_.coarsest) return h_.coarsest->apply(b, z);
+    T* r = work_[l][0].data();
+    first_step(l, b, nullptr, z, true);
+    more_steps(l, z);
+    if (last) return;
+    const auto& next = work_[l + 1];
+    T* coarse = next[3].data();
+    T* e = next[4].data();
+    product(l, work_[l][1].data());
+    pass(l, [&](std::int64_t i, T*, const T* q) { r[i] -= q[i]; });
+    cpu::spmv<PlusTimes<T>, T>(level.r.view(), r, coarse, {});
+    run(l + 1, coarse, e);
+    if (h_.w_cycle && l + 2 < h_.levels.size()) again(l + 1, coarse, e);
+    cpu::spmv<PlusTimes<T>, T>(level.p.view(), e, z, Scale<PlusTimes<T>>::accumulate());
+    product(l, z);
+    first_step(l, b, work_[l][2].data(), z, false);
+    more_steps(l, z);
+  }
+
+ private:
+  // r, d and A d of the smoother; b, z and the correction of a level that another one asks.
+  static constexpr int kVectors = 6;
+
+  void product(std::size_t l, const T* x) {
+    const auto& level = h_.levels[l];
+    level.plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, level.a.view(), x,
+                                                 work_[l][2].data(), {});
+  }
+  /// f(i, d, A d) for all entries.
+  template <class F>
+  void pass(std::size_t l, F&& f) {
+    T* d = work_[l][1].data();
+    const T* q = work_[l][2].data();
+    sweep_(h_.levels[l].a.rows, 5, [&](std::int64_t first, std::int64_t count) {
+      for (auto i = first; i < first + count; ++i) f(i, d, q);
+    });
+  }
+  /// r = b - A z, d = add W r, and z (+)= d; q is A z, or null where z is zero.
+  void first_step(std::size_t l, const T* b, const T* q, T* z, bool from_zero) {
+    const auto& s = h_.levels[l].smoothing;
+    const T* w = s.weights.data;
+    const T add = s.steps[0].add;
+    T* r = work_[l][0].data();
+    if (from_zero)
+      pass(l, [=](std::int64_t i, T* d, const T*) { r[i] = b[i], z[i] = d[i] = add * w[i] * b[i]; });
+    else
+      pass(l, [=](std::int64_t i, T* d, const T*) {
+        r[i] = b[i] - q[i];
+        d[i] = add * w[i] * r[i];
+        z[i] += d[i];
+      });
+  }
+  void more_steps(std::size_t l, T* z) {
+    const auto& s = h_.levels[l].smoothing;
+    const T* w = s.weights.data;
+    T* r = work_[l][0].data();
+    for (std::size_t k = 1; k < s.steps.size(); ++k) {
+      const auto [keep, add] = s.steps[k];
+      product(l, work_[l][1].data());
+      pass(l, [=, keep = keep, add = add](std::int64_t i, T* d, const T* q) {
+        r[i] -= q[i];
+        d[i] = keep * d[i] + add * w[i] * r[i];
+        z[i] += d[i];
+      });
+    }
+  }
+  /// The second visit of a W cycle: e += M (b - A e).
+  void again(std::size_t l, T* b, T* e) {
+    product(l, e);
+    pass(l, [=](std::int64_t i, T*, const T* q) { b[i] -= q[i]; });
+    T* more = work_[l][5].data();
+    run(l, b, more);
+    pass(l, [=](std::int64_t i, T*, const T*) { e[i] += more[i]; });
+  }
+
+  const Hierarchy<T>& h_;
+  Sweeper sweep_;
+  std::vector<Workspace<T>> work_;
+};
+
+/// 2^e, so that the largest entry of b times it is between 1 and 2; 1 where b is zero or not finite.
+template <class U>
+U power_of_two(std::span<const U> b) {
+  U most = 0;
+  for (const auto v : b) most = std::max(most, std::abs(v));
+  return most > 0 && std::isfinite(most) ? std::ldexp(U(1), -std::ilogb(most)) : U(1);
+}
+
+}  // namespace
+
+template <class U, class T>
+LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale) {
+  LinearOp<U> op;
+  const auto n = hierarchy->levels.front().a.rows;
+  op.rows = n;
+  op.apply = [hierarchy, scale, n](std::span<const U> b, std::span<U> z) {
+    Cycle<T> cycle(*hierarchy);
+    if constexpr (std::is_same_v<U, T>) {
+      cycle.run(0, b.data(), z.data());
+    } else {
+      const Workspace<T> work(n, 2);
+      const auto down = power_of_two(b);
+      const auto up = static_cast<U>(scale) / down;
+      T* in = work[0].data();
+      T* out = work[1].data();
+      Sweeper sweep(sizeof(U));
+      sweep(n, 2, [&](std::int64_t f, std::int64_t count) {
+        for (auto i = f; i < f + count; ++i) in[i] = static_cast<T>(down * b[at(i)]);
+      });
+      cycle.run(0, in, out);
+      sweep(n, 2, [&](std::int64_t f, std::int64_t count) {
+        for (auto i = f; i < f + count; ++i) z[at(i)] = up * static_cast<U>(out[i]);
+      });
+    }
+  };
+  op.matrix_bytes = [hierarchy] {
+    std::int64_t sum = 0;
+    for (const auto& level : hierarchy->levels)
+      sum += 2 * std::ssize(level.smoothing.steps) * level.a.bytes() + level.p.bytes() + level.r.bytes();
+    return sum;
+  };
+  return op;
+}
+
+template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+
+}  // namespace penstock

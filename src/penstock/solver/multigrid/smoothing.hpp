@@ -1,0 +1,40 @@
+#pragma once
+#include <vector>
+
+#include "penstock/format/csr.hpp"
+#include "penstock/solver/linear_op.hpp"
+
+namespace penstock {
+
+/// Steps d = keep d + add W r, z += d, r -= A d, beginning with d = 0. W is the diagonal matrix `weights`.
+template <class T>
+struct Smoothing {
+  struct Step {
+    T keep = 0, add = 1;
+  };
+  Array<const T> weights;
+  std::vector<Step> steps;
+};
+
+/// 1 / a_ii, and 0 where a_ii is zero.
+template <class T>
+Array<const T> inverse_diagonal(const Csr<T>& a);
+
+/// 1 / sum_j |a_ij|, and 0 where the row is zero (Baker, Falgout, Kolev and Yang 2011).
+template <class T>
+Array<const T> inverse_row_sums(const Csr<T>& a);
+
+/// An upper bound of the largest eigenvalue of D^-1 A, close to it: by a few steps of Lanczos' method, or the largest
+/// absolute row sum where that is smaller. Throws Error{invalid_argument} where A holds NaN or infinity.
+template <class T>
+double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse);
+
+/// Chebyshev's iteration for eigenvalues from `largest` / 8 to `largest`.
+template <class T>
+Smoothing<T> chebyshev_smoothing(Array<const T> inverse, double largest, int degree);
+
+/// Jacobi's method with the sums of absolute values of the rows: it converges for every positive definite A.
+template <class T>
+Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps);
+
+}  // namespace penstock
