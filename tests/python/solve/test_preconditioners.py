@@ -27,7 +27,7 @@ def test_pyamg_and_scipy_preconditioners():
 def test_preconditioners_in_scipy(name):
     A = laplacian(20, 20)
     b = right_hand_side(400)
-    M = linalg._names.by_name(name, A, np.dtype(float))
+    M = linalg.preconditioners.by_name(name, A, np.dtype(float))
     assert M.shape == (400, 400) and M.dtype == np.float64 and M.nbytes > 0
     assert name.replace("_", "") in repr(M).lower()
     x, code = sla.cg(A, b, rtol=1e-9, M=M)
