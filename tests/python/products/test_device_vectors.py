@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from penstock._product import gpu_vectors
 from penstock.csgraph import page_rank, pagerank, verify_pagerank
-from penstock.linalg import krylov
+from penstock.linalg import _system
 
 import penstock as ps
 from penstock import _core
@@ -19,7 +19,7 @@ from penstock import _core
 def on_device(monkeypatch):
     """ps.linalg uses the device's vectors, on the CPU as a device."""
     monkeypatch.setattr(
-        krylov, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name)
+        _system, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name)
     )
 
 
@@ -27,7 +27,7 @@ def both(monkeypatch, *args: Any, **kwargs: Any):
     """(x, info) of the host's vectors and of the device's."""
     host = ps.linalg.cg(*args, **kwargs)
     with monkeypatch.context() as m:
-        m.setattr(krylov, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name))
+        m.setattr(_system, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name))
         return host, ps.linalg.cg(*args, **kwargs)
 
 

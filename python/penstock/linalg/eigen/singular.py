@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products
@@ -60,6 +61,7 @@ def svds(
     >>> u.shape, s.shape, vh.shape
     ((200, 4), (4,), (4, 200))
     """
+    refuse("svds", k, v0)
     if str(solver).lower() != "arpack" or str(which).upper() != "LM" or options is not None:
         if block is not None or schedule is not None or return_info:
             raise ValueError(

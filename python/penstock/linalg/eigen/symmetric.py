@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock._matrix.csr import csr_array
+from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products
@@ -75,6 +76,7 @@ def eigsh(
     >>> bool(abs(A @ vectors - vectors * values).max() < 1e-12)
     True
     """
+    refuse("eigsh", k, v0)
     which = str(which).upper()
     if which not in _ENDS:
         raise ValueError(f"which={which!r}: must be one of {' '.join(_ENDS)}")
