@@ -3,6 +3,7 @@
 python bench/sample.py                          # everything: bench/results/sample.json
 python bench/sample.py --graphs rmat18 --out some.json
 python bench/sample.py --quick                  # toy inputs
+python bench/sample.py --raw turns.json         # each turn, too
 
 Contestants take turns; medians of 7, and their ratios. pecanpy is SparseOTF, which has no tables.
 A rate is steps (of walks) or edges (of samples) a second; rivals walk from a part of
@@ -72,8 +73,10 @@ def pecanpy_walks(a: ps.csr_array, p: float, q: float) -> Callable[[], int] | No
     return run
 
 
-def measure(contestants: dict[str, Callable[[], int] | None]) -> dict[str, dict[str, float]]:
-    """Median rates in millions a second, by turns."""
+def measure(
+    contestants: dict[str, Callable[[], int] | None], turns: list[Any]
+) -> dict[str, dict[str, float]]:
+    """Median rates in millions a second, by turns, which are added to `turns`."""
     here = {name: run for name, run in contestants.items() if run is not None}
     rates: dict[str, list[float]] = {name: [] for name in here}
     for _ in range(TURNS):
@@ -81,6 +84,7 @@ def measure(contestants: dict[str, Callable[[], int] | None]) -> dict[str, dict[
             begin = time.perf_counter()
             done = run()
             rates[name].append(done / (time.perf_counter() - begin) / 1e6)
+    turns.append(rates)
     return {
         name: {"median": statistics.median(r), "least": min(r), "most": max(r)}
         for name, r in rates.items()
@@ -94,8 +98,10 @@ def main() -> None:
     parser.add_argument("--graphs", default="rmat18,soc-Slashdot0902,road-moscow")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/sample.json")
+    parser.add_argument("--raw", type=Path, help="where every turn's rates are written, too")
     args = parser.parse_args()
-    found = []
+    found: list[dict[str, Any]] = []
+    turns: list[Any] = []
     for graph in graphs.select(args.graphs, args.quick, lambda name, why: print(name, why)):
         a = ps.csr_array(graph.pattern.astype(bool))
         print(f"{graph.name}: {a.shape[0]} vertices, {a.nnz} edges, {ps.num_threads()} threads")
@@ -112,7 +118,7 @@ def main() -> None:
             },
         }
         for case, contestants in cases.items():
-            rates = measure(contestants)
+            rates = measure(contestants, turns)
             found.append({"graph": graph.name, "case": case, "millions_a_second": rates})
             ours = rates["penstock"]["median"]
             others = ", ".join(
@@ -123,6 +129,11 @@ def main() -> None:
             print(
                 f"  {case}: penstock {ours:.3g} M/s, {others or 'no rival installed'}", flush=True
             )
+    if args.raw is not None:
+        named = [{"graph": f["graph"], "case": f["case"]} for f in found]
+        args.raw.write_text(
+            json.dumps([n | {"turns": t} for n, t in zip(named, turns, strict=True)])
+        )
     args.out.write_text(json.dumps({"threads": ps.num_threads(), "cases": found}, indent=1) + "\n")
 
 

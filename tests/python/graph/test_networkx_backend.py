@@ -306,8 +306,8 @@ def test_networkx_own_tests_pass(tmp_path):
     summary = done.stdout.splitlines()[-1]
     assert int(re.search(r"(\d+) passed", summary)[1]) > 380  # NetworkX 3.4 has the fewest, 392
     marked = sum(map(len, XFAIL.values()))
-    # NetworkX's versions differ in which of them they have.
-    assert marked - 2 <= int(re.search(r"(\d+) xfailed", summary)[1]) <= marked
+    # NetworkX's versions differ in which of them they have, and mark up to five more themselves (of communities).
+    assert marked - 2 <= int(re.search(r"(\d+) xfailed", summary)[1]) <= marked + 5
     calls = json.loads((tmp_path / "calls.json").read_text())
     offered = set(backend_interface._functions) - BY_NAME_ALONE
     if NETWORKX < (3, 6):
