@@ -44,7 +44,14 @@ class Library(Protocol):
         """What the caller gets of a filled array that `empty` has made."""
 
 
-class _Torch:
+class _Own:
+    """A library whose arrays are filled in the order of its stream: what was made is what the caller gets."""
+
+    def finish(self, array: Any, gpu: int, stream: int) -> Any:
+        return array
+
+
+class _Torch(_Own):
     def __init__(self) -> None:
         import torch  # type: ignore[import-not-found, unused-ignore]
 
@@ -62,8 +69,10 @@ class _Torch:
             raise TypeError(
                 f"a tensor of layout {x.layout} is given: make a dense one, or a matrix of it by ps.csr_array"
             )
-        if x.is_complex() and x.is_conj():
-            x = x.resolve_conj()
+        if x.is_conj() or x.is_neg():  # what is at its address are other numbers
+            raise TypeError(
+                "a tensor that only a flag conjugates or negates is given: give x.resolve_conj().resolve_neg()"
+            )
         dtype = self._numpy.get(x.dtype)
         if dtype is None:
             raise TypeError(
@@ -79,11 +88,8 @@ class _Torch:
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
         return self._torch.empty(shape, dtype=self._mine[dtype], device=f"cuda:{gpu}")
 
-    def finish(self, array: Any, gpu: int, stream: int) -> Any:
-        return array
 
-
-class _CuPy:
+class _CuPy(_Own):
     def __init__(self) -> None:
         import cupy  # type: ignore[import-not-found, unused-ignore]
 
@@ -104,11 +110,8 @@ class _CuPy:
         with cupy.cuda.Device(gpu):
             return cupy.empty(shape, dtype)
 
-    def finish(self, array: Any, gpu: int, stream: int) -> Any:
-        return array
 
-
-class _Other:
+class _Other(_Own):
     """A library of which nothing is known but its protocols: its arrays are ready once the default stream has come to
     the end of what is queued there, and results go to an array that the caller gives."""
 
@@ -138,9 +141,6 @@ class _Other:
         raise TypeError(
             "x is on a GPU, and of a library whose arrays cannot be made here: give out="
         )
-
-    def finish(self, array: Any, gpu: int, stream: int) -> Any:
-        return array
 
 
 class _Jax(_Other):

@@ -8,13 +8,15 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.device import in_order, library_of, stream_handle
+from penstock._arrays.tensors import is_tensor
 from penstock._choices import SEMIRINGS
 from penstock._plan import streaming
 from penstock._plan.decision import decide
 from penstock._plan.report import active
 from penstock._plan.schedules import InCore, Schedule, as_schedule
-from penstock._product.on_device import multiply_on_device
+from penstock._product.on_device import device_array, multiply_on_device
 from penstock._product.operands import as_number, on_gpu, product_type
+from penstock._product.torch_types import plain
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -129,10 +131,11 @@ def dot_on_gpu(
     where `out` is not given. A matrix that lies on a GPU is multiplied there, and so are several columns; one vector
     of a matrix in host memory follows a plan."""
     how = None if schedule is None else as_schedule(schedule)
-    if how is None and algorithm == "auto" and (a.place == "device" or _columns(x)):
-        return multiply_on_device(a, x, out, alpha, beta, semiring, stream)
+    if is_tensor(x) and (x.is_conj() or x.is_neg()):
+        x = plain(x)
     if a.place == "device" or _columns(x):
-        _require_in_core(a, how, algorithm)
+        if how is not None or algorithm != "auto":
+            _require_in_core(a, x, how, algorithm)
         return multiply_on_device(a, x, out, alpha, beta, semiring, stream)
     return _by_plan(a, x, out, alpha, beta, how, algorithm, semiring, stream)
 
@@ -141,7 +144,7 @@ def _columns(x: Any) -> bool:
     return len(getattr(x, "shape", ())) == 2
 
 
-def _require_in_core(a: csr_array, how: Schedule | None, algorithm: str) -> None:
+def _require_in_core(a: csr_array, x: Any, how: Schedule | None, algorithm: str) -> None:
     """Of a product without a plan: the schedules and algorithms that it knows."""
     if algorithm != "auto":
         raise ValueError(
@@ -154,6 +157,7 @@ def _require_in_core(a: csr_array, how: Schedule | None, algorithm: str) -> None
             f"{what}, and {how} is for a matrix in host memory and one vector: leave the schedule out, or give "
             "InCore(device=...) with kernel='auto'"
         )
+    device_array(x, "x", how.gpu)
 
 
 def _by_plan(

@@ -169,9 +169,25 @@ def test_what_is_refused() -> None:
     refused(elsewhere, "out is on GPU 3", good, out=Array(np.empty((30, 4)), gpu=3))
     refused(ValueError, "algorithm 'blocked' is for the CPU", good, algorithm="blocked")
     refused(elsewhere, "several columns are on a GPU", good, schedule=ps.Streamed())
+    refused(elsewhere, "x is on GPU -1, the product on GPU 0", good, schedule=ps.InCore(device=0))
     refused(ValueError, "x and out are in host memory", np.ones(20), stream=0)
     with pytest.raises(ValueError, match="out overlaps x"):
         matrix(20, 20).dot(good, out=good)
+
+
+def test_a_tensor_that_a_flag_conjugates_has_no_address() -> None:
+    torch = pytest.importorskip("torch")
+
+    class OnGpu:
+        is_cuda, layout = True, torch.strided
+
+        def __init__(self, tensor: Any) -> None:
+            self.is_conj, self.is_neg = tensor.is_conj, tensor.is_neg
+
+    x = torch.ones(3, dtype=torch.complex128).conj()
+    for flagged in (x, x.imag):
+        with pytest.raises(TypeError, match="only a flag conjugates or negates"):
+            device._Torch().look(OnGpu(flagged))
 
 
 def test_streams_by_every_name(library: Library) -> None:
