@@ -113,8 +113,7 @@ def leiden(
     Returns
     -------
     labels : as `louvain` returns. The vertices of each community are connected by edges of positive weight within
-    it; see
-        `verify_connected_communities`.
+        it; see `verify_connected_communities`.
 
     Raises ValueError as `louvain` does.
 
@@ -150,8 +149,8 @@ def label_propagation(
     ----------
     A, unweighted : as for `louvain`
     max_iter : int
-        At most so many passes over the vertices. Usually it ends before, when no label weighs more
-        weighs more among its neighbours.
+        At most so many passes over the vertices. Usually it ends before, when no label weighs more among the
+        neighbours of a vertex than its own.
     seed : int
         From 0 to 2^64 - 1; of labels that weigh the same, one is drawn. A vertex keeps its label while none weighs
         more.
