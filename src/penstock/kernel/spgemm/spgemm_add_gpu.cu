@@ -1,6 +1,4 @@
-// Sums of sparse rows, and prefix sums of offsets.
-#include <cub/device/device_scan.cuh>
-
+// Sums of sparse rows.
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
@@ -24,16 +22,6 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 }  // namespace
-
-void exclusive_sums(Offset* numbers, std::int64_t n, Stream stream) {
-  if (n == 0) return;
-  const UseDevice use(stream.where);
-  const auto native = static_cast<cudaStream_t>(stream.handle);
-  std::size_t bytes = 0;
-  cuda::check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, numbers, numbers, n, native));
-  const auto scratch = allocate_scratch(static_cast<std::int64_t>(bytes), stream);
-  cuda::check(cub::DeviceScan::ExclusiveSum(scratch.get(), bytes, numbers, numbers, n, native));
-}
 
 template <Semiring S>
 void count_sum(const CsrRows<ProductValue<S>>& x, const CsrRows<ProductValue<S>>& y, Offset* counts,

@@ -16,6 +16,7 @@
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
 #include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/structure/steps.hpp"
 
 namespace penstock {
 namespace {
@@ -119,7 +120,7 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
     for (const auto& c : classes({study.products()}, rows, false))
       gpu::count_rows(c, pa, pb, first, study.list(), indptr.data, stream);
   });
-  gpu::exclusive_sums(indptr.data, a.rows + 1, stream);
+  gpu::prefix_sums(indptr.data, a.rows + 1, stream);
   Offset nnz = 0;
   copy_async(&nnz, indptr.data + a.rows, sizeof nnz, stream);
   synchronize(stream);
@@ -248,7 +249,7 @@ Csr<ProductValue<S>> add_on(const CsrRows<ProductValue<S>>& x, const CsrRows<Pro
     for (std::int64_t p = 0; p <= pieces; ++p) before += std::exchange(starts[p], before);
   } else if constexpr (have_cuda) {
     gpu::count_sum<S>(x, y, starts, stream);
-    gpu::exclusive_sums(starts, pieces + 1, stream);
+    gpu::prefix_sums(starts, pieces + 1, stream);
   }
   Offset nnz = 0;
   copy_async(&nnz, starts + pieces, sizeof nnz, stream);

@@ -84,9 +84,6 @@ void write_rows(const RowClass& which, const CsrView<typename S::value_type>& a,
                 const CsrView<typename S::value_type>& b, std::int64_t first, const Index* list,
                 const Offset* indptr, Index* indices, ProductValue<S>* values, Stream stream);
 
-/// Replaces each of n numbers by the sum of all numbers before it.
-void exclusive_sums(Offset* numbers, std::int64_t n, Stream stream);
-
 /// counts[p] = the number of entries that piece p gives to the sum (spgemm_add.hpp).
 template <Semiring S>
 void count_sum(const CsrRows<ProductValue<S>>& x, const CsrRows<ProductValue<S>>& y, Offset* counts,
