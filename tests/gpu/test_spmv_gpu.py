@@ -182,8 +182,6 @@ def test_refusals_name_the_remedy():
         lambda: placed.indices,
         lambda: placed.values,
         lambda: placed.validate(),
-        lambda: placed.row_range(0, 1),
-        lambda: placed.diagonal(),
         lambda: run(placed, x, y, _core.in_core()),
         lambda: run(placed, x, y, _core.streamed([-1])),
         lambda: _core.product_transposed(placed, y, x),

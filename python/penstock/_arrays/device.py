@@ -143,15 +143,31 @@ class _Other(_Own):
         )
 
 
+class _Made:
+    """Memory of the core, until a library takes it over."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> None:
+        pointer, self._capsule = _core.device_empty(shape, dtype.name, gpu)
+        self.found = DeviceArray(pointer, shape, contiguous(shape), dtype, gpu, True)
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.found.gpu  # kDLCUDA
+
+
 class _Jax(_Other):
     """JAX's arrays are never written, so that a result is memory of the core that JAX takes over."""
 
     def look(self, x: Any) -> DeviceArray | None:
+        if isinstance(x, _Made):
+            return x.found
         found = super().look(x.block_until_ready() if hasattr(x, "block_until_ready") else x)
         return None if found is None else found._replace(writable=False)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> Any:
-        return _core.device_empty(shape, dtype.name, gpu)
+        return _Made(shape, dtype, gpu)
 
     def finish(self, array: Any, gpu: int, stream: int) -> Any:
         import jax  # type: ignore[import-not-found, unused-ignore]

@@ -137,8 +137,9 @@ class Transposed(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             if semiring != "plus_times":
                 wanted["semiring"] = semiring
             return host_tensors.dot(self._base, True, x, out, wanted, self.dot)
-        formed = self._base._derived.transpose
-        if formed is not None and np.ndim(x) == 2:
+        on_gpu = self._base.place == "device"  # where no kernel adds to y as it reads A
+        formed = self.formed() if on_gpu else self._base._derived.transpose
+        if formed is not None and (on_gpu or np.ndim(x) == 2):
             return dot(formed, x, out, alpha, beta, None, "auto", semiring)
 
         def call(x: np.ndarray, y: np.ndarray, alpha: Any, beta: Any, traced: bool) -> Any:

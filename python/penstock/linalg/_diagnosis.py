@@ -7,19 +7,24 @@ from typing import Any
 import numpy as np
 
 from penstock._matrix.csr import csr_array
-from penstock.linalg._info import SolveInfo
+from penstock.linalg._info import BREAKDOWNS, SolveInfo
 
 
 def explained(info: SolveInfo, a: Any) -> SolveInfo:
     """`info`, whose reason also names a row of A that cannot be solved for. Row offsets are read where the solve
-    failed, values where it broke down."""
-    if info != 0 and isinstance(a, csr_array) and a.place != "device":
-        found = not_finite(a) if info < 0 or not np.isfinite(info.residual) else None
-        found = found or empty_row(a)
-        if found is not None:
-            info.reason += f"; {found}"
-            for one in info.columns:
-                one.reason += f"; {found}"
+    failed, values where it broke down; of a matrix on a GPU only there, as all of it is copied to the host."""
+    if info == 0 or not isinstance(a, csr_array):
+        return info
+    if a.place == "device":
+        if info != BREAKDOWNS["not_finite"]:
+            return info
+        a = a.to("host")
+    found = not_finite(a) if info < 0 or not np.isfinite(info.residual) else None
+    found = found or empty_row(a)
+    if found is not None:
+        info.reason += f"; {found}"
+        for one in info.columns:
+            one.reason += f"; {found}"
     return info
 
 

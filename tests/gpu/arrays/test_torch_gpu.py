@@ -206,7 +206,8 @@ def test_streamed_through_the_gpu(dtype, columns, place):
     x = small(200, *(() if columns is None else (columns,)), dtype=dtype).requires_grad_()
     with ps.record() as done:
         y = ps.torch.matmul(a, x, schedule="streamed")
-    assert {event["schedule"] for event in done} == {"streamed"}
+    # For one vector a plan is made, which keeps so few entries on the GPU
+    assert {e["schedule"] for e in done} == {"streamed" if columns else "in_core"}
     same(y.detach(), (dense.double() @ x.detach().double()).to(dtype))
     y.sum().backward()
     wanted = dense.double().sum(0).to(dtype)

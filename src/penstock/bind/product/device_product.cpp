@@ -121,14 +121,19 @@ void queue_plan(AnyPlan& p, std::uintptr_t x, std::uintptr_t y, const std::strin
 }
 
 nb::object device_empty(const std::vector<std::size_t>& shape, const std::string& dtype, int gpu) {
-  const auto type = entries_named(dtype);
+  const auto type = dtype == "bool" ? nb::dtype<bool>() : entries_named(dtype);
   std::int64_t bytes = type.bits / 8;
   for (const auto n : shape) bytes *= static_cast<std::int64_t>(n);
   const auto memory = allocate<std::byte>(bytes, device_place(Where{gpu}));
-  auto* owner = new std::shared_ptr<void>(memory.owner);
+  // Whoever takes it over may have work queued when it lets go
+  auto* owner = new std::shared_ptr<void>(memory.data, [keep = memory.owner, gpu](void*) mutable {
+    drain(Where{gpu});
+    keep.reset();
+  });
   const nb::capsule keep(owner, [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
-  return nb::cast(nb::ndarray<>(memory.data, shape.size(), shape.data(), keep, nullptr, type,
-                                nb::device::cuda::value, gpu));
+  return nb::make_tuple(reinterpret_cast<std::uintptr_t>(memory.data),
+                        nb::ndarray<>(memory.data, shape.size(), shape.data(), keep, nullptr, type,
+                                      nb::device::cuda::value, gpu));
 }
 
 }  // namespace
@@ -179,7 +184,7 @@ void device_product(nb::module_& m) {
       },
       nb::arg("gpu"), nb::arg("stream"), "Waits for what is queued on a stream.");
   m.def("device_empty", device_empty, nb::arg("shape"), nb::arg("dtype"), nb::arg("gpu"),
-        "An uninitialised array on a GPU, for libraries that take it over by DLPack.");
+        "An uninitialised array on a GPU: its address, and DLPack's capsule.");
   m.def(
       "gpu_of",
       [](std::uintptr_t address) { return int(place_of(reinterpret_cast<const void*>(address)).ordinal); },
