@@ -15,7 +15,7 @@ from typing import Any
 from lib.tables_json import dumps, loads
 
 SCHEMA = 2
-DIGITS = 6  # significant ones of a measured number; the pages show four at most
+DIGITS = 5  # significant ones of a measured number; the pages show four at most
 _FEW_DIGITS = {"error": 3, "spread": 3, "load": 3}  # what says how sure a number is needs no more
 
 # Fields of raw files alone, as benchmark -> patterns of their paths; "" has those of every benchmark. In a path
