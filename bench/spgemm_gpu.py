@@ -2,7 +2,7 @@
 
 python bench/spgemm_gpu.py                                  # bench/results/spgemm_gpu.json
 python bench/spgemm_gpu.py --matrices rmat16 --dtypes float64 --methods auto,hash,bitmap
-python bench/spgemm_gpu.py --matrices "" --data FOLDER      # every *.mtx and *.penstock there
+python bench/spgemm_gpu.py --matrices "" --data FOLDER      # every *.mtx, *.npz and *.penstock there
 python bench/spgemm_gpu.py --quick                          # toy inputs
 
 Times by the GPU's clock, from the call to the finished C: both count C's entries, take memory for C from a

@@ -2,7 +2,7 @@
 
 python bench/spmm_gpu.py                                    # bench/results/spmm_gpu.json
 python bench/spmm_gpu.py --matrices rmat22 --columns 128 --dtypes float32 --panels 0,32,64,128
-python bench/spmm_gpu.py --matrices "" --data FOLDER        # every *.mtx and *.penstock there
+python bench/spmm_gpu.py --matrices "" --data FOLDER        # every *.mtx, *.npz and *.penstock there
 python bench/spmm_gpu.py --quick                            # toy inputs
 
 Kernel times by the GPU's clock. `penstock` has its plan (row starts), as cuSPARSE

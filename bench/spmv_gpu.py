@@ -2,7 +2,7 @@
 
 python bench/spmv_gpu.py                                # bench/results/spmv_gpu.json
 python bench/spmv_gpu.py --matrices rmat24,laplacian256 --dtypes float64,pattern
-python bench/spmv_gpu.py --matrices "" --data FOLDER    # every *.mtx and *.penstock there
+python bench/spmv_gpu.py --matrices "" --data FOLDER    # every *.mtx, *.npz and *.penstock there
 python bench/spmv_gpu.py --quick                        # toy inputs
 
 Kernel times by the GPU's clock, x and y on the GPU. `penstock` has its plan (row starts, or whole rows a tile),

@@ -13,7 +13,7 @@ import penstock as ps
 DEFAULT = "rmat20,rmat21,rmat22,rmat23,rmat24,uniform4M,laplacian256"
 TOY = "rmat10,uniform2k,laplacian12"
 _UNITS = {"k": 1000, "M": 1_000_000}
-_SUFFIXES = (".mtx", ".mtx.gz", ".penstock")
+_SUFFIXES = (".mtx", ".mtx.gz", ".npz", ".penstock")
 
 
 def make(name: str) -> ps.csr_array:

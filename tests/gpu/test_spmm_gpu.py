@@ -7,7 +7,7 @@ from reference import INSTANCES, SHAPES, Case, agrees, random_vector
 from penstock import _core
 
 pytestmark = pytest.mark.gpu
-WIDTHS = [1, 2, 3, 5, 8, 31, 32, 33, 100, 128, 257]
+WIDTHS = [1, 2, 3, 5, 6, 8, 12, 16, 20, 24, 31, 32, 33, 100, 128, 257]
 LAYOUTS = ["C", "F", "wide", "odd"]
 
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock._arrays.device import DeviceArray, Library, contiguous, library_of
+from penstock._arrays.device import DeviceArray, Library, library_of
+from penstock._arrays.libraries import contiguous
 
 __all__ = ["Out", "as_out", "is_contiguous"]
 

@@ -391,7 +391,11 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         NotCompiledError without CUDA.
         """
         core = moved(self._core, place)
-        return self if core is self._core else csr_array._wrap(core)
+        if core is self._core:
+            return self
+        made = csr_array._wrap(core)
+        made._derived.take_facts(self._derived)
+        return made
 
     def release(self) -> None:
         """Frees what products and graph algorithms have built to go faster on GPUs: plans with their GPU memory and

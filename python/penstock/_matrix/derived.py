@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 if TYPE_CHECKING:
+    from penstock._arrays.libraries import Queuer
     from penstock._matrix.csr import csr_array
     from penstock._plan.choice import Choice
     from penstock._plan.streaming import Plans
@@ -57,6 +58,9 @@ class Derived:
     device_calls: dict[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # its products, by semiring, type and GPU
+    queuers: dict[type, Queuer] | None = field(
+        default=None, metadata=_GPU
+    )  # class of x and y -> the product of vectors like the last ones
     transposed_structure: tuple[int, Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (GPU, the core's pattern of A^T there, which entry of A each of its is)
@@ -67,6 +71,10 @@ class Derived:
     gpu_choice: tuple[Any, Choice | None, str] | None = field(
         default=None, metadata=_GPU
     )  # (asked, found, why not)
+
+    on_host: csr_array | None = field(
+        default=None, metadata=_GPU
+    )  # a copy of a matrix on a GPU, for what the CPU looks up in it
 
     # Of a graph
     symmetric_pattern: bool | None = None
@@ -111,6 +119,12 @@ class Derived:
                     setattr(self, name, made)
                     known = made
         return known
+
+    def take_facts(self, other: Derived) -> None:
+        """What is known of the same entries in another memory."""
+        for name in ("row_order", "ascending", "symmetric_pattern", "symmetric_weights"):
+            if (known := getattr(other, name)) is not None:
+                setattr(self, name, known)
 
     def release_gpu(self) -> None:
         """Lets go of what is kept on GPUs and for them."""

@@ -44,7 +44,8 @@ def record() -> Iterator[list[dict[str, Any]]]:
 
 def active() -> list[dict[str, Any]] | None:
     """Where the innermost `record` around this thread or task collects, or None."""
-    return next((one.events for one in reversed(_records.get()) if one.open), None)
+    stack = _records.get()
+    return next((one.events for one in reversed(stack) if one.open), None) if stack else None
 
 
 def human_bytes(n: float) -> str:

@@ -35,6 +35,18 @@ def dot(
     stream: Any = None,
 ) -> Any:
     if type(x) is not np.ndarray or (out is not None and type(out) is not np.ndarray):
+        queuers = a._derived.queuers  # of most products on a GPU: see `Library.queuer`
+        if (
+            queuers is not None
+            and (out is None or type(out) is type(x))
+            and alpha is None is beta
+            and schedule is None is stream
+            and algorithm == "auto"
+            and semiring == "plus_times"
+        ):
+            queuer = queuers.get(type(x))
+            if queuer is not None and active() is None and (y := queuer(x, out)) is not None:
+                return y
         # Not for `import penstock`: few products need them
         from penstock._arrays.device import is_on_gpu
 

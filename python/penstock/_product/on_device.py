@@ -56,6 +56,7 @@ def multiply_on_device(
         ys = library.look(out)
         if ys is not None and _is_plain(a, xs, ys) and active() is None:
             call.vector(xs.pointer, ys.pointer, None, None, library.stream(xs.gpu))
+            _keep_queuer(a, library, type(x), call, xs, ys, semiring)
             return out
     shape = xs.shape
     rows, cols = a.shape
@@ -89,7 +90,25 @@ def multiply_on_device(
     events = active()
     if events is not None:
         events.append(_event(a, call, xs, time.perf_counter() - begin))
+    elif made and _is_plain(a, xs, ys):
+        _keep_queuer(a, library, type(x), call, xs, ys, semiring)
     return library.finish(out, xs.gpu, handle) if made else out
+
+
+def _keep_queuer(
+    a: csr_array,
+    library: Library,
+    kind: type,
+    call: Any,
+    xs: DeviceArray,
+    ys: DeviceArray,
+    semiring: str,
+) -> None:
+    """For the next product with vectors like these: `dense.dot` asks for it first."""
+    if semiring == "plus_times" and a.place == "device":
+        queuer = library.queuer(call.vector, xs, ys)
+        if queuer is not None:
+            a._derived.once("queuers", dict)[kind] = queuer
 
 
 def _is_plain(a: csr_array, xs: DeviceArray, ys: DeviceArray) -> bool:

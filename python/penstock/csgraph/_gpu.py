@@ -139,7 +139,7 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
 def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
     formed it. The two share the budget."""
-    reversed_edges = None if graph.place == "device" else edges_in(graph)
+    reversed_edges = _edges_in(graph)
     if graph._derived.symmetric_pattern:
         own = gpu_graph(graph, gpu, placement)
         return own, own
@@ -147,6 +147,17 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
         return gpu_graph(graph, gpu, placement), None
     transposed = graph.T.formed()
     return gpu_graph(graph, gpu, placement, 2), gpu_graph(transposed, gpu, placement, 2)
+
+
+def _edges_in(graph: csr_array) -> Any:
+    """`edges_in`; None also for a graph on a GPU that has no room for them, which is then not asked again."""
+    try:
+        return edges_in(graph)
+    except MemoryError:
+        if graph.place != "device":
+            raise
+        graph._derived.missed_edges = -(2**62)
+        return None
 
 
 def _budget(gpus: list[int], share: int) -> int:

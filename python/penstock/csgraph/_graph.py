@@ -92,11 +92,20 @@ def incoming(graph: csr_array) -> csr_array:
     return graph if has_symmetric_pattern(graph) else graph.T.formed()
 
 
+def readable(graph: csr_array) -> csr_array:
+    """The graph itself where the CPU can read it; of one on a GPU a copy in host memory, which is kept with it."""
+    if graph.place != "device":
+        return graph
+    made: csr_array = graph._derived.once("on_host", lambda: graph.to("host"))
+    return made
+
+
 def has_symmetric_pattern(graph: csr_array) -> bool:
-    """Whether every (i, j) has as many (j, i), found once per graph."""
+    """Whether every (i, j) has as many (j, i), found once per graph, on the CPU."""
     known = graph._derived.symmetric_pattern
     if known is None:
-        known = graph._derived.symmetric_pattern = _core.has_symmetric_pattern(graph._core)
+        known = _core.has_symmetric_pattern(readable(graph)._core)
+        graph._derived.symmetric_pattern = known
     return known
 
 
@@ -105,7 +114,9 @@ def symmetric_weights(graph: csr_array) -> bool:
     derived = graph._derived
     known = derived.symmetric_weights
     if known is None:
-        known = derived.symmetric_pattern is not False and _core.symmetric_weights(graph._core)
+        known = derived.symmetric_pattern is not False and _core.symmetric_weights(
+            readable(graph)._core
+        )
         derived.symmetric_weights = known
     return known
 

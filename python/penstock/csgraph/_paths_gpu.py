@@ -11,7 +11,7 @@ from penstock import _core
 from penstock._arrays.out import Out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
-from penstock.csgraph._graph import symmetric_weights
+from penstock.csgraph._graph import readable, symmetric_weights
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -57,7 +57,7 @@ def search(
     def run(placement: str) -> tuple[Any, ...]:
         there = gpu_graph(graph, on.gpu, placement)
         found = _core.sssp_gpu(
-            there, graph._core, weights, starts, how.method, how.access, delta, float(limit),
+            there, readable(graph)._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,
             to and to.at(row), to is not None and to.dtype == np.float64, trees and trees.at(row),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from penstock import _core
 from penstock._arrays.out import Out, as_out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph import _paths_gpu
-from penstock.csgraph._graph import as_graph, rows_of, vertex, vertices
+from penstock.csgraph._graph import as_graph, readable, rows_of, vertex, vertices
 from penstock.csgraph.gpu_options import GpuOptions
 
 
@@ -263,7 +263,7 @@ def _results(
 
 def weights_of(graph: csr_array) -> Any:
     """The verdict on the weights, found once; raises ValueError for a negative or NaN one."""
-    return graph._derived.once("path_weights", lambda: _core.path_weights(graph._core))
+    return graph._derived.once("path_weights", lambda: _core.path_weights(readable(graph)._core))
 
 
 def pattern(graph: csr_array) -> csr_array:

@@ -19,7 +19,13 @@ def _sums(graph: Graph, sources: np.ndarray, weight: Any, reverse: bool = False)
     return length_sums(graph, sources, weight, reverse)
 
 
+def _some_nodes(G: Graph) -> None:
+    if len(G) == 0:
+        raise NotImplementedError("left to NetworkX, whose exceptions differ by version")
+
+
 def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: Any = None) -> Any:
+    _some_nodes(G)
     numbers = G.some(v)
     found = []
     for one in _sums(G, numbers, weight):
@@ -42,12 +48,14 @@ def _eccentricities(graph: Graph, given: dict[Any, Any] | None, weight: Any) -> 
 def diameter(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> Any:
+    _some_nodes(G)
     return max(_eccentricities(G, e, weight).values())
 
 
 def radius(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> Any:
+    _some_nodes(G)
     return min(_eccentricities(G, e, weight).values())
 
 
@@ -58,8 +66,7 @@ def _extreme(found: dict[Any, Any], value: Any) -> list[Any]:
 def center(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> list[Any]:
-    if len(G) == 0:
-        raise NotImplementedError("left to NetworkX, whose exceptions differ by version")
+    _some_nodes(G)
     found = _eccentricities(G, e, weight)
     return _extreme(found, min(found.values()))
 
@@ -67,6 +74,7 @@ def center(
 def periphery(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> list[Any]:
+    _some_nodes(G)
     found = _eccentricities(G, e, weight)
     return _extreme(found, max(found.values()))
 

@@ -277,6 +277,75 @@ def test_jax_gets_its_own_arrays_back() -> None:
     np.testing.assert_allclose(np.asarray(y), a.to_scipy() @ np.asarray(x), rtol=1e-4, atol=1e-4)
 
 
+def test_calls_like_the_last_one_look_again(lib: Any) -> None:
+    """The short way of repeated calls takes vectors like the last ones alone; all others are looked at as before."""
+    host = matrix(300, 300)
+    a = host.to(ps.device(0))
+    x, y = numbers((300,)), lib.there(np.zeros(300))
+    wanted = host @ x
+
+    def again() -> None:
+        y[:] = 0
+        assert a.dot(lib.there(x), out=y) is y
+        np.testing.assert_allclose(lib.back(y), wanted, rtol=1e-11, atol=1e-11)
+
+    again()
+    assert a._derived.queuers
+    again()
+    for _ in range(2):
+        made = a @ lib.there(x)
+        np.testing.assert_allclose(lib.back(made), wanted, rtol=1e-11, atol=1e-11)
+    narrow = matrix(300, 300, "float32")
+    narrow = narrow.to(ps.device(0))
+    for _ in range(2):  # a matrix that knows one type, then the other
+        for dtype in ("float32", "float64"):
+            v = lib.there(x.astype(dtype))
+            found = lib.back(narrow @ v) if dtype == "float32" else lib.back(a @ v)
+            assert found.dtype == dtype
+    every_other = lib.there(np.repeat(x, 2))[::2]
+    np.testing.assert_allclose(lib.back(a.dot(every_other, out=y)), wanted, rtol=1e-11, atol=1e-11)
+    again()
+    with pytest.raises(TypeError, match="x is float32"):
+        a.dot(lib.there(x.astype("float32")), out=y)
+    with pytest.raises(ValueError, match="x has shape"):
+        a.dot(lib.there(x[:-1].copy()), out=y)
+    with pytest.raises(ValueError, match="out is"):
+        a.dot(lib.there(x), out=lib.there(np.zeros(301)))
+    both = lib.there(np.concatenate([x, x]))
+    with pytest.raises(ValueError, match="overlaps"):
+        a.dot(both[:300], out=both[1:301])
+    with pytest.raises(ValueError, match="overlaps"):
+        a.dot(y, out=y)
+    again()
+    with ps.record() as events:
+        again()
+    assert len(events) == 1
+    a.dot(lib.there(x), out=y, alpha=2.0, beta=1.0)
+    np.testing.assert_allclose(lib.back(y), 3 * wanted, rtol=1e-11, atol=1e-11)
+    a.release()
+    assert a._derived.queuers is None
+    again()
+
+
+def test_gradients_after_a_short_call() -> None:
+    torch = pytest.importorskip("torch")
+    a = matrix(300, 300).to(ps.device(0))
+    x = torch.ones(300, dtype=torch.float64, device="cuda")
+    y = torch.empty_like(x)
+    for _ in range(2):
+        a.dot(x, out=y)
+        assert not (a @ x).requires_grad
+    x.requires_grad_()
+    (a @ x).sum().backward()
+    np.testing.assert_allclose(
+        x.grad.cpu().numpy(), a.to("host").T @ np.ones(300), rtol=1e-11, atol=1e-11
+    )
+    complexes = torch.complex(y, y).conj().imag  # real numbers that a flag negates
+    assert complexes.is_neg()
+    with pytest.raises(TypeError, match="negates"):
+        a.dot(torch.ones_like(y), out=complexes)
+
+
 def test_a_call_takes_microseconds(lib: Any) -> None:
     a = matrix(100, 100, density=0.05).to(ps.device(0))
     x, y = lib.there(numbers((100,))), lib.there(np.zeros(100))

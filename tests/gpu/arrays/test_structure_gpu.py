@@ -265,7 +265,7 @@ def test_every_public_name_works_or_names_the_remedy(dtype, turned, tmp_path):
     for text in (str(G), repr(G), G._repr_html_()):
         assert "device" in text
     with pytest.raises(Exception, match="ps.host"):
-        G.tocsr().save(tmp_path / "a")
+        G.tocsr().save(tmp_path / "a.penstock")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -10,20 +11,21 @@
 // What the timings of GPU kernels share.
 namespace penstock::bind {
 
-/// Seconds of each of `repeats` runs of `work`, after one that is not counted.
+/// Seconds of each of `repeats` runs of `work`, which follow one another on the stream, after one that is not counted. The
+/// host waits at the end alone, so that what it needs for a launch does not count where the GPU needs longer.
 template <class F>
 std::vector<double> time_runs(Stream stream, int repeats, F&& work) {
   require(stream.where.is_gpu() && repeats >= 1, "timing on a GPU: give gpu >= 0 and repeats >= 1");
-  const OwnedEvent begin(stream.where, true), end(stream.where, true);
-  std::vector<double> seconds;
+  std::deque<OwnedEvent> ends;
   for (int i = 0; i <= repeats; ++i) {
-    record(begin, stream);
     work();
-    record(end, stream);
-    synchronize(end);
-    if (i > 0) seconds.push_back(penstock::seconds(begin, end));
+    ends.emplace_back(stream.where, true);
+    record(ends.back(), stream);
     poll_interrupt();
   }
+  synchronize(ends.back());
+  std::vector<double> seconds;
+  for (int i = 0; i < repeats; ++i) seconds.push_back(penstock::seconds(ends[i], ends[i + 1]));
   return seconds;
 }
 
