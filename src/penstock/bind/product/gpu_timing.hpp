@@ -17,10 +17,10 @@ template <class F>
 std::vector<double> time_runs(Stream stream, int repeats, F&& work) {
   require(stream.where.is_gpu() && repeats >= 1, "timing on a GPU: give gpu >= 0 and repeats >= 1");
   std::deque<OwnedEvent> ends;
-  for (int i = 0; i <= repeats; ++i) {
+  for (int i = 0; i <= repeats; ++i) ends.emplace_back(stream.where, true);
+  for (const auto& end : ends) {
     work();
-    ends.emplace_back(stream.where, true);
-    record(ends.back(), stream);
+    record(end, stream);
     poll_interrupt();
   }
   synchronize(ends.back());

@@ -134,12 +134,17 @@ struct Cut {
 /// multiprocessor, where 41 GB/s (its share of an H100's second-level cache) times 700 ns is 29 KB. Smaller GPUs need less.
 template <class T, class Sh>
 inline constexpr int kLaneBytes = Sh::kVec* Sh::kReps* int(sizeof(T));
+/// Groups of part of a warp with 16 bytes a lane ask for fewer rows, so that four blocks have registers: then X of small
+/// matrices, which is in the second-level cache, is waited for by more warps.
 template <class T, class Sh>
-inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4    ? 4
-                               : kLaneBytes<T, Sh> <= 16 ? 3
-                                                         : 2;
+inline constexpr bool kPartOfWarp = Sh::kLanes < 32 && kLaneBytes<T, Sh> == 16;
 template <class T, class Sh>
-inline constexpr int kAheadOf = std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 ? 8 : 4);
+inline constexpr int kBlocks = kLaneBytes<T, Sh> <= 4 || kPartOfWarp<T, Sh> ? 4
+                               : kLaneBytes<T, Sh> <= 16                    ? 3
+                                                                            : 2;
+template <class T, class Sh>
+inline constexpr int kAheadOf =
+    std::min(Sh::kLanes, kLaneBytes<T, Sh> <= 16 && Sh::kReps == 1 && !kPartOfWarp<T, Sh> ? 8 : 4);
 
 /// What one group takes: the rows that end in it, and its nonzeros.
 struct GroupItems {
@@ -216,6 +221,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   alignas(16) __shared__ std::byte cell_bytes[2 * Sh::kGroups * Sh::kColumns * sizeof(T)];
   T* const heads = reinterpret_cast<T*>(cell_bytes);
   T* const tails = heads + Sh::kGroups * Sh::kColumns;
+  follow();
 
   const int lane = int(threadIdx.x) % kLanes, local = int(threadIdx.x) / kLanes;
   const unsigned mask =
@@ -311,6 +317,7 @@ __global__ void __launch_bounds__(kThreads)
   alignas(16) __shared__ std::byte cell_bytes[Sh::kGroups * Sh::kColumns * sizeof(T)];
   __shared__ std::int64_t long_row[Sh::kGroups], long_from[Sh::kGroups];
   T* const cells = reinterpret_cast<T*>(cell_bytes);
+  follow();
   const int lane = int(threadIdx.x) % Sh::kLanes, local = int(threadIdx.x) / Sh::kLanes;
   const auto first = std::int64_t(blockIdx.x) * Sh::kGroups, block = first + local;
   RowSum<S, Sh> sum, head;
@@ -375,6 +382,10 @@ Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, cons
   };
   constexpr int kWide = sizeof(T) == 4 ? 4 : 2;  // 16 bytes
   if (!all) return left <= 8 ? Choice{8, 1, 1, left} : Choice{32, 1, 1, std::min<std::int64_t>(left, 32)};
+  // A lane with 16 bytes of a row has as many bytes under way for each instruction as it can. So few columns are walked by few
+  // lanes, and a warp walks several places of A at once.
+  const int lanes = int((left + kWide - 1) / kWide);
+  if (left <= 32 && fits(kWide) && lanes > 2) return {lanes <= 4 ? 4 : lanes <= 8 ? 8 : 16, kWide, 1, left};
   if (left <= 16) return {left <= 4 ? 4 : left <= 8 ? 8 : 16, 1, 1, left};
   if (left <= 32) return {32, 1, 1, left};
   // For 64 columns of float32, a warp with 8 bytes a lane took as long as one with 16 bytes a lane for 128 columns, so here
@@ -390,11 +401,11 @@ void run_panel(const CsrView<W>& a, const Panel<typename D::value_type>& panel, 
                Cut cut, Stream stream) {
   const auto groups = (a.rows + a.count + cut.items - 1) / cut.items;
   const auto blocks = (groups + Sh::kGroups - 1) / Sh::kGroups;
-  launch(multiply_groups<D, W, Sh>, blocks, stream, a, panel, scale, cut);
+  launch_following(multiply_groups<D, W, Sh>, blocks, stream, a, panel, scale, cut);
   if (blocks == 1) return;
   cut.step *= Sh::kGroups, cut.items *= Sh::kGroups;
-  launch(join_blocks<D, Sh>, (blocks + Sh::kGroups - 1) / Sh::kGroups, stream, a.indptr, panel, scale, cut,
-         blocks);
+  launch_following(join_blocks<D, Sh>, (blocks + Sh::kGroups - 1) / Sh::kGroups, stream, a.indptr, panel,
+                   scale, cut, blocks);
 }
 
 template <class D, class W>
@@ -413,8 +424,9 @@ void run_choice(const Choice& c, const CsrView<W>& a, const Panel<typename D::va
     if (is(32, 1, 4)) return run_panel<D, W, Shape<32, 1, 4>>(a, panel, scale, cut, stream);
     if (is(32, 2, 1)) return run_panel<D, W, Shape<32, 2, 1>>(a, panel, scale, cut, stream);
     constexpr int kWide = sizeof(T) == 4 ? 4 : 2;
-    if constexpr (kWide == 4)
-      if (is(16, 4, 1)) return run_panel<D, W, Shape<16, 4, 1>>(a, panel, scale, cut, stream);
+    if (is(4, kWide, 1)) return run_panel<D, W, Shape<4, kWide, 1>>(a, panel, scale, cut, stream);
+    if (is(8, kWide, 1)) return run_panel<D, W, Shape<8, kWide, 1>>(a, panel, scale, cut, stream);
+    if (is(16, kWide, 1)) return run_panel<D, W, Shape<16, kWide, 1>>(a, panel, scale, cut, stream);
     if (is(32, kWide, 4 / kWide))
       return run_panel<D, W, Shape<32, kWide, 4 / kWide>>(a, panel, scale, cut, stream);
   }
