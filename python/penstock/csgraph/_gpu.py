@@ -131,9 +131,21 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
-        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
+        packed = packed_lists(graph) if placement == "packed" else None
+        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample, packed)
         graph._derived.gpu_graph = known
     return known[1]
+
+
+def packed_lists(graph: csr_array) -> Any:
+    """The graph's neighbour lists in a packed form, made once by the CPU and kept with it.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([True] * 3, ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
+    >>> packed_lists(A).facts()["edges"]
+    3
+    """
+    return graph._derived.once("packed_lists", lambda: _core.pack_lists(graph._core))
 
 
 def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:

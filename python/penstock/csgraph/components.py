@@ -92,9 +92,9 @@ def connected_components(
         return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
     pair = (
-        gpu_parts_pair(graph, gpus, on.placement)
+        gpu_parts_pair(graph, gpus, on.home)
         if several
-        else gpu_graphs(graph, gpus[0], on.placement)
+        else gpu_graphs(graph, gpus[0], on.home)
     )
     find = _core.components_parts if several else _core.components_gpu
     where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
