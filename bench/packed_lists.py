@@ -38,11 +38,15 @@ def simple(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return offsets, (key % n).astype(np.int64)
 
 
-def lift(offsets: np.ndarray, columns: np.ndarray, copies: int, mix: float, seed: int) -> ps.csr_array:
+def lift(
+    offsets: np.ndarray, columns: np.ndarray, copies: int, mix: float, seed: int
+) -> ps.csr_array:
     n, nnz = len(offsets) - 1, len(columns)
     rows = np.repeat(np.arange(n), np.diff(offsets))
     up = columns > rows
-    order = np.lexsort((rows, columns))  # entry k of the transpose is entry order[k]: turns (v, u) into (u, v)
+    order = np.lexsort(
+        (rows, columns)
+    )  # entry k of the transpose is entry order[k]: turns (v, u) into (u, v)
     draw = np.random.default_rng(seed)
     shift = np.where(draw.random(nnz) < mix, draw.integers(0, copies, nnz), 0)
     shift = np.where(up, shift, (copies - shift[order]) % copies)
@@ -53,7 +57,9 @@ def lift(offsets: np.ndarray, columns: np.ndarray, copies: int, mix: float, seed
         moved = np.unique(rows[shift != 0])
         chosen = np.zeros(n, bool)
         chosen[moved] = True
-        some = np.flatnonzero(chosen[rows])  # only rows with an edge that leaves the copy have to be sorted
+        some = np.flatnonzero(
+            chosen[rows]
+        )  # only rows with an edge that leaves the copy have to be sorted
         key = np.sort((rows[some] << 32) | there[some])
         there[some] = key & 0xFFFFFFFF
         out[c * nnz : (c + 1) * nnz] = there
@@ -89,7 +95,10 @@ def searched(a: ps.csr_array, roots: list[int], options: GpuOptions, budget: int
         for root in roots[:2]:
             with ps.record() as events:
                 ps.csgraph.bfs(
-                    a, root, device=0, gpu_options=GpuOptions(placement=options.placement, counted=True)
+                    a,
+                    root,
+                    device=0,
+                    gpu_options=GpuOptions(placement=options.placement, counted=True),
                 )
             read.append(events[-1]["read"]["bytes"] / (4 * a.nnz))
         steps = [(s["kind"], s["frontier"], s["open"]) for s in events[-1]["steps"]]
@@ -111,7 +120,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument(
-        "--graphs", default="cnr-2000.mtx.gz,web-NotreDame.txt.gz,soc-Slashdot0902.txt.gz,road-moscow.mtx.gz"
+        "--graphs",
+        default="cnr-2000.mtx.gz,web-NotreDame.txt.gz,soc-Slashdot0902.txt.gz,road-moscow.mtx.gz",
     )
     parser.add_argument("--edges", type=float, default=250e6)
     parser.add_argument("--mix", type=float, default=0.05)
@@ -136,14 +146,17 @@ def main() -> None:
         if args.pack_only:
             continue
         degree = np.diff(a.indptr)
-        roots = [int(v) for v in np.random.default_rng(2).choice(np.flatnonzero(degree), args.roots)]
+        roots = [
+            int(v) for v in np.random.default_rng(2).choice(np.flatnonzero(degree), args.roots)
+        ]
         budget = 32 * n + (64 << 20) + nnz
         expected = None
         for label, placement, limit in (
             ("raw in core", "device", None),
-            ("raw, budget", "auto", budget),
+            ("raw, budget", "pinned", budget),
             ("packed in core", "packed", None),
             ("packed, budget", "packed", budget),
+            ("auto, budget", "auto", budget),
         ):
             try:
                 got = searched(a, roots, GpuOptions(placement=placement), limit)

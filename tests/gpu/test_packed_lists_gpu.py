@@ -103,7 +103,13 @@ def test_level_synchronous_searches(name, near):
 @pytest.mark.parametrize("near", [0, 1, 2])
 @pytest.mark.parametrize("method", ["auto", "label_propagation"])
 def test_components_of_every_shape(name, near, method):
-    if method == "label_propagation" and name in ("path", "ring", "grid", "caterpillar", "directed_chain"):
+    if method == "label_propagation" and name in (
+        "path",
+        "ring",
+        "grid",
+        "caterpillar",
+        "directed_chain",
+    ):
         pytest.skip("as many rounds as its paths are long")
     a = shape(name)
     expected = ps.csgraph.connected_components(a, device="cpu")
@@ -123,7 +129,9 @@ def test_reading_everything_reads_no_more_than_the_lists():
     event = events[-1]
     assert event["graph"]["far_bytes"] > 0.9 * packed_lists(a).facts()["list_bytes"]
     lists = int(((levels >= 0) & (np.diff(a.indptr) > 0)).sum())
-    assert event["read"]["bytes"] <= event["graph"]["far_bytes"] + 2 * 32 * lists + 32 * a.nnz / 1024
+    assert (
+        event["read"]["bytes"] <= event["graph"]["far_bytes"] + 2 * 32 * lists + 32 * a.nnz / 1024
+    )
     assert event["read"]["bytes"] >= 0.8 * event["graph"]["far_bytes"]
 
 

@@ -52,6 +52,14 @@ void graph_packed(nb::module_& m) {
         return BoundPackedLists{std::make_shared<const PackedLists>(pack_lists(edges))};
       },
       nb::arg("a"), "The packed lists of a square matrix in host memory, each in ascending order.");
+  m.def(
+      "estimate_packed",
+      [](const Matrix& a) {
+        const auto edges = edges_of(a);
+        const nb::gil_scoped_release release;
+        return estimate_packed(edges);
+      },
+      nb::arg("a"), "About as many bytes as pack_lists(a) would have, from some lists.");
 }
 
 }  // namespace penstock::bind

@@ -27,6 +27,8 @@ __device__ Index ask_packed(const ListView& in, const BfsState& s, Index v, bool
 }
 
 /// Asks the samples. A warp takes 1024 vertices; those that have to be asked are packed first, so that every lane has one.
+/// `lists`: there is no sample, and packed lists are asked instead.
+template <bool lists>
 __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   __shared__ std::uint16_t packed[kWarps][1024];
   __shared__ Bits found_words[kWarps][32], open_words[kWarps][32];
@@ -37,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
        group += std::int64_t(gridDim.x) * kWarps) {
     const auto w = group * 32 + lane;
     const Bits old = w < s.words ? s.visited[w] : ~Bits(0);
-    if ((parts == 0 && !in.packed.heads) || !__any_sync(kAll, ~old != 0)) {
+    if ((parts == 0 && !lists) || !__any_sync(kAll, ~old != 0)) {
       if (w < s.words) s.open[w] = ~old;
       continue;
     }
@@ -56,7 +58,7 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
       const auto v = Index(group * 1024 + local);
       Index parent = -1;
       bool whole = false;
-      if (parts == 0) parent = ask_packed(in, s, v, whole);
+      if constexpr (lists) parent = ask_packed(in, s, v, whole);
       for (int part = 0; part < parts && parent < 0; ++part) {
         const uint4 four = sample_of(in, v, part);
         const Index best = sampled(four.x);  // the neighbour of highest degree, which is the most likely one
@@ -165,7 +167,8 @@ std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, f
 
 void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const UseDevice use(stream.where);
-  launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
+  const bool lists = in.packed.heads && in.sample_size == 0;
+  launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 

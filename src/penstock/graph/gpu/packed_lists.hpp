@@ -35,6 +35,9 @@ struct PackedLists {
 /// the same for any number of threads. Throws Error{invalid_argument} for offsets or columns outside the matrix.
 PackedLists pack_lists(const CsrView<One>& graph);
 
+/// About as many bytes as packed lists of the graph have: from 4096 groups of 64 vertices, evenly spread.
+std::int64_t estimate_packed(const CsrView<One>& graph);
+
 struct CountOnes {
   constexpr int operator()(std::uint32_t x) const { return std::popcount(x); }
 };

@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::int64_t kRange = 64;  // groups that a thread takes at once
 
-int bits_of(std::uint32_t x) { return int(std::bit_width(x)); }
-int width_code(std::uint32_t first) { return std::min(31, bits_of(first)); }
+int width_code(std::uint32_t first) { return std::min(31, int(std::bit_width(first))); }
 
 class Packer {
  public:
-  explicit Packer(const CsrView<One>& graph) : g_(graph) {
+  /// `stride`: looks at one group in so many alone, for an estimate.
+  explicit Packer(const CsrView<One>& graph, std::int64_t stride = 1) : g_(graph), stride_(stride) {
     require(g_.rows == g_.cols, "pack_lists: a graph is a square matrix, not " + std::to_string(g_.rows) +
                                     " x " + std::to_string(g_.cols));
     out_.vertices = g_.rows, out_.edges = g_.count;
@@ -40,6 +40,22 @@ class Packer {
     return std::move(out_);
   }
 
+  /// Bytes of all lists, by those of some groups, and of the heads.
+  std::int64_t estimate() {
+    count();
+    std::atomic<std::int64_t> bits = 0, edges = 0;
+    each_group([&](std::int64_t group, std::vector<Index>& scratch) {
+      std::int64_t own = 0, entries = 0;
+      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
+        each_piece(list, [&](std::span<const Index> piece) { own += bits_of_piece(v, piece); });
+        entries += std::ssize(list);
+      });
+      bits += own, edges += entries;
+    });
+    const double each = edges > 0 ? double(bits) / 8 / double(edges) : 0;
+    return std::int64_t(each * double(g_.count)) + 4 * (groups() + g_.rows) + 8 * groups();
+  }
+
  private:
   std::int64_t groups() const { return (g_.rows + kPackedGroup - 1) / kPackedGroup; }
 
@@ -48,7 +64,8 @@ class Packer {
   void each_group(F&& f) const {
     parallel_ranges(groups(), kRange, [&](std::int64_t first, std::int64_t last) {
       std::vector<Index> scratch;
-      for (auto group = first; group < last; ++group) f(group, scratch);
+      for (auto group = first; group < last; ++group)
+        if (group % stride_ == 0) f(group, scratch);
       poll_interrupt();
     });
   }
@@ -57,6 +74,8 @@ class Packer {
   void each_list(std::int64_t group, std::vector<Index>& scratch, F&& f) const {
     const auto last = std::min<std::int64_t>(g_.rows, (group + 1) * kPackedGroup);
     for (auto v = group * kPackedGroup; v < last; ++v) {
+      require(g_.indptr[v] <= g_.indptr[v + 1], "pack_lists: the offsets of row " + std::to_string(v) +
+                                                    " descend: build the matrix with ps.csr_array");
       std::span<const Index> list(g_.indices + g_.indptr[v], std::size_t(g_.indptr[v + 1] - g_.indptr[v]));
       if (!std::is_sorted(list.begin(), list.end())) {
         scratch.assign(list.begin(), list.end());
@@ -71,10 +90,6 @@ class Packer {
     for (std::size_t at = 0; at < list.size(); at += kPackedPiece)
       f(list.subspan(at, std::min<std::size_t>(kPackedPiece, list.size() - at)));
   }
-  std::uint32_t gap(std::span<const Index> piece, std::size_t i) const {
-    return std::uint32_t(piece[i] - piece[i - 1]) - step_;
-  }
-
   void check_row(Index v, std::span<const Index> list) const {
     const bool good = list.empty() || (list.front() >= 0 && list.back() < g_.cols);
     require(good, "pack_lists: row " + std::to_string(v) + " has a column outside the " +
@@ -82,14 +97,11 @@ class Packer {
   }
 
   void count() {
-    for (std::int64_t v = 0; v < g_.rows; ++v)
-      require(g_.indptr[v] <= g_.indptr[v + 1], "pack_lists: the offsets of row " + std::to_string(v) +
-                                                    " descend: build the matrix with ps.csr_array");
     std::atomic<bool> repeats = false, unsorted = false;
     const auto look = [&](std::int64_t group, std::vector<Index>& scratch) {
       each_list(group, scratch, [&](Index v, std::span<const Index> list) {
         check_row(v, list);
-        if (list.data() == scratch.data() && !list.empty()) unsorted.store(true, std::memory_order_relaxed);
+        if (!list.empty() && list.data() == scratch.data()) unsorted.store(true, std::memory_order_relaxed);
         if (std::adjacent_find(list.begin(), list.end()) != list.end())
           repeats.store(true, std::memory_order_relaxed);
       });
@@ -104,7 +116,7 @@ class Packer {
       std::vector<Index> scratch;
       auto& mine = shares[std::size_t(share)];
       for (auto group = groups() * share / kShares; group < groups() * (share + 1) / kShares; ++group)
-        each_list(group, scratch, [&](Index, std::span<const Index> list) {
+        if (group % stride_ == 0) each_list(group, scratch, [&](Index, std::span<const Index> list) {
           each_piece(list, [&](std::span<const Index> piece) { add(piece, mine); });
         });
       poll_interrupt();
@@ -118,29 +130,43 @@ class Packer {
         auto which = 0u;
         while (which < 3 && table_width(out_.tables[t], which) < w) ++which;
         which_[t][w] = std::uint8_t(which);
+        cost_[t][w] = std::uint8_t(2 + table_width(out_.tables[t], which));
       }
   }
 
-  int level(std::span<const Index> piece) const {
-    if (piece.size() < 2) return 0;
+  /// The gaps of a piece, and what they take.
+  struct Gaps {
+    int count = 0, level = 0;
+    std::uint32_t gap[kPackedPiece];
+    std::uint8_t bits[kPackedPiece];
+  };
+  void measure(std::span<const Index> piece, Gaps& out) const {
+    out.count = std::max(0, int(piece.size()) - 1);
+    for (int i = 0; i < out.count; ++i)
+      out.gap[i] = std::uint32_t(piece[std::size_t(i) + 1]) - std::uint32_t(piece[std::size_t(i)]) - step_;
     std::int64_t sum = 0;
-    for (std::size_t i = 1; i < piece.size(); ++i) sum += bits_of(gap(piece, i));
-    const auto gaps = std::int64_t(piece.size()) - 1;
-    return int((2 * sum + gaps) / (2 * gaps));
+    for (int i = 0; i < out.count; ++i) {
+      out.bits[i] = std::uint8_t(std::bit_width(out.gap[i]));
+      sum += out.bits[i];
+    }
+    out.level = out.count == 0 ? 0 : int((2 * sum + out.count) / (2 * out.count));
   }
   void add(std::span<const Index> piece, GapCounts& counts) const {
-    const int l = level(piece);
-    ++counts.lists[std::size_t(l)];
-    for (std::size_t i = 1; i < piece.size(); ++i) ++counts.at(l, bits_of(gap(piece, i)));
+    Gaps gaps;
+    measure(piece, gaps);
+    ++counts.lists[std::size_t(gaps.level)];
+    auto* const row = counts.gaps.data() + gaps.level * kGapWidths;
+    for (int i = 0; i < gaps.count; ++i) ++row[gaps.bits[i]];
   }
 
   std::int64_t bits_of_piece(Index v, std::span<const Index> piece) const {
     if (piece.empty()) return 0;
-    const int t = tables_.table_of[level(piece)];
+    Gaps gaps;
+    measure(piece, gaps);
+    const auto* const cost = cost_[tables_.table_of[gaps.level]];
     const int code = width_code(zigzag(std::int64_t(piece[0]) - v));
     std::int64_t bits = out_.table_bits + 5 + first_width(std::uint32_t(code));
-    for (std::size_t i = 1; i < piece.size(); ++i)
-      bits += 2 + table_width(out_.tables[t], which_[t][bits_of(gap(piece, i))]);
+    for (int i = 0; i < gaps.count; ++i) bits += cost[gaps.bits[i]];
     return bits;
   }
   static bool is_long(std::span<const Index> list) { return list.size() > kPackedWhole; }
@@ -189,19 +215,25 @@ class Packer {
 
   void put_piece(Index v, std::span<const Index> piece, BitWriter& bits) const {
     if (piece.empty()) return;
-    const int t = tables_.table_of[level(piece)];
+    Gaps gaps;
+    measure(piece, gaps);
+    const int t = tables_.table_of[gaps.level];
     bits.put(std::uint32_t(t), out_.table_bits);
     const auto first = zigzag(std::int64_t(piece[0]) - v);
     const int code = width_code(first);
     bits.put(std::uint32_t(code), 5);
     put(bits, first, first_width(std::uint32_t(code)));
-    for (std::size_t begin = 0; begin < piece.size(); begin += kPackedChunk) {
-      const auto from = std::max<std::size_t>(1, begin);
-      const auto to = std::min(piece.size(), begin + kPackedChunk);
-      for (const int plane : {0, 1})
-        for (auto i = from; i < to; ++i) bits.put(which_[t][bits_of(gap(piece, i))] >> plane & 1u, 1);
-      for (auto i = from; i < to; ++i)
-        bits.put(gap(piece, i), table_width(out_.tables[t], which_[t][bits_of(gap(piece, i))]));
+    for (int from = 0; from < gaps.count;) {
+      const int to = std::min(gaps.count, from + kPackedChunk - (from == 0));
+      std::uint32_t low = 0, high = 0;
+      for (int i = from; i < to; ++i) {
+        const std::uint32_t which = which_[t][gaps.bits[i]];
+        low |= (which & 1) << (i - from), high |= (which >> 1) << (i - from);
+      }
+      put(bits, low, to - from);
+      put(bits, high, to - from);
+      for (int i = from; i < to; ++i) bits.put(gaps.gap[i], cost_[t][gaps.bits[i]] - 2);
+      from = to;
     }
   }
   static void put(BitWriter& bits, std::uint32_t x, int width) {
@@ -239,16 +271,23 @@ class Packer {
   }
 
   CsrView<One> g_;
+  std::int64_t stride_ = 1;
   PackedLists out_;
   std::uint32_t step_ = 1;
   GapTables tables_;
-  std::uint8_t which_[kPackedTables][kGapWidths] = {};
+  std::uint8_t which_[kPackedTables][kGapWidths] = {};  // of a table's widths, by a gap's bits
+  std::uint8_t cost_[kPackedTables][kGapWidths] = {};   // the bits that a gap and its planes take
   std::vector<std::int64_t> long_first_;  // the long lists before each group
 };
 
 }  // namespace
 
 PackedLists pack_lists(const CsrView<One>& graph) { return Packer(graph).run(); }
+
+std::int64_t estimate_packed(const CsrView<One>& graph) {
+  constexpr std::int64_t kSome = 4096;  // groups of 64 vertices
+  return Packer(graph, std::max<std::int64_t>(1, graph.rows / kPackedGroup / kSome)).estimate();
+}
 
 PackedView PackedLists::view() const {
   PackedView out{.vertices = vertices,
