@@ -3,7 +3,7 @@
 python bench/packed_lists.py --folder data --edges 250e6           # lifts of about so many edges stored
 python bench/packed_lists.py --folder data --graphs cnr-2000.mtx.gz,road-moscow.mtx.gz --edges 1e9 --roots 12
 
-Each lift has copies of a graph; an edge {u, v} joins (u, c) with (v, c + s), where s is 0 for all but --mix of the edges.
+Each lift has copies of a graph; an edge {u, v} joins (u, c) with (v, c + s), where s is 0 for all but --mix of them.
 Rows: edges raw in device memory; raw under the budget of 32 bytes a vertex, 64 MB and a quarter of the edges; packed in
 device memory; packed under that budget. All levels and component counts are compared.
 """
@@ -17,11 +17,10 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-
-import penstock as ps
-from penstock import _core
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._gpu import packed_lists
+
+import penstock as ps
 
 
 def simple(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -176,5 +175,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    _ = _core
     main()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from graphs import NAMES, graph, named, sources
 from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import packed_lists
 
 import penstock as ps
 from penstock import _core
-from penstock.csgraph._gpu import packed_lists
 
 pytestmark = pytest.mark.gpu
 
@@ -157,3 +157,15 @@ def test_many_sources_and_access_alone():
     expected = ps.csgraph.bfs(a, sources=[0, 5, 9], device="cpu")
     got = ps.csgraph.bfs(a, sources=[0, 5, 9], device=0, gpu_options=GpuOptions(access="packed"))
     assert np.array_equal(got, expected)
+
+
+def test_a_graph_is_packed_when_its_searches_have_paid_for_it():
+    a = ps.generate.rmat(16, seed=9)
+    budget = 32 * a.shape[0] + (20 << 20) + a.nnz
+    levels = ps.csgraph.bfs(a, 1, device="cpu")
+    with ps.options(device_memory=budget), ps.record() as events:
+        for seconds in (0.0, 100.0):
+            a._derived.link_seconds = seconds
+            assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)
+        assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)
+    assert [e["graph"]["placement"] for e in events] == ["pinned", "packed", "packed"], events

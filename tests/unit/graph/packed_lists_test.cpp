@@ -42,7 +42,8 @@ void expect_round_trip(Graph g) {
   unpack_lists(packed, offsets.data(), columns.data());
   EXPECT_EQ(offsets, g.offsets);
   for (std::int64_t v = 0; v < g.rows(); ++v)
-    std::sort(g.columns.begin() + g.offsets[std::size_t(v)], g.columns.begin() + g.offsets[std::size_t(v) + 1]);
+    std::sort(g.columns.begin() + g.offsets[std::size_t(v)],
+              g.columns.begin() + g.offsets[std::size_t(v) + 1]);
   EXPECT_EQ(columns, g.columns);
 }
 
@@ -61,7 +62,8 @@ Graph of_all_lengths(std::uint32_t seed, bool repeats) {
         list.resize(std::size_t(length));
         std::iota(list.begin(), list.end(), Index(random() % 20'000));
       } else {
-        const auto reach = std::uint32_t(std::min<std::int64_t>(70'000, std::int64_t(spread) * std::max(1, length)));
+        const auto reach =
+            std::uint32_t(std::min<std::int64_t>(70'000, std::int64_t(spread) * std::max(1, length)));
         for (int i = 0; i < length; ++i) list.push_back(Index(random() % reach));
         std::sort(list.begin(), list.end());
         if (!repeats) list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -180,6 +182,18 @@ TEST(PackedLists, PrefixesEndBetweenLists) {
     }
     EXPECT_EQ(edges, g.offsets.back());
   }
+}
+
+TEST(PackedLists, AreEstimated) {
+  std::mt19937 random(6);
+  std::vector<std::vector<Index>> lists(600'000);  // 9375 groups, of which every second one is looked at
+  for (Index v = 0; v < 600'000; ++v)
+    for (int i = 0; i < 5; ++i)
+      lists[std::size_t(v)].push_back(std::min<Index>(599'999, v + Index(random() % 99)));
+  const auto g = graph_of(lists);
+  const auto exact = pack_lists(g.view()).bytes();
+  EXPECT_NEAR(double(estimate_packed(g.view())), double(exact), 0.02 * double(exact));
+  EXPECT_GE(estimate_packed(graph_of({}).view()), 0);
 }
 
 TEST(PackedLists, AreSearched) {

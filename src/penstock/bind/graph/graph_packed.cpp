@@ -7,8 +7,9 @@
 namespace penstock::bind {
 
 void graph_packed(nb::module_& m) {
-  nb::class_<BoundPackedLists>(m, "PackedLists", "The neighbour lists of a graph in a packed form, any of which "
-                                                 "can be read alone.")
+  nb::class_<BoundPackedLists>(m, "PackedLists",
+                               "The neighbour lists of a graph in a packed form, any of which "
+                               "can be read alone.")
       .def("facts",
            [](const BoundPackedLists& p) {
              const auto& lists = *p.lists;

@@ -69,11 +69,7 @@ class CentralityWork {
 class Sources {
  public:
   Sources(GpuGraph& g, const CentralityWork& work, const BetweennessGpuOptions& options)
-      : g_(g),
-        work_(work),
-        s_(work.state()),
-        options_(options),
-        access_(g.access_or_best(options.access)) {}
+      : g_(g), work_(work), s_(work.state()), options_(options), access_(g.access_or_best(options.access)) {}
 
   /// Adds what a source contributes. Returns false if it has too many paths; then nothing was added.
   bool add(Index source) {

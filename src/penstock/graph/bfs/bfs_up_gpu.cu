@@ -168,7 +168,8 @@ std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, f
 void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const UseDevice use(stream.where);
   const bool lists = in.packed.heads && in.sample_size == 0;
-  launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
+  launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in,
+         s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 

@@ -81,7 +81,9 @@ __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, b
     return;
   }
   if (g.packed.heads) {
-    if (live) walk_first<Count>(g, packed_list(g.packed, Index(v)), kFirstPacked, [&](Index u) { return f(u), false; });
+    if (live)
+      walk_first<Count>(g, packed_list(g.packed, Index(v)), kFirstPacked,
+                        [&](Index u) { return f(u), false; });
     return;
   }
   List list;

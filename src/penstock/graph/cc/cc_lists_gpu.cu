@@ -106,7 +106,7 @@ void link_lists(const ListView& g, const CcState& s, Access access, bool count, 
   const UseDevice use(stream.where);
   fill_async(&s.counts->pieces, 0, sizeof(Index), stream);
   with_any_access(access,
-              [&]<Access A>() { count ? link<A, true>(g, s, stream) : link<A, false>(g, s, stream); });
+                  [&]<Access A>() { count ? link<A, true>(g, s, stream) : link<A, false>(g, s, stream); });
 }
 
 void hook_ends(const ListView& g, const CcState& s, bool moved_alone, Access access, bool count,

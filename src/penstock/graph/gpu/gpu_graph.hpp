@@ -48,10 +48,10 @@ enum class CacheOf : std::uint8_t { longest, shortest };
 
 struct GpuGraphOptions {
   int gpu = 0;
-  std::optional<EdgePlacement> placement = {};  // empty: device if everything fits the budget, else pinned
-  std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
-  std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
-  NeighbourSample sample = {};                  // that of all vertices of the graph, if the caller has it
+  std::optional<EdgePlacement> placement = {};     // empty: device if everything fits the budget, else pinned
+  std::int64_t device_memory = 0;                  // the budget; 0: what is free less kGpuReserve
+  std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
+  NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
 };
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
@@ -123,7 +123,9 @@ class GpuGraph {
   /// Throws Error{invalid_argument} if the lists are packed: `what` reads others.
   void require_lists(std::string_view what) const;
   const GpuGraphFacts& facts() const { return facts_; }
-  const Array<const Offset>& offsets() const { return offsets_; }  // on the device; none if the lists are packed
+  const Array<const Offset>& offsets() const {
+    return offsets_;
+  }  // on the device; none if the lists are packed
   std::mutex& turn() { return turn_; }
 
   /// What kernels get. It is valid until the next make_*. Its counters are those of `counts()`.

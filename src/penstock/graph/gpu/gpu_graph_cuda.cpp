@@ -60,7 +60,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
           ? *options.placement
           : choose_placement(count, own.size, facts_.budget - (part ? kSharedVertexBytes * all : 0));
   if (placement() == EdgePlacement::packed) {
-    require(!part, "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
+    require(!part,
+            "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
     counts_ = take<LinkCounts>(1, "counters");
     view_ = {.vertices = vertices(), .counts = counts_.data};
     place_packed(options, edges);
@@ -90,9 +91,10 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
   auto lists = options.packed;
   if (!lists) {
     if (!can_read(Where{}, all_offsets_.place) || !can_read(Where{}, edges.place))
-      throw Error(Errc::not_accessible,
-                  "placement=\"packed\": the lists are packed by the CPU, which cannot read them: give a matrix "
-                  "in host memory");
+      throw Error(
+          Errc::not_accessible,
+          "placement=\"packed\": the lists are packed by the CPU, which cannot read them: give a matrix "
+          "in host memory");
     lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
                                                             .cols = all_vertices(),
                                                             .indptr = all_offsets_.data,
@@ -133,15 +135,18 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
 
 Access GpuGraph::access_or_best(std::optional<Access> wanted) const {
   const auto access = wanted.value_or(best_access());
-  require((access == Access::packed) == is_packed(),
-          is_packed() ? "access=\"" + std::string(name(access)) +
-                            "\" reads lists as they are, and those of placement=\"packed\" are packed: leave access out"
-                      : "access=\"packed\" reads packed lists: give placement=\"packed\" with it");
+  require(
+      (access == Access::packed) == is_packed(),
+      is_packed()
+          ? "access=\"" + std::string(name(access)) +
+                "\" reads lists as they are, and those of placement=\"packed\" are packed: leave access out"
+          : "access=\"packed\" reads packed lists: give placement=\"packed\" with it");
   return access;
 }
 
 void GpuGraph::require_lists(std::string_view what) const {
-  require(!is_packed(), std::string(what) + " reads no packed lists yet: choose another placement than \"packed\"");
+  require(!is_packed(),
+          std::string(what) + " reads no packed lists yet: choose another placement than \"packed\"");
 }
 
 std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
@@ -232,7 +237,12 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
   sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
   if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
-  else gpu::build_sample(view_, part ? all.data : is_packed() ? nullptr : offsets_.data, kind, sample_.data, slots, stream());
+  else
+    gpu::build_sample(view_,
+                      part          ? all.data
+                      : is_packed() ? nullptr
+                                    : offsets_.data,
+                      kind, sample_.data, slots, stream());
   synchronize(stream());
   facts_.sample_given = given, facts_.sample_kind = kind;
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;

@@ -23,7 +23,8 @@ inline constexpr std::string_view name(Access access) {
   return kAccessPolicies[static_cast<int>(access)].name;
 }
 static_assert(name(Access::strided) == "strided" && name(Access::merged) == "merged" &&
-              name(Access::aligned) == "aligned" && name(Access::direct) == "direct" && name(Access::packed) == "packed");
+              name(Access::aligned) == "aligned" && name(Access::direct) == "direct" &&
+              name(Access::packed) == "packed");
 
 /// Requests of warps for entries of lists that are not in device memory. Each is for 32, 64, 96 or 128 bytes (whole sectors of
 /// 32 bytes) of one 128-byte line.

@@ -1,9 +1,9 @@
 #pragma once
 #include <type_traits>
 
+#include "penstock/core/error.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/graph/gpu/packed_lists_gpu.cuh"
-#include "penstock/core/error.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 
 // How kernels read neighbour lists. All reads of `ListView::edges` are here, so that each algorithm runs with each access

@@ -29,7 +29,8 @@ inline constexpr int kPackedPiece = 1024;  // entries
 inline constexpr int kPackedWhole = 1022;  // entries; longer lists are cut into pieces
 inline constexpr int kPackedChunk = 32;    // entries
 inline constexpr int kPackedTables = 8;    // at most
-inline constexpr int kAtBits = 22;         // of a head; 63 lists of 1022 gaps of 31 bits, and their planes, take fewer
+inline constexpr int kAtBits =
+    22;  // of a head; 63 lists of 1022 gaps of 31 bits, and their planes, take fewer
 inline constexpr std::uint32_t kInPieces = 1023;  // in a head: the size is beside the list
 inline constexpr int kLongBits = 96;
 inline constexpr std::int64_t kPackedPad = 2;  // words behind the last one that reads may touch
@@ -41,7 +42,7 @@ struct PackedView {
   // Words [0, near_words) are at `near`, and all that `near` has not are at `far`, where positions count from the same start.
   const std::uint32_t* near = nullptr;
   const std::uint32_t* far = nullptr;
-  std::int64_t near_words = 0;  // a list is near as a whole, or not at all
+  std::int64_t near_words = 0;               // a list is near as a whole, or not at all
   std::uint32_t tables[kPackedTables] = {};  // four widths each, a byte a width, the first one the lowest
   int table_bits = 0;
   std::uint32_t step = 1;  // what is added to each gap

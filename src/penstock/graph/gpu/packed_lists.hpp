@@ -15,8 +15,8 @@ struct PackedLists {
   Offset edges = 0;
   Array<const std::uint64_t> bases;  // one for each 64 vertices, and the number of words
   Array<const std::uint32_t> heads;
-  Array<const std::uint32_t> words;           // and kPackedPad more
-  Array<const std::int64_t> long_ends;        // the word behind each list above kPackedWhole
+  Array<const std::uint32_t> words;     // and kPackedPad more
+  Array<const std::int64_t> long_ends;  // the word behind each list above kPackedWhole
   std::uint32_t tables[kPackedTables] = {};
   int table_bits = 0;
   bool repeats = false;  // a list has a column twice

@@ -74,8 +74,8 @@ class Packer {
   void each_list(std::int64_t group, std::vector<Index>& scratch, F&& f) const {
     const auto last = std::min<std::int64_t>(g_.rows, (group + 1) * kPackedGroup);
     for (auto v = group * kPackedGroup; v < last; ++v) {
-      require(g_.indptr[v] <= g_.indptr[v + 1], "pack_lists: the offsets of row " + std::to_string(v) +
-                                                    " descend: build the matrix with ps.csr_array");
+      if (g_.indptr[v] > g_.indptr[v + 1])
+        refuse(v, "has offsets that descend: build the matrix with ps.csr_array");
       std::span<const Index> list(g_.indices + g_.indptr[v], std::size_t(g_.indptr[v + 1] - g_.indptr[v]));
       if (!std::is_sorted(list.begin(), list.end())) {
         scratch.assign(list.begin(), list.end());
@@ -90,10 +90,12 @@ class Packer {
     for (std::size_t at = 0; at < list.size(); at += kPackedPiece)
       f(list.subspan(at, std::min<std::size_t>(kPackedPiece, list.size() - at)));
   }
+  [[noreturn]] static void refuse(std::int64_t v, const std::string& why) {
+    throw Error(Errc::invalid_argument, "pack_lists: row " + std::to_string(v) + " " + why);
+  }
   void check_row(Index v, std::span<const Index> list) const {
-    const bool good = list.empty() || (list.front() >= 0 && list.back() < g_.cols);
-    require(good, "pack_lists: row " + std::to_string(v) + " has a column outside the " +
-                      std::to_string(g_.cols) + " of the graph");
+    if (list.empty() || (list.front() >= 0 && list.back() < g_.cols)) return;
+    refuse(v, "has a column outside the " + std::to_string(g_.cols) + " of the graph");
   }
 
   void count() {
@@ -116,9 +118,10 @@ class Packer {
       std::vector<Index> scratch;
       auto& mine = shares[std::size_t(share)];
       for (auto group = groups() * share / kShares; group < groups() * (share + 1) / kShares; ++group)
-        if (group % stride_ == 0) each_list(group, scratch, [&](Index, std::span<const Index> list) {
-          each_piece(list, [&](std::span<const Index> piece) { add(piece, mine); });
-        });
+        if (group % stride_ == 0)
+          each_list(group, scratch, [&](Index, std::span<const Index> list) {
+            each_piece(list, [&](std::span<const Index> piece) { add(piece, mine); });
+          });
       poll_interrupt();
     });
     for (std::size_t i = 1; i < shares.size(); ++i) shares[0].add(shares[i]);
@@ -172,8 +175,7 @@ class Packer {
   static bool is_long(std::span<const Index> list) { return list.size() > kPackedWhole; }
   std::int64_t words_of_long(Index v, std::span<const Index> list) const {
     auto words = std::int64_t((list.size() + kPackedPiece - 1) / kPackedPiece);
-    each_piece(list,
-               [&](std::span<const Index> piece) { words += (bits_of_piece(v, piece) + 31) / 32; });
+    each_piece(list, [&](std::span<const Index> piece) { words += (bits_of_piece(v, piece) + 31) / 32; });
     return words;
   }
 
@@ -277,7 +279,7 @@ class Packer {
   GapTables tables_;
   std::uint8_t which_[kPackedTables][kGapWidths] = {};  // of a table's widths, by a gap's bits
   std::uint8_t cost_[kPackedTables][kGapWidths] = {};   // the bits that a gap and its planes take
-  std::vector<std::int64_t> long_first_;  // the long lists before each group
+  std::vector<std::int64_t> long_first_;                // the long lists before each group
 };
 
 }  // namespace
@@ -316,7 +318,8 @@ std::int64_t PackedLists::prefix(std::int64_t room) const {
 void unpack_lists(const PackedLists& lists, Offset* offsets, Index* columns) {
   const auto view = lists.view();
   offsets[0] = 0;
-  for (std::int64_t v = 0; v < lists.vertices; ++v) offsets[v + 1] = offsets[v] + packed_degree(view, Index(v));
+  for (std::int64_t v = 0; v < lists.vertices; ++v)
+    offsets[v + 1] = offsets[v] + packed_degree(view, Index(v));
   parallel_ranges(lists.vertices, 4096, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) {
       auto* to = columns + offsets[v];
