@@ -40,13 +40,15 @@ __device__ bool decode(const ListView& g, const PackedList& list, unsigned group
     const auto start = packed_start(g.packed, words, place, list.vertex);
     std::uint32_t carry = start.first;
     auto at = start.at;
+    auto next = packed_chunk(words, at, min(kPackedChunk, count) - 1);
     for (int base = 0; base < count; base += kPackedChunk) {
-      const int skip = base == 0, here = min(kPackedChunk, count - base);
-      const auto chunk = packed_chunk(words, at, here - skip);
-      if constexpr (Count) {
-        const auto end = chunk_end(chunk, start.table, Popc{});
+      const int skip = base == 0, here = min(kPackedChunk, count - base), left = count - base - here;
+      const auto chunk = next;
+      const auto end = chunk_end(chunk, start.table, Popc{});
+      // The planes of the next chunk come while this one is decoded.
+      if (left > 0) next = packed_chunk(words, end, min(kPackedChunk, left));
+      if constexpr (Count)
         if (lane == 0 && !list.near) count_bits(g.counts, words, skip ? place : at, end, counted);
-      }
       for (int sub = 0; sub < here; sub += L) {
         const int entry = sub + lane, i = entry - skip;
         const bool mine = entry < here;
@@ -61,7 +63,7 @@ __device__ bool decode(const ListView& g, const PackedList& list, unsigned group
         if (step(first + base + entry, Index(id), mine)) return true;
         carry = __shfl_sync(group, id, L - 1, L);
       }
-      at = chunk_end(chunk, start.table, Popc{});
+      at = end;
     }
   }
   return false;
