@@ -168,4 +168,5 @@ def test_a_graph_is_packed_when_its_searches_have_paid_for_it():
             a._derived.link_seconds = seconds
             assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)
         assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)
-    assert [e["graph"]["placement"] for e in events] == ["pinned", "packed", "packed"], events
+        assert np.array_equal(ps.csgraph.bfs(a, sources=[1], device=0)[0], levels)
+    assert [e["graph"]["placement"] for e in events] == ["pinned", "packed", "packed", "packed"]

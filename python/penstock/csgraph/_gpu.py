@@ -198,12 +198,12 @@ def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
         graph._derived.link_seconds += told.get("seconds", 0.0)
 
 
-def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
+def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> tuple[Any, Any]:
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
-    formed it. The two share the budget, and what "auto" makes of it."""
+    formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = None if graph.place == "device" else edges_in(graph)
     symmetric = graph._derived.symmetric_pattern
-    if placement == "auto":
+    if placement == "auto" and packs:
         turned = not symmetric and reversed_edges is not None
         placement = _home([graph, graph.T.formed()] if turned else [graph], gpu)
     if symmetric:

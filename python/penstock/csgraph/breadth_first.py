@@ -95,7 +95,9 @@ def bfs(
     else:
         several = len(gpus) > 1
         pair = (
-            gpu_parts_pair(graph, gpus, on.home) if several else gpu_graphs(graph, gpus[0], on.home)
+            gpu_parts_pair(graph, gpus, on.home)
+            if several
+            else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
         )
         how: dict[str, Any] = {
             "method": on.method,
@@ -104,8 +106,7 @@ def bfs(
             "count": on.counted,
         }
         together = not several and not return_predecessors and on.method != "level_synchronous"
-        together = together and on.home != "packed"
-        if sources is not None and together:
+        if sources is not None and together and pair[0].facts()["placement"] != "packed":
             levels, told = _core.bfs_many_gpu(*pair, starts, **how, to=to and to.at())
             report("bfs", pair[0], told)
             return to.filled(levels) if to else levels

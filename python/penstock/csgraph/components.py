@@ -91,7 +91,11 @@ def connected_components(
         found = _find(graph, _numbered_as_scipy(return_labels) if strong else _WEAK, return_labels)
         return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
-    pair = gpu_parts_pair(graph, gpus, on.home) if several else gpu_graphs(graph, gpus[0], on.home)
+    pair = (
+        gpu_parts_pair(graph, gpus, on.home)
+        if several
+        else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
+    )
     find = _core.components_parts if several else _core.components_gpu
     where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
     count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)

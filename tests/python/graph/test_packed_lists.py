@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from penstock.csgraph import GpuOptions
+from penstock.csgraph import GpuOptions, _gpu
 from penstock.csgraph._gpu import packed_lists
 
 import penstock as ps
@@ -79,3 +79,25 @@ def test_refusals():
     a = ps.generate.rmat(4, seed=1)
     with pytest.raises(ValueError, match="source 99 is outside"):
         packed_lists(a).bfs(99)
+
+
+def test_the_plan_for_a_budget():
+    """Raw lists where they fit, packed ones where only these do and searches have paid for packing."""
+    a = ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, the arrays of vertices included
+    estimate = _gpu.packed_bytes(a)
+    assert abs(estimate - packed_lists(a).facts()["bytes"]) < 0.02 * estimate
+    a._derived.packed_lists = None
+    for budget, seconds, home in (
+        (60e6, 100.0, "auto"),
+        (38e6, 0.0, "auto"),
+        (38e6, 100.0, "packed"),
+        (30e6, 100.0, "auto"),
+    ):
+        a._derived.link_seconds = seconds
+        with ps.options(device_memory=int(budget)):
+            assert _gpu._home([a], 0) == home, (budget, seconds)
+    packed_lists(a)  # it is there: no search has to pay for it
+    a._derived.link_seconds = 0.0
+    with ps.options(device_memory=38_000_000):
+        assert _gpu._home([a], 0) == "packed"
+        assert _gpu._home([a, a], 0) == "auto"  # half of the budget each

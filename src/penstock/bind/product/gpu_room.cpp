@@ -2,6 +2,8 @@
 // in bytes; no GPU is asked.
 #include "penstock/schedule/gpu_room.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
