@@ -101,6 +101,9 @@ class Derived:
     pagerank_plan: str | None = None
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
+    packed_lists: Any = None  # the core's packed neighbour lists
+    packed_lists_bytes: int | None = None  # an estimate
+    link_seconds: float = 0  # that traversals took whose lists came over the link
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (asked, the core's graph)

@@ -19,6 +19,9 @@ from penstock.csgraph._incoming import edges_in
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
 
+# What the CPU takes to pack the list entry of an edge, on one thread.
+_PACK_SECONDS = 25e-9
+
 # What arguments of traversals on GPUs may be; their methods differ.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "access": ("auto", *ACCESS_POLICIES),
@@ -131,16 +134,79 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
-        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample)
+        packed = packed_lists(graph) if placement == "packed" else None
+        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample, packed)
         graph._derived.gpu_graph = known
     return known[1]
 
 
-def gpu_graphs(graph: csr_array, gpu: int, placement: str) -> tuple[Any, Any]:
+def packed_lists(graph: csr_array) -> Any:
+    """The graph's neighbour lists in a packed form, made once by the CPU and kept with it.
+
+    >>> import penstock as ps
+    >>> A = ps.csr_array(([True] * 3, ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
+    >>> packed_lists(A).facts()["edges"]
+    3
+    """
+    return graph._derived.once("packed_lists", lambda: _core.pack_lists(graph._core))
+
+
+def _home(graphs: list[csr_array], gpu: int) -> str:
+    """The placement that "auto" stands for: "packed" where packed lists fit the budget, raw ones do not, and packing
+    pays; else "auto", which is the core's choice."""
+    graph, share = graphs[0], len(graphs)
+    if graph.place == "device":
+        return "auto"
+    packs = all(one._derived.packed_lists is not None for one in graphs)
+    price = _PACK_SECONDS * graph.nnz * share / _core.num_threads()
+    if not packs and graph._derived.link_seconds < price:
+        return "auto"
+    limit = _budget([gpu], share)
+    free = 0
+    if not limit:  # what a graph that is there now takes will be free
+        known = [one._derived.gpu_graph for one in graphs]
+        free = _core.gpu_info(gpu)["free_bytes"]
+        free += sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+
+    def home(one: csr_array) -> str:
+        n, nnz = one.shape[0], one.nnz
+        if _core.gpu_graph_fits(n, nnz, limit, free):
+            return "device"
+        return _core.gpu_graph_home(n, nnz, packed_bytes(one), limit, free)
+
+    return "packed" if all(home(one) == "packed" for one in graphs) else "auto"
+
+
+def packed_bytes(graph: csr_array) -> int:
+    """What the graph's packed lists take; an estimate where nobody has packed them.
+
+    >>> import penstock as ps
+    >>> A = ps.generate.rmat(10, seed=1)
+    >>> packed_bytes(A) < 4 * A.nnz
+    True
+    """
+    derived = graph._derived
+    if derived.packed_lists is not None:
+        return int(derived.packed_lists.facts()["bytes"])
+    estimate = derived.once("packed_lists_bytes", lambda: _core.estimate_packed(graph._core))
+    return int(estimate)
+
+
+def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
+    """Adds up what traversals take whose lists come over the link, until packing them would have taken no longer."""
+    if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
+        graph._derived.link_seconds += told.get("seconds", 0.0)
+
+
+def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> tuple[Any, Any]:
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
-    formed it. The two share the budget."""
+    formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = _edges_in(graph)
-    if graph._derived.symmetric_pattern:
+    symmetric = graph._derived.symmetric_pattern
+    if placement == "auto" and packs:
+        turned = not symmetric and reversed_edges is not None
+        placement = _home([graph, graph.T.formed()] if turned else [graph], gpu)
+    if symmetric:
         own = gpu_graph(graph, gpu, placement)
         return own, own
     if reversed_edges is None:

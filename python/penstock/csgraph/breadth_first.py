@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.out import as_out
-from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
+from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 from penstock.csgraph.gpu_options import GpuOptions, settled
@@ -95,9 +95,9 @@ def bfs(
     else:
         several = len(gpus) > 1
         pair = (
-            gpu_parts_pair(graph, gpus, on.placement)
+            gpu_parts_pair(graph, gpus, on.home)
             if several
-            else gpu_graphs(graph, gpus[0], on.placement)
+            else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
         )
         how: dict[str, Any] = {
             "method": on.method,
@@ -106,7 +106,7 @@ def bfs(
             "count": on.counted,
         }
         together = not several and not return_predecessors and on.method != "level_synchronous"
-        if sources is not None and together:
+        if sources is not None and together and pair[0].facts()["placement"] != "packed":
             levels, told = _core.bfs_many_gpu(*pair, starts, **how, to=to and to.at())
             report("bfs", pair[0], told)
             return to.filled(levels) if to else levels
@@ -148,6 +148,8 @@ def _search_gpu(
 ) -> tuple[Any, Any]:
     levels, predecessors, told = search(*pair, start, predecessors=bool(tree), **how, **where)
     note_missed(graph, told["missed"])
+    if search is _core.bfs_gpu:
+        note_link(graph, pair[0], told)
     report("bfs", pair[0], told)
     return levels, predecessors
 

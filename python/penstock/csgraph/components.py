@@ -10,7 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, report
+from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
 from penstock.csgraph.breadth_first import as_labels
@@ -92,14 +92,16 @@ def connected_components(
         return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
     pair = (
-        gpu_parts_pair(graph, gpus, on.placement)
+        gpu_parts_pair(graph, gpus, on.home)
         if several
-        else gpu_graphs(graph, gpus[0], on.placement)
+        else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
     )
     find = _core.components_parts if several else _core.components_gpu
     where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
     count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)
     note_missed(graph, told["missed"])
+    if not several:
+        note_link(graph, pair[0], told)
     report("connected_components", pair[0], {"method": on.method, **told})
     labels = to.filled(labels) if to else labels
     return (count, labels) if return_labels else count

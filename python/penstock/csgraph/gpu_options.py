@@ -13,6 +13,8 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "connected_components": ("auto", "label_propagation"),
     "sssp": ("auto", "near_far", "bellman_ford"),
 }
+# the functions that read packed lists
+_PACKED = ("bfs", "connected_components")
 _BASELINES = ("level_synchronous", "label_propagation", "bellman_ford")
 
 # function -> the fields that it reads
@@ -39,12 +41,15 @@ class GpuOptions:
         `bfs`: "auto", "top_down" (never bottom-up) or "level_synchronous". `connected_components`: "auto" or
         "label_propagation". `sssp` and `dijkstra`: "auto", "near_far" or "bellman_ford"; "auto" is "near_far". The
         last name of each is EMOGI's algorithm (min-2020, section 4), a baseline on one GPU.
-    access : "auto", "strided", "merged", "aligned" or "direct"
+    access : "auto", "strided", "merged", "aligned", "direct" or "packed"
         How a GPU reads lists of neighbours (min-2020, section 4): a thread a list, a warp a list, a warp that begins
-        at 128 bytes, or as for its own memory. "auto": aligned over the link, direct in device memory.
-    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by" or "device"
+        at 128 bytes, as for its own memory, or decoding packed lists. "auto": aligned over the link, direct in device
+        memory, packed for packed lists. "packed" alone stands for the placement of this name, too.
+    placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
-        device memory where they fit, else in place, their pages locked.
+        device memory where they fit, else in place, their pages locked. "packed", for `bfs` and
+        `connected_components` on one GPU: lists of 5 to 15 bits an edge, which the CPU packs once, in device memory
+        as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md).
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.
@@ -63,7 +68,7 @@ class GpuOptions:
     >>> ps.csgraph.GpuOptions(access="random")
     Traceback (most recent call last):
     ...
-    ValueError: access='random' is unknown: choose one of auto, strided, merged, aligned, direct
+    ValueError: access='random' is unknown: choose one of auto, strided, merged, aligned, direct, packed
     """
 
     method: str = "auto"
@@ -76,12 +81,23 @@ class GpuOptions:
     def __post_init__(self) -> None:
         known = tuple(dict.fromkeys(name for names in _METHODS.values() for name in names))
         check_names(known, method=self.method, access=self.access, placement=self.placement)
+        packed = (self.access == "packed", self.placement == "packed")
+        if any(packed) and "auto" not in (self.access, self.placement) and not all(packed):
+            raise ValueError(
+                f"access={self.access!r} does not read what placement={self.placement!r} keeps: packed lists are "
+                "read by access='packed', others by the others; leave one of the two out"
+            )
         if self.sample is not None:
             check_names(sample=self.sample)
         if self.cache is not None:
             object.__setattr__(self, "cache", parse_bytes(self.cache, "cache"))
         if not isinstance(self.counted, bool):
             raise TypeError(f"counted={self.counted!r}: give True or False")
+
+    @property
+    def home(self) -> str:
+        """`placement`, which may follow from `access`."""
+        return "packed" if self.access == "packed" else self.placement
 
     @property
     def slots(self) -> int:
@@ -124,6 +140,10 @@ def settled(given: GpuOptions | None, function: str, on_gpu: bool) -> GpuOptions
                 f"{function} does not read {name}={value!r} of gpu_options: leave it out, "
                 f"it reads {', '.join(reads)}"
             )
+    if given.home == "packed" and like not in _PACKED:
+        raise ValueError(
+            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {' and '.join(_PACKED)} do"
+        )
     if "method" in reads:
         check_names(_METHODS[like], method=given.method)
     if given.method in _BASELINES and (given.sample or given.cache):

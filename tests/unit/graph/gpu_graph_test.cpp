@@ -20,6 +20,18 @@ TEST(GpuGraphPlan, EdgesGoToTheDeviceWhereAllFits) {
             EdgePlacement::pinned);
 }
 
+TEST(GpuGraphPlan, ListsArePackedWhereTheyFitOnlySo) {
+  constexpr std::int64_t n = 1 << 20, edges = 32 * n;
+  const auto raw = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n;
+  constexpr std::int64_t packed = edges * 3 / 2;
+  const auto needed = packed + kVertexBytes * n + kPackedRoom;
+  EXPECT_EQ(choose_placement(n, edges, raw, packed), EdgePlacement::device);
+  EXPECT_EQ(choose_placement(n, edges, raw - 1, packed), EdgePlacement::packed);
+  EXPECT_EQ(choose_placement(n, edges, needed, packed), EdgePlacement::packed);
+  EXPECT_EQ(choose_placement(n, edges, needed - 1, packed), EdgePlacement::pinned);
+  EXPECT_EQ(choose_placement(n, edges, needed, 0), EdgePlacement::pinned);
+}
+
 TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
   constexpr std::int64_t n = 1000;
   EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes), 16), 16);

@@ -1,6 +1,7 @@
 // Traversals on a GPU of graphs that may exceed its memory.
 #include "penstock/bind/graph/graph_gpu.hpp"
 
+#include "penstock/bind/graph/graph_packed.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
@@ -17,6 +18,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
+  d["packed_bytes"] = f.packed_bytes, d["far_bytes"] = f.far_bytes;
   d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds,
   d["cache_seconds"] = f.cache_seconds;
   return d;
@@ -134,16 +136,17 @@ void graph_gpu(nb::module_& m) {
   m.def(
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
-         const nb::object& sample) {
+         const nb::object& sample, const BoundPackedLists* packed) {
         return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
-                                                       .sample = sample_from(sample)});
+                                                       .sample = sample_from(sample),
+                                                       .packed = packed ? packed->lists : nullptr});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-      nb::arg("sample").none() = nb::none(),
+      nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
-      "traversal wants one of this size and kind.");
+      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\".");
   def_search<GpuGraph>(m, "bfs_gpu", [](auto& out, auto* in, Index source, const BfsGpuOptions& options) {
     return bfs_gpu(out, in, source, options);
   });

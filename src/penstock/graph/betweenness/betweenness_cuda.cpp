@@ -69,11 +69,7 @@ class CentralityWork {
 class Sources {
  public:
   Sources(GpuGraph& g, const CentralityWork& work, const BetweennessGpuOptions& options)
-      : g_(g),
-        work_(work),
-        s_(work.state()),
-        options_(options),
-        access_(options.access.value_or(g.best_access())) {}
+      : g_(g), work_(work), s_(work.state()), options_(options), access_(g.access_or_best(options.access)) {}
 
   /// Adds what a source contributes. Returns false if it has too many paths; then nothing was added.
   bool add(Index source) {
@@ -132,6 +128,7 @@ void make_cache(GpuGraph& g) {
 
 BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,
                                      const BetweennessGpuOptions& options) {
+  g.require_lists("betweenness");
   const auto n = g.vertices();
   for (const auto source : sources)
     require(source >= 0 && source < n, "betweenness: source " + std::to_string(source) +

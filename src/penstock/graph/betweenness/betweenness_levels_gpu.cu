@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
     if (!(s.paths[v] <= kMostPaths)) s.counts->too_many = 1;
     cut_if_long(own, v, s.pieces, &s.counts->pieces);
   }
-  walk_each<A, Count>(own, v, g.counts, f);
+  walk_each<A, Count>(g, own, v, f);
 }
 
 template <Access A, bool Count, class F>

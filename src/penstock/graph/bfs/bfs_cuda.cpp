@@ -77,7 +77,10 @@ class BfsRun {
     }
     if (asks_any(options)) out.make_search_cache();
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
-    access_ = options.access.value_or(out.best_access());
+    access_ = out.access_or_best(options.access);
+    require(
+        !in || in->is_packed() == out.is_packed(),
+        "bfs: the edges are packed and the reversed ones are not, or vice versa: give both one placement");
     mark_done();
   }
 

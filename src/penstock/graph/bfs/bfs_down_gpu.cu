@@ -14,9 +14,9 @@ __global__ void __launch_bounds__(kThreads)
   const auto warps = Index(gridDim.x * (kThreads / 32));
   for (auto i = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32); i < segments; i += warps) {
     const Segment segment = s.segments[i];
-    List list = segment_of(g, segment);
+    auto list = segment_of<A>(g, segment);
     if constexpr (A == Access::strided) list = share_of(list);
-    walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, segment.vertex); });
+    walk<A, Count>(g, list, [&](Offset, Index u) { reach(s, u, segment.vertex); });
   }
 }
 
@@ -46,10 +46,12 @@ __global__ void __launch_bounds__(kThreads)
         }
       }
     }
-    List list;
-    if (read) list = list_of(g, v);
+    ListOf<A> list;
+    if (read) list = list_of<A>(g, v);
     if (list.size() > kSegment) list.end = list.begin;  // walk_segments walks it
-    if constexpr (A == Access::strided) {
+    if constexpr (A == Access::packed) {
+      walk_packed<Count>(g, list, Reach{s});
+    } else if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, v); });
     } else {
       for (unsigned left = __ballot_sync(kAll, list.size() > 0); left != 0; left &= left - 1) {
@@ -82,7 +84,7 @@ void step_down(const ListView& g, const BfsState& s, Index frontier, Index segme
                Access access, bool count, Stream stream) {
   if (frontier == 0) return;
   const UseDevice use(stream.where);
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     count ? step<A, true>(g, s, frontier, segments, guarded, stream)
           : step<A, false>(g, s, frontier, segments, guarded, stream);
   });

@@ -10,7 +10,7 @@ namespace {
 
 __global__ void __launch_bounds__(kThreads) find_edgeless(ListView g, Bits* done, Index* candidates) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
-  const bool alone = v >= g.vertices || g.offsets[v] == g.offsets[v + 1];
+  const bool alone = v >= g.vertices || degree_of(g, Index(v)) == 0;
   const unsigned word = __ballot_sync(kAll, alone);
   if ((threadIdx.x & 31) == 0 && v < g.vertices) {
     done[v >> 5] = word;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
     const auto v = Index(w * 32 + lane);
     s.list[position + __popc(word & ((1u << lane) - 1))] = v;
     s.levels[v] = depth;
-    const Offset degree = g.offsets[v + 1] - g.offsets[v];
+    const Offset degree = degree_of(g, v);
     edges += static_cast<unsigned long long>(degree);
     if (degree > g.sample_size) {
       const bool cached = g.list_begin && g.list_begin[v] < 0;

@@ -56,7 +56,7 @@ class ManyRun {
         in_(in),
         options_(options),
         work_(out.work<ManyWork>()),
-        access_(options.access.value_or(out.best_access())) {
+        access_(out.access_or_best(options.access)) {
     result_.batch = work_.make_rows(out, std::min(kMost, sources));
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
   }
@@ -165,6 +165,7 @@ BfsManyResult bfs_many_gpu(GpuGraph& out, GpuGraph* in, std::span<const Index> s
           "bfs: the reversed edges are of another graph or on another GPU");
   require(options.method != BfsMethod::level_synchronous && !options.predecessors,
           "bfs: many searches at once are neither level-synchronous nor do they find predecessors");
+  out.require_lists("a search from several vertices at once");
   if (sources.empty()) return {};
   const GraphTurn turn(out, in);
   if (options.sample > 0) {

@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads)
   for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments; i += warps) {
     const Segment segment = s.segments[i];
     const Searches from = s.front[segment.vertex];
-    List list = segment_of(g, segment);
+    List list = segment_of<Access::direct>(g, segment);
     if constexpr (A == Access::strided) list = share_of(list);
     walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, from); });
   }

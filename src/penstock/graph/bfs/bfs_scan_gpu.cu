@@ -10,10 +10,10 @@ template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads)
     scan_vertices(ListView g, Index* levels, Index depth, Index* changed) {
   const auto v = (std::int64_t(blockIdx.x) * kThreads + threadIdx.x) / kLanes<A>;
-  List list;
-  if (v < g.vertices && levels[v] == depth) list = list_of(g, Index(v));
+  ListOf<A> list;
+  if (v < g.vertices && levels[v] == depth) list = list_of<A>(g, Index(v));
   bool any = false;
-  walk<A, Count>(list, g.counts, [&](Offset, Index u) {
+  walk<A, Count>(g, list, [&](Offset, Index u) {
     if (levels[u] != kUnreached) return;
     levels[u] = depth + 1;  // all threads that write it write the same number
     any = true;
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kThreads)
 void scan_level(const ListView& g, Index* levels, Index depth, Index* changed, Access access, bool count,
                 Stream stream) {
   const UseDevice use(stream.where);
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     const auto blocks = blocks_for(g.vertices * kLanes<A>);
     launch(count ? scan_vertices<A, true> : scan_vertices<A, false>, blocks, stream, g, levels, depth,
            changed);

@@ -14,8 +14,7 @@ struct Queue {
   Index* next;
   SmallCounts* count;
   Index depth;  // of the vertices that are reached now
-  int sample_size;
-  const Offset* offsets;
+  const ListView& g;
 
   /// Reaches u from v. Returns whether this call was the first to do so.
   __device__ bool claim(Index u, Index v) const {
@@ -27,9 +26,21 @@ struct Queue {
   }
   __device__ void push(Index u) const {
     next[atomicAdd(&count->size, 1)] = u;
-    const Offset degree = offsets[u + 1] - offsets[u];
-    if (degree > sample_size) atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
+    const Offset degree = degree_of(g, u);
+    if (degree > g.sample_size) atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
   }
+};
+
+/// For walks of many lists.
+struct Claim {
+  const Queue& q;
+  Index from = 0;
+
+  __device__ void begin(Index v) { from = v; }
+  __device__ void operator()(Index u) {
+    if (q.claim(u, from)) q.push(u);
+  }
+  __device__ void end(Index, bool) {}
 };
 
 template <Access A, bool Count>
@@ -61,9 +72,11 @@ __device__ void small_level(const ListView& g, const Queue& q, const Index* now,
         }
       }
     }
-    List list;
-    if (read) list = list_of(g, v);
-    if constexpr (A == Access::strided) {
+    ListOf<A> list;
+    if (read) list = list_of<A>(g, v);
+    if constexpr (A == Access::packed) {
+      walk_packed<Count>(g, list, Claim{q});
+    } else if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) {
         if (q.claim(u, v)) q.push(u);
       });
@@ -91,7 +104,7 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
     SmallCounts* count = &s.small[turn];
     // It was last read before the barrier that all blocks have passed.
     if (me == 0) s.small[(turn + 1) % 3] = SmallCounts{};
-    small_level<A, Count>(g, {s, next, count, depth + 1, g.sample_size, g.offsets}, now, size);
+    small_level<A, Count>(g, {s, next, count, depth + 1, g}, now, size);
     grid.sync();
     size = __ldcg(&count->size);
     const auto long_edges = std::int64_t(__ldcg(&count->long_edges));
@@ -118,7 +131,7 @@ void small_levels(const ListView& g, const BfsState& s, Index frontier, Index de
                   bool count, Stream stream) {
   const UseDevice use(stream.where);
   fill_async(s.small, 0, 3 * std::int64_t(sizeof(SmallCounts)), stream);
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     launch_meeting(count ? run_small<A, true> : run_small<A, false>, stream, g, s, frontier, depth);
   });
 }

@@ -9,8 +9,26 @@ namespace penstock::gpu {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
+/// Entries of a packed list on the GPU that are asked where there is no sample.
+constexpr int kAskPacked = 16;
+
+/// Asks the beginning of v's packed list for a neighbour in the frontier: its number, or -1. `whole` = whether that was all of it.
+__device__ Index ask_packed(const ListView& in, const BfsState& s, Index v, bool& whole) {
+  const auto list = packed_list(in.packed, v);
+  whole = list.near && list.size() <= kAskPacked;
+  Index parent = -1;
+  if (!list.near) return parent;
+  walk_first<false>(in, list, kAskPacked, [&](Index u) {
+    if (!has(s.front, u)) return false;
+    parent = u;
+    return true;
+  });
+  return parent;
+}
 
 /// Asks the samples. A warp takes 1024 vertices; those that have to be asked are packed first, so that every lane has one.
+/// `lists`: there is no sample, and packed lists are asked instead.
+template <bool lists>
 __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   __shared__ std::uint16_t packed[kWarps][1024];
   __shared__ Bits found_words[kWarps][32], open_words[kWarps][32];
@@ -21,7 +39,7 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
        group += std::int64_t(gridDim.x) * kWarps) {
     const auto w = group * 32 + lane;
     const Bits old = w < s.words ? s.visited[w] : ~Bits(0);
-    if (parts == 0 || !__any_sync(kAll, ~old != 0)) {
+    if ((parts == 0 && !lists) || !__any_sync(kAll, ~old != 0)) {
       if (w < s.words) s.open[w] = ~old;
       continue;
     }
@@ -40,6 +58,7 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
       const auto v = Index(group * 1024 + local);
       Index parent = -1;
       bool whole = false;
+      if constexpr (lists) parent = ask_packed(in, s, v, whole);
       for (int part = 0; part < parts && parent < 0; ++part) {
         const uint4 four = sample_of(in, v, part);
         const Index best = sampled(four.x);  // the neighbour of highest degree, which is the most likely one
@@ -82,7 +101,7 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
 
 /// Probes lists in ascending order. At once it probes as many as lie within the `reach` (kReach) of the address translation;
 /// with more at once, all would take longer.
-template <bool Count>
+template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s, float reach) {
   if (s.counts->down) return;
   const Index open = s.counts->open;
@@ -94,10 +113,13 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s,
   const auto groups = blocks * kGroups;
   for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open; i += groups) {
     const Index v = s.open_list[i];
-    List list = list_of(in, v);
+    auto list = list_of<A>(in, v);
     const Offset size = list.size();
     if (size > kLongProbe) list.end = list.begin + kLongProbe;
-    const Index parent = probe<Count>(list, group, in.counts, [&](Index u) { return has(s.front, u); });
+    const auto hit = [&](Index u) { return has(s.front, u); };
+    Index parent;
+    if constexpr (A == Access::packed) parent = probe<Count>(in, list, group, hit);
+    else parent = probe<Count>(list, group, in.counts, hit);
     if (lane != 0) continue;
     if (parent >= 0) {
       atomicOr(&s.visited[v >> 5], Bits(1) << (v & 31));
@@ -109,7 +131,7 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s,
 }
 
 /// Probes the rest of long lists. A warp takes a segment, and stops when this or another warp has found a neighbour.
-template <bool Count>
+template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState s) {
   if (s.counts->down) return;
   const Index segments = s.counts->open_segments;
@@ -118,17 +140,25 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
     const Segment segment = s.segments[i];
     const Index v = segment.vertex;
     const Bits bit = Bits(1) << (v & 31);
-    const List list = segment_of(in, segment);
-    constexpr Offset kPiece = 512;
+    const auto list = segment_of<A>(in, segment);
+    constexpr Offset kPiece = A == Access::packed ? kPackedPiece : 512;
     for (Offset first = list.begin; first < list.end; first += kPiece) {
       if (__any_sync(kAll, (__ldcg(&s.visited[v >> 5]) & bit) != 0)) break;
-      const List piece{list.ids, first, min(list.end, first + kPiece), list.cached};
-      walk<Access::aligned, Count>(piece, in.counts, [&](Offset, Index u) {
+      auto piece = list;
+      piece.begin = first, piece.end = min(list.end, first + kPiece);
+      walk<A, Count>(in, piece, [&](Offset, Index u) {
         if (!has(s.front, u)) return;
         if (!(atomicOr(&s.visited[v >> 5], bit) & bit) && s.parents) s.parents[v] = u;
       });
     }
   }
+}
+
+template <Access A>
+void probe_all(const ListView& in, const BfsState& s, float reach, bool count, std::int64_t blocks,
+               Stream stream) {
+  launch(count ? probe_lists<A, true> : probe_lists<A, false>, blocks, stream, in, s, reach);
+  launch(count ? probe_segments<A, true> : probe_segments<A, false>, blocks, stream, in, s);
 }
 
 std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, full_grid(stream)); }
@@ -137,7 +167,9 @@ std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, f
 
 void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const UseDevice use(stream.where);
-  launch(ask, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in, s);
+  const bool lists = in.packed.heads && in.sample_size == 0;
+  launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in,
+         s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
@@ -152,8 +184,8 @@ void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
 void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream) {
   const UseDevice use(stream.where);
   const auto blocks = few(blocks_for(s.vertices * kProbe), stream);
-  launch(count ? probe_lists<true> : probe_lists<false>, blocks, stream, in, s, reach);
-  launch(count ? probe_segments<true> : probe_segments<false>, blocks, stream, in, s);
+  in.packed.heads ? probe_all<Access::packed>(in, s, reach, count, blocks, stream)
+                  : probe_all<Access::aligned>(in, s, reach, count, blocks, stream);
 }
 
 }  // namespace penstock::gpu

@@ -19,6 +19,16 @@ __device__ inline void reach(const BfsState& s, Index u, Index v) {
   }
 }
 
+/// The same for walks of many lists.
+struct Reach {
+  const BfsState& s;
+  Index from = 0;
+
+  __device__ void begin(Index v) { from = v; }
+  __device__ void operator()(Index u) { reach(s, u, from); }
+  __device__ void end(Index, bool) {}
+};
+
 __device__ inline std::uint32_t slot(const uint4& four, int i) {
   return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
@@ -30,8 +40,9 @@ __device__ inline List from_lane(const List& mine, int owner) {
           __shfl_sync(kAll, mine.end, owner), __shfl_sync(kAll, int(mine.cached), owner) != 0};
 }
 
-__device__ inline List segment_of(const ListView& g, Segment s) {
-  List list = list_of(g, s.vertex);
+template <Access A>
+__device__ ListOf<A> segment_of(const ListView& g, Segment s) {
+  auto list = list_of<A>(g, s.vertex);
   list.begin += s.number * kSegment;
   list.end = list.begin + kSegment < list.end ? list.begin + kSegment : list.end;
   return list;

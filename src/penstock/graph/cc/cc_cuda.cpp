@@ -108,7 +108,7 @@ class FinderGpu {
     if (options_.sample == 0) view.sample = nullptr, view.sample_size = 0;
     return view;
   }
-  Access access(const GpuGraph& g) const { return options_.access.value_or(g.best_access()); }
+  Access access(const GpuGraph& g) const { return g.access_or_best(options_.access); }
 
   GpuGraph& out_;
   GpuGraph* in_;

@@ -62,10 +62,11 @@ __device__ inline bool is_inside(Index* parent, Index v, Index giant) {
   return parent[v] == giant || climb(parent, v) == climb(parent, giant);
 }
 
-inline constexpr int kFirst = 2;  // entries of the list that are read if there is no sample
+inline constexpr int kFirst = 2;        // entries of the list that are read if there is no sample
+inline constexpr int kFirstPacked = 4;  // of a packed list
 
 /// Calls f(u) for neighbours of v that cost little: the first four slots of the sample (with `all`, every slot), or without a
-/// sample the first two of its list. All lanes of a warp call it.
+/// sample the first two of its list (four, if it is packed). All lanes of a warp call it.
 template <bool Count, class F>
 __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, bool all, F&& f) {
   if (g.sample_size > 0) {
@@ -77,6 +78,12 @@ __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, b
       for (int i = 0; i < 4; ++i)
         if (const Index u = sampled(slots[i]); u >= 0) f(u);
     }
+    return;
+  }
+  if (g.packed.heads) {
+    if (live)
+      walk_first<Count>(g, packed_list(g.packed, Index(v)), kFirstPacked,
+                        [&](Index u) { return f(u), false; });
     return;
   }
   List list;
@@ -98,7 +105,7 @@ __device__ void first_neighbours(const ListView& g, std::int64_t v, bool live, b
 /// Whether first_neighbours() with `all` goes through the whole list of v.
 __device__ inline bool has_whole(const ListView& g, Index v) {
   if (g.sample_size > 0) return is_whole(g.sample[(std::int64_t(v) + 1) * g.sample_size - 1]);
-  return g.offsets[v + 1] - g.offsets[v] <= kFirst;
+  return degree_of(g, v) <= (g.packed.heads ? kFirstPacked : kFirst);
 }
 
 }  // namespace penstock::gpu

@@ -42,12 +42,12 @@ template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) walk_outside(ListView g, CcState s) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const Index giant = s.counts->giant;
-  List list;
+  ListOf<A> list;
   if (v < g.vertices && !is_inside(s.parent, Index(s.first + v), giant) && !has_whole(g, Index(v)))
-    list = list_of(g, Index(v));
+    list = list_of<A>(g, Index(v));
   add_read(s.counts, list.size());
   cut_if_long(list, Index(v), s.pieces, &s.counts->pieces);
-  walk_each<A, Count>(list, Index(v), g.counts, Unite{s.parent, Index(s.first)});
+  walk_each<A, Count>(g, list, Index(v), Unite{s.parent, Index(s.first)});
 }
 
 template <Access A, bool Count>
@@ -62,9 +62,9 @@ template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads) hook_edges(ListView g, CcState s, const Bits* visit) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto v = thread / kLanes<A>;
-  List list;
-  if (v < s.vertices && (!visit || (visit[v >> 5] >> (v & 31) & 1))) list = list_of(g, Index(v));
-  walk<A, Count>(list, g.counts, [&](Offset, Index u) {
+  ListOf<A> list;
+  if (v < s.vertices && (!visit || (visit[v >> 5] >> (v & 31) & 1))) list = list_of<A>(g, Index(v));
+  walk<A, Count>(g, list, [&](Offset, Index u) {
     const Index a = s.parent[v], b = s.parent[u];
     if (a != b) atomicMin(&s.parent[a > b ? a : b], a > b ? b : a);
   });
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads) note_moved(ListView g, CcState s, Bi
     const Index above = s.parent[v];
     has_moved = above != v && ((s.roots[v >> 5] >> (v & 31) & 1) || s.parent[above] != above);
   }
-  add_read(s.counts, has_moved ? g.offsets[v + 1] - g.offsets[v] : 0);
+  add_read(s.counts, has_moved ? degree_of(g, Index(v)) : 0);
   const Bits word = __ballot_sync(kAll, has_moved);
   if ((threadIdx.x & 31) != 0 || !live) return;
   moved[v >> 5] = word;
@@ -105,15 +105,15 @@ void hook(const ListView& g, const CcState& s, const Bits* visit, Stream stream)
 void link_lists(const ListView& g, const CcState& s, Access access, bool count, Stream stream) {
   const UseDevice use(stream.where);
   fill_async(&s.counts->pieces, 0, sizeof(Index), stream);
-  with_access(access,
-              [&]<Access A>() { count ? link<A, true>(g, s, stream) : link<A, false>(g, s, stream); });
+  with_any_access(access,
+                  [&]<Access A>() { count ? link<A, true>(g, s, stream) : link<A, false>(g, s, stream); });
 }
 
 void hook_ends(const ListView& g, const CcState& s, bool moved_alone, Access access, bool count,
                Stream stream) {
   const UseDevice use(stream.where);
   const Bits* visit = moved_alone ? moved_of(s) : nullptr;
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     count ? hook<A, true>(g, s, visit, stream) : hook<A, false>(g, s, visit, stream);
   });
 }

@@ -12,6 +12,7 @@
 #include "penstock/core/device.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/graph/gpu/neighbour_sample.hpp"
+#include "penstock/graph/gpu/packed_lists.hpp"
 #include "penstock/schedule/gpu_room.hpp"
 
 // Graphs whose edges may exceed a GPU, for traversals: offsets and data of vertices are on the device, edges are where there
@@ -21,13 +22,15 @@ namespace penstock {
 /// Arrays with fewer bytes share pages with others, so they are not locked in place, but copied to pinned memory.
 inline constexpr std::int64_t kLockBytes = 32 << 20;
 /// Where the edges are. `pinned`: the host's array itself, its pages locked; `host_alloc`: a pinned copy; the managed ones:
-/// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU.
+/// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU; `packed`: packed lists on
+/// the GPU, and those that the budget has no room for in pinned memory.
 enum class EdgePlacement : std::uint8_t {
   pinned,
   host_alloc,
   managed_read_mostly,
   managed_accessed_by,
-  device
+  device,
+  packed
 };
 inline constexpr Choice kEdgePlacements[] = {
     {"pinned", "the host's array, its pages locked"},
@@ -35,6 +38,7 @@ inline constexpr Choice kEdgePlacements[] = {
     {"managed_read_mostly", "a managed copy, whose pages are duplicated where they are read"},
     {"managed_accessed_by", "a managed copy, which the GPU reads over the link"},
     {"device", "a copy on the GPU"},
+    {"packed", "packed lists on the GPU, the rest of them pinned"},
 };
 inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)].name; }
 
@@ -44,13 +48,16 @@ enum class CacheOf : std::uint8_t { longest, shortest };
 
 struct GpuGraphOptions {
   int gpu = 0;
-  std::optional<EdgePlacement> placement = {};  // empty: device if everything fits the budget, else pinned
-  std::int64_t device_memory = 0;               // the budget; 0: what is free less kGpuReserve
-  std::int64_t first = 0, count = -1;           // the vertices whose lists it has; -1: all from `first` on
-  NeighbourSample sample = {};                  // that of all vertices of the graph, if the caller has it
+  std::optional<EdgePlacement> placement = {};     // empty: device if everything fits the budget, else pinned
+  std::int64_t device_memory = 0;                  // the budget; 0: what is free less kGpuReserve
+  std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
+  NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
+  std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
 };
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
+/// What packed lists leave besides: cut lists, counters.
+inline constexpr std::int64_t kPackedRoom = 16 << 20;
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
@@ -66,6 +73,7 @@ struct GpuGraphFacts {
   std::int64_t budget = 0;  // bytes of device memory; the members below are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
+  std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // whether the sample is that of the options, and was not made here
@@ -76,8 +84,10 @@ struct GpuGraphFacts {
 
 /// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
 std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
-/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`, else pinned.
-EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
+/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`; packed if packed
+/// lists of `packed_bytes` (0: there are none) and those arrays do; else pinned.
+EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget,
+                               std::int64_t packed_bytes = 0);
 /// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
 /// of 4); 0 if none fits.
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
@@ -100,11 +110,22 @@ class GpuGraph {
   std::int64_t first_vertex() const { return facts_.first_vertex; }
   std::int64_t all_vertices() const { return facts_.all_vertices; }
   EdgePlacement placement() const { return facts_.placement; }
-  bool in_core() const { return placement() == EdgePlacement::device; }
-  /// The policy that Python calls "auto": aligned over the link, direct in device memory.
-  Access best_access() const { return in_core() ? Access::direct : Access::aligned; }
+  bool is_packed() const { return placement() == EdgePlacement::packed; }
+  bool in_core() const {
+    return placement() == EdgePlacement::device || (is_packed() && facts_.far_bytes == 0);
+  }
+  /// The policy that Python calls "auto": aligned over the link, direct in device memory, packed for packed lists.
+  Access best_access() const {
+    return is_packed() ? Access::packed : in_core() ? Access::direct : Access::aligned;
+  }
+  /// The policy, or the best one. Throws Error{invalid_argument} if the lists are packed and it reads others, or vice versa.
+  Access access_or_best(std::optional<Access> wanted) const;
+  /// Throws Error{invalid_argument} if the lists are packed: `what` reads others.
+  void require_lists(std::string_view what) const;
   const GpuGraphFacts& facts() const { return facts_; }
-  const Array<const Offset>& offsets() const { return offsets_; }  // on the device
+  const Array<const Offset>& offsets() const {
+    return offsets_;
+  }  // on the device; none if the lists are packed
   std::mutex& turn() { return turn_; }
 
   /// What kernels get. It is valid until the next make_*. Its counters are those of `counts()`.
@@ -175,6 +196,7 @@ class GpuGraph {
   std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
+  void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
   /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
                               const void** placed, std::int64_t& account);
@@ -187,6 +209,7 @@ class GpuGraph {
   Array<const Offset> offsets_;      // on the device
   Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given
   std::shared_ptr<void> edges_;
+  std::shared_ptr<void> packed_[4];  // bases, heads, and words on the device; words in pinned memory
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;
   int sample_asked_ = 0;

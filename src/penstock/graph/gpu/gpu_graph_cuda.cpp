@@ -59,6 +59,16 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
       options.placement
           ? *options.placement
           : choose_placement(count, own.size, facts_.budget - (part ? kSharedVertexBytes * all : 0));
+  if (placement() == EdgePlacement::packed) {
+    require(!part,
+            "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
+    counts_ = take<LinkCounts>(1, "counters");
+    view_ = {.vertices = vertices(), .counts = counts_.data};
+    place_packed(options, edges);
+    clear_counts();
+    synchronize(stream());
+    return;
+  }
   if (own_offsets.place == device()) {
     offsets_ = own_offsets;
   } else {
@@ -75,6 +85,68 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
            .counts = counts_.data};
   clear_counts();
   synchronize(stream());
+}
+
+void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const Index>& edges) {
+  auto lists = options.packed;
+  if (!lists) {
+    if (!can_read(Where{}, all_offsets_.place) || !can_read(Where{}, edges.place))
+      throw Error(
+          Errc::not_accessible,
+          "placement=\"packed\": the lists are packed by the CPU, which cannot read them: give a matrix "
+          "in host memory");
+    lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
+                                                            .cols = all_vertices(),
+                                                            .indptr = all_offsets_.data,
+                                                            .indices = edges.data,
+                                                            .count = edges.size}));
+  }
+  require(lists->vertices == vertices() && lists->edges == edges.size,
+          "the packed lists are of " + text(lists->vertices) + " vertices and " + text(lists->edges) +
+              " edges, and the graph has " + text(vertices()) + " and " + text(edges.size));
+  const auto put = [&](int i, const void* from, std::int64_t bytes, std::string_view what,
+                       std::int64_t& account) {
+    packed_[i] = take_bytes(bytes, what, account);
+    copy_to(packed_[i].get(), from, bytes);
+    return packed_[i].get();
+  };
+  auto p = lists->view();
+  p.bases = static_cast<const std::uint64_t*>(
+      put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
+  p.heads = static_cast<const std::uint32_t*>(
+      put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
+  // Searches come with arrays for each vertex; what they leave is for lists.
+  p.near_words = lists->prefix(left() - kVertexBytes * vertices() - kPackedRoom);
+  const auto all = lists->words.size - kPackedPad;
+  p.near = static_cast<const std::uint32_t*>(
+      put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
+  p.far = nullptr;
+  if (p.near_words < all) {
+    const auto words = all - p.near_words + kPackedPad;
+    packed_[3] = allocate_bytes(4 * words, {Memory::pinned, 0});
+    copy_async(packed_[3].get(), lists->words.data + p.near_words, 4 * words,
+               Stream{nullptr, Where{}});  // by the CPU's threads
+    p.far = static_cast<const std::uint32_t*>(packed_[3].get()) - p.near_words;
+    facts_.far_bytes = 4 * (all - p.near_words);
+  }
+  facts_.packed_bytes = lists->bytes();
+  view_.packed = p;
+}
+
+Access GpuGraph::access_or_best(std::optional<Access> wanted) const {
+  const auto access = wanted.value_or(best_access());
+  require(
+      (access == Access::packed) == is_packed(),
+      is_packed()
+          ? "access=\"" + std::string(name(access)) +
+                "\" reads lists as they are, and those of placement=\"packed\" are packed: leave access out"
+          : "access=\"packed\" reads packed lists: give placement=\"packed\" with it");
+  return access;
+}
+
+void GpuGraph::require_lists(std::string_view what) const {
+  require(!is_packed(),
+          std::string(what) + " reads no packed lists yet: choose another placement than \"packed\"");
 }
 
 std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
@@ -165,7 +237,12 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
   sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
   if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
-  else gpu::build_sample(view_, part ? all.data : offsets_.data, kind, sample_.data, slots, stream());
+  else
+    gpu::build_sample(view_,
+                      part          ? all.data
+                      : is_packed() ? nullptr
+                                    : offsets_.data,
+                      kind, sample_.data, slots, stream());
   synchronize(stream());
   facts_.sample_given = given, facts_.sample_kind = kind;
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
@@ -201,7 +278,7 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   const auto n = vertices();
   const auto table = 8 * n;  // the bytes of list_begin
   const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
-  if (in_core() || view_.list_begin || room < 4 || n == 0) return;
+  if (in_core() || is_packed() || view_.list_begin || room < 4 || n == 0) return;
   const ScopedTimer timer(&facts_.cache_seconds);
   const auto per_bucket = allocate<unsigned long long>(gpu::kDegreeBuckets, device());
   fill_async(per_bucket.data, 0, per_bucket.bytes(), stream());
@@ -261,6 +338,7 @@ GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int 
   require(values.size == edges() * entry_bytes, "values along edges: " + text(values.size) + " bytes for " +
                                                     text(edges()) + " edges of " + text(entry_bytes));
   require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
+  require_lists("what has values along edges");
   Along out;
   auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
   held->push_back(values.owner);

@@ -20,25 +20,41 @@ __device__ Key max_key(Key mine) {
   return Key(high) << 32 | low;
 }
 
-template <int K>
+template <int K, Access A>
 __global__ void __launch_bounds__(kThreads)
     choose_neighbours(ListView g, const Offset* all_offsets, SampleOf kind,
                       std::uint32_t* __restrict__ sample) {
   const int lane = int(threadIdx.x & 31);
   const auto stride = std::int64_t(gridDim.x) * kWarps;
   for (auto v = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; v < g.vertices; v += stride) {
-    const Offset begin = g.offsets[v], end = g.offsets[v + 1];
-    const bool whole = end - begin <= K;
+    auto list = list_of<A>(g, Index(v));
+    const bool whole = list.size() <= K;
     std::uint32_t slot = kNoVertex;
     if (whole || kind == SampleOf::first) {
-      if (lane < K && begin + lane < end) slot = std::uint32_t(g.edges[begin + lane]);
+      if constexpr (A == Access::packed) {  // lane i has entry i of the first chunk
+        decode<32, false>(g, list, kAll, [&](Offset, Index u, bool mine) {
+          if (mine && lane < K) slot = std::uint32_t(u);
+          return true;
+        });
+      } else if (lane < K && list.begin + lane < list.end) {
+        slot = std::uint32_t(list.ids[list.begin + lane]);
+      }
       if (whole && lane == K - 1) slot |= kWholeList;
     } else {
       Key best[K] = {};
-      const List list{g.edges, begin, end - begin < kSampleLook ? end : begin + kSampleLook, false};
-      walk<Access::aligned, false>(list, nullptr, [&](Offset, Index u) {
-        insert_key(best, sample_key(all_offsets[u + 1] - all_offsets[u], u));
-      });
+      const auto look = [&](Index u) {
+        const auto degree = all_offsets ? all_offsets[u + 1] - all_offsets[u] : degree_of(g, u);
+        insert_key(best, sample_key(degree, u));
+      };
+      if constexpr (A == Access::packed) {
+        decode<32, false>(g, list, kAll, [&](Offset i, Index u, bool mine) {
+          if (mine && i < kSampleLook) look(u);
+          return i - lane + 32 >= kSampleLook;
+        });
+      } else {
+        if (list.size() > kSampleLook) list.end = list.begin + kSampleLook;
+        walk<A, false>(g, list, [&](Offset, Index u) { look(u); });
+      }
 #pragma unroll
       for (int r = 0; r < K; ++r) {
         const Key top = max_key(best[0]);
@@ -143,9 +159,13 @@ void build_sample(const ListView& g, const Offset* all_offsets, SampleOf kind, s
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
   const auto blocks = grid(blocks_for(g.vertices * 32), stream);
-  if (size == 4) launch(choose_neighbours<4>, blocks, stream, g, all_offsets, kind, sample);
-  else if (size == 8) launch(choose_neighbours<8>, blocks, stream, g, all_offsets, kind, sample);
-  else launch(choose_neighbours<16>, blocks, stream, g, all_offsets, kind, sample);
+  const auto choose = [&]<Access A>() {
+    if (size == 4) launch(choose_neighbours<4, A>, blocks, stream, g, all_offsets, kind, sample);
+    else if (size == 8) launch(choose_neighbours<8, A>, blocks, stream, g, all_offsets, kind, sample);
+    else launch(choose_neighbours<16, A>, blocks, stream, g, all_offsets, kind, sample);
+  };
+  if (g.packed.heads) choose.template operator()<Access::packed>();
+  else choose.template operator()<Access::aligned>();
 }
 
 void count_degrees(const ListView& g, unsigned long long* edges, Stream stream) {

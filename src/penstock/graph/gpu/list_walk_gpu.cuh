@@ -13,7 +13,8 @@ __device__ inline List list_from(const List& mine, int owner) {
 }
 
 /// Leaves v's list to walk_pieces() if it is long: adds its pieces and empties it.
-__device__ inline void cut_if_long(List& list, Index v, ListPiece* pieces, Index* count) {
+template <class L>
+__device__ void cut_if_long(L& list, Index v, ListPiece* pieces, Index* count) {
   if (list.size() <= kLongList) return;
   const Index more = count_pieces(list.begin, list.end);
   const Index at = atomicAdd(count, more);
@@ -25,18 +26,20 @@ __device__ inline void cut_if_long(List& list, Index v, ListPiece* pieces, Index
 /// together). With `strided` each lane walks its own list (together == false, and f.end() is called by lanes that have one);
 /// otherwise all lanes walk each list.
 template <Access A, bool Count, class F>
-__device__ void walk_each(const List& list, Index v, LinkCounts* counts, F&& f) {
-  if constexpr (A == Access::strided) {
+__device__ void walk_each(const ListView& g, const ListOf<A>& list, Index v, F&& f) {
+  if constexpr (A == Access::packed) {
+    walk_packed<Count>(g, list, f);
+  } else if constexpr (A == Access::strided) {
     const bool mine = list.size() > 0;
     if (mine) f.begin(v);
-    walk<A, Count>(list, counts, [&](Offset, Index u) { f(u); });
+    walk<A, Count>(g, list, [&](Offset, Index u) { f(u); });
     if (mine) f.end(v, false);
   } else {
     for (unsigned left = __ballot_sync(kAll, list.size() > 0); left != 0; left &= left - 1) {
       const int owner = __ffs(int(left)) - 1;
       const Index from = __shfl_sync(kAll, v, owner);
       f.begin(from);
-      walk<A, Count>(list_from(list, owner), counts, [&](Offset, Index u) { f(u); });
+      walk<A, Count>(g, list_from(list, owner), [&](Offset, Index u) { f(u); });
       f.end(from, true);
     }
   }
@@ -48,7 +51,7 @@ __device__ void walk_pieces(const ListView& g, const ListPiece* pieces, Index co
   const auto warps = std::int64_t(gridDim.x) * (kThreads / 32);
   for (auto i = std::int64_t(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32; i < count; i += warps) {
     const ListPiece piece = pieces[i];
-    List list = list_of(g, piece.vertex);
+    auto list = list_of<A>(g, piece.vertex);
     const auto [begin, end] = piece_of(list.begin, list.end, piece.number);
     list.begin = begin, list.end = end;
     if constexpr (A == Access::strided) {
@@ -57,7 +60,7 @@ __device__ void walk_pieces(const ListView& g, const ListPiece* pieces, Index co
       list.end = min(end, list.begin + part);
     }
     f.begin(piece.vertex);
-    walk<A, Count>(list, g.counts, [&](Offset, Index u) { f(u); });
+    walk<A, Count>(g, list, [&](Offset, Index u) { f(u); });
     f.end(piece.vertex, true);
   }
 }

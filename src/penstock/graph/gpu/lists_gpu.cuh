@@ -1,5 +1,9 @@
 #pragma once
+#include <type_traits>
+
+#include "penstock/core/error.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
+#include "penstock/graph/gpu/packed_lists_gpu.cuh"
 #include "penstock/kernel/launch_gpu.cuh"
 
 // How kernels read neighbour lists. All reads of `ListView::edges` are here, so that each algorithm runs with each access
@@ -26,6 +30,18 @@ __device__ inline List list_of(const ListView& g, Index v) {
   const Offset at = g.list_begin[v];
   if (at >= 0) return {g.edges, begin, end, false};
   return {g.cache, ~at, ~at + (end - begin), true};
+}
+
+/// A vertex's list as a policy reads it.
+template <Access A>
+using ListOf = std::conditional_t<A == Access::packed, PackedList, List>;
+template <Access A>
+__device__ ListOf<A> list_of(const ListView& g, Index v) {
+  if constexpr (A == Access::packed) return packed_list(g.packed, v);
+  else return list_of(g, v);
+}
+__device__ inline Offset degree_of(const ListView& g, Index v) {
+  return g.offsets ? g.offsets[v + 1] - g.offsets[v] : packed_degree(g.packed, v);
 }
 
 /// Counts one load instruction. `live` are the lanes that take part; each of them calls it with its address.
@@ -79,6 +95,19 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
       for (int b = 0; b < kBatch; ++b)
         if (id[b] >= 0) f(base + b * 32 + lane, id[b]);
     }
+  }
+}
+
+/// The same for the list of any policy.
+template <Access A, bool Count, class F>
+__device__ void walk(const ListView& g, const ListOf<A>& list, F&& f) {
+  if constexpr (A == Access::packed) {
+    decode<32, Count>(g, list, kAll, [&](Offset i, Index u, bool mine) {
+      if (mine) f(i, u);
+      return false;
+    });
+  } else {
+    walk<A, Count>(list, g.counts, f);
   }
 }
 
@@ -149,7 +178,7 @@ __device__ inline uint4 sample_of(const ListView& g, Index v, int part) {
   return __ldg(reinterpret_cast<const uint4*>(g.sample + std::int64_t(v) * g.sample_size) + part);
 }
 
-/// Calls f.operator()<A>() with the policy as a constant.
+/// Calls f.operator()<A>() with the policy as a constant, of those that read lists as they are. Throws for `packed`.
 template <class F>
 void with_access(Access access, F&& f) {
   switch (access) {
@@ -157,7 +186,15 @@ void with_access(Access access, F&& f) {
     case Access::merged: return f.template operator()<Access::merged>();
     case Access::aligned: return f.template operator()<Access::aligned>();
     case Access::direct: return f.template operator()<Access::direct>();
+    case Access::packed: break;
   }
+  throw Error(Errc::invalid_argument, "this traversal does not read packed lists");
+}
+/// The same with `packed`.
+template <class F>
+void with_any_access(Access access, F&& f) {
+  if (access == Access::packed) return f.template operator()<Access::packed>();
+  with_access(access, f);
 }
 
 }  // namespace penstock::gpu

@@ -140,6 +140,7 @@ template <class V>
 void check_call(const GpuGraph& g, const Csr<V>& a, std::span<const Index> sources,
                 const SsspGpuOptions& options) {
   require(a.rows == a.cols, "sssp needs a square matrix");
+  g.require_lists("sssp");
   require(a.rows == g.vertices() && a.nnz() == g.edges(),
           "sssp: the matrix is not that of the graph on the GPU");
   require(options.delta >= 0 && std::isfinite(options.delta), "sssp: delta must be positive and finite");

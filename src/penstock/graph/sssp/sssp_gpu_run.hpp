@@ -44,7 +44,7 @@ class PathRun {
   PathRun(GpuGraph& g, PathWork& work, const gpu::WeightView<W>& weights, const SsspGpuOptions& options,
           double delta, double smallest, D limit)
       : g_(g), work_(work), weights_(weights), options_(options), s_(work.state<D>(g)), limit_(limit) {
-    access_ = options.access.value_or(g.best_access());
+    access_ = g.access_or_best(options.access);
     smallest_ = static_cast<D>(smallest);
     window_ = {.width = width_of(std::max(delta, smallest)), .over_link = !g.in_core()};
   }

@@ -22,6 +22,7 @@ class Drained {
 }  // namespace
 
 TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& options) {
+  g.require_lists("triangles");
   const GraphTurn turn(g, nullptr);
   const auto n = g.vertices();
   TrianglesGpuResult r;
@@ -43,7 +44,7 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
                         .chunks = chunks.data(),
                         .counts = counts.data(),
                         .order = options.number},
-                       options.access.value_or(g.best_access()), options.count, stream);
+                       g.access_or_best(options.access), options.count, stream);
   if (turned) gpu::counts_of_vertices(cells.data(), options.number, n, by_vertex.data(), stream);
   record(end, stream);
   gpu::TriangleCounts found;

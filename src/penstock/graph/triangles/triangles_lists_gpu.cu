@@ -65,7 +65,7 @@ __device__ void look_up(const ListView& g, const Index* ids, int first, int last
     const Index v = at < last ? ids[at] : 0;
     List list;
     if (at < last) list = list_of(g, v);
-    walk_each<A, Count>(list, v, g.counts, look);
+    walk_each<A, Count>(g, list, v, look);
   }
 }
 
@@ -79,7 +79,7 @@ __device__ unsigned find_short(const ListView& g, const TriangleState& s, WarpHa
         g, s.of_number, row, ids, 1, size, [&](Index w) { return table.has(w); },
         [&](const List& list, Index v) {
           Look<Each, WarpHash> look{table, s.of_number};
-          walk_each<A, Count>(list, v, g.counts, look);
+          walk_each<A, Count>(g, list, v, look);
           return unsigned(look.all);
         });
   } else {

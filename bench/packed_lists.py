@@ -1,0 +1,178 @@
+"""Searches of packed lists beside searches of lists as they are, on random lifts of real graphs (Amit and Linial 2002).
+
+python bench/packed_lists.py --folder data --edges 250e6           # lifts of about so many edges stored
+python bench/packed_lists.py --folder data --graphs cnr-2000.mtx.gz,road-moscow.mtx.gz --edges 1e9 --roots 12
+
+Each lift has copies of a graph; an edge {u, v} joins (u, c) with (v, c + s), where s is 0 for all but --mix of them.
+Rows: edges raw in device memory; raw under the budget of 32 bytes a vertex, 64 MB and a quarter of the edges; packed in
+device memory; packed under that budget. All levels and component counts are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import packed_lists
+
+import penstock as ps
+
+
+def simple(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets, columns) of the undirected graph of a file, without loops and repeated edges."""
+    a = ps.load(path)
+    n = max(a.shape)
+    rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)).astype(np.int64)
+    columns = np.asarray(a.indices, np.int64)
+    keep = rows != columns
+    u, v = rows[keep], columns[keep]
+    key = np.unique(np.concatenate([u * n + v, v * n + u]))
+    offsets = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(key // n, minlength=n), out=offsets[1:])
+    return offsets, (key % n).astype(np.int64)
+
+
+def lift(
+    offsets: np.ndarray, columns: np.ndarray, copies: int, mix: float, seed: int
+) -> ps.csr_array:
+    n, nnz = len(offsets) - 1, len(columns)
+    rows = np.repeat(np.arange(n), np.diff(offsets))
+    up = columns > rows
+    order = np.lexsort(
+        (rows, columns)
+    )  # entry k of the transpose is entry order[k]: turns (v, u) into (u, v)
+    draw = np.random.default_rng(seed)
+    shift = np.where(draw.random(nnz) < mix, draw.integers(0, copies, nnz), 0)
+    shift = np.where(up, shift, (copies - shift[order]) % copies)
+    out = np.empty(nnz * copies, np.int32)
+
+    def one(c: int) -> None:
+        there = (c + shift) % copies * n + columns
+        moved = np.unique(rows[shift != 0])
+        chosen = np.zeros(n, bool)
+        chosen[moved] = True
+        some = np.flatnonzero(
+            chosen[rows]
+        )  # only rows with an edge that leaves the copy have to be sorted
+        key = np.sort((rows[some] << 32) | there[some])
+        there[some] = key & 0xFFFFFFFF
+        out[c * nnz : (c + 1) * nnz] = there
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(one, range(copies)))
+    starts = (np.arange(copies)[:, None] * nnz + offsets[:-1]).ravel()
+    made = ps.csr_array._from_parts(
+        n * copies, n * copies, np.append(starts, nnz * copies).astype(np.int64), out, None
+    )
+    made._derived.symmetric_pattern = True
+    return made
+
+
+def searched(a: ps.csr_array, roots: list[int], options: GpuOptions, budget: int | None) -> dict:
+    found, seconds, first, events = [], [], None, None
+    with ps.options(device_memory=budget):
+        begin = time.perf_counter()
+        ps.csgraph.bfs(a, roots[0], device=0, gpu_options=options)
+        first = time.perf_counter() - begin
+        for root in [roots[0], *roots]:
+            with ps.record() as events:
+                levels = ps.csgraph.bfs(a, root, device=0, gpu_options=options)
+            seconds.append(events[-1]["seconds"])
+            found.append((int((levels >= 0).sum()), int(levels.astype(np.int64).sum())))
+        parts = []
+        for _ in range(4):
+            with ps.record() as events:
+                count, _labels = ps.csgraph.connected_components(a, device=0, gpu_options=options)
+            parts.append(events[-1]["seconds"])
+        told = events[-1]["graph"]
+        read = []
+        for root in roots[:2]:
+            with ps.record() as events:
+                ps.csgraph.bfs(
+                    a,
+                    root,
+                    device=0,
+                    gpu_options=GpuOptions(placement=options.placement, counted=True),
+                )
+            read.append(events[-1]["read"]["bytes"] / (4 * a.nnz))
+        steps = [(s["kind"], s["frontier"], s["open"]) for s in events[-1]["steps"]]
+    return {
+        "bfs_ms": 1e3 * median(seconds[1:]),
+        "worst_ms": 1e3 * max(seconds[1:]),
+        "first_s": first,
+        "cc_ms": 1e3 * median(parts[1:]),
+        "read": max(read),
+        "found": (found, count),
+        "used": told["used_bytes"],
+        "far": told["far_bytes"],
+        "sample": told["sample_size"],
+        "steps": steps,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument(
+        "--graphs",
+        default="cnr-2000.mtx.gz,web-NotreDame.txt.gz,soc-Slashdot0902.txt.gz,road-moscow.mtx.gz",
+    )
+    parser.add_argument("--edges", type=float, default=250e6)
+    parser.add_argument("--mix", type=float, default=0.05)
+    parser.add_argument("--roots", type=int, default=6)
+    parser.add_argument("--pack-only", action="store_true", help="bits an edge alone; needs no GPU")
+    args = parser.parse_args()
+    for name in args.graphs.split(","):
+        if name.startswith("rmat"):
+            a = ps.generate.rmat(int(name[4:]), 16, seed=1)
+        else:
+            offsets, columns = simple(args.folder / name)
+            copies = max(1, round(args.edges / len(columns)))
+            a = lift(offsets, columns, copies, args.mix, 1)
+        n, nnz = a.shape[0], a.nnz
+        facts = packed_lists(a).facts()
+        bits = 8 * facts["list_bytes"] / nnz
+        print(
+            f"{name}: {n:,} vertices, {nnz:,} edges; {bits:.2f} bits an edge, {8 * facts['bytes'] / nnz:.2f} "
+            f"with heads, {facts['tables']} tables, packed in {facts['seconds']:.2f} s",
+            flush=True,
+        )
+        if args.pack_only:
+            continue
+        degree = np.diff(a.indptr)
+        roots = [
+            int(v) for v in np.random.default_rng(2).choice(np.flatnonzero(degree), args.roots)
+        ]
+        budget = 32 * n + (64 << 20) + nnz
+        expected = None
+        for label, placement, limit in (
+            ("raw in core", "device", None),
+            ("raw, budget", "pinned", budget),
+            ("packed in core", "packed", None),
+            ("packed, budget", "packed", budget),
+            ("auto, budget", "auto", budget),
+        ):
+            try:
+                got = searched(a, roots, GpuOptions(placement=placement), limit)
+            except Exception as e:  # say it, and go on
+                print(f"  {label}: {type(e).__name__}: {e}", flush=True)
+                continue
+            expected = expected or got["found"]
+            same = "" if got["found"] == expected else "  WRONG"
+            print(
+                f"  {label:15} bfs {got['bfs_ms']:8.2f} worst {got['worst_ms']:8.2f} ms, components "
+                f"{got['cc_ms']:7.2f} ms, first {got['first_s']:6.2f} s, link {got['read']:.3f} of the edges, used "
+                f"{got['used'] / 1e9:.2f} GB, far {got['far'] / 1e9:.2f} GB, sample {got['sample']}{same}",
+                flush=True,
+            )
+            print(f"    {got['steps']}", flush=True)
+            a._derived.gpu_graph = None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "penstock/core/array.hpp"
+#include "penstock/graph/gpu/packed_form.hpp"
+
+namespace penstock {
+
+/// The neighbour lists of a graph in their packed form (packed_form.hpp), in host memory. Lists above kPackedWhole entries come
+/// first, so that a prefix of the words holds those that most searches read.
+struct PackedLists {
+  std::int64_t vertices = 0;
+  Offset edges = 0;
+  Array<const std::uint64_t> bases;  // one for each 64 vertices, and the number of words
+  Array<const std::uint32_t> heads;
+  Array<const std::uint32_t> words;     // and kPackedPad more
+  Array<const std::int64_t> long_ends;  // the word behind each list above kPackedWhole
+  std::uint32_t tables[kPackedTables] = {};
+  int table_bits = 0;
+  bool repeats = false;  // a list has a column twice
+  bool sorted = true;    // the lists ascended as they were given
+  double seconds = 0;    // that packing took
+
+  PackedView view() const;
+  /// All bytes, and those beside the lists: heads and bases.
+  std::int64_t bytes() const { return bases.bytes() + heads.bytes() + words.bytes(); }
+  std::int64_t head_bytes() const { return bases.bytes() + heads.bytes(); }
+  /// The words of the largest prefix that ends between two lists and has at most `room` bytes, its pad included.
+  std::int64_t prefix(std::int64_t room) const;
+};
+
+/// Packs the lists of a square matrix, which may be in any order (they are sorted) and have entries more than once. The result is
+/// the same for any number of threads. Throws Error{invalid_argument} for offsets or columns outside the matrix.
+PackedLists pack_lists(const CsrView<One>& graph);
+
+/// About as many bytes as packed lists of the graph have: from 4096 groups of 64 vertices, evenly spread.
+std::int64_t estimate_packed(const CsrView<One>& graph);
+
+struct CountOnes {
+  constexpr int operator()(std::uint32_t x) const { return std::popcount(x); }
+};
+
+/// Calls f(column) for each entry of v's list, in ascending order, until it returns true. Returns whether it did.
+template <class F>
+bool each_packed(const PackedView& p, Index v, F&& f) {
+  const PackedList list = packed_list(p, v);
+  for (Offset begin = 0; begin < list.end; begin += kPackedPiece) {
+    const auto count = int(std::min<Offset>(kPackedPiece, list.end - begin));
+    auto start = packed_start(p, list.words, piece_place(list, begin / kPackedPiece), v);
+    std::uint32_t column = start.first;
+    for (int base = 0; base < count; base += kPackedChunk) {
+      const int skip = base == 0;
+      const auto chunk = packed_chunk(list.words, start.at, std::min(kPackedChunk, count - base) - skip);
+      if (skip && f(Index(column))) return true;
+      for (int i = 0; i < chunk.gaps; ++i) {
+        column += packed_gap(list.words, chunk, start.table, i, CountOnes{}) + p.step;
+        if (f(Index(column))) return true;
+      }
+      start.at = chunk_end(chunk, start.table, CountOnes{});
+    }
+  }
+  return false;
+}
+
+/// The lists as they were packed: ascending columns of all vertices.
+void unpack_lists(const PackedLists& lists, Offset* offsets, Index* columns);
+
+}  // namespace penstock

@@ -1,0 +1,103 @@
+"""Packed neighbour lists: every list is given back, and a search of them finds what a search of the matrix does."""
+
+import numpy as np
+import pytest
+from penstock.csgraph import GpuOptions, _gpu
+from penstock.csgraph._gpu import packed_lists
+
+import penstock as ps
+from penstock import _core
+
+
+def round_trip(a):
+    offsets, columns = packed_lists(a).unpack()
+    assert np.array_equal(offsets, a.indptr)
+    rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
+    order = np.lexsort((a.indices, rows))
+    assert np.array_equal(columns, np.asarray(a.indices)[order])
+
+
+def pattern(offsets, columns):
+    n = len(offsets) - 1
+    return ps.csr_array._from_parts(
+        n, n, np.asarray(offsets, np.int64), np.asarray(columns, np.int32), None
+    )
+
+
+@pytest.mark.parametrize("scale", [4, 10, 15])
+def test_rmat(scale):
+    a = ps.generate.rmat(scale, seed=2)
+    round_trip(a)
+    hub = int(np.argmax(np.diff(a.indptr)))
+    assert np.array_equal(packed_lists(a).bfs(hub), ps.csgraph.bfs(a, hub))
+
+
+@pytest.mark.parametrize(
+    ("offsets", "columns"),
+    [
+        ([0], []),
+        ([0, 0, 0], []),
+        ([0, 1], [0]),
+        ([0, 4, 4], [1, 1, 0, 1]),  # unsorted, and repeated
+        ([0, 3, 5, 5], [2, 1, 0, 0, 2]),
+    ],
+)
+def test_small_and_unsorted(offsets, columns):
+    a = pattern(offsets, columns)
+    round_trip(a)
+    facts = packed_lists(a).facts()
+    assert facts["edges"] == len(columns) and facts["vertices"] == len(offsets) - 1
+
+
+def test_one_long_list_among_empty_ones():
+    n = 3_000_000
+    columns = np.sort(np.random.default_rng(1).choice(n, 700_001, False))
+    offsets = np.zeros(n + 1, np.int64)
+    offsets[n // 2 + 1 :] = columns.size
+    a = pattern(offsets, columns)
+    round_trip(a)
+    assert np.array_equal(packed_lists(a).bfs(n // 2), ps.csgraph.bfs(a, n // 2))
+
+
+def test_runs_take_almost_nothing():
+    """Consecutive neighbours have gaps of one: two bits each."""
+    n, degree = 4096, 64
+    columns = (np.arange(n)[:, None] // 64 * 64 + np.arange(degree)).ravel()
+    a = pattern(np.arange(n + 1) * degree, columns)
+    round_trip(a)
+    assert 8 * packed_lists(a).facts()["list_bytes"] < 2.3 * a.nnz
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="a graph is a square matrix, not 2 x 3"):
+        _core.pack_lists(ps.csr_array(([1.0], ([0], [2])), shape=(2, 3))._core)
+    with pytest.raises(ValueError, match="does not read what placement='pinned' keeps"):
+        GpuOptions(access="packed", placement="pinned")
+    with pytest.raises(ValueError, match="does not read what placement='packed' keeps"):
+        GpuOptions(access="merged", placement="packed")
+    assert GpuOptions(access="packed").home == "packed" == GpuOptions(placement="packed").home
+    a = ps.generate.rmat(4, seed=1)
+    with pytest.raises(ValueError, match="source 99 is outside"):
+        packed_lists(a).bfs(99)
+
+
+def test_the_plan_for_a_budget():
+    """Raw lists where they fit, packed ones where only these do and searches have paid for packing."""
+    a = ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, the arrays of vertices included
+    estimate = _gpu.packed_bytes(a)
+    assert abs(estimate - packed_lists(a).facts()["bytes"]) < 0.02 * estimate
+    a._derived.packed_lists = None
+    for budget, seconds, home in (
+        (60e6, 100.0, "auto"),
+        (38e6, 0.0, "auto"),
+        (38e6, 100.0, "packed"),
+        (30e6, 100.0, "auto"),
+    ):
+        a._derived.link_seconds = seconds
+        with ps.options(device_memory=int(budget)):
+            assert _gpu._home([a], 0) == home, (budget, seconds)
+    packed_lists(a)  # it is there: no search has to pay for it
+    a._derived.link_seconds = 0.0
+    with ps.options(device_memory=38_000_000):
+        assert _gpu._home([a], 0) == "packed"
+        assert _gpu._home([a, a], 0) == "auto"  # half of the budget each

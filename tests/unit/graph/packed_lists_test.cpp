@@ -1,0 +1,210 @@
+// Packed lists against the lists that they were made of.
+#include "penstock/graph/gpu/packed_lists.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
+#include "penstock/graph/bfs/bfs_packed.hpp"
+
+namespace penstock {
+namespace {
+
+struct Graph {
+  std::vector<Offset> offsets;
+  std::vector<Index> columns;
+  std::int64_t rows() const { return std::int64_t(offsets.size()) - 1; }
+  CsrView<One> view() const {
+    return {.rows = rows(),
+            .cols = rows(),
+            .indptr = offsets.data(),
+            .indices = columns.data(),
+            .count = Offset(columns.size())};
+  }
+};
+Graph graph_of(const std::vector<std::vector<Index>>& lists) {
+  Graph g{.offsets = {0}, .columns = {}};
+  for (const auto& list : lists) {
+    g.columns.insert(g.columns.end(), list.begin(), list.end());
+    g.offsets.push_back(Offset(g.columns.size()));
+  }
+  return g;
+}
+
+void expect_round_trip(Graph g) {
+  const auto packed = pack_lists(g.view());
+  std::vector<Offset> offsets(g.offsets.size());
+  std::vector<Index> columns(g.columns.size());
+  unpack_lists(packed, offsets.data(), columns.data());
+  EXPECT_EQ(offsets, g.offsets);
+  for (std::int64_t v = 0; v < g.rows(); ++v)
+    std::sort(g.columns.begin() + g.offsets[std::size_t(v)],
+              g.columns.begin() + g.offsets[std::size_t(v) + 1]);
+  EXPECT_EQ(columns, g.columns);
+}
+
+/// Lists of all lengths about the ends of chunks, pieces and whole lists, near their vertex and anywhere.
+Graph of_all_lengths(std::uint32_t seed, bool repeats) {
+  std::mt19937 random(seed);
+  std::vector<std::vector<Index>> lists(70'000);
+  const std::vector<int> lengths{0,  1,   2,   3,    7,    8,    9,    31,   32,   33,   63,   64,
+                                 65, 127, 512, 1021, 1022, 1023, 1024, 1025, 2047, 2048, 2049, 40'000};
+  std::size_t v = 3;
+  for (const int length : lengths)
+    for (const int spread : {1, 40, 70'000}) {
+      auto& list = lists[v];
+      v += 1 + random() % 500;
+      if (spread == 1) {
+        list.resize(std::size_t(length));
+        std::iota(list.begin(), list.end(), Index(random() % 20'000));
+      } else {
+        const auto reach =
+            std::uint32_t(std::min<std::int64_t>(70'000, std::int64_t(spread) * std::max(1, length)));
+        for (int i = 0; i < length; ++i) list.push_back(Index(random() % reach));
+        std::sort(list.begin(), list.end());
+        if (!repeats) list.erase(std::unique(list.begin(), list.end()), list.end());
+      }
+    }
+  return graph_of(lists);
+}
+
+TEST(PackedLists, GiveBackListsOfAllLengths) {
+  expect_round_trip(of_all_lengths(1, false));
+  expect_round_trip(of_all_lengths(2, true));
+}
+
+TEST(PackedLists, GiveBackTheSmallestGraphs) {
+  expect_round_trip(graph_of({}));
+  expect_round_trip(graph_of({{}}));
+  expect_round_trip(graph_of({{0}}));
+  expect_round_trip(graph_of({{0, 0, 0, 0}}));
+  expect_round_trip(graph_of(std::vector<std::vector<Index>>(129)));
+}
+
+TEST(PackedLists, SortWhatIsNotSorted) {
+  const auto g = graph_of({{3, 0, 2}, {}, {1, 0, 1}, {2}});
+  EXPECT_FALSE(pack_lists(g.view()).sorted);
+  EXPECT_TRUE(pack_lists(g.view()).repeats);
+  expect_round_trip(g);
+  EXPECT_TRUE(pack_lists(graph_of({{1}, {0}}).view()).sorted);
+}
+
+TEST(PackedLists, RefuseColumnsOutside) {
+  EXPECT_THROW(pack_lists(graph_of({{1}}).view()), Error);
+  EXPECT_THROW(pack_lists(graph_of({{-1}, {}}).view()), Error);
+}
+
+TEST(PackedLists, AreTheSameForAnyNumberOfThreads) {
+  const auto g = of_all_lengths(3, true);
+  const auto one = [&] {
+    const ThreadsHere alone(1);
+    return pack_lists(g.view());
+  }();
+  const ThreadsHere several(5);
+  const auto five = pack_lists(g.view());
+  const auto same = [](const auto& a, const auto& b) {
+    return a.size == b.size && std::equal(a.data, a.data + a.size, b.data);
+  };
+  EXPECT_TRUE(same(one.words, five.words) && same(one.heads, five.heads) && same(one.bases, five.bases));
+  EXPECT_TRUE(same(one.long_ends, five.long_ends));
+}
+
+/// A list by itself, packed by hand: columns that a test cannot have as many rows for.
+TEST(PackedForm, HoldsTheLargestColumns) {
+  EXPECT_EQ(unzigzag(zigzag(0x7ffffffe)), 0x7ffffffeu);
+  EXPECT_EQ(unzigzag(zigzag(-0x7ffffffe)), std::uint32_t(-0x7ffffffe));
+  EXPECT_EQ(unzigzag(zigzag(0)), 0u);
+  // Vertex 5, of one list: no table bits, columns 2^31 - 2 - 2^30 and 2^31 - 2.
+  const Index far = 0x7ffffffe, near = far - (1 << 30);
+  const auto first = zigzag(near - 5);
+  std::uint32_t words[8] = {};
+  int at = 0;
+  const auto put = [&](std::uint32_t x, int width) {
+    for (int i = 0; i < width; ++i, ++at) words[at / 32] |= (x >> i & 1u) << (at % 32);
+  };
+  put(31, 5), put(first, 32), put(1, 1), put(1, 1), put((1u << 30) - 1, 31);
+  PackedView p{.near = words, .far = words, .near_words = 6, .tables = {0x1f1f1f1fu}};
+  const auto start = packed_start(p, words, 0, 5);
+  EXPECT_EQ(start.first, std::uint32_t(near));
+  const auto chunk = packed_chunk(words, start.at, 1);
+  EXPECT_EQ(Index(start.first + packed_gap(words, chunk, start.table, 0, CountOnes{}) + 1), far);
+  EXPECT_EQ(chunk_end(chunk, start.table, CountOnes{}), at);
+}
+
+TEST(PackedForm, FindsEachGapByItself) {
+  const auto g = of_all_lengths(4, false);
+  const auto packed = pack_lists(g.view());
+  const auto p = packed.view();
+  for (std::int64_t v = 0; v < g.rows(); ++v) {
+    const auto list = packed_list(p, Index(v));
+    ASSERT_EQ(list.size(), g.offsets[std::size_t(v) + 1] - g.offsets[std::size_t(v)]);
+    ASSERT_EQ(list.size(), packed_degree(p, Index(v)));
+    if (list.size() < 2) continue;
+    // The last gap of the first chunk: as a lane reads it.
+    const auto start = packed_start(p, list.words, piece_place(list, 0), Index(v));
+    const auto gaps = int(std::min<Offset>(32, list.size())) - 1;
+    const auto chunk = packed_chunk(list.words, start.at, gaps);
+    const auto* columns = g.columns.data() + g.offsets[std::size_t(v)];
+    EXPECT_EQ(Index(start.first), columns[0]);
+    EXPECT_EQ(Index(packed_gap(list.words, chunk, start.table, gaps - 1, CountOnes{}) + p.step),
+              columns[gaps] - columns[gaps - 1]);
+  }
+}
+
+TEST(PackedLists, PrefixesEndBetweenLists) {
+  const auto g = of_all_lengths(5, false);
+  const auto packed = pack_lists(g.view());
+  const auto all = packed.words.bytes();
+  EXPECT_EQ(packed.prefix(all), packed.words.size - kPackedPad);
+  EXPECT_EQ(packed.prefix(1 << 30), packed.words.size - kPackedPad);
+  EXPECT_EQ(packed.prefix(0), 0);
+  EXPECT_LT(packed.prefix(all - 1), packed.words.size - kPackedPad);
+  for (auto room = all; room > 0; room = room * 2 / 3) {
+    const auto words = packed.prefix(room);
+    EXPECT_LE(4 * (words + kPackedPad), std::max<std::int64_t>(room, 4 * kPackedPad));
+    // Every list is on one side: its first and its last bit.
+    auto p = packed.view();
+    p.near_words = words;
+    std::vector<std::uint32_t> near(packed.words.data, packed.words.data + words + kPackedPad);
+    p.near = near.data();
+    Offset edges = 0;
+    for (std::int64_t v = 0; v < g.rows(); ++v) {
+      const auto* columns = g.columns.data() + g.offsets[std::size_t(v)];
+      each_packed(p, Index(v), [&](Index u) {
+        EXPECT_EQ(u, *columns++);
+        ++edges;
+        return false;
+      });
+    }
+    EXPECT_EQ(edges, g.offsets.back());
+  }
+}
+
+TEST(PackedLists, AreEstimated) {
+  std::mt19937 random(6);
+  std::vector<std::vector<Index>> lists(600'000);  // 9375 groups, of which every second one is looked at
+  for (Index v = 0; v < 600'000; ++v)
+    for (int i = 0; i < 5; ++i)
+      lists[std::size_t(v)].push_back(std::min<Index>(599'999, v + Index(random() % 99)));
+  const auto g = graph_of(lists);
+  const auto exact = pack_lists(g.view()).bytes();
+  EXPECT_NEAR(double(estimate_packed(g.view())), double(exact), 0.02 * double(exact));
+  EXPECT_GE(estimate_packed(graph_of({}).view()), 0);
+}
+
+TEST(PackedLists, AreSearched) {
+  // A ring of 1000, and a vertex alone.
+  std::vector<std::vector<Index>> lists(1001);
+  for (Index v = 0; v < 1000; ++v) lists[std::size_t(v)] = {(v + 999) % 1000, (v + 1) % 1000};
+  const auto levels = bfs_packed(pack_lists(graph_of(lists).view()), 10);
+  for (Index v = 0; v < 1000; ++v) EXPECT_EQ(levels.data[v], std::min((v + 990) % 1000, (1010 - v) % 1000));
+  EXPECT_EQ(levels.data[1000], kUnreached);
+  EXPECT_THROW(bfs_packed(pack_lists(graph_of({{0}}).view()), 1), Error);
+}
+
+}  // namespace
+}  // namespace penstock
