@@ -6,8 +6,8 @@ anything is allocated; a matrix that cannot fit the free memory raises MemoryErr
 `uniform` and `lift` also run on a GPU (`device`) and make the same matrices there, bit for bit.
 
 `lift` makes a graph of any size that has the structure of a real one. `barabasi_albert`, `planted_partition`,
-`random_geometric`, `stochastic_block` and `watts_strogatz` are the models that NetworkX has, too: the same distributions,
-other random numbers.
+`random_geometric`, `stochastic_block` and `watts_strogatz` are models that NetworkX has, too: the same
+distributions, other random numbers.
 
 `_keep` is for ps.dist, whose ranks make some rows each: the result has those rows alone.
 """

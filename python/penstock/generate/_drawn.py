@@ -8,7 +8,16 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.generate._arguments import at_most_32_bits, flag, integer, on_gpu, real, seed_of, value_type, wrap
+from penstock.generate._arguments import (
+    at_most_32_bits,
+    flag,
+    integer,
+    on_gpu,
+    real,
+    seed_of,
+    value_type,
+    wrap,
+)
 
 
 def rmat(

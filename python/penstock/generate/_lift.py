@@ -9,9 +9,7 @@ from penstock._matrix.csr import csr_array
 from penstock.generate._arguments import integer, on_gpu, real, seed_of, wrap
 
 
-def lift(
-    A: Any, copies: int, mix: float = 0.05, *, seed: int = 0, device: Any = None
-) -> csr_array:
+def lift(A: Any, copies: int, mix: float = 0.05, *, seed: int = 0, device: Any = None) -> csr_array:
     """The random lift of a square matrix: `copies` copies of a graph, of whose edges a few lead from copy to copy.
 
     Vertex v of copy c has the number c * n + v. An edge {u, v} joins (u, c) with (v, c + s) for each c, modulo the

@@ -104,8 +104,8 @@ def stochastic_block(
     """Groups of vertices, joined with a probability for each two groups (Holland, Laskey, Leinhardt 1983).
 
     Vertices are numbered group by group, as in NetworkX's `stochastic_block_model`: `numpy.repeat(range(len(sizes)),
-    sizes)` are their groups. There are no self loops. Time goes with the edges, and with the square of the number of groups;
-    `planted_partition` is for many equal groups.
+    sizes)` are their groups. There are no self loops. Time goes with the edges, and with the square of the number of
+    groups; `planted_partition` is for many equal groups.
 
     Parameters
     ----------

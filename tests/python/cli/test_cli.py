@@ -247,6 +247,11 @@ KINDS = {
     "laplacian": (["--shape", "6,7"], (42, 42)),
     "banded": (["--rows", "20", "--diagonals=-3,0,3"], (20, 20)),
     "road-grid": (["--nx", "9", "--ny", "8"], (72, 72)),
+    "random-geometric": (["-n", "300"], (300, 300)),
+    "barabasi-albert": (["--vertices", "300", "--edges", "3"], (300, 300)),
+    "watts-strogatz": (["-n", "300", "-k", "4", "-p", "0.2"], (300, 300)),
+    "planted-partition": (["--groups", "7", "--size", "9", "--p-out", "0.1"], (63, 63)),
+    "stochastic-block": (["--sizes", "30,20", "--p", "0.5,0.1;0.1,0.5"], (50, 50)),
 }
 
 
@@ -276,6 +281,27 @@ def test_generate_names_bad_arguments(tmp_path):
     refused(run("generate", "rmat", "--scale", "0", out))
     refused(run("generate"))
     assert not out.exists()
+
+
+def test_generate_a_lift(tmp_path, monkeypatch):
+    a = ps.generate.rmat(7, dtype="float32", seed=1)
+    a.save(tmp_path / "g.v1.mtx")
+    monkeypatch.chdir(tmp_path)
+    run_json("generate", "lift", "g.v1.mtx", "--copies", "5", "--mix", "0.2", "--seed", "3")
+    made = ps.open(tmp_path / "g-x5.penstock")
+    expected = ps.generate.lift(ps.load("g.v1.mtx"), 5, 0.2, seed=3)
+    np.testing.assert_array_equal(made.indices, expected.indices)
+    np.testing.assert_array_equal(made.data, expected.data)
+    d = run_json("generate", "lift", "g.v1.mtx", "big.npz", "--edges", "1e4", "--dtype", "pattern")
+    assert 1e4 <= d["nnz"] < 1e4 + a.nnz
+    assert d["dtype"] in ("bool", "pattern")
+    assert "--copies or --edges" in refused(run("generate", "lift", "g.v1.mtx", "x.npz"))
+    assert "big.npz exists" in refused(
+        run("generate", "lift", "g.v1.mtx", "big.npz", "--copies", "2")
+    )
+    assert "no-such" in refused(run("generate", "lift", "no-such.mtx", "--copies", "2"))
+    bad = run("generate", "stochastic-block", "x.npz", "--sizes", "3,4", "--p", "0.1")
+    assert "give 2 numbers for each of 2 groups" in refused(bad)
 
 
 def test_generate_on_a_gpu_that_does_not_exist(tmp_path):

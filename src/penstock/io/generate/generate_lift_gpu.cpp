@@ -60,11 +60,14 @@ MadeOnGpu<V> written(const OnGpu& where, const Csr<V>& a, const LiftOptions& o, 
   };
   auto indptr = allocate<Offset>(rows + 1, here);
   auto indices = allocate<Index>(nnz * o.copies, here);
-  auto values = allocate<V>(is_pattern<V> ? 0 : nnz * o.copies, here);
+  Array<V> values, from_values;
+  if constexpr (!is_pattern<V>) {
+    values = allocate<V>(nnz * o.copies, here);
+    from_values = uploaded(base.values);
+  }
   const auto owners = rows_of(a);  // read by copies that may still run
   const auto from_indptr = uploaded(base.indptr);
   const auto from_indices = uploaded(base.indices), from_rows = uploaded(Array<const Index>(owners));
-  const auto from_values = uploaded(base.values);
   const Drained drained{stream};
   const LiftView view{a.rows, o.copies, from_indptr.data, from_indices.data};
   gpu::write_lift<V>(view, nnz, from_rows.data, from_values.data, indptr.data, indices.data, values.data,

@@ -26,6 +26,7 @@ struct Pairs {
   std::int64_t first_row, rows, first_column, columns;
   bool within;
   double p;
+  std::int64_t apart = 0;  // pairs whose numbers are the same, divided by it, are left out; 0: none
   std::int64_t first_stretch = 0, cells_each = 1;
 
   std::int64_t cells() const { return within ? rows * (rows - 1) / 2 : rows * columns; }
@@ -46,20 +47,19 @@ class BlockGraph {
     all_.push_back(pairs);
   }
 
-  /// Pairs whose vertices have the same number here, divided by `size`, are left out of those between groups.
-  Csr<One> make(std::int64_t size) const {
+  Csr<One> make() const {
     require_memory("this graph of blocks", vertices_, static_cast<std::int64_t>(expected_ * 3.4));
     std::vector<std::int64_t> begin(at(stretches_ + 1));
     parallel_for(stretches_, [&](std::int64_t s) {
       std::int64_t count = 0;
-      walk(s, size, [&](std::int64_t, std::int64_t) { ++count; });
+      walk(s, [&](std::int64_t, std::int64_t) { ++count; });
       begin[at(s + 1)] = count;
     });
     for (std::int64_t s = 0; s < stretches_; ++s) begin[at(s + 1)] += begin[at(s)];
     const auto ends = allocate<Index>(2 * begin.back());
     parallel_for(stretches_, [&](std::int64_t s) {
       auto* to = ends.data + 2 * begin[at(s)];
-      walk(s, size, [&](std::int64_t row, std::int64_t column) {
+      walk(s, [&](std::int64_t row, std::int64_t column) {
         *to++ = static_cast<Index>(row);
         *to++ = static_cast<Index>(column);
       });
@@ -71,7 +71,7 @@ class BlockGraph {
 
  private:
   template <class Take>
-  void walk(std::int64_t stretch, std::int64_t size, Take&& take) const {
+  void walk(std::int64_t stretch, Take&& take) const {
     const auto& b =
         *std::prev(std::upper_bound(all_.begin(), all_.end(), stretch,
                                     [](std::int64_t s, const Pairs& p) { return s < p.first_stretch; }));
@@ -94,7 +94,7 @@ class BlockGraph {
       if (b.within) {
         while (cell >= base + high) base += high++;
         row = high, column = cell - base;
-        if (size > 0 && row / size == column / size) continue;
+        if (b.apart > 0 && row / b.apart == column / b.apart) continue;
       } else {
         row = cell / b.columns, column = cell % b.columns;
       }
@@ -139,7 +139,7 @@ Csr<One> generate_blocks(const std::vector<std::int64_t>& sizes, const std::vect
                                                "]: edges are undirected");
       graph.add({first[g], sizes[g], first[h], sizes[h], g == h, chance});
     }
-  return graph.make(0);
+  return graph.make();
 }
 
 Csr<One> generate_planted(std::int64_t groups, std::int64_t size, double p_in, double p_out,
@@ -152,9 +152,9 @@ Csr<One> generate_planted(std::int64_t groups, std::int64_t size, double p_in, d
   check_probability("p_out", p_out);
   BlockGraph graph(groups * size, seed);
   // Between groups all pairs of vertices are walked, and those within a group are left out.
-  graph.add({0, groups * size, 0, groups * size, true, groups > 1 ? p_out : 0});
+  graph.add({0, groups * size, 0, groups * size, true, groups > 1 ? p_out : 0, size});
   for (std::int64_t g = 0; g < groups; ++g) graph.add({g * size, size, g * size, size, true, p_in});
-  return graph.make(size);
+  return graph.make();
 }
 
 }  // namespace penstock
