@@ -55,13 +55,15 @@ def test_every_kind_and_algorithm(tmp_path: Path) -> None:
         assert case["case"] in said
 
 
-def test_a_file_copies_and_a_graph_that_is_none(tmp_path: Path) -> None:
+def test_a_file_copies_and_a_graph_that_is_none(
+    tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ps.generate.uniform(40, nnz_per_row=3, dtype=bool, seed=1).save(tmp_path / "some.mtx")
     ps.generate.uniform(4, 5, nnz_per_row=1, seed=1).save(tmp_path / "wide.mtx")
     out = tmp_path / "structure.json"
     names = f"{tmp_path}/some.mtx,{tmp_path}/wide.mtx,no-such,rmat5"
-    run("structure.py", *ON_CPU, "--graphs", names, "--copies", 7, "--algorithms", "cc",
-        "--sources", 2, "--out", out, status=1)  # fmt: skip
+    words = ("--graphs", names, "--copies", 7, "--algorithms", "cc", "--sources", 2, "--out", out)
+    assert main(bench, monkeypatch, *ON_CPU, *words) == 1
     data = read_report(out)
     assert [c["graph"] for c in data["cases"]] == ["somex7", "rmat5x7"]
     assert data["cases"][0]["rows"] == 7 * 40
@@ -88,7 +90,9 @@ def test_bad_arguments(
         assert told in capsys.readouterr().err
 
 
-def test_programs_of_gap(tmp_path: Path) -> None:
+def test_programs_of_gap(
+    tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Programs that print what GAP's print: found right where the number of vertices is, wrong elsewhere."""
     for reached, status in ((300, "ok"), (299, "wrong")):
         for name in ("bfs", "cc", "sssp"):
@@ -96,8 +100,20 @@ def test_programs_of_gap(tmp_path: Path) -> None:
             file.write_text(GAP.format(reached=reached))
             file.chmod(file.stat().st_mode | stat.S_IXUSR)
         out = tmp_path / "structure.json"
-        run("structure.py", *ON_CPU, "--graphs", "web", "--copies", 5, "--gap", tmp_path,
-            "--algorithms", "bfs", "--sources", 3, "--rivals", "", "--mix", 1, "--out", out)  # fmt: skip
+        words = (
+            "--graphs",
+            "web",
+            "--copies",
+            5,
+            "--algorithms",
+            "bfs",
+            "--sources",
+            3,
+            "--mix",
+            1,
+        )
+        others = ("--rivals", "", "--gap", tmp_path, "--out", out)
+        main(bench, monkeypatch, *ON_CPU, *words, *others)
         (case,) = read_report(out)["cases"]
         assert case["results"]["gap"]["status"] == status
         assert (case["best_rival"] == "gap") == (status == "ok")
@@ -165,3 +181,30 @@ def test_optional_rivals(tmp_path: Path, name: str) -> None:
     out = tmp_path / "structure.json"
     run("structure.py", *ON_CPU, "--rivals", name, "--sources", 2, "--out", out)  # fmt: skip
     assert all(c["results"][name]["status"] == "ok" for c in read_report(out)["cases"])
+
+
+def test_lifts_in_the_other_graph_benchmarks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "graph.json"
+    graph_cpu = program("graph_cpu", monkeypatch)
+    words = ("--quick", "--repeats", 1, "--sources", 2, "--out", out, "--algorithms", "bfs,sssp")
+    words = (*words, "--contestants", "penstock,scipy", "--graphs")
+    assert main(graph_cpu, monkeypatch, *words, "rmat9*3,road30*2") == 0
+    cases = read_report(out)["cases"]
+    assert {(c["graph"], c["vertices"]) for c in cases} == {
+        ("rmat9x3", 3 * 512),
+        ("road30x2", 1800),
+    }
+    assert all(r["status"] == "ok" for c in cases for r in c["results"].values())
+    with pytest.raises(SystemExit, match="say how many copies"):
+        main(graph_cpu, monkeypatch, *words, "rmat9*x")
+    emogi, out = program("emogi2020", monkeypatch), tmp_path / "emogi.json"
+    words = ("--quick", "--parts", "bfs,sssp", "--scales", "", "--uniform", "", "--sources", 3)
+    assert main(emogi, monkeypatch, *words, "--lifts", "web*5,road*4", "--out", out) == 0
+    cases = read_report(out)["cases"]
+    assert {(c["part"], c["graph"]) for c in cases} == {
+        (part, graph) for part in ("bfs", "sssp") for graph in ("webx5", "roadx4")
+    }
+    with pytest.raises(SystemExit, match="neither a file"):
+        main(emogi, monkeypatch, *words, "--lifts", "no-such*5", "--out", out)
