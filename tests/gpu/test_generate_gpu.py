@@ -253,6 +253,17 @@ def test_a_lift_of_millions():
     assert made._derived.symmetric_pattern
 
 
+def test_a_lift_of_more_than_two_to_the_31_entries():
+    if _core.topology()["available_bytes"] < 40 << 30:
+        pytest.skip("needs 40 GB of host memory")
+    a = ps.csr_array(np.ones((1000, 1000), bool))
+    made = generate.lift(a, 2200, 0.2, seed=3, device=0)
+    assert made.nnz == 2_200_000_000
+    assert_same(
+        made._core, generate.lift(a, 2200, 0.2, seed=3)._core, "lift of 2.2 billion entries"
+    )
+
+
 def test_lifts_without_entries_and_without_room():
     for n in (0, 1, 7):
         made = generate.lift(ps.csr_array((n, n)), 3, device=0)

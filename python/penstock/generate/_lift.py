@@ -31,8 +31,8 @@ def lift(A: Any, copies: int, mix: float = 0.05, *, seed: int = 0, device: Any =
         Share of the edges that are moved, 0 to 1. With 0 the copies are apart.
     device : optional
         A GPU, as `ps.device(0)` or its number, which makes the same matrix, bit for bit, in its own memory; beside it
-        it takes 8 bytes a row and entry of A. PlacementError where there is no such GPU, NotCompiledError
-        without CUDA.
+        it takes 8 bytes a row of A, and 8 and a value an entry. PlacementError where there is no such GPU,
+        NotCompiledError without CUDA.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def lift(A: Any, copies: int, mix: float = 0.05, *, seed: int = 0, device: Any =
     >>> L = ps.generate.lift(A, 100, seed=2)
     >>> L.shape, L.nnz == 100 * A.nnz, L.dtype
     ((90000, 90000), True, dtype('float64'))
-    >>> bool((L.to_scipy().diagonal() == 0).all()), L.to_scipy().sum() == 100 * A.sum()
-    (True, True)
+    >>> bool(L.sum() == 100 * A.sum())
+    True
     """
     a = A if isinstance(A, csr_array) else csr_array(A, copy=False)
     how = integer("copies", copies), real("mix", mix), seed_of(seed)
