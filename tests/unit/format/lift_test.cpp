@@ -46,7 +46,9 @@ void expect_as_a_gpu_writes_it(const Csr<V>& a, const LiftOptions& o) {
         ++written[at(to)];
         ASSERT_EQ(lifted.indices.data[to], of.column(base.indices.data[k], k))
             << row << ' ' << k << ' ' << copy;
-        if constexpr (!is_pattern<V>) ASSERT_EQ(lifted.values.data[to], base.values.data[k]);
+        if constexpr (!is_pattern<V>) {
+          ASSERT_EQ(lifted.values.data[to], base.values.data[k]);
+        }
       }
   for (const int times : written) ASSERT_EQ(times, 1);
   for (std::int64_t i = 0; i <= a.rows * o.copies; ++i) {

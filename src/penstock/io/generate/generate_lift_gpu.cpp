@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
+#include <type_traits>
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/device.hpp"
@@ -9,11 +10,10 @@
 #include "penstock/core/gpu_code.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/io/generate/generate_lift.hpp"
+#include "penstock/io/generate/on_gpu.hpp"
 
 namespace penstock {
 namespace {
-
-constexpr std::int64_t kSpare = 128 << 20;  // bytes left free for the kernels' own code and for rounding
 
 [[noreturn]] void refuse(const OnGpu& where, std::int64_t needed, std::int64_t free, bool limited) {
   std::ostringstream text;
@@ -36,16 +36,11 @@ Array<Index> rows_of(const Csr<V>& a) {
   return rows;
 }
 
-struct Drained {
-  Stream stream;
-  ~Drained() { drain(stream); }
-};
-
 template <class V>
 MadeOnGpu<V> written(const OnGpu& where, const Csr<V>& a, const LiftOptions& o, const Csr<V>& base) {
   const auto nnz = a.nnz(), rows = a.rows * o.copies;
   constexpr auto kEntryBytes = static_cast<std::int64_t>(sizeof(Index)) + value_bytes<V>;
-  const auto unused = std::max<std::int64_t>(0, gpu_info(where.gpu).free_bytes - kSpare);
+  const auto unused = std::max<std::int64_t>(0, gpu_info(where.gpu).free_bytes - kSpareOnGpu);
   const auto free = where.memory > 0 ? std::min(where.memory, unused) : unused;
   const auto needed = 8 * (rows + a.rows + 2) + kEntryBytes * nnz * (o.copies + 1) +
                       static_cast<std::int64_t>(sizeof(Index)) * nnz;

@@ -1,5 +1,6 @@
 // Random lifts, written by a GPU: a thread takes one entry of copy 0 to some of the copies, so that neighbouring threads write
 // side by side.
+#include <algorithm>
 #include <complex>
 
 #include "penstock/io/generate/generate_lift.hpp"

@@ -3,6 +3,7 @@
 //
 // Each vertex sees the graph of those before it, so one thread draws. A draw is a look into a table of 4 bytes an edge; all else
 // is shared out.
+#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,7 @@
 // walked twice, to count and to write.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 // Whether w is a neighbour depends on the edges before, so one thread rewires. Ring edges need no table; those that were rewired
 // are in a hash table.
 #include <algorithm>
-#include <bit>
 #include <string>
 #include <vector>
 
