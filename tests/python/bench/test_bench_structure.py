@@ -21,6 +21,10 @@ from penstock import _core
 pytestmark = NEEDS_BENCH
 ON_CPU = ("--quick", "--device", "cpu")
 KINDS = ("web", "social", "bipartite", "road", "mesh")
+EMOGI = """#!/bin/sh
+while [ "$1" != -r ]; do shift; done
+[ "$3 $4" = "-i 1" ] && echo "run   0: src $2, iteration   7, time    12.500000 ms"
+"""
 GAP = """#!/bin/sh
 case "$*" in *-a*) echo "BFS Tree has {reached} nodes"; echo "There are 1 components";; esac
 echo "Trial Time:            0.25000"
@@ -159,6 +163,22 @@ def test_rows_of_a_gpu(tmp_path: Path, bench: ModuleType, monkeypatch: pytest.Mo
         assert case["results"]["ours"]["read"]["bytes"] > 0
     budgets = {how["budget"] for how in gpu.asked if how["placement"] == "pinned"}
     assert None not in budgets
+
+
+@pytest.mark.skipif(_core.device_count() > 0, reason="plays a GPU where there is none")
+def test_a_process_of_emogi_for_each_root(
+    tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played(bench, monkeypatch)
+    file, out = tmp_path / "bfs_32", tmp_path / "structure.json"
+    file.write_text(EMOGI)
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    words = ("--quick", "--graphs", "web", "--algorithms", "bfs", "--sources", 5, "--out", out)
+    assert main(bench, monkeypatch, *words, "--emogi", tmp_path) == 0
+    (case,) = read_report(out)["cases"]
+    for name in ("emogi", "emogi_in_core"):
+        assert case["results"][name]["sources"] == 4
+        assert case["results"][name]["median"] == pytest.approx(0.0125)
 
 
 @pytest.mark.skipif(_core.device_count() > 0, reason="plays a GPU where there is none")
