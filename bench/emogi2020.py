@@ -4,6 +4,7 @@ beside ours.
 python bench/emogi2020.py                              # Kronecker 25 and 27, uniform 26: under 10 minutes
 python bench/emogi2020.py --parts toy,bfs --scales 25 --uniform "" --sources 16 --folder graphs
 python bench/emogi2020.py --emogi ../EMOGI --gap ../gapbs --temporary /scratch
+python bench/emogi2020.py --lifts 'web*200,road*300'    # of graphs of the data folder, or files
 python bench/emogi2020.py --quick                      # toy sizes; without a GPU the CPU's rows alone
 
 Parts: toy (figures 3 and 4), bfs (5, 7, 8, 9, 10), cc and sssp (11, and their requests), and past the paper cold (one
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -34,6 +36,7 @@ from studies.emogi2020.parts import PARTS
 from studies.emogi2020.runs import Run
 from studies.emogi2020.summary import show, targets
 from studies.emogi2020.toy import toy
+from studies.structure import graphs as lifts
 
 import penstock as ps
 
@@ -52,6 +55,13 @@ def sources(args: argparse.Namespace, on_host: bool) -> Iterator[tuple[graphs.So
         serves = everywhere | ({"sssp"} if scale in args.weighted else set())
         yield graphs.generated(kind, scale, gpu), serves
     yield graphs.road(args.road), {"road"}
+    for name, copies in args.lifts:
+        try:
+            a = lifts.base(name, args.quick)
+        except Unfit as e:
+            raise SystemExit(f"--lifts {name}: {e}") from None
+        lift = lifts.lifted(name, a, copies, 0, 0.05, gpu)
+        yield replace(lift, kind="file", scale=0), everywhere | {"sssp"}
     least = 0 if args.quick else MIN_NNZ
     for source in graphs.files(args.folder, least) if args.folder else ():
         yield source, everywhere | {"sssp"}
@@ -104,8 +114,8 @@ def main() -> int:
     on_host, begin = settle(parser, args), time.monotonic()
     settings = {"sources": args.sources, "share": args.share, "minutes": args.minutes, "repeats": 3,
                 "scales": args.scales, "uniform": args.uniform, "weighted": args.weighted,
-                "parts": args.parts, "gpus": args.gpus, "counted": args.counted, "verify": args.verify,
-                "on_host": on_host}  # fmt: skip
+                "parts": args.parts, "lifts": args.lifts, "gpus": args.gpus, "counted": args.counted,
+                "verify": args.verify, "on_host": on_host}  # fmt: skip
     found = probe(on_host, fresh=False)
     report = Report("emogi2020", args, settings, ps.num_threads())
     report.data |= {"probe": found, "part_seconds": {}, "load": os.getloadavg()[0]}

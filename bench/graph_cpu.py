@@ -4,6 +4,7 @@ of the GAP benchmark suite.
 python bench/graph_cpu.py                       # everything: bench/results/graph_cpu.json
 python bench/graph_cpu.py --gap ../gapbs        # also against the programs of that folder
 python bench/graph_cpu.py --graphs rmat18,road-moscow --algorithms bfs,cc --out some.json
+python bench/graph_cpu.py --graphs 'cnr-2000*8' --algorithms bfs   # the lift of 8 copies
 python bench/graph_cpu.py --quick               # toy inputs
 """
 
@@ -178,7 +179,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--graphs", default="all", help='names, files, "generated", "data" or "all"'
+        "--graphs",
+        default="all",
+        help='names, files, "generated", "data" or "all"; cnr-2000*8 is a lift of 8 copies',
     )
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     people = [*dict.fromkeys(name for makers in MAKERS.values() for name in makers), "gap"]

@@ -26,7 +26,7 @@ FOLDERS = [
     *["partition", "comm", "comm/mpi"],
     *["dist/share", "dist/link", "dist/halo", "dist/product", "dist/graph", "dist/tile"],
     *["solver", "solver/precondition", "solver/multigrid", "solver/krylov"],
-    *["io", "io/generate", "io/webgraph"],
+    *["io", "io/generate", "io/generate/models", "io/webgraph"],
     *["graph/sample"],
     *["bind", "bind/product", "bind/solve", "bind/graph", "bind/dist"],
 ]

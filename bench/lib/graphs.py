@@ -162,27 +162,45 @@ GENERATED = {
 TOY = {"rmat9": _rmat(9), "uniform9": _uniform(9), "road30": _road(30)}
 
 
-def select(names: str, quick: bool, skip: Callable[[str, str], None]) -> Iterator[Graph]:
-    """For a comma-separated list of names, files, "generated", "data" or "all"."""
-    import penstock as ps
+def lifted(graph: Graph, copies: int) -> Graph:
+    """The random lift of a graph, with its own weights where it has some."""
+    from penstock import generate
 
+    a = graph.csr() if graph.own is None else graph.csr(np.float64)
+    return from_matrix(f"{graph.name}x{copies}", generate.lift(a, copies, seed=1))
+
+
+def select(names: str, quick: bool, skip: Callable[[str, str], None]) -> Iterator[Graph]:
+    """For a comma-separated list of names, files, "generated", "data" or "all". NAME*8 is a lift of 8 copies."""
     made = TOY if quick else GENERATED
     files = matrices.data_files()
     data = [] if quick else [name for name in DATA if name in files]
     groups = {"generated": [*made], "data": data, "all": [*made, *data]}
     wanted = [name for given in names.split(",") for name in groups.get(given, [given])]
-    for name in dict.fromkeys(wanted):
-        known = {**GENERATED, **TOY}
-        if name in known:
-            yield known[name]()
-            continue
-        path = files.get(name, Path(name))
-        if not path.exists():
-            raise SystemExit(
-                f"graph {name!r} is neither a file nor one of {', '.join([*known, *files, *groups])}"
-            )
-        a = ps.load(path)
-        if a.shape[0] != a.shape[1]:
-            skip(name, f"{a.shape[0]} x {a.shape[1]} is no graph")
-            continue
-        yield from_matrix(path.name.removesuffix(".gz").rsplit(".", 1)[0], a)
+    for wish in dict.fromkeys(wanted):
+        name, star, copies = wish.rpartition("*") if "*" in wish else (wish, "", "1")
+        if star and not (copies.isdigit() and int(copies) > 0):
+            raise SystemExit(f"graph {wish!r}: say how many copies, as {name}*8")
+        graph = _named(name, files, [*groups], skip)
+        if graph is not None:
+            yield lifted(graph, int(copies)) if star else graph
+
+
+def _named(
+    name: str, files: dict[str, Path], groups: list[str], skip: Callable[[str, str], None]
+) -> Graph | None:
+    import penstock as ps
+
+    known = {**GENERATED, **TOY}
+    if name in known:
+        return known[name]()
+    path = files.get(name, Path(name))
+    if not path.exists():
+        raise SystemExit(
+            f"graph {name!r} is neither a file nor one of {', '.join([*known, *files, *groups])}"
+        )
+    a = ps.load(path)
+    if a.shape[0] != a.shape[1]:
+        skip(name, f"{a.shape[0]} x {a.shape[1]} is no graph")
+        return None
+    return from_matrix(path.name.removesuffix(".gz").rsplit(".", 1)[0], a)

@@ -221,6 +221,62 @@ def test_the_python_functions():
     assert_same(c._core, generate.rmat(14, 16)._core, "generate.rmat in 12 MB")
 
 
+def untidy(n, nnz, dtype, seed):
+    """Rows in any order of columns, with duplicates, empty rows and one long row."""
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.integers(0, nnz // 2 + 1, n - 1))
+    indptr = np.concatenate([[0], cuts, [nnz]])
+    values = rng.integers(0, 99, nnz).astype(dtype)
+    return ps.csr_array((values, rng.integers(0, n, nnz), indptr), shape=(n, n))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("mix", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize(
+    ("n", "nnz", "copies"), [(1, 1, 1), (50, 900, 3), (3000, 40_000, 77), (2, 3, 100_000)]
+)
+def test_lifts_are_those_of_the_cpu(dtype, mix, n, nnz, copies):
+    a = untidy(n, nnz, dtype, n)
+    for given in (a, a.to(ps.device(0))):
+        made = generate.lift(given, copies, mix, seed=5, device=0)
+        assert_same(
+            made._core, generate.lift(a, copies, mix, seed=5)._core, f"lift of {n} x {copies}"
+        )
+    back = generate.lift(a.to(ps.device(0)), copies, mix, seed=5)  # made by the CPU
+    assert back.indices.tobytes() == generate.lift(a, copies, mix, seed=5).indices.tobytes()
+
+
+def test_a_lift_of_millions():
+    a = generate.rmat(15, seed=1, dtype=np.float32)
+    made = generate.lift(a, 60, seed=2, device=0)
+    assert_same(made._core, generate.lift(a, 60, seed=2)._core, "lift of rmat(15) x 60")
+    assert made._derived.symmetric_pattern
+
+
+def test_a_lift_of_more_than_two_to_the_31_entries():
+    if _core.topology()["available_bytes"] < 40 << 30:
+        pytest.skip("needs 40 GB of host memory")
+    a = ps.csr_array(np.ones((1000, 1000), bool))
+    made = generate.lift(a, 2200, 0.2, seed=3, device=0)
+    assert made.nnz == 2_200_000_000
+    assert_same(
+        made._core, generate.lift(a, 2200, 0.2, seed=3)._core, "lift of 2.2 billion entries"
+    )
+
+
+def test_lifts_without_entries_and_without_room():
+    for n in (0, 1, 7):
+        made = generate.lift(ps.csr_array((n, n)), 3, device=0)
+        assert made.shape == (3 * n, 3 * n)
+        assert made.nnz == 0
+    a = generate.rmat(14, seed=1)
+    core, took = _core.generate_lift_gpu(a._core, 50, 0.05, 0, gpu=0)
+    assert core.nnz == 50 * a.nnz
+    with pytest.raises(MemoryError, match=r"^this lift needs .* GB .* are free on GPU 0 \(limited"):
+        _core.generate_lift_gpu(a._core, 50, 0.05, 0, gpu=0, memory=took["peak_bytes"] - 1)
+    _core.generate_lift_gpu(a._core, 50, 0.05, 0, gpu=0, memory=took["peak_bytes"])
+
+
 def test_a_gpu_that_does_not_exist():
     absent = _core.device_count()
     with pytest.raises(ps.PlacementError, match=f"GPU {absent} does not exist"):

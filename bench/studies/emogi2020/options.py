@@ -14,6 +14,20 @@ from studies.emogi2020.paper import SOURCES
 PARTS = ("toy", "bfs", "cold", "cc", "sssp", "gpus", "pagerank", "road")
 
 
+def lifts(text: str) -> list[tuple[str, int]]:
+    """
+    >>> lifts("web*200,a.mtx*3")
+    [('web', 200), ('a.mtx', 3)]
+    """
+    found = []
+    for word in text.split(","):
+        name, _, copies = word.rpartition("*")
+        if not (name and copies.isdigit() and int(copies) > 0):
+            raise argparse.ArgumentTypeError(f"{word}: say how many copies, as web*200")
+        found.append((name, int(copies)))
+    return found
+
+
 def options(about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -22,6 +36,8 @@ def options(about: str) -> argparse.ArgumentParser:
     parser.add_argument("--scales", type=numbers, help="of the Kronecker (R-MAT) graphs (25,27)")
     parser.add_argument("--uniform", type=numbers, help="scales of the uniform graphs (26)")
     parser.add_argument("--weighted", type=numbers, help="scales of those with SSSP (25, 26)")
+    parser.add_argument("--lifts", type=lifts, default=[], metavar="NAME*COPIES,...",
+                        help="of graphs as bench/structure.py names them, or of files")  # fmt: skip
     parser.add_argument("--road", type=int, help="edge of the road-like grid (4096)")
     parser.add_argument("--sources", type=int, default=SOURCES, help="of the searches (64)")
     parser.add_argument(

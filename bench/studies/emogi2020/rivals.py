@@ -24,6 +24,7 @@ _TIMEOUT = 900
 _CHUNK = 1 << 24
 MODES = {"emogi": 2, "emogi_in_core": 0}  # edges in host memory, read in place; on the device
 GAP_SOURCES, GAP_TRIALS = 4, 3
+EMOGI_ROOTS = 4  # where each is a process of its own
 GAP_DELTAS = (10, 20, 40, 80)
 _RUN = re.compile(r"src\s+(\d+), iteration\s+\d+, time\s+([0-9.]+) ms")
 
@@ -75,7 +76,13 @@ def result(seconds: list[float], base: list[float], **notes: Any) -> dict[str, A
 
 
 def emogi(
-    run: Run, algorithm: Algorithm, a: Any, stem: Path, starts: list[int], base: list[float]
+    run: Run,
+    algorithm: Algorithm,
+    a: Any,
+    stem: Path,
+    starts: list[int],
+    base: list[float],
+    evenly: bool = True,
 ) -> dict[str, Any]:
     program = run.args.emogi / f"{algorithm.name}_32"
     if not os.access(program, os.X_OK):
@@ -84,35 +91,45 @@ def emogi(
     found: dict[str, Any] = {}
     for name, memory in MODES.items():
         command = [program, "-f", f"{stem}.bel", "-t", 1, "-m", memory, "-d", 0]
+        roots: list[list[Any]] = [[]]
         if algorithm.has_source:
-            command += ["-r", 0, "-i", run.args.sources]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True,
-                              timeout=_TIMEOUT, check=False)  # fmt: skip
-        if done.returncode:
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise RuntimeError(f"{program.name} ended with {done.returncode}: {' '.join(last)}")
+            each = [["-r", s, "-i", 1] for s in starts[:EMOGI_ROOTS]]
+            roots = [["-r", 0, "-i", run.args.sources]] if evenly else each
+        said = ""
+        for root in roots:
+            done = subprocess.run([*map(str, [*command, *root])], capture_output=True, text=True,
+                                  timeout=_TIMEOUT, check=False)  # fmt: skip
+            if done.returncode:
+                last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+                raise RuntimeError(f"{program.name} ended with {done.returncode}: {' '.join(last)}")
+            said += done.stdout
         if algorithm.has_source:
-            times = emogi_times(done.stdout)
+            times = emogi_times(said)
             seconds = [times[s] for s in starts if s in times]
         else:
-            seconds = [
-                float(ms) / 1e3 for ms in re.findall(r"total time:\s*([0-9.]+)", done.stdout)
-            ]
-            count = rivals_gap.printed(r"total components: (\d+)", done.stdout)
+            seconds = [float(ms) / 1e3 for ms in re.findall(r"total time:\s*([0-9.]+)", said)]
+            count = rivals_gap.printed(r"total components: (\d+)", said)
             expected = on_cpu(algorithm, a).search(0).result[0]
             if count != expected:
                 found[name] = {"role": "rival", "status": "wrong",
                                "reason": f"{count} components, not {expected}"}  # fmt: skip
                 continue
         if not seconds:
-            raise RuntimeError(f"{program.name} printed no times: {done.stdout[-80:]!r}")
+            raise RuntimeError(f"{program.name} printed no times: {said[-80:]!r}")
         found[name] = result(seconds, base)
     return found
 
 
 def gap(
-    run: Run, algorithm: Algorithm, a: Any, stem: Path, starts: list[int], base: list[float]
+    run: Run,
+    algorithm: Algorithm,
+    a: Any,
+    stem: Path,
+    starts: list[int],
+    base: list[float],
+    evenly: bool = True,
 ) -> dict[str, Any]:
+    """A process for each of the first roots; of all of them unless they are spaced evenly."""
     from penstock._io import gapbs
 
     program = run.args.gap / rivals_gap.PROGRAMS[algorithm.name]
@@ -125,7 +142,11 @@ def gap(
     def process(start: list[Any], *options: Any) -> str:
         return rivals_gap.run_program(program, threads, "-f", path, *start, *extra, *options)
 
-    points = [["-r", s] for s in starts[:GAP_SOURCES]] if algorithm.has_source else [[]]
+    points = (
+        [["-r", s] for s in (starts[:GAP_SOURCES] if evenly else starts)]
+        if algorithm.has_source
+        else [[]]
+    )
     if algorithm.name == "sssp":
         trials = {}
         for delta in GAP_DELTAS:
@@ -149,9 +170,16 @@ _SIZES: dict[str, tuple[str, Callable[[Any], int]]] = {
 
 
 def add(
-    run: Run, entry: dict[str, Any], algorithm: Algorithm, source: Source, a: Any, starts: list[int]
+    run: Run,
+    entry: dict[str, Any],
+    algorithm: Algorithm,
+    source: Source,
+    a: Any,
+    starts: list[int],
+    evenly: bool = True,
 ) -> None:
-    """Adds the columns of --emogi and --gap to a case."""
+    """Adds the columns of --emogi and --gap to a case. `evenly`: the roots are those of EMOGI's own choice, which one
+    process of it takes."""
     base = entry["results"].get("aligned", {}).get("seconds", [])
     stem = run.temporary / source.name
     for folder, work, size, name in (
@@ -165,7 +193,7 @@ def add(
             run.report.skip(what, "no time is left of --minutes")
             continue
         try:
-            entry["results"] |= work(run, algorithm, a, stem, starts, base)
+            entry["results"] |= work(run, algorithm, a, stem, starts, base, evenly)
         except (ImportError, OSError, RuntimeError, subprocess.SubprocessError) as e:
             run.report.skip(
                 what, f"{type(e).__name__}: {e}".replace(f"{run.temporary}{os.sep}", "")

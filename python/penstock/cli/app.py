@@ -15,6 +15,7 @@ from penstock.cli import (
     demo,
     doctor,
     generate,
+    generate_models,
     info,
     multiply,
     partition,
@@ -110,6 +111,7 @@ def _root(
 app.command("demo")(demo.demo)
 app.command("info")(info.info)
 app.command("convert")(convert.convert)
+generate_models.add(generate.app)
 app.add_typer(generate.app, name="generate")
 app.command("multiply")(multiply.multiply)
 app.command("spgemm")(spgemm.spgemm)

@@ -46,6 +46,45 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
         ("penstock generate road-grid roads.npz --nx 500 --ny 500", "250,000 crossings"),
         ("penstock generate road-grid roads.mtx --removed 0.4", "with more gaps"),
     ],
+    "generate lift": [
+        ("penstock generate lift web.mtx.gz --copies 200", "writes web-x200.penstock"),
+        ("penstock generate lift web.mtx.gz big.penstock --edges 1e9 --mix 0.1", "by its size"),
+    ],
+    "generate random-geometric": [
+        ("penstock generate random-geometric near.npz -n 10000", "about 10 neighbours each"),
+        (
+            "penstock generate random-geometric near.mtx -n 500 --radius 0.1 --dtype float64",
+            "with distances",
+        ),
+    ],
+    "generate barabasi-albert": [
+        (
+            "penstock generate barabasi-albert hubs.penstock -n 100000 -m 8",
+            "a power law of degrees",
+        ),
+        ("penstock generate barabasi-albert tree.npz -n 1000 -m 1", "a tree"),
+    ],
+    "generate watts-strogatz": [
+        (
+            "penstock generate watts-strogatz small.npz -n 10000 -k 10 -p 0.1",
+            "a ring with shortcuts",
+        ),
+        ("penstock generate watts-strogatz ring.npz -n 1000 -p 0", "without them"),
+    ],
+    "generate planted-partition": [
+        ("penstock generate planted-partition groups.npz", "1000 groups of 100"),
+        (
+            "penstock generate planted-partition g.npz --groups 9 --p-in 0.5 --p-out 0.01",
+            "nine groups",
+        ),
+    ],
+    "generate stochastic-block": [
+        (
+            "penstock generate stochastic-block b.npz --sizes 60,40 --p '0.1,0.01;0.01,0.2'",
+            "two groups",
+        ),
+        ("penstock generate stochastic-block b.mtx --sizes 9,9 --p '0,1;1,0'", "a bipartite graph"),
+    ],
     "multiply": [
         ("penstock multiply web.mtx --verify", "time A x, compare it with SciPy's"),
         ("penstock multiply web.penstock --device-memory 1GB --explain", "streamed, and why"),

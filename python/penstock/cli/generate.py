@@ -15,7 +15,7 @@ from penstock.cli.files import check_output
 
 app = typer.Typer(
     cls=shown.Commands,
-    help="Make an R-MAT, BTER, uniform, stencil, banded or road-like matrix.",
+    help="Make a graph or a matrix: R-MAT, lifts of a file, stencils, and others.",
     pretty_exceptions_enable=False,
 )
 
@@ -36,14 +36,14 @@ Gpu = Annotated[
 ]
 
 
-def _on_host(a: Any, gpu: int | None) -> Any:
+def on_host(a: Any, gpu: int | None) -> Any:
     """The matrix where files are written from."""
     from penstock import _core
 
     return a if gpu is None else type(a)._wrap(_core.to_place(a._core, "host", gpu))
 
 
-def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
+def write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any]) -> None:
     check_output(out, force)
     with ui.progress(2, quiet=json) as step:
         step.next(f"generating {kind}")
@@ -56,7 +56,7 @@ def _write(kind: str, out: Path, force: bool, json: bool, make: Callable[[], Any
     report("generated", kind, out, a, {"generated": made - start, "written": wrote}, json)
 
 
-def _numbers(text: str, name: str) -> list[int]:
+def numbers(text: str, name: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -100,8 +100,8 @@ def rmat(
         "device": gpu,
     }
     kind = value_type(dtype)
-    make = lambda: _on_host(generate.rmat(scale, edge_factor, dtype=kind, **how), gpu)  # noqa: E731
-    _write("rmat", out, force, json, make)
+    make = lambda: on_host(generate.rmat(scale, edge_factor, dtype=kind, **how), gpu)  # noqa: E731
+    write("rmat", out, force, json, make)
 
 
 @app.command()
@@ -125,7 +125,7 @@ def bter(
 
     shape = {"max_degree": max_degree, "max_clustering": max_clustering, "clustering": clustering}
     kind = value_type(dtype)
-    _write(
+    write(
         "bter",
         out,
         force,
@@ -153,8 +153,8 @@ def uniform(
 
     kind = value_type(dtype)
     how = {"dtype": kind, "seed": seed, "device": gpu}
-    make = lambda: _on_host(generate.uniform(rows, cols, nnz_per_row, **how), gpu)  # noqa: E731
-    _write("uniform", out, force, json, make)
+    make = lambda: on_host(generate.uniform(rows, cols, nnz_per_row, **how), gpu)  # noqa: E731
+    write("uniform", out, force, json, make)
 
 
 @app.command("advection-diffusion")
@@ -173,7 +173,7 @@ def advection_diffusion(
 
     kind = value_type(dtype)
     make = lambda: generate.advection_diffusion(edge, a=a, b=b, c=c, dtype=kind)  # noqa: E731
-    _write("advection-diffusion", out, force, json, make)
+    write("advection-diffusion", out, force, json, make)
 
 
 @app.command()
@@ -189,8 +189,8 @@ def laplacian(
     """The 3-, 5- or 7-point Laplacian of a grid."""
     from penstock import generate
 
-    extents, kind = _numbers(shape, "--shape"), value_type(dtype)
-    _write("laplacian", out, force, json, lambda: generate.laplacian(extents, dtype=kind))
+    extents, kind = numbers(shape, "--shape"), value_type(dtype)
+    write("laplacian", out, force, json, lambda: generate.laplacian(extents, dtype=kind))
 
 
 @app.command()
@@ -213,9 +213,9 @@ def banded(
     """Full diagonals."""
     from penstock import generate
 
-    offsets, kind = _numbers(diagonals, "--diagonals"), value_type(dtype)
+    offsets, kind = numbers(diagonals, "--diagonals"), value_type(dtype)
     which = offsets[0] if len(offsets) == 1 else offsets
-    _write("banded", out, force, json, lambda: generate.banded(n, which, dtype=kind, seed=seed))
+    write("banded", out, force, json, lambda: generate.banded(n, which, dtype=kind, seed=seed))
 
 
 @app.command("road-grid")
@@ -235,4 +235,4 @@ def road_grid(
 
     how = {"removed": removed, "diagonals": diagonals, "seed": seed}
     kind = value_type(dtype)
-    _write("road-grid", out, force, json, lambda: generate.road_grid(nx, ny, dtype=kind, **how))
+    write("road-grid", out, force, json, lambda: generate.road_grid(nx, ny, dtype=kind, **how))

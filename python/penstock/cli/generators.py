@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 from penstock.cli.ui import InputError
 
 FIRST = {"rmat": "scale", "bter": "scale", "uniform": "rows", "banded": "n", "laplacian": "shape",
-         "advection_diffusion": "n", "road_grid": "nx"}  # fmt: skip
+         "advection_diffusion": "n", "road_grid": "nx", "random_geometric": "n",
+         "barabasi_albert": "n", "watts_strogatz": "n", "planted_partition": "groups"}  # fmt: skip
 HELP = "or a generator: rmat:20, uniform:1000000, laplacian:64x64x64, advection_diffusion:64, ..."
 
 
@@ -18,6 +20,15 @@ def is_generator(text: str) -> bool:
     (True, False)
     """
     return text.partition(":")[0].replace("-", "_") in FIRST
+
+
+# What the first number leaves open.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "banded": {"diagonals": 4},
+    "barabasi_albert": {"m": 8},
+    "watts_strogatz": {"k": 10, "p": 0.1},
+    "planted_partition": {"size": 100, "p_in": 0.1, "p_out": 5e-5},
+}
 
 
 def _value(text: str) -> Any:
@@ -38,6 +49,8 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
     ('laplacian', {'shape': [8, 9]})
     >>> parse("rmat:10,seed=3")
     ('rmat', {'scale': 10, 'seed': 3})
+    >>> parse("random_geometric:1000")
+    ('random_geometric', {'n': 1000, 'radius': 0.0564})
     """
     from penstock import generate
 
@@ -53,8 +66,8 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
                 )
             key, value = FIRST[name], word
         how[key.replace("-", "_")] = _value(value)
-    if name == "banded":
-        how.setdefault("diagonals", 4)
+    for key, value in DEFAULTS.get(name, {}).items():
+        how.setdefault(key, value)
     if name in ("laplacian", "road_grid") and isinstance(how.get(FIRST[name]), str):
         sides = [_value(v) for v in how[FIRST[name]].split("x")]
         how |= (
@@ -62,6 +75,8 @@ def parse(text: str) -> tuple[str, dict[str, Any]]:
             if name == "laplacian"
             else dict(zip(("nx", "ny"), sides, strict=False))
         )
+    if name == "random_geometric" and "n" in how:
+        how.setdefault("radius", round((10 / (math.pi * how["n"])) ** 0.5, 4))  # degree 10
     if name == "road_grid" and "nx" in how:
         how.setdefault("ny", how["nx"])
     known = [k for k in inspect.signature(getattr(generate, name)).parameters if k[0] != "_"]
@@ -93,7 +108,7 @@ def grown(name: str, how: dict[str, Any], times: int) -> dict[str, Any] | None:
     if name == "uniform":
         sides = {k: how[k] * times for k in ("rows", "cols") if how.get(k) is not None}
         return {**how, **sides}
-    if name == "banded":
+    if name in ("banded", "barabasi_albert", "watts_strogatz"):
         return {**how, "n": how["n"] * times}
     if name == "road_grid":
         return {**how, "ny": how["ny"] * times}

@@ -7,11 +7,13 @@
 #include "penstock/core/error.hpp"
 #include "penstock/io/generate/direct.hpp"
 #include "penstock/io/generate/generate_bter.hpp"
+#include "penstock/io/generate/generate_lift.hpp"
 #include "penstock/io/generate/generate_rmat.hpp"
 #include "penstock/io/generate/generate_rmat_among.hpp"
 #include "penstock/io/generate/generate_road.hpp"
 #include "penstock/io/generate/generate_stencil.hpp"
 #include "penstock/io/generate/generate_uniform.hpp"
+#include "penstock/io/generate/models/generate_models.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -95,6 +97,66 @@ Matrix road_grid(std::int64_t nx, std::int64_t ny, double removed, double diagon
   return of_type(dtype, [&]<class V> { return generate_road<V>(options); });
 }
 
+Matrix lift(const Matrix& a, std::int64_t copies, double mix, std::uint64_t seed) {
+  return std::visit(
+      [&](const auto& c) -> Matrix {
+        require_host(c, "lift");
+        const nb::gil_scoped_release release;
+        return {generate_lift(c, {copies, mix, seed})};
+      },
+      a.any());
+}
+
+nb::tuple geometric(std::int64_t n, double radius, bool scramble, const std::string& dtype,
+                    std::uint64_t seed) {
+  Array<const double> xy;
+  const auto a = of_type(dtype, [&]<class V> {
+    const auto made = generate_geometric<V>({n, radius, scramble, seed});
+    xy = made.xy;
+    return made.graph;
+  });
+  return nb::make_tuple(a, as_numpy(xy));
+}
+
+/// An undirected pattern, with the values of with_uniform_values.
+template <class Make>
+Matrix weighted(const std::string& dtype, std::uint64_t seed, Make&& make) {
+  return of_type(dtype, [&]<class V> { return with_uniform_values<V>(make(), seed, true); });
+}
+
+/// The graphs of generate_models.hpp.
+void models(nb::module_& m) {
+  using nb::arg;
+  m.def("generate_geometric", geometric, arg("n"), arg("radius"), arg("scramble"), arg("dtype"), arg("seed"),
+        "(graph, x and y of each vertex in turn)");
+  m.def(
+      "generate_attachment",
+      [](std::int64_t n, std::int64_t k, const std::string& dtype, std::uint64_t seed) {
+        return weighted(dtype, seed, [&] { return generate_attachment(n, k, seed); });
+      },
+      arg("n"), arg("m"), arg("dtype"), arg("seed"));
+  m.def(
+      "generate_blocks",
+      [](const std::vector<std::int64_t>& sizes, const std::vector<double>& p, const std::string& dtype,
+         std::uint64_t seed) {
+        return weighted(dtype, seed, [&] { return generate_blocks(sizes, p, seed); });
+      },
+      arg("sizes"), arg("p"), arg("dtype"), arg("seed"));
+  m.def(
+      "generate_planted",
+      [](std::int64_t groups, std::int64_t size, double p_in, double p_out, const std::string& dtype,
+         std::uint64_t seed) {
+        return weighted(dtype, seed, [&] { return generate_planted(groups, size, p_in, p_out, seed); });
+      },
+      arg("groups"), arg("size"), arg("p_in"), arg("p_out"), arg("dtype"), arg("seed"));
+  m.def(
+      "generate_small_world",
+      [](std::int64_t n, std::int64_t k, double p, const std::string& dtype, std::uint64_t seed) {
+        return weighted(dtype, seed, [&] { return generate_small_world(n, k, p, seed); });
+      },
+      arg("n"), arg("k"), arg("p"), arg("dtype"), arg("seed"));
+}
+
 }  // namespace
 
 void generate(nb::module_& m) {
@@ -132,6 +194,8 @@ void generate(nb::module_& m) {
   m.def("generate_laplacian", laplacian, arg("extents"), arg("dtype"), arg("keep").none() = nb::none());
   m.def("generate_road", road_grid, arg("nx"), arg("ny"), arg("removed"), arg("diagonals"), arg("dtype"),
         arg("seed"));
+  m.def("generate_lift", lift, arg("a"), arg("copies"), arg("mix"), arg("seed"));
+  models(m);
 }
 
 }  // namespace penstock::bind

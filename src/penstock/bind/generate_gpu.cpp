@@ -5,6 +5,7 @@
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/io/generate/generate_gpu.hpp"
+#include "penstock/io/generate/generate_lift.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -16,15 +17,17 @@ OnGpu target(int gpu, std::int64_t memory) {
   return {gpu, memory};
 }
 
+template <class V>
+std::pair<Matrix, nb::dict> both(const MadeOnGpu<V>& made) {
+  nb::dict took;
+  took["passes"] = made.passes;
+  took["peak_bytes"] = made.peak_bytes;
+  return {Matrix{made.matrix}, took};
+}
+
 /// make.operator()<V>() for the value type of that name.
 template <class Make>
 std::pair<Matrix, nb::dict> made_of_type(const std::string& dtype, Make&& make) {
-  const auto both = []<class V>(const MadeOnGpu<V>& made) {
-    nb::dict took;
-    took["passes"] = made.passes;
-    took["peak_bytes"] = made.peak_bytes;
-    return std::pair(Matrix{made.matrix}, took);
-  };
   const auto run = [&]<class V>() {
     const nb::gil_scoped_release release;
     return make.template operator()<V>();
@@ -62,6 +65,24 @@ void generate_gpu(nb::module_& m) {
       },
       arg("rows"), arg("cols"), arg("nnz_per_row"), arg("dtype"), arg("seed"), arg("gpu"), arg("memory") = 0,
       "(the matrix of generate_uniform in the memory of GPU `gpu`, {passes, peak_bytes}).");
+  m.def(
+      "generate_lift_gpu",
+      [](const Matrix& a, std::int64_t copies, double mix, std::uint64_t seed, int gpu, std::int64_t memory) {
+        return std::visit(
+            [&]<class V>(const Csr<V>& c) {
+              require_host(c, "lift");
+              MadeOnGpu<V> made;
+              {
+                const nb::gil_scoped_release release;
+                made = generate_lift_on(target(gpu, memory), c, {copies, mix, seed});
+              }
+              return both(made);
+            },
+            a.any());
+      },
+      arg("a"), arg("copies"), arg("mix"), arg("seed"), arg("gpu"), arg("memory") = 0,
+      "(the matrix of generate_lift, of a matrix in host memory, in the memory of GPU `gpu`, {passes, "
+      "peak_bytes}).");
 }
 
 }  // namespace penstock::bind

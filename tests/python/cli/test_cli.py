@@ -195,7 +195,7 @@ def test_info_checks_the_plot_before_the_work(file):
     assert "no such folder" in refused(run("info", file, "--plot", "nowhere/a.png"))
 
 
-# Convert and generate
+# Convert
 
 
 def test_convert_there_and_back(tmp_path, file, matrix):
@@ -237,54 +237,6 @@ def test_convert_edge_list_options(tmp_path):
     run_json("convert", tmp_path / "g.txt", out, "--undirected", "--base", "1")
     dense = ps.open(out).to_scipy().toarray() != 0
     np.testing.assert_array_equal(dense, [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-
-
-KINDS = {
-    "rmat": (["--scale", "8", "--edge-factor", "4"], (256, 256)),
-    "bter": (["--scale", "9", "--edge-factor", "4"], (512, 512)),
-    "uniform": (["--rows", "100", "--cols", "50", "--nnz-per-row", "3"], (100, 50)),
-    "advection-diffusion": (["--edge", "5"], (125, 125)),
-    "laplacian": (["--shape", "6,7"], (42, 42)),
-    "banded": (["--rows", "20", "--diagonals=-3,0,3"], (20, 20)),
-    "road-grid": (["--nx", "9", "--ny", "8"], (72, 72)),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_generate_every_kind(kind, tmp_path):
-    words, shape = KINDS[kind]
-    d = run_json("generate", kind, *words, tmp_path / "g.penstock")
-    a = ps.open(tmp_path / "g.penstock")
-    assert a.shape == shape == (d["rows"], d["cols"])
-    assert a.nnz == d["nnz"] > 0
-
-
-def test_generate_is_seeded(tmp_path):
-    names = [tmp_path / f"{n}.penstock" for n in range(3)]
-    for name, seed in zip(names, (1, 1, 2), strict=True):
-        run_json("generate", "rmat", "--scale", "8", "--seed", seed, name)
-    one, same, other = (ps.open(name) for name in names)
-    np.testing.assert_array_equal(one.indices, same.indices)
-    assert not np.array_equal(one.indices, other.indices)
-
-
-def test_generate_names_bad_arguments(tmp_path):
-    out = tmp_path / "g.npz"
-    assert "hexagonal" in refused(run("generate", "hexagonal", out))
-    assert "6,x" in refused(run("generate", "laplacian", "--shape", "6,x", out))
-    refused(run("generate", "rmat", "--a", "0.9", "--b", "0.9", out))
-    refused(run("generate", "rmat", "--scale", "0", out))
-    refused(run("generate"))
-    assert not out.exists()
-
-
-def test_generate_on_a_gpu_that_does_not_exist(tmp_path):
-    out = tmp_path / "g.penstock"
-    for kind, size in (("rmat", "--scale"), ("uniform", "--rows")):
-        result = run("generate", kind, size, "30", "--gpu", "32767", out)
-        assert result.exit_code in (1, 2)  # no CUDA in this build, or no such GPU
-        assert "GPU 32767" in result.stderr or "no GPU can be used" in result.stderr
-    assert not out.exists()
 
 
 # Multiply

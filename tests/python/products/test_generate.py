@@ -1,6 +1,8 @@
 """Generators: the matrices they promise, and the same ones for any number of threads."""
 
 import doctest
+import importlib
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,7 +27,29 @@ EACH = {
     "advection_diffusion": lambda dtype, seed: generate.advection_diffusion(31, dtype=dtype),
     "laplacian": lambda dtype, seed: generate.laplacian((40, 30, 20), dtype=dtype),
     "road_grid": lambda dtype, seed: generate.road_grid(190, 210, dtype=dtype, seed=seed),
+    "lift": lambda dtype, seed: generate.lift(
+        generate.rmat(9, dtype=dtype, seed=seed), 30, 0.3, seed=seed
+    ),
+    "random_geometric": lambda dtype, seed: generate.random_geometric(
+        20_000, 0.01, dtype=dtype, seed=seed
+    ),
+    "random_geometric in cells": lambda dtype, seed: generate.random_geometric(
+        20_000, 0.01, scramble=False, dtype=dtype, seed=seed
+    ),
+    "barabasi_albert": lambda dtype, seed: generate.barabasi_albert(
+        20_000, 5, dtype=dtype, seed=seed
+    ),
+    "watts_strogatz": lambda dtype, seed: generate.watts_strogatz(
+        20_000, 10, 0.2, dtype=dtype, seed=seed
+    ),
+    "stochastic_block": lambda dtype, seed: generate.stochastic_block(
+        [9000, 1, 5000], [[0.001, 0, 0.002], [0, 1, 1], [0.002, 1, 0]], dtype=dtype, seed=seed
+    ),
+    "planted_partition": lambda dtype, seed: generate.planted_partition(
+        200, 100, 0.05, 1e-4, dtype=dtype, seed=seed
+    ),
 }
+MODELS = ["barabasi_albert", "watts_strogatz", "stochastic_block", "planted_partition"]
 SEEDED = [name for name in EACH if name not in ("advection_diffusion", "laplacian")]
 
 
@@ -70,7 +94,7 @@ def test_seeds_differ_and_weights_keep_the_structure(kind):
     assert bits(A)[:2] == bits(EACH[kind](bool, 1))[:2]
 
 
-@pytest.mark.parametrize("kind", ["rmat", "bter", "road_grid"])
+@pytest.mark.parametrize("kind", ["rmat", "bter", "road_grid", "lift", "random_geometric", *MODELS])
 def test_undirected_graphs_are_symmetric(kind):
     S = EACH[kind](np.float64, 3).to_scipy()
     assert (S != S.T).nnz == 0
@@ -79,7 +103,7 @@ def test_undirected_graphs_are_symmetric(kind):
     assert S.data.min() > 0
 
 
-@pytest.mark.parametrize("kind", ["rmat", "bter", "uniform", "banded"])
+@pytest.mark.parametrize("kind", ["rmat", "bter", "uniform", "banded", *MODELS])
 def test_values_are_uniform(kind):
     v = EACH[kind](np.float64, 3).data
     assert v.min() > 0
@@ -405,6 +429,12 @@ def test_refuses_what_cannot_fit():
         generate.uniform(2**31 - 1, nnz_per_row=1000)
 
 
-def test_doctests():
+@pytest.mark.parametrize(
+    "name", sorted(p.stem for p in Path(generate.__file__).parent.glob("_*.py"))
+)
+def test_doctests(name):
     assert ps.csr_array  # the examples need the package
-    assert doctest.testmod(generate).failed == 0
+    module = (
+        generate if name == "__init__" else importlib.import_module(f"penstock.generate.{name}")
+    )
+    assert doctest.testmod(module).failed == 0

@@ -31,12 +31,16 @@ void require_memory(std::string_view what, std::int64_t rows, std::int64_t entri
   constexpr double kEntryBytes = 6.0;
   const auto needed = kRowBytes * static_cast<double>(rows) +
                       (kEntryBytes + static_cast<double>(value_bytes)) * static_cast<double>(entries);
+  require_bytes(what, needed, "rows or entries");
+}
+
+void require_bytes(std::string_view what, double bytes, std::string_view fewer) {
   const auto free = probe_topology().available_bytes;
-  if (free <= 0 || needed <= static_cast<double>(free)) return;
+  if (free <= 0 || bytes <= static_cast<double>(free)) return;
   std::ostringstream text;
   text.precision(3);
-  text << what << " needs " << needed / 1e9 << " GB and " << static_cast<double>(free) / 1e9
-       << " GB are free: ask for fewer rows or entries";
+  text << what << " needs " << bytes / 1e9 << " GB and " << static_cast<double>(free) / 1e9
+       << " GB are free: ask for fewer " << fewer;
   throw Error(Errc::out_of_memory, text.str());
 }
 

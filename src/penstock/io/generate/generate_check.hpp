@@ -12,6 +12,9 @@ void require_between(std::string_view name, double value, double low, double hig
 void require_memory(std::string_view what, std::int64_t rows, std::int64_t entries,
                     std::int64_t value_bytes = 0);
 
+/// The same for what is known to take so many bytes; `fewer` names what to ask for less of.
+void require_bytes(std::string_view what, double bytes, std::string_view fewer);
+
 /// Throws Error{invalid_argument} unless 1 <= n <= 2^31 - 1: the rows or columns of a generated matrix.
 void require_extent(std::string_view name, std::int64_t n);
 

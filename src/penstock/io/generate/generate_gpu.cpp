@@ -17,24 +17,18 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/io/generate/key_passes.hpp"
 #include "penstock/io/generate/keys_gpu.hpp"
+#include "penstock/io/generate/on_gpu.hpp"
 #include "penstock/io/generate/rmat_edges.hpp"
 #include "penstock/io/generate/uniform_edges.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kSpare = 128 << 20;  // bytes left free for the kernels' own code and for rounding
 constexpr std::int64_t kChunk = 1ll << 31;  // edges of one launch: after about 50 ms Ctrl-C is looked for
 constexpr int kMostEach = 4;  // blocks of a multiprocessor at most, with that much shared memory
 constexpr std::int64_t kSharedEach = 44 << 10;
 // A result of which more than 1/16 is unused is copied to an array of its size.
 constexpr std::int64_t kWorthACopy = 16;
-
-/// Waits for the stream, also after an error, before memory is freed that was declared above it.
-struct Drained {
-  Stream stream;
-  ~Drained() { drain(stream); }
-};
 
 /// One generator's work on one GPU, from its tables to the matrix.
 template <class V, class Edges>
@@ -43,7 +37,7 @@ class Maker {
   Maker(const OnGpu& where, std::string what, KeyShape shape, EntryValues value)
       : shape_(shape), value_(value), use_(Where{where.gpu}), stream_(Where{where.gpu}) {
     const auto info = gpu_info(where.gpu);
-    const auto unused = std::max<std::int64_t>(0, info.free_bytes - kSpare);
+    const auto unused = std::max<std::int64_t>(0, info.free_bytes - kSpareOnGpu);
     // At least two blocks, because a block counts the keys of its share of a chunk in 32 bits.
     blocks_ = std::max<std::int64_t>(
         2, blocks_at_once(gpu_facts(Where{where.gpu}), gpu::kKeyThreads, kSharedEach, kMostEach));

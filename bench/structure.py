@@ -1,0 +1,138 @@
+"""Searches of graphs with structure: random lifts of a web, social, bipartite, road, version-history and mesh graph.
+
+python bench/structure.py                                    # about 1 G entries each on a GPU, 20 M on the CPU
+python bench/structure.py --graphs web,road --copies 300
+python bench/structure.py --graphs my.mtx,rmat25 --edges 1e9 --gap ../gapbs --emogi ../EMOGI --temporary /scratch
+python bench/structure.py --device cpu --edges 2e8
+python bench/structure.py --quick                            # toy sizes: tests that it runs
+
+Breadth-first search from 12 random roots, components, and shortest paths with weights 8 to 72. Edges are in pinned
+memory; within the budget the GPU may hold 32 bytes a vertex, 64 MB and a quarter (--share) of the edges' bytes; in core
+it may hold all. Beside them the paper's method (bench/emogi2020.py) under the same budget, ours on the CPU, and
+networkit or SciPy. All take turns, a root for everybody; medians and the worst root are kept, and results compared
+exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from lib.paper_runs import probe, words
+from lib.report import Report, file_options, show_table
+from studies.buono2017.matrices import Unfit
+from studies.emogi2020.runs import Run
+from studies.structure import graphs, parts
+
+import penstock as ps
+from penstock import _core
+
+ALGORITHMS = ("bfs", "cc", "sssp")
+RIVALS = ("networkit", "scipy")
+_EDGES = {"gpu": 1e9, "cpu": 2e7, "quick": 2000.0}  # where neither --edges nor --copies is given
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--graphs", help=f"kinds, files or rmatN ({','.join(graphs.KINDS)})")
+    parser.add_argument("--algorithms", type=words(ALGORITHMS), default=list(ALGORITHMS))
+    parser.add_argument("--rivals", type=words(RIVALS), default=list(RIVALS),
+                        help="libraries: the first that is installed (networkit,scipy)")  # fmt: skip
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--copies", type=int, help="of each graph")
+    size.add_argument("--edges", type=float, help="entries of each lift, at least (1e9; 2e7 on a CPU)")  # fmt: skip
+    parser.add_argument("--mix", type=float, default=0.05, help="edges between copies (0.05)")
+    parser.add_argument("--sources", type=int, default=12, help="random roots (12)")
+    parser.add_argument("--share", type=float, default=0.25,
+                        help="of the edges' bytes that the GPU may keep beside the vertices' arrays")  # fmt: skip
+    parser.add_argument("--counted", type=int, default=2, help="searches whose reads are counted")
+    parser.add_argument("--verify", type=int, default=1, help="searches verified edge by edge")
+    parser.add_argument("--device", help='number of a GPU, or "cpu" (0 where there is one)')
+    parser.add_argument("--minutes", type=float, default=9.0, help="fewer roots to keep to it (9)")
+    parser.add_argument("--emogi", type=Path, help="where EMOGI's programs are built")
+    parser.add_argument("--gap", type=Path, help="where GAP's programs are built")
+    parser.add_argument("--temporary", type=Path, help="where graphs are written for these programs")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="toy sizes: tests that it runs")
+    file_options(parser, "structure")
+    return parser
+
+
+def settle(parser: argparse.ArgumentParser, args: argparse.Namespace) -> bool:
+    """Fills in what depends on the machine; whether all runs on the CPU."""
+    present = _core.device_count()
+    device = args.device if args.device is not None else "0" if present else "cpu"
+    on_host = device == "cpu"
+    if not on_host and not (device.isdigit() and int(device) < present):
+        parser.error(f"--device {device}: {present} GPUs are usable here; give a number, or cpu")
+    args.gpu = 0 if on_host else int(device)
+    known = graphs.choices(args.quick)
+    args.graphs = args.graphs.split(",") if args.graphs else known
+    if not args.graphs:
+        parser.error("the data folder is not here: set PENSTOCK_DATA, or give --graphs")
+    if args.copies is None and args.edges is None:
+        args.edges = _EDGES["quick" if args.quick else "cpu" if on_host else "gpu"]
+    size = args.edges if args.copies is None else args.copies
+    if min(args.sources, args.verify) < 1 or not size > 0:
+        parser.error("--sources, --verify, --copies and --edges are positive")
+    if not (args.minutes > 0 and args.share >= 0 and 0 <= args.mix <= 1 and args.counted >= 0):
+        parser.error("--minutes is positive, --share and --counted not negative, --mix 0 to 1")
+    for name in ("emogi", "gap", "temporary"):
+        path = getattr(args, name)
+        if path and not path.is_dir():
+            parser.error(f"--{name} {path}: no such folder")
+    return on_host
+
+
+def go(run: Run) -> int:
+    """Every graph with every algorithm, each within its share of the time. Returns how many broke."""
+    faults = 0
+    run.weight_left = float(len(run.args.graphs) * len(run.args.algorithms))
+    for name in run.args.graphs:
+        gpu = None if run.on_host else run.args.gpu
+        try:
+            a = graphs.base(name, run.args.quick)
+            source = graphs.lifted(name, a, run.args.copies, run.args.edges or 0, run.args.mix, gpu)
+        except (Unfit, ValueError, OSError, NotImplementedError) as e:
+            run.report.skip(Path(name).name, str(e))
+            run.weight_left -= len(run.args.algorithms)
+            faults += 1
+            continue
+        for algorithm in run.args.algorithms:
+            share = run.share(1.0)
+            run.weight_left -= 1
+            if run.memory_for(source.name, 2.2 * source.size):
+                work = partial(parts.search, run, algorithm, source, share)
+                faults += run.step(algorithm, f"{algorithm} {source.name}", work)
+        run.shelf.clear()
+    return faults
+
+
+def main() -> int:
+    parser = options()
+    args = parser.parse_args()
+    on_host, begin = settle(parser, args), time.monotonic()
+    settings = {name: getattr(args, name) for name in (
+        "graphs", "algorithms", "copies", "edges", "mix", "sources", "share", "counted", "verify", "minutes",
+    )} | {"on_host": on_host}  # fmt: skip
+    settings["graphs"] = [Path(name).name for name in args.graphs]
+    report = Report("structure", args, settings, ps.num_threads())
+    report.data |= {"probe": probe(on_host, fresh=False), "part_seconds": {}, "load": os.getloadavg()[0]}  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="penstock-", dir=args.temporary) as folder:
+        run = Run(args, report, on_host, begin + 60 * args.minutes, temporary=Path(folder))
+        faults = go(run)
+    report.data["seconds"] = time.monotonic() - begin
+    report.write()
+    header, rows = parts.table(report.data["cases"])
+    show_table("Lifts of real graphs: ms, the worst root in brackets", header, rows)
+    return int(report.failed() or faults > 0 or not report.data["cases"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""bench/sample.py and bench/communities.py on toy inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from study_support import NEEDS_BENCH
+from test_bench import checked, run
+
+pytestmark = NEEDS_BENCH
+
+
+def test_samples(tmp_path: Path) -> None:
+    out, raw = tmp_path / "sample.json", tmp_path / "turns.json"
+    run("sample.py", "--quick", "--graphs", "rmat9,road30", "--out", out, "--raw", raw)
+    data = json.loads(out.read_text())
+    assert data["threads"] >= 1
+    assert {(c["graph"], c["case"]) for c in data["cases"]} == {
+        (graph, case)
+        for graph in ("rmat9", "road30")
+        for case in (
+            "neighbors 10, 10",
+            "uniform walks",
+            "node2vec p=0.5 q=2",
+            "node2vec p=4 q=0.25",
+        )
+    }
+    for case in data["cases"]:
+        for rate in case["millions_a_second"].values():
+            assert 0 < rate["least"] <= rate["median"] <= rate["most"]
+    turns = json.loads(raw.read_text())
+    assert [len(t["turns"]["penstock"]) for t in turns] == [7] * 8
+
+
+def test_communities(tmp_path: Path) -> None:
+    out = tmp_path / "communities.json"
+    run("communities.py", "--quick", "--graphs", "planted-toy,rmat9", "--out", out)
+    data = checked(out, "communities", 1)
+    assert {(c["graph"], c["method"]) for c in data["cases"]} == {
+        (graph, method)
+        for graph in ("planted 20 x 50", "rmat9")
+        for method in ("louvain", "leiden", "label_propagation")
+    }
+    for case in data["cases"]:
+        value = case["results"]["penstock"]["modularity"]
+        assert -0.5 <= value <= 1
+        if case["graph"].startswith("planted") and case["method"] != "label_propagation":
+            assert value > 0.4
