@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import argparse
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._gpu import packed_lists
+from penstock.csgraph._graph import has_symmetric_pattern
 
 import penstock as ps
 
 
-def simple(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets, columns) of the undirected graph of a file, without loops and repeated edges."""
+def simple(path: Path) -> ps.csr_array:
+    """The undirected graph of a file, without loops and repeated edges."""
     a = ps.load(path)
     n = max(a.shape)
     rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)).astype(np.int64)
@@ -32,45 +32,8 @@ def simple(path: Path) -> tuple[np.ndarray, np.ndarray]:
     keep = rows != columns
     u, v = rows[keep], columns[keep]
     key = np.unique(np.concatenate([u * n + v, v * n + u]))
-    offsets = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(key // n, minlength=n), out=offsets[1:])
-    return offsets, (key % n).astype(np.int64)
-
-
-def lift(
-    offsets: np.ndarray, columns: np.ndarray, copies: int, mix: float, seed: int
-) -> ps.csr_array:
-    n, nnz = len(offsets) - 1, len(columns)
-    rows = np.repeat(np.arange(n), np.diff(offsets))
-    up = columns > rows
-    order = np.lexsort(
-        (rows, columns)
-    )  # entry k of the transpose is entry order[k]: turns (v, u) into (u, v)
-    draw = np.random.default_rng(seed)
-    shift = np.where(draw.random(nnz) < mix, draw.integers(0, copies, nnz), 0)
-    shift = np.where(up, shift, (copies - shift[order]) % copies)
-    out = np.empty(nnz * copies, np.int32)
-
-    def one(c: int) -> None:
-        there = (c + shift) % copies * n + columns
-        moved = np.unique(rows[shift != 0])
-        chosen = np.zeros(n, bool)
-        chosen[moved] = True
-        some = np.flatnonzero(
-            chosen[rows]
-        )  # only rows with an edge that leaves the copy have to be sorted
-        key = np.sort((rows[some] << 32) | there[some])
-        there[some] = key & 0xFFFFFFFF
-        out[c * nnz : (c + 1) * nnz] = there
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(one, range(copies)))
-    starts = (np.arange(copies)[:, None] * nnz + offsets[:-1]).ravel()
-    made = ps.csr_array._from_parts(
-        n * copies, n * copies, np.append(starts, nnz * copies).astype(np.int64), out, None
-    )
-    made._derived.symmetric_pattern = True
-    return made
+    edges = (key // n, key % n)
+    return ps.csr_array((np.ones(key.size, bool), edges), shape=(n, n))
 
 
 def searched(a: ps.csr_array, roots: list[int], options: GpuOptions, budget: int | None) -> dict:
@@ -131,9 +94,9 @@ def main() -> None:
         if name.startswith("rmat"):
             a = ps.generate.rmat(int(name[4:]), 16, seed=1)
         else:
-            offsets, columns = simple(args.folder / name)
-            copies = max(1, round(args.edges / len(columns)))
-            a = lift(offsets, columns, copies, args.mix, 1)
+            one = simple(args.folder / name)
+            a = ps.generate.lift(one, max(1, round(args.edges / one.nnz)), mix=args.mix, seed=1)
+            has_symmetric_pattern(a)
         n, nnz = a.shape[0], a.nnz
         facts = packed_lists(a).facts()
         bits = 8 * facts["list_bytes"] / nnz
