@@ -14,7 +14,7 @@ LABELS = {
     "strided": "strided", "merged": "merged", "aligned": "merged + aligned (baseline)",
     "host_alloc": "aligned, cudaHostAlloc", "managed_accessed_by": "aligned, managed, AccessedBy",
     "managed_read_mostly": "aligned, managed, ReadMostly", "in_core_baseline": "baseline in core",
-    "ours": "ours", "in_core": "ours in core", "cpu": "ours on the CPU", "emogi": "EMOGI",
+    "ours": "ours", "packed": "ours, packed", "in_core": "ours in core", "cpu": "ours on the CPU", "emogi": "EMOGI",
     "emogi_in_core": "EMOGI in core", "gap": "GAP on the CPU", "ours_cold": "ours, cold",
     "aligned_cold": "baseline, cold",
 }  # fmt: skip
