@@ -13,6 +13,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
 #include "penstock/kernel/spgemm/spgemm_group.hpp"
@@ -21,13 +22,24 @@
 namespace penstock {
 namespace {
 
-/// Memory for C: an allocation of its own, or memory of the stream's pool.
+/// Memory for C: a block that an earlier result may have left, or memory of the stream's pool. To allocate and free 14 MB takes
+/// as long as a product of a million entries. Whoever holds C may have queued work on any stream when it lets go.
 template <class T>
 Array<T> result_array(std::int64_t count, Stream stream, bool pooled) {
-  const Place place{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
+  const Place place = device_place(stream.where);
   if (!stream.where.is_gpu()) return allocate<T>(count);
-  if (!pooled) return allocate<T>(count, place);
-  auto owner = allocate_scratch(count * static_cast<std::int64_t>(sizeof(T)), stream);
+  const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+  std::shared_ptr<void> owner;
+  if (pooled) {
+    owner = allocate_scratch(bytes, stream);
+  } else {
+    auto block = reuse_bytes(bytes, place);
+    auto* const p = block.get();
+    owner.reset(p, [block = std::move(block), where = stream.where](void*) mutable {
+      drain(where);
+      block.reset();
+    });
+  }
   return {static_cast<T*>(owner.get()), count, place, owner};
 }
 
