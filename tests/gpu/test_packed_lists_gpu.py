@@ -120,6 +120,28 @@ def test_components_of_every_shape(name, near, method):
             assert count == expected[0] and np.array_equal(labels, expected[1]), (name, counted)
 
 
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("near", [0, 1, 2])
+def test_small_graphs(near):
+    """Lists of one entry, of several chunks, and of pieces, for the sanitizer."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    tails = np.concatenate([np.arange(n), np.repeat([7, 90], [1100, 70])])
+    heads = np.concatenate(
+        [(np.arange(n) + 1) % n, rng.choice(n, 1100, False), rng.choice(n, 70, False)]
+    )
+    a = graph(n, tails, heads)
+    levels = ps.csgraph.bfs(a, 3, device="cpu")
+    labels = ps.csgraph.connected_components(a, device="cpu")
+    with ps.options(device_memory=budgets(a)[near]):
+        for sample in (0, 4):
+            how = GpuOptions(placement="packed", sample=sample)
+            got = ps.csgraph.bfs(a, 3, device=0, gpu_options=how)
+            assert np.array_equal(got, levels)
+            found = ps.csgraph.connected_components(a, device=0, gpu_options=how)
+            assert found[0] == labels[0] and np.array_equal(found[1], labels[1])
+
+
 def test_reading_everything_reads_no_more_than_the_lists():
     """A level-synchronous search walks each far list once: sectors of 32 bytes, of which lists share some."""
     a = named("rmat_16")
