@@ -139,13 +139,12 @@ def search_cases(scale: int, args: Any) -> Any:
         make = xp.empty(n, dtype=getattr(xp, dtype))
         return make.cuda(gpu) if xp.__name__ == "torch" else make
 
-    levels, labels, distances, ranks = map(empty, ("int32", "int32", "float32", "float64"))
+    levels, labels, distances = map(empty, ("int32", "int32", "float32"))
     ours = "penstock out=" + ("PyTorch" if xp.__name__ == "torch" else "CuPy")
     calls: dict[str, Callable[[], Any]] = {
         "bfs": lambda: ps.csgraph.bfs(g, source, out=levels, device=gpu),
         "components": lambda: ps.csgraph.connected_components(g, out=labels, device=gpu),
         "sssp": lambda: ps.csgraph.sssp(w, source, out=distances, device=gpu),
-        "pagerank": lambda: ps.csgraph.pagerank(g, out=ranks),
     }
     for name, call in calls.items():
 

@@ -22,8 +22,8 @@
 namespace penstock {
 namespace {
 
-/// Memory for C: a block that an earlier result may have left, or memory of the stream's pool. To allocate and free 14 MB takes
-/// as long as a product of a million entries. Whoever holds C may have queued work on any stream when it lets go.
+/// Memory for C: a block that an earlier result may have left, since to map fresh memory and to unmap it makes the host wait;
+/// or memory of the stream's pool. Whoever holds C may have queued work on any stream when it lets go.
 template <class T>
 Array<T> result_array(std::int64_t count, Stream stream, bool pooled) {
   const Place place = device_place(stream.where);
