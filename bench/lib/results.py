@@ -24,6 +24,7 @@ RAW = {
     "": (
         "cases.ratios_of_minima",
         "cases.results.*.first_call",
+        "cases.results.*.calls_per_turn",
         "cases.results.*.prepare_calls",
         "probe.gpus.*_curve",
     ),
@@ -39,10 +40,6 @@ RAW = {
         ),
     ),
     "buono2017": ("cases.results.*.trace",),
-    **{
-        name: tuple(f"cases.results.*.{field}" for field in ("min", "max", "calls_per_turn"))
-        for name in ("device_arrays", "spmm_gpu", "spmv_cpu", "spmm_cpu", "spgemm_cpu")
-    },
     "cardellini2014": ("cases.results.*.each.seconds",),
     "page_kogge2018": (
         "cases.network.*",
