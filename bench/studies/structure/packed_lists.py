@@ -1,7 +1,7 @@
 """Searches of packed lists beside searches of lists as they are, on random lifts of real graphs (Amit and Linial 2002).
 
-python bench/studies/structure/packed_lists.py --folder data --edges 250e6           # lifts of about so many edges stored
-python bench/studies/structure/packed_lists.py --folder data --graphs cnr-2000.mtx.gz,road-moscow.mtx.gz --edges 1e9 --roots 12
+python bench/studies/structure/packed_lists.py --folder data --edges 250e6  # lifts of about so many edges stored
+python bench/studies/structure/packed_lists.py --folder data --graphs cnr-2000.mtx.gz --edges 1e9 --roots 12
 
 Each lift has copies of a graph; an edge {u, v} joins (u, c) with (v, c + s), where s is 0 for all but --mix of them.
 Rows: edges raw in device memory; raw under the budget of 32 bytes a vertex, 64 MB and a quarter of the edges; packed in
