@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from penstock.csgraph.page_rank import pagerank, verify_pagerank
     from penstock.csgraph.paths_all import floyd_warshall, shortest_path, yen
     from penstock.csgraph.paths_negative import NegativeCycleError, bellman_ford, johnson
+    from penstock.csgraph.personalized import personalized_pagerank
     from penstock.csgraph.reconstruct import construct_dist_matrix, reconstruct_path
     from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
     from penstock.csgraph.spanning import minimum_spanning_tree, verify_minimum_spanning_tree
@@ -91,6 +92,7 @@ _lazy: dict[str, str] = {
     "minimum_spanning_tree": "spanning",
     "modularity": "communities",
     "pagerank": "page_rank",
+    "personalized_pagerank": "personalized",
     "reconstruct_path": "reconstruct",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
     "shortest_path": "paths_all",
@@ -146,6 +148,7 @@ __all__ = [
     "minimum_spanning_tree",
     "modularity",
     "pagerank",
+    "personalized_pagerank",
     "reconstruct_path",
     "reverse_cuthill_mckee",
     "shortest_path",

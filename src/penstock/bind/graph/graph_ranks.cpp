@@ -32,6 +32,19 @@ nb::tuple bound_pagerank(const Matrix& m, const ReadArray<double>& out, const Ve
   });
 }
 
+nb::tuple bound_personalized(const Matrix& m, const ReadArray<double>& out, const ReadArray<Index>& sources,
+                             double alpha, double tol, std::int64_t max_iter) {
+  return with_real(m, [&]<class V>(const Csr<V>& in) {
+    PageRankResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = personalized_pagerank(in, bind::span_of(out), bind::span_of(sources),
+                                {.alpha = alpha, .tol = tol, .max_iter = max_iter});
+    }
+    return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
+  });
+}
+
 nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const ReadArray<double>& out,
                     const Vector& personalization, const Vector& dangling, const Vector& start, double alpha,
                     double tol, std::int64_t max_iter, bool symmetric, const GivenMemory& to) {
@@ -69,6 +82,9 @@ void graph_ranks(nb::module_& m) {
   m.def("pagerank", bound_pagerank, nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(),
         nb::arg("dangling").none(), nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"),
         nb::arg("max_iter"), nb::arg("symmetric"), "(ranks, iterations, change, converged)");
+  m.def("personalized_pagerank", bound_personalized, nb::arg("incoming"), nb::arg("out"), nb::arg("sources"),
+        nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"),
+        "(ranks of all sources side by side, iterations, change, converged)");
   m.def(
       "pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
       nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(),

@@ -1,0 +1,101 @@
+"""Personalised PageRank of many vertices at once against NetworkX, its own verifier and one at a time."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import penstock as ps
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = ps.num_threads()
+    yield
+    ps.set_num_threads(before)
+
+
+def graph_of(kind, seed):
+    if kind == "road":
+        return ps.generate.road_grid(40, 30, dtype=bool, seed=seed)
+    dtype = {"pattern": bool, "directed": bool, "float": np.float32, "double": np.float64}[kind]
+    return ps.generate.rmat(9, 4, undirected=kind == "pattern", dtype=dtype, seed=seed)
+
+
+KINDS = ["pattern", "directed", "float", "double", "road"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_as_networkx(kind):
+    A = graph_of(kind, 3)
+    n = A.shape[0]
+    G = nx.DiGraph()
+    G.add_nodes_from(range(n))
+    rows = np.repeat(np.arange(n), np.diff(A.indptr))
+    for u, v, w in zip(rows.tolist(), A.indices.tolist(), A.data.tolist(), strict=True):
+        G.add_edge(u, v, weight=float(w) + (G[u][v]["weight"] if G.has_edge(u, v) else 0.0))
+    dangling = int(np.flatnonzero(np.diff(A.indptr) == 0)[0]) if kind != "road" else 1
+    sources = [0, 5, dangling, 0, n - 1]
+    ranks = ps.csgraph.personalized_pagerank(A, sources, tol=1e-12, max_iter=1000)
+    assert ranks.shape == (n, 5) and ranks.dtype == np.float64
+    for j, s in enumerate(sources):
+        right = nx.pagerank(G, personalization={s: 1}, tol=1e-14, max_iter=1000)
+        np.testing.assert_allclose(ranks[:, j], [right[v] for v in range(n)], rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(ranks[:, 0], ranks[:, 3])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [True, False])
+def test_as_one_at_a_time_for_any_threads(kind, weighted):
+    A = graph_of(kind, 4)
+    sources = np.random.default_rng(1).integers(0, A.shape[0], 64)
+    ps.set_num_threads(1)
+    ranks, info = ps.csgraph.personalized_pagerank(
+        A, sources, tol=1e-8, max_iter=300, weighted=weighted, return_info=True
+    )
+    assert info["converged"] and info["change"] < 1e-8 and info["vectors"] == "cpu"
+    for j in (0, 31, 63):
+        given = {int(sources[j]): 1}
+        alone = ps.csgraph.pagerank(
+            A, personalization=given, tol=1e-8, max_iter=300, weighted=weighted
+        )
+        assert np.abs(ranks[:, j] - alone).sum() < 2e-7
+        ps.csgraph.verify_pagerank(
+            A, ranks[:, j], personalization=given, tol=1.1e-8, weighted=weighted
+        )
+    ps.set_num_threads(4)
+    again = ps.csgraph.personalized_pagerank(A, sources, tol=1e-8, max_iter=300, weighted=weighted)
+    np.testing.assert_array_equal(ranks, again)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.99])
+def test_any_alpha(alpha):
+    A = graph_of("pattern", 5)
+    ranks = ps.csgraph.personalized_pagerank(A, [1, 2], alpha, tol=1e-9, max_iter=5000)
+    for j, s in enumerate((1, 2)):
+        ps.csgraph.verify_pagerank(A, ranks[:, j], alpha, personalization={s: 1}, tol=1.1e-9)
+
+
+def test_the_smallest():
+    none = ps.csr_array((np.zeros(0, bool), (np.zeros(0, int), np.zeros(0, int))), shape=(3, 3))
+    np.testing.assert_array_equal(
+        ps.csgraph.personalized_pagerank(none, [2, 0]), np.eye(3)[:, [2, 0]]
+    )
+    assert ps.csgraph.personalized_pagerank(none, []).shape == (3, 0)
+
+
+def test_what_is_refused():
+    A = graph_of("pattern", 6)
+    with pytest.raises(ValueError, match=r"sources\[1\]=512 is outside a graph of 512 vertices"):
+        ps.csgraph.personalized_pagerank(A, [0, 512])
+    with pytest.raises(TypeError, match="sources must be integers"):
+        ps.csgraph.personalized_pagerank(A, [0.5])
+    with pytest.raises(ValueError, match="alpha=2"):
+        ps.csgraph.personalized_pagerank(A, [0], 2)
+    with pytest.raises(ValueError, match="max_iter=-1"):
+        ps.csgraph.personalized_pagerank(A, [0], max_iter=-1)
+    with pytest.raises(RuntimeError, match="after max_iter=1 steps"):
+        ps.csgraph.personalized_pagerank(A, [0], max_iter=1)
+    ranks, info = ps.csgraph.personalized_pagerank(A, [0], max_iter=0, return_info=True)
+    assert not info["converged"] and ranks[0, 0] == 1
