@@ -108,6 +108,8 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
         ideas.append(f"--precond {factor} (with --shift 0.01 where it breaks down)")
     else:
         ideas.append("--precond block_jacobi")
+    if choice.method in SYMMETRIC and choice.precond != "amg" and info > 0:
+        ideas.append("--precond amg, for matrices of grids and meshes")
     if choice.precond == "none":
         ideas.append("--precond jacobi")
     if choice.method in SYMMETRIC and info < 0:

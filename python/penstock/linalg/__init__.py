@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.linalg._amg.report import AMGExplanation
     from penstock.linalg._info import SolveInfo
     from penstock.linalg._methods.block_gradients import block_cg
     from penstock.linalg._methods.flexible_gmres import fgmres
@@ -65,6 +66,7 @@ _lazy = {
     "gmres": "krylov",
     "minres": "_methods.minimal_residual",
     "AMG": "multigrid",
+    "AMGExplanation": "_amg.report",
     "rigid_body_modes": "multigrid",
     "norm": "norms",
     "pca": "eigen.components",
@@ -104,6 +106,7 @@ __all__ = [
     "AMG",
     "IC0",
     "ILU0",
+    "AMGExplanation",
     "BlockJacobi",
     "Chebyshev",
     "EigenInfo",

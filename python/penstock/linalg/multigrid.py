@@ -1,22 +1,18 @@
-"""Algebraic multigrid by smoothed aggregation, as a preconditioner."""
+"""Algebraic multigrid by smoothed aggregation, as a preconditioner and as a solver."""
 
 from __future__ import annotations
 
-import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
+from penstock.linalg._amg.arguments import options_of, vectors_of
+from penstock.linalg._amg.report import AMGExplanation, AMGLevel
+from penstock.linalg._amg.stationary import cycles
+from penstock.linalg._info import SolveInfo
 from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _type
-
-
-class AMGLevel(NamedTuple):
-    """One level of a hierarchy: level 0 is A."""
-
-    rows: int
-    nnz: int
 
 
 class AMG(Preconditioner):
@@ -35,7 +31,9 @@ class AMG(Preconditioner):
     smoother : "chebyshev" or "l1_jacobi"
     degree : int
         Steps of the smoother before and after the coarse level.
-    cycle : "V" or "W"
+    cycle : "V", "W" or "K"
+        K (Notay and Vassilevski 2008) takes two steps of conjugate gradients on each coarse level, and is no linear
+        map: take it with `fgmres`, or by `solve`.
     max_levels, max_coarse : int
         Levels end at max_levels, or at max_coarse rows, which are solved by a dense factorisation.
     precision : "float32" or "float64", optional
@@ -69,30 +67,11 @@ class AMG(Preconditioner):
         seed: int = 0,
         dtype: Any = None,
     ) -> None:
-        for name, value, known in (
-            ("smoother", smoother, ("chebyshev", "l1_jacobi")),
-            ("cycle", cycle, ("V", "W")),
-            ("precision", precision, (None, "float32", "float64")),
-        ):
-            if value not in known:
-                words = " or ".join(repr(k) for k in known if k is not None)
-                raise ValueError(f"{name}={value!r} is unknown: choose {words}")
-        if not 0 <= float(strength) <= 1:
-            raise ValueError(f"strength={strength}: give a number from 0 to 1")
-        for name, number in (
-            ("degree", degree),
-            ("max_levels", max_levels),
-            ("block_size", block_size),
-        ):
-            if operator.index(number) < 1:
-                raise ValueError(f"{name}={number}: give at least 1")
-        if not 1 <= operator.index(max_coarse) <= 10_000:
-            raise ValueError(
-                f"max_coarse={max_coarse}: give 1 .. 10000, for the level is factored dense"
-            )
-        if not 0 <= operator.index(seed) < 2**64:
-            raise ValueError(f"seed={seed}: give 0 .. 2**64 - 1")
-        a = _entries(A, "AMG")
+        options = options_of(
+            *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
+            *(seed, block_size),
+        )
+        a = _real_entries(A)
         n, kind = a.shape[0], _type(a, dtype)
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
@@ -100,23 +79,62 @@ class AMG(Preconditioner):
             raise ValueError(
                 "precision='float64' with float32: give dtype=np.float64, or leave precision out"
             )
-        b = _vectors(near_nullspace, n, block_size)
-        # The levels are built of rows that ascend, in the type of M.
-        canonical = _for(a, kind).astype(kind).without_duplicates()
-        options = {
-            "strength": float(strength),
-            "l1_jacobi": smoother == "l1_jacobi",
-            "degree": degree,
-            "w_cycle": cycle == "W",
-            "max_levels": max_levels,
-            "max_coarse": max_coarse,
-            "seed": seed,
-            "block": block_size,
-        }
+        b = vectors_of(near_nullspace, n, block_size)
+        self._words = cycle, smoother, precision or kind.name
+        self._kind, self._a = kind, a
         self._hierarchy = _core.amg(
-            canonical._core, precision or kind.name, b.reshape(-1), b.shape[1], options
+            self._canonical(a)._core, precision or kind.name, b.reshape(-1), b.shape[1], options
         )
         super().__init__(self._hierarchy.op)
+
+    def _canonical(self, a: csr_array) -> csr_array:
+        """The levels are built of rows that ascend, in the type of M."""
+        return _for(a, self._kind).astype(self._kind).without_duplicates()
+
+    def update(self, A: Any) -> None:
+        """Takes a matrix with the same pattern and other values; keeps the aggregates, and builds the levels anew.
+
+        ValueError where the pattern differs, and as for a new AMG.
+        """
+        a = _real_entries(A)
+        same = a.shape == self._a.shape and a.nnz == self._a.nnz
+        if not (
+            same
+            and np.array_equal(a.indptr, self._a.indptr)
+            and np.array_equal(a.indices, self._a.indices)
+        ):
+            raise ValueError("A has another pattern than the AMG's matrix: make a new AMG")
+        self._hierarchy = self._hierarchy.updated(self._canonical(a)._core)
+        self._a = a
+        super().__init__(self._hierarchy.op)
+
+    def solve(
+        self, b: Any, x0: Any = None, *, rtol: float = 1e-5, maxiter: int | None = None
+    ) -> tuple[np.ndarray, SolveInfo]:
+        """x and info of cycles x += M (b - A x), without a Krylov method.
+
+        b has shape (n,) or (n, 1). It ends at norm(b - A x) <= rtol * norm(b), or after maxiter cycles (100); then, and
+        where the residual grows, `info` is not 0 and says why. As the M of `cg` an AMG needs fewer cycles, and
+        converges where cycles alone do not.
+
+        >>> import numpy as np, penstock as ps
+        >>> x, info = ps.linalg.AMG(ps.generate.laplacian((40, 40))).solve(np.ones(1600))
+        >>> info.reason, info.iterations < 20
+        ('converged', True)
+        """
+        return cycles(self, self._a, b, x0, rtol, maxiter)
+
+    def explain(self) -> AMGExplanation:
+        """Levels, complexities, the bytes that are kept, and those that a cycle reads."""
+        return AMGExplanation(
+            tuple(self.levels),
+            self.operator_complexity,
+            self.grid_complexity,
+            self._hierarchy.bytes,
+            self.nbytes,
+            *self._words,
+            self._hierarchy.factored,
+        )
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))
@@ -150,20 +168,13 @@ class AMG(Preconditioner):
         )
 
 
-def _vectors(given: Any, n: int, block: int) -> np.ndarray:
-    """The near-nullspace as float64 of shape (n, k), finite."""
-    if given is None:
-        return np.tile(np.eye(block), (n // block, 1))
-    b = np.asarray(given)
-    if b.dtype.kind == "c":
-        raise TypeError("near_nullspace is complex: AMG works on real numbers")
-    b = np.ascontiguousarray(b, np.float64)
-    b = b[:, None] if b.ndim == 1 else b
-    if b.ndim != 2 or b.shape[0] != n or b.shape[1] < 1:
-        raise ValueError(f"near_nullspace has shape {np.shape(given)}: give ({n},) or ({n}, k)")
-    if not np.isfinite(b).all():
-        raise ValueError("near_nullspace must hold finite numbers only")
-    return b
+def _real_entries(A: Any) -> csr_array:
+    a = _entries(A, "AMG")
+    if a.dtype.kind == "c":
+        raise TypeError(
+            f"A is {a.dtype}, and AMG works on real numbers: take M='jacobi' of a real part, or ps.linalg.spsolve"
+        )
+    return a
 
 
 def rigid_body_modes(coordinates: Any) -> np.ndarray:

@@ -152,6 +152,21 @@ def test_residuals_in_json_are_thinned_beyond_a_thousand(hard):
     assert thin["residuals"] == [every["residuals"][k] for k in kept]
 
 
+def test_amg(file, tmp_path):
+    d = run_json("solve", file, "--precond", "amg", "--rtol", "1e-9")
+    assert d["method"] == "cg" and d["preconditioner"] == "amg" and d["iterations"] < 20
+    assert "with amg" in run("solve", file, "--precond", "amg").stdout
+    ps.csr_array(sp.csr_array(np.triu(np.ones((30, 30))))).save(tmp_path / "upper.npz")
+    assert "not symmetric" in refused(run("solve", tmp_path / "upper.npz", "--precond", "amg"))
+    assert "real" in refused(run("solve", _complex(tmp_path), "--method", "cg", "--precond", "amg"))
+
+
+def _complex(folder):
+    path = folder / "complex.npz"
+    ps.csr_array(sp.eye_array(30, dtype=complex).tocsr()).save(path)
+    return path
+
+
 def test_a_solve_that_does_not_converge_names_a_preconditioner(file, hard, tmp_path):
     short = ("--maxiter", "2", "--rtol", "1e-12")
     assert "--precond ic0" in run("solve", file, "--precond", "none", *short).stdout

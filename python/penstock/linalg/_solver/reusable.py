@@ -158,12 +158,16 @@ class Solver(Ready):
         """
         a = as_matrix(A)
         same_pattern(self.A, a)
-        if M is None and hasattr(self.M, "update"):
+        named = self._named
+        keeps = M is None and hasattr(self.M, "update")
+        if keeps:
             self.M.update(a if self.inner is None else float32_copy(a))
             M = self.M
         elif M is None and self._named is not None and not isinstance(self._named, str):
             raise ValueError("M was given as an object, made of the old values: give M, or a name")
         self._set_up(a, self._named if M is None else M)
+        if keeps:
+            self._named = named
 
     def explain(self) -> SolverExplanation:
         """What getting ready and an iteration take, predicted as `A.explain` predicts products, with their bytes."""

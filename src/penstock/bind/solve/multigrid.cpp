@@ -14,6 +14,12 @@ namespace {
 struct AnyHierarchy {
   std::variant<std::shared_ptr<const Hierarchy<float>>, std::shared_ptr<const Hierarchy<double>>> levels;
   AnyOp op;
+
+  /// The same options and vectors for a matrix with the same pattern.
+  std::string precision;
+  std::vector<double> near_nullspace;
+  std::int64_t vectors = 1;
+  AmgOptions options;
 };
 
 /// A in float32, times the power of two that brings its largest diagonal entry to 1: products of entries stay in range.
@@ -31,47 +37,81 @@ Csr<float> narrowed(const Csr<double>& a, double& scale) {
   return {a.rows, a.cols, a.indptr, a.indices, values.slice(0, a.nnz())};
 }
 
+template <class T>
+const Hierarchy<T>* levels_of(const AnyHierarchy* any) {
+  using Levels = std::shared_ptr<const Hierarchy<T>>;
+  return any ? std::get<Levels>(any->levels).get() : nullptr;
+}
+
+/// `made` with its levels, of which those of `before` lend their aggregates.
+AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* before) {
+  m.guard().look();
+  const auto& any = m.any();
+  const auto* f = std::get_if<Csr<float>>(&any);
+  const auto* w = std::get_if<Csr<double>>(&any);
+  require(f || w, "AMG works on real matrices in float32 or float64");
+  if (f) require_host(*f, "AMG");
+  else require_host(*w, "AMG");
+  {
+    const nb::gil_scoped_release release;
+    const auto& b = made.near_nullspace;
+    if (f) {
+      auto h = build_hierarchy<float>(*f, b, made.vectors, made.options, levels_of<float>(before));
+      made.op.op = multigrid<float, float>(h, 1);
+      made.levels = std::move(h);
+    } else if (made.precision == "float32") {
+      double scale = 1;
+      auto h = build_hierarchy<float>(narrowed(*w, scale), b, made.vectors, made.options,
+                                      levels_of<float>(before));
+      made.op.op = multigrid<double, float>(h, scale);
+      made.levels = std::move(h);
+    } else {
+      auto h = build_hierarchy<double>(*w, b, made.vectors, made.options, levels_of<double>(before));
+      made.op.op = multigrid<double, double>(h, 1);
+      made.levels = std::move(h);
+    }
+  }
+  made.op.guard = m.guard();
+  return made;
+}
+
 AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
                        std::int64_t vectors, const nb::dict& d) {
   AmgOptions o;
   o.strength = nb::cast<double>(d["strength"]);
   o.l1_jacobi = nb::cast<bool>(d["l1_jacobi"]);
   o.degree = nb::cast<int>(d["degree"]);
-  o.w_cycle = nb::cast<bool>(d["w_cycle"]);
+  const auto cycle = nb::cast<std::string>(d["cycle"]);
+  require(cycle == "V" || cycle == "W" || cycle == "K", "AMG: cycle is V, W or K");
+  o.cycle = cycle == "V" ? AmgCycle::v : cycle == "W" ? AmgCycle::w : AmgCycle::k;
   o.max_levels = nb::cast<int>(d["max_levels"]);
   o.max_coarse = nb::cast<std::int64_t>(d["max_coarse"]);
   o.seed = nb::cast<std::uint64_t>(d["seed"]);
   o.block = nb::cast<std::int64_t>(d["block"]);
-  m.guard().look();
-  const auto& any = m.any();
-  const auto* f = std::get_if<Csr<float>>(&any);
-  const auto* w = std::get_if<Csr<double>>(&any);
+  const auto* f = std::get_if<Csr<float>>(&m.any());
+  const auto* w = std::get_if<Csr<double>>(&m.any());
   require(f || w, "AMG works on real matrices in float32 or float64");
   require(o.degree >= 1 && o.max_levels >= 1, "AMG: give degree and max_levels of at least 1");
-  const auto rows = f ? f->rows : w->rows;
-  require(vectors >= 1 && std::int64_t(near_nullspace.shape(0)) == rows * vectors,
+  require(vectors >= 1 && std::int64_t(near_nullspace.shape(0)) == (f ? f->rows : w->rows) * vectors,
           "AMG: near_nullspace needs a row for each row of A");
-  if (f) require_host(*f, "AMG");
-  else require_host(*w, "AMG");
-  std::vector<double> b(near_nullspace.data(), near_nullspace.data() + near_nullspace.shape(0));
-  AnyHierarchy made;
-  const nb::gil_scoped_release release;
-  if (f) {
-    auto h = build_hierarchy<float>(*f, std::move(b), vectors, o);
-    made.op.op = multigrid<float, float>(h, 1);
-    made.levels = std::move(h);
-  } else if (precision == "float32") {
-    double scale = 1;
-    auto h = build_hierarchy<float>(narrowed(*w, scale), std::move(b), vectors, o);
-    made.op.op = multigrid<double, float>(h, scale);
-    made.levels = std::move(h);
-  } else {
-    auto h = build_hierarchy<double>(*w, std::move(b), vectors, o);
-    made.op.op = multigrid<double, double>(h, 1);
-    made.levels = std::move(h);
-  }
-  made.op.guard = m.guard();
-  return made;
+  return built(m,
+               {.levels = {},
+                .op = {},
+                .precision = precision,
+                .near_nullspace = {near_nullspace.data(), near_nullspace.data() + near_nullspace.shape(0)},
+                .vectors = vectors,
+                .options = o},
+               nullptr);
+}
+
+AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m) {
+  AnyHierarchy made{.levels = {},
+                    .op = {},
+                    .precision = before.precision,
+                    .near_nullspace = before.near_nullspace,
+                    .vectors = before.vectors,
+                    .options = before.options};
+  return built(m, std::move(made), &before);
 }
 
 template <class F>
@@ -93,6 +133,11 @@ void multigrid(nb::module_& m) {
                    [](const AnyHierarchy& a) {
                      return std::visit([](const auto& h) { return std::ssize(h->levels); }, a.levels);
                    })
+      .def_prop_ro("bytes",
+                   [](const AnyHierarchy& a) {
+                     return std::visit([](const auto& h) { return h->bytes(); }, a.levels);
+                   })
+      .def("updated", bound_update, nb::arg("a"), "For other values, with the aggregates of these levels.")
       .def_prop_ro("factored",
                    [](const AnyHierarchy& a) {
                      return std::visit([](const auto& h) { return h->coarsest.has_value(); }, a.levels);
@@ -115,7 +160,7 @@ void multigrid(nb::module_& m) {
       .def(
           "aggregates",
           [](const AnyHierarchy& a, std::int64_t l) {
-            return at_level(a, l, [](const auto& level) { return as_numpy(level.aggregates); });
+            return at_level(a, l, [](const auto& level) { return as_numpy(level.aggregates.of); });
           },
           nb::arg("level"))
       .def(

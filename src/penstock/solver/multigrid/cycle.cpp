@@ -1,6 +1,8 @@
 // A multigrid cycle from zero. The steps before the coarse level are those after it in reverse, and the coarsest solve is
 // symmetric, so M is symmetric.
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/solver/multigrid/hierarchy.hpp"
@@ -31,8 +33,13 @@ class Cycle {
     product(l, work_[l][1].data());
     pass(l, [&](std::int64_t i, T*, const T* q) { r[i] -= q[i]; });
     cpu::spmv<PlusTimes<T>, T>(level.r.view(), r, coarse, {});
-    run(l + 1, coarse, e);
-    if (h_.w_cycle && l + 2 < h_.levels.size()) again(l + 1, coarse, e);
+    const bool inner = l + 2 < h_.levels.size();
+    if (inner && h_.cycle == AmgCycle::k) {
+      two_steps(l + 1, coarse, e);
+    } else {
+      run(l + 1, coarse, e);
+      if (inner && h_.cycle == AmgCycle::w) again(l + 1, coarse, e);
+    }
     cpu::spmv<PlusTimes<T>, T>(level.p.view(), e, z, Scale<PlusTimes<T>>::accumulate());
     product(l, z);
     first_step(l, b, work_[l][2].data(), z, false);
@@ -40,8 +47,8 @@ class Cycle {
   }
 
  private:
-  // r, d and A d of the smoother; b, z and the correction of a level that another one asks.
-  static constexpr int kVectors = 6;
+  // r, d and A d of the smoother; b, z, the correction and A times it of a level that another one asks.
+  static constexpr int kVectors = 7;
 
   void product(std::size_t l, const T* x) {
     const auto& level = h_.levels[l];
@@ -95,6 +102,42 @@ class Cycle {
     pass(l, [=](std::int64_t i, T*, const T*) { e[i] += more[i]; });
   }
 
+  /// sums[i] = x_i . y_i, of any thread's number the same.
+  template <std::size_t kSums>
+  std::array<double, kSums> dots(std::size_t l,
+                                 const std::array<std::pair<const T*, const T*>, kSums>& pairs) {
+    std::array<double, kSums> sums;
+    sweep_(h_.levels[l].a.rows, 2, sums, [&](std::int64_t first, std::int64_t count, double* s) {
+      for (std::size_t i = 0; i < kSums; ++i)
+        s[i] += dot(pairs[i].first + first, pairs[i].second + first, count);
+    });
+    return sums;
+  }
+  /// The visits of a K cycle: two steps of flexible conjugate gradients for A e = b, or one where that is enough. b is lost.
+  void two_steps(std::size_t l, T* b, T* e) {
+    constexpr double kEnough = 0.25;  // of the residual (Notay and Vassilevski 2008)
+    T* c = work_[l][5].data();
+    T* v = work_[l][6].data();
+    const T* q = work_[l][2].data();
+    run(l, b, c);
+    product(l, c);
+    pass(l, [=](std::int64_t i, T*, const T* ac) { v[i] = ac[i]; });
+    const auto [rho, alpha, before] = dots<3>(l, {{{c, v}, {c, b}, {b, b}}});
+    if (!(rho > 0)) return pass(l, [=](std::int64_t i, T*, const T*) { e[i] = c[i]; });
+    const auto step = static_cast<T>(alpha / rho);
+    pass(l, [=](std::int64_t i, T*, const T*) { b[i] -= step * v[i]; });
+    const auto [left] = dots<1>(l, {{{b, b}}});
+    if (left <= kEnough * kEnough * before)
+      return pass(l, [=](std::int64_t i, T*, const T*) { e[i] = step * c[i]; });
+    run(l, b, e);
+    product(l, e);
+    const auto [gamma, beta, more] = dots<3>(l, {{{e, v}, {e, q}, {e, b}}});
+    const double rest = beta - gamma * gamma / rho;
+    const auto second = rest > 0 ? static_cast<T>(more / rest) : T(0);
+    const auto first = static_cast<T>(alpha / rho - gamma / rho * static_cast<double>(second));
+    pass(l, [=](std::int64_t i, T*, const T*) { e[i] = first * c[i] + second * e[i]; });
+  }
+
   const Hierarchy<T>& h_;
   Sweeper sweep_;
   std::vector<Workspace<T>> work_;
@@ -135,14 +178,48 @@ LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scal
       });
     }
   };
-  op.matrix_bytes = [hierarchy] {
-    std::int64_t sum = 0;
-    for (const auto& level : hierarchy->levels)
-      sum += 2 * std::ssize(level.smoothing.steps) * level.a.bytes() + level.p.bytes() + level.r.bytes();
-    return sum;
-  };
+  op.matrix_bytes = [hierarchy] { return hierarchy->cycle_bytes(); };
   return op;
 }
+
+template <class T>
+std::int64_t Hierarchy<T>::visits(std::size_t level) const {
+  std::int64_t times = 1;
+  for (std::size_t l = 1; l <= level; ++l)
+    if (cycle != AmgCycle::v && l + 1 < levels.size()) times *= 2;
+  return times;
+}
+
+template <class T>
+std::int64_t Hierarchy<T>::cycle_bytes() const {
+  std::int64_t sum = 0;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const auto& level = levels[l];
+    const bool last = l + 1 == levels.size();
+    auto products = 2 * std::ssize(level.smoothing.steps);
+    if (last) products = coarsest ? 0 : std::ssize(level.smoothing.steps) - 1;
+    auto once = products * level.a.bytes() + level.p.bytes() + level.r.bytes();
+    if (last && coarsest) once += coarsest->bytes();
+    sum += visits(l) * once;
+    // A second visit begins with the residual of the first; a K cycle multiplies after each.
+    if (visits(l) > (l == 0 ? 1 : visits(l - 1)))
+      sum += (cycle == AmgCycle::k ? visits(l) : visits(l) / 2) * level.a.bytes();
+  }
+  return sum;
+}
+
+template <class T>
+std::int64_t Hierarchy<T>::bytes() const {
+  std::int64_t sum = coarsest ? coarsest->bytes() : 0;
+  for (const auto& level : levels)
+    sum += level.a.bytes() + level.p.bytes() + level.r.bytes() + level.plans->bytes() +
+           level.smoothing.weights.size * static_cast<std::int64_t>(sizeof(T)) +
+           level.aggregates.of.size * static_cast<std::int64_t>(sizeof(Index));
+  return sum;
+}
+
+template struct Hierarchy<float>;
+template struct Hierarchy<double>;
 
 template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
 template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double);

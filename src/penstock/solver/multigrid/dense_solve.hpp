@@ -14,6 +14,8 @@ class DenseSolve {
   DenseSolve(const Csr<T>& a, double tolerance);
   template <class T>
   void apply(const T* b, T* z) const;
+  /// That one solve reads once.
+  std::int64_t bytes() const { return (std::ssize(l_) + std::ssize(inverse_)) * 8; }
 
  private:
   std::int64_t n_;

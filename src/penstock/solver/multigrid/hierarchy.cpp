@@ -78,16 +78,18 @@ LinearOp<T> product_of(const AmgLevel<T>& level) {
 
 template <class T>
 std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector<double> near_nullspace,
-                                                    std::int64_t vectors, const AmgOptions& o) {
+                                                    std::int64_t vectors, const AmgOptions& o,
+                                                    const Hierarchy<T>* before) {
   require(a.rows == a.cols, "AMG: the matrix is not square");
   require(o.block >= 1 && a.rows % o.block == 0,
           "AMG: block_size=" + std::to_string(o.block) + " does not divide the rows of A");
   auto h = std::make_shared<Hierarchy<T>>();
-  h->w_cycle = o.w_cycle;
+  h->cycle = o.cycle;
   auto matrix = a;
   auto block = o.block;
   for (int number = 0;; ++number) {
     poll_interrupt();
+    require(!before || at(number) < before->levels.size(), "AMG: the hierarchy is of another matrix");
     auto& level = h->levels.emplace_back();
     level.a = matrix;
     level.plans = std::make_shared<SpmvPlans<T>>();
@@ -114,9 +116,10 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
     {
       const auto vertices = block == 1 ? matrix : condensed(matrix, block);
       strong = strength_of(vertices, block == 1 ? inverse : inverse_diagonal(vertices), o.strength);
-      groups = aggregate(strong_graph(vertices, strong), o.seed + static_cast<std::uint64_t>(number));
+      if (before) groups = before->levels[at(number)].aggregates;
+      else groups = aggregate(strong_graph(vertices, strong), o.seed + static_cast<std::uint64_t>(number));
     }
-    level.aggregates = groups.of;
+    level.aggregates = groups;
     const auto coarse_rows = groups.count * vectors;
     if (coarse_rows == 0 ||
         static_cast<double>(coarse_rows) > kLeastCoarsening * static_cast<double>(matrix.rows))
@@ -143,8 +146,10 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
 }
 
 template std::shared_ptr<const Hierarchy<float>> build_hierarchy(const Csr<float>&, std::vector<double>,
-                                                                 std::int64_t, const AmgOptions&);
+                                                                 std::int64_t, const AmgOptions&,
+                                                                 const Hierarchy<float>*);
 template std::shared_ptr<const Hierarchy<double>> build_hierarchy(const Csr<double>&, std::vector<double>,
-                                                                  std::int64_t, const AmgOptions&);
+                                                                  std::int64_t, const AmgOptions&,
+                                                                  const Hierarchy<double>*);
 
 }  // namespace penstock

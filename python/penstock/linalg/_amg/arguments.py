@@ -1,0 +1,73 @@
+"""What `AMG` is asked for: options and vectors, checked."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+CYCLES = ("V", "W", "K")
+
+
+def options_of(
+    strength: Any,
+    smoother: Any,
+    degree: Any,
+    cycle: Any,
+    max_levels: Any,
+    max_coarse: Any,
+    precision: Any,
+    seed: Any,
+    block_size: Any,
+) -> dict[str, Any]:
+    """As the core takes them. ValueError for the first that is out of range."""
+    for name, value, known in (
+        ("smoother", smoother, ("chebyshev", "l1_jacobi")),
+        ("cycle", cycle, CYCLES),
+        ("precision", precision, (None, "float32", "float64")),
+    ):
+        if value not in known:
+            words = " or ".join(repr(k) for k in known if k is not None)
+            raise ValueError(f"{name}={value!r} is unknown: choose {words}")
+    if not 0 <= float(strength) <= 1:
+        raise ValueError(f"strength={strength}: give a number from 0 to 1")
+    for name, number in (
+        ("degree", degree),
+        ("max_levels", max_levels),
+        ("block_size", block_size),
+    ):
+        if operator.index(number) < 1:
+            raise ValueError(f"{name}={number}: give at least 1")
+    if not 1 <= operator.index(max_coarse) <= 10_000:
+        raise ValueError(
+            f"max_coarse={max_coarse}: give 1 .. 10000, for the level is factored dense"
+        )
+    if not 0 <= operator.index(seed) < 2**64:
+        raise ValueError(f"seed={seed}: give 0 .. 2**64 - 1")
+    return {
+        "strength": float(strength),
+        "l1_jacobi": smoother == "l1_jacobi",
+        "degree": degree,
+        "cycle": cycle,
+        "max_levels": max_levels,
+        "max_coarse": max_coarse,
+        "seed": seed,
+        "block": block_size,
+    }
+
+
+def vectors_of(given: Any, n: int, block: int) -> np.ndarray:
+    """The near-nullspace as float64 of shape (n, k), finite."""
+    if given is None:
+        return np.tile(np.eye(block), (n // block, 1))
+    b = np.asarray(given)
+    if b.dtype.kind == "c":
+        raise TypeError("near_nullspace is complex: AMG works on real numbers")
+    b = np.ascontiguousarray(b, np.float64)
+    b = b[:, None] if b.ndim == 1 else b
+    if b.ndim != 2 or b.shape[0] != n or b.shape[1] < 1:
+        raise ValueError(f"near_nullspace has shape {np.shape(given)}: give ({n},) or ({n}, k)")
+    if not np.isfinite(b).all():
+        raise ValueError("near_nullspace must hold finite numbers only")
+    return b

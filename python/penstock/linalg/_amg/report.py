@@ -1,0 +1,52 @@
+"""What `AMG.explain()` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock._plan.report import human_bytes
+
+
+class AMGLevel(NamedTuple):
+    """One level of a hierarchy: level 0 is A."""
+
+    rows: int
+    nnz: int
+
+
+@dataclass(frozen=True)
+class AMGExplanation:
+    """The levels of an AMG, and their bytes.
+
+    levels : of each level (rows, nnz)
+    operator_complexity, grid_complexity : entries and rows of all levels over those of A
+    bytes : that the levels keep in memory, A's own entries among them
+    cycle_bytes : of matrices that a cycle reads, at least
+    cycle, smoother, precision : as asked for; `factored` says whether the last level is solved exactly
+    """
+
+    levels: tuple[AMGLevel, ...]
+    operator_complexity: float
+    grid_complexity: float
+    bytes: int
+    cycle_bytes: int
+    cycle: str
+    smoother: str
+    precision: str
+    factored: bool
+
+    def __str__(self) -> str:
+        last = "factored" if self.factored else "smoothed: it has too many rows to be factored"
+        lines = [f"{self.cycle} cycle, {self.smoother}, {self.precision}"]
+        lines += [f"level {i}: {a.rows} rows, {a.nnz} nonzeros" for i, a in enumerate(self.levels)]
+        lines[-1] += f", {last}"
+        return "\n".join(
+            [
+                *lines,
+                f"operator complexity {self.operator_complexity:.2f}, grid complexity {self.grid_complexity:.2f}",
+                f"kept: {human_bytes(self.bytes)}; a cycle reads {human_bytes(self.cycle_bytes)} of matrices",
+            ]
+        )
+
+    __repr__ = __str__
