@@ -35,7 +35,7 @@ inline constexpr std::uint32_t kInPieces = 1023;  // in a head: the size is besi
 inline constexpr int kLongBits = 96;
 inline constexpr std::int64_t kPackedPad = 2;  // words behind the last one that reads may touch
 
-struct PackedView {
+struct PackedListsView {
   std::int64_t vertices = 0;
   const std::uint64_t* bases = nullptr;  // for each 64 vertices a word
   const std::uint32_t* heads = nullptr;  // null: there is no packed form
@@ -71,19 +71,19 @@ struct PackedList {
   constexpr Offset size() const { return end - begin; }
 };
 
-constexpr std::int64_t packed_place(const PackedView& p, Index v) {
+constexpr std::int64_t packed_place(const PackedListsView& p, Index v) {
   return std::int64_t(p.bases[v / kPackedGroup]) * 32 + (p.heads[v] & ((1u << kAtBits) - 1));
 }
-constexpr const std::uint32_t* packed_words(const PackedView& p, std::int64_t at) {
+constexpr const std::uint32_t* packed_words(const PackedListsView& p, std::int64_t at) {
   return at >> 5 < p.near_words ? p.near : p.far;
 }
-constexpr Offset packed_degree(const PackedView& p, Index v) {
+constexpr Offset packed_degree(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   if (degree != kInPieces) return degree;
   const auto at = packed_place(p, v);
   return bits_at(packed_words(p, at), at, 32);
 }
-constexpr PackedList packed_list(const PackedView& p, Index v) {
+constexpr PackedList packed_list(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   const auto at = packed_place(p, v);
   const auto* words = packed_words(p, at);
@@ -104,7 +104,7 @@ struct PackedStart {
   std::uint32_t first = 0, table = 0;
 };
 constexpr int first_width(std::uint32_t code) { return code == 31 ? 32 : int(code); }
-constexpr PackedStart packed_start(const PackedView& p, const std::uint32_t* words, std::int64_t at,
+constexpr PackedStart packed_start(const PackedListsView& p, const std::uint32_t* words, std::int64_t at,
                                    Index vertex) {
   const std::uint32_t both = bits_at(words, at, p.table_bits + 5);
   const std::uint32_t number = both & ((1u << p.table_bits) - 1);

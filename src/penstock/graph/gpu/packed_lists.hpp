@@ -23,7 +23,7 @@ struct PackedLists {
   bool sorted = true;    // the lists ascended as they were given
   double seconds = 0;    // that packing took
 
-  PackedView view() const;
+  PackedListsView view() const;
   /// All bytes, and those beside the lists: heads and bases.
   std::int64_t bytes() const { return bases.bytes() + heads.bytes() + words.bytes(); }
   std::int64_t head_bytes() const { return bases.bytes() + heads.bytes(); }
@@ -44,7 +44,7 @@ struct CountOnes {
 
 /// Calls f(column) for each entry of v's list, in ascending order, until it returns true. Returns whether it did.
 template <class F>
-bool each_packed(const PackedView& p, Index v, F&& f) {
+bool each_packed(const PackedListsView& p, Index v, F&& f) {
   const PackedList list = packed_list(p, v);
   for (Offset begin = 0; begin < list.end; begin += kPackedPiece) {
     const auto count = int(std::min<Offset>(kPackedPiece, list.end - begin));

@@ -291,15 +291,15 @@ std::int64_t estimate_packed(const CsrView<One>& graph) {
   return Packer(graph, std::max<std::int64_t>(1, graph.rows / kPackedGroup / kSome)).estimate();
 }
 
-PackedView PackedLists::view() const {
-  PackedView out{.vertices = vertices,
-                 .bases = bases.data,
-                 .heads = heads.data,
-                 .near = words.data,
-                 .far = words.data,
-                 .near_words = words.size - kPackedPad,
-                 .table_bits = table_bits,
-                 .step = repeats ? 0u : 1u};
+PackedListsView PackedLists::view() const {
+  PackedListsView out{.vertices = vertices,
+                      .bases = bases.data,
+                      .heads = heads.data,
+                      .near = words.data,
+                      .far = words.data,
+                      .near_words = words.size - kPackedPad,
+                      .table_bits = table_bits,
+                      .step = repeats ? 0u : 1u};
   std::copy_n(tables, kPackedTables, out.tables);
   return out;
 }
