@@ -127,7 +127,7 @@ TEST(PackedForm, HoldsTheLargestColumns) {
     for (int i = 0; i < width; ++i, ++at) words[at / 32] |= (x >> i & 1u) << (at % 32);
   };
   put(31, 5), put(first, 32), put(1, 1), put(1, 1), put((1u << 30) - 1, 31);
-  PackedView p{.near = words, .far = words, .near_words = 6, .tables = {0x1f1f1f1fu}};
+  PackedListsView p{.near = words, .far = words, .near_words = 6, .tables = {0x1f1f1f1fu}};
   const auto start = packed_start(p, words, 0, 5);
   EXPECT_EQ(start.first, std::uint32_t(near));
   const auto chunk = packed_chunk(words, start.at, 1);
