@@ -38,7 +38,7 @@ Csr<float> narrowed(const Csr<double>& a, double& scale) {
 }
 
 template <class T>
-const Hierarchy<T>* levels_of(const AnyHierarchy* any) {
+const Hierarchy<T>* hierarchy_of(const AnyHierarchy* any) {
   using Levels = std::shared_ptr<const Hierarchy<T>>;
   return any ? std::get<Levels>(any->levels).get() : nullptr;
 }
@@ -56,17 +56,17 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
     const nb::gil_scoped_release release;
     const auto& b = made.near_nullspace;
     if (f) {
-      auto h = build_hierarchy<float>(*f, b, made.vectors, made.options, levels_of<float>(before));
+      auto h = build_hierarchy<float>(*f, b, made.vectors, made.options, hierarchy_of<float>(before));
       made.op.op = multigrid<float, float>(h, 1);
       made.levels = std::move(h);
     } else if (made.precision == "float32") {
       double scale = 1;
       auto h = build_hierarchy<float>(narrowed(*w, scale), b, made.vectors, made.options,
-                                      levels_of<float>(before));
+                                      hierarchy_of<float>(before));
       made.op.op = multigrid<double, float>(h, scale);
       made.levels = std::move(h);
     } else {
-      auto h = build_hierarchy<double>(*w, b, made.vectors, made.options, levels_of<double>(before));
+      auto h = build_hierarchy<double>(*w, b, made.vectors, made.options, hierarchy_of<double>(before));
       made.op.op = multigrid<double, double>(h, 1);
       made.levels = std::move(h);
     }
