@@ -19,13 +19,14 @@ def _sums(graph: Graph, sources: np.ndarray, weight: Any, reverse: bool = False)
     return length_sums(graph, sources, weight, reverse)
 
 
-def _some_nodes(G: Graph) -> None:
-    if len(G) == 0:
-        raise NotImplementedError("left to NetworkX, whose exceptions differ by version")
+def _of_no_nodes(name: str, G: Graph, *given: Any) -> Any:
+    """What the installed NetworkX says of a graph without nodes: its releases differ."""
+    return getattr(nx, name).orig_func(nx.DiGraph() if G.is_directed() else nx.Graph(), *given)
 
 
 def eccentricity(G: Graph, v: Any = None, sp: None = None, weight: Any = None) -> Any:
-    _some_nodes(G)
+    if len(G) == 0:
+        return _of_no_nodes("eccentricity", G, v, sp, weight)
     numbers = G.some(v)
     found = []
     for one in _sums(G, numbers, weight):
@@ -48,14 +49,16 @@ def _eccentricities(graph: Graph, given: dict[Any, Any] | None, weight: Any) -> 
 def diameter(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> Any:
-    _some_nodes(G)
+    if len(G) == 0:
+        return _of_no_nodes("diameter", G, e, usebounds, weight)
     return max(_eccentricities(G, e, weight).values())
 
 
 def radius(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> Any:
-    _some_nodes(G)
+    if len(G) == 0:
+        return _of_no_nodes("radius", G, e, usebounds, weight)
     return min(_eccentricities(G, e, weight).values())
 
 
@@ -66,7 +69,8 @@ def _extreme(found: dict[Any, Any], value: Any) -> list[Any]:
 def center(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> list[Any]:
-    _some_nodes(G)
+    if len(G) == 0:
+        return _of_no_nodes("center", G, e, usebounds, weight)
     found = _eccentricities(G, e, weight)
     return _extreme(found, min(found.values()))
 
@@ -74,7 +78,8 @@ def center(
 def periphery(
     G: Graph, e: dict[Any, Any] | None = None, usebounds: bool = False, weight: Any = None
 ) -> list[Any]:
-    _some_nodes(G)
+    if len(G) == 0:
+        return _of_no_nodes("periphery", G, e, usebounds, weight)
     found = _eccentricities(G, e, weight)
     return _extreme(found, max(found.values()))
 
