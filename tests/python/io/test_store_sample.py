@@ -122,12 +122,16 @@ def test_gpus_get_it(saved, monkeypatch):
     class Graph:
         pass
 
-    def make(*arguments):
-        given.append(arguments[-1])
+    def graph(core, gpu, placement, budget, sample, packed):
+        given.append(sample)
         return Graph()
 
-    monkeypatch.setattr(_core, "gpu_graph", make)
-    monkeypatch.setattr(_core, "gpu_parts", make)
+    def parts(core, gpus, placement, budget, like, sample):
+        given.append(sample)
+        return Graph()
+
+    monkeypatch.setattr(_core, "gpu_graph", graph)
+    monkeypatch.setattr(_core, "gpu_parts", parts)
     b = ps.open(saved)
     with ps.options(device_memory=1 << 30):
         _gpu.gpu_graph(b, 0)
