@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
-#include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/spgemm/spgemm_hash.hpp"
+#include "penstock/kernel/spgemm/spgemm_merge.hpp"
 #include "support.hpp"
 
 namespace penstock {
@@ -19,11 +21,15 @@ namespace {
 namespace group = spgemm_group;
 using S = PlusTimes<double>;
 
-/// A Group of threads that meet at a barrier.
+/// A Group of threads that meet at barriers: all of them, and those of each warp.
 struct Threads {
-  explicit Threads(int n) : meet(n), sums(static_cast<std::size_t>(n)) {}
+  explicit Threads(int n) : meet(n), sums(static_cast<std::size_t>(n)), words(sums.size()) {
+    for (int w = 0; w < n / 32; ++w) warps.push_back(std::make_unique<std::barrier<>>(32));
+  }
   std::barrier<> meet;
+  std::vector<std::unique_ptr<std::barrier<>>> warps;
   std::vector<int> sums;
+  std::vector<std::int64_t> words;
 };
 struct ThreadGroup {
   Threads* all;
@@ -48,6 +54,33 @@ struct ThreadGroup {
     scan(mine, &total);
     return total;
   }
+  /// f(words of the warp), when all of its lanes have written theirs.
+  template <class F>
+  auto in_warp(std::int64_t mine, const F& f) const {
+    auto& meet = *all->warps[static_cast<std::size_t>(number / 32)];
+    all->words[static_cast<std::size_t>(number)] = mine;
+    meet.arrive_and_wait();
+    const auto result = f(all->words.data() + number / 32 * 32);
+    meet.arrive_and_wait();
+    return result;
+  }
+  group::Word ballot(bool mine) const {
+    return in_warp(mine, [](const std::int64_t* words) {
+      group::Word bits = 0;
+      for (int l = 0; l < 32; ++l) bits |= group::Word(words[l] != 0) << l;
+      return bits;
+    });
+  }
+  bool any(bool mine) const { return ballot(mine) != 0; }
+  template <class T>
+  T shuffle(T v, int from) const {
+    return in_warp(static_cast<std::int64_t>(v), [=](const std::int64_t* w) { return static_cast<T>(w[from]); });
+  }
+  template <class T>
+  T shuffle_xor(T v, int lanes) const {
+    return shuffle(v, number % 32 ^ lanes);
+  }
+  Index load(Index* p) const { return std::atomic_ref<Index>(*p).load(); }
   int atomic_add(int* p, int n) const { return std::atomic_ref<int>(*p).fetch_add(n); }
   Index compare_swap(Index* p, Index expected, Index wanted) const {
     std::atomic_ref<Index>(*p).compare_exchange_strong(expected, wanted);
@@ -136,29 +169,151 @@ TEST_P(SpgemmRows, BitmapInWindows) {
   }
 }
 
+/// With `cols` columns, which decide how entries are sorted.
 TEST_P(SpgemmRows, HashTable) {
-  const group::Factors<double> f{a.view(), b.view()};
-  std::vector<Index> keys(1 << kSlots), columns(static_cast<std::size_t>(expected.nnz()), -7);
-  std::vector<double> sums(keys.size()), values(columns.size(), -7);
-  std::vector<group::Key> order(keys.size() / 2);
-  std::vector<Offset> counts(static_cast<std::size_t>(a.rows));
-  group::LongRows longs;
-  on_threads([&](const ThreadGroup& g, std::int64_t r) {
-    if (f.begin(r) == f.begin(r + 1)) return;
-    const group::Table table{keys.data(), kSlots};
-    const auto n = group::count_hash(g, f, f.begin(r), f.begin(r + 1), longs, table);
-    if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
-    g.sync();
-    const auto at = expected.indptr.data[r];
-    group::write_hash<S>(g, f, f.begin(r), f.begin(r + 1), longs, table, sums.data(), order.data(),
-                         columns.data() + at, values.data() + at);
-    g.sync();
-  });
-  for (std::int64_t r = 0; r < a.rows; ++r)
-    EXPECT_EQ(counts[static_cast<std::size_t>(r)], expected.indptr.data[r + 1] - expected.indptr.data[r]);
-  check(columns, values);
+  for (const std::int64_t cols : {kColumns, std::int64_t(1) << 30}) {
+    group::Factors<double> f{a.view(), b.view()};
+    f.b.cols = cols;
+    std::vector<Index> keys(1 << kSlots), columns(static_cast<std::size_t>(expected.nnz()), -7);
+    std::vector<double> sums(keys.size()), values(columns.size(), -7);
+    std::vector<std::uint64_t> order(keys.size() / 2);
+    std::vector<Offset> counts(static_cast<std::size_t>(a.rows));
+    group::LongRows longs;
+    on_threads([&](const ThreadGroup& g, std::int64_t r) {
+      if (f.begin(r) == f.begin(r + 1)) return;
+      const group::Table table{keys.data(), kSlots};
+      const auto n = group::count_hash(g, f, f.begin(r), f.begin(r + 1), longs, table);
+      if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
+      g.sync();
+      const auto at = expected.indptr.data[r];
+      group::write_hash<S>(g, f, f.begin(r), f.begin(r + 1), longs, table, false, sums.data(), order.data(),
+                           columns.data() + at, values.data() + at);
+      g.sync();
+    });
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      EXPECT_EQ(counts[static_cast<std::size_t>(r)], expected.indptr.data[r + 1] - expected.indptr.data[r]);
+    check(columns, values);
+  }
 }
 INSTANTIATE_TEST_SUITE_P(Groups, SpgemmRows, ::testing::Values(32, 64));
+
+/// Runs f(group) on n threads.
+template <class F>
+void on_group(int n, const F& f) {
+  Threads all(n);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < n; ++t) threads.emplace_back([&, t] { f(ThreadGroup{&all, t}); });
+  for (auto& t : threads) t.join();
+}
+
+TEST(SpgemmGpu, KeysAreSortedByLanes) {
+  std::mt19937_64 draw(11);
+  for (const int threads : {32, 128})
+    for (const int n : {32, 128, 256, 1024}) {
+      std::vector<std::uint64_t> keys(static_cast<std::size_t>(n));
+      for (auto& k : keys) k = draw() >> (draw() % 60);
+      std::vector<std::uint32_t> halves(keys.begin(), keys.end());
+      auto want = keys;
+      auto half_want = halves;
+      std::sort(want.begin(), want.end()), std::sort(half_want.begin(), half_want.end());
+      on_group(threads, [&](const ThreadGroup& g) {
+        group::sort(g, keys.data(), n);
+        group::sort(g, halves.data(), n);
+      });
+      EXPECT_EQ(keys, want) << n << " keys, " << threads << " threads";
+      EXPECT_EQ(halves, half_want) << n << " keys, " << threads << " threads";
+    }
+  EXPECT_EQ(group::sorted_size(0), 32);
+  EXPECT_EQ(group::sorted_size(33), 128);
+  EXPECT_EQ(group::sorted_size(129), 256);
+}
+
+/// Rows that ascend strictly.
+Csr<double> ascending(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
+  const auto a = random_matrix(cols, lengths, seed);
+  const auto eye = random_matrix(cols, std::vector<int>(static_cast<std::size_t>(cols), 1), seed + 1);
+  for (std::int64_t c = 0; c < cols; ++c) const_cast<Index*>(eye.indices.data)[c] = static_cast<Index>(c);
+  return spgemm<S, double>(a.view(), eye.view());
+}
+
+TEST(SpgemmGpu, AWarpAddsRowsOfBThatAscend) {
+  std::vector<int> lb(61);
+  for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = static_cast<int>(r * 7 % 50);
+  const auto a = random_matrix(61, {0, 1, 2, 9, 33, 70}, 21), b = ascending(400, lb, 22);
+  const auto expected = spgemm<S, double>(a.view(), b.view());
+  const group::Factors<double> f{a.view(), b.view()};
+  constexpr int kLog = 10;
+  std::vector<Index> keys(1 << kLog), columns(static_cast<std::size_t>(expected.nnz()), -7);
+  std::vector<double> sums(keys.size()), values(columns.size(), -7);
+  std::vector<std::uint64_t> order(keys.size() / 2);
+  std::vector<int> counts(static_cast<std::size_t>(a.rows)), small(counts);
+  group::LongRows longs;
+  on_group(32, [&](const ThreadGroup& g) {
+    for (std::int64_t r = 0; r < a.rows; ++r) {
+      const auto begin = f.begin(r), end = f.begin(r + 1), at = expected.indptr.data[r];
+      const int n = group::count_hash_warp(g, f, begin, end, {keys.data(), kLog});
+      const int few = group::count_hash_warp(g, f, begin, end, {keys.data(), 6});
+      if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n, small[static_cast<std::size_t>(r)] = few;
+      g.sync();
+      group::write_hash<S>(g, f, begin, end, longs, {keys.data(), kLog}, true, sums.data(), order.data(),
+                           columns.data() + at, values.data() + at);
+      g.sync();
+    }
+  });
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    const auto n = expected.indptr.data[r + 1] - expected.indptr.data[r];
+    EXPECT_EQ(counts[static_cast<std::size_t>(r)], n);
+    EXPECT_EQ(small[static_cast<std::size_t>(r)], n > 48 ? -1 : n) << "48 of 64 slots may be taken";
+  }
+  EXPECT_EQ(columns, std::vector<Index>(expected.indices.data, expected.indices.data + expected.nnz()));
+  EXPECT_EQ(values, std::vector<double>(expected.values.data, expected.values.data + expected.nnz()));
+}
+
+template <int K>
+void check_merge(const Csr<double>& a, const Csr<double>& b) {
+  namespace merge = spgemm_merge;
+  const auto expected = spgemm<S, double>(a.view(), b.view());
+  const group::Factors<double> f{a.view(), b.view()};
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    const auto begin = f.begin(r), end = f.begin(r + 1);
+    for (const int most : {static_cast<int>(end - begin), K}) {
+      auto at = expected.indptr.data[r];
+      EXPECT_EQ(merge::count<K>(f, begin, end, most), expected.indptr.data[r + 1] - at);
+      merge::Merge<K> rows{};
+      merge::Products<S, K> products{};
+      rows.open(f, begin, end, most), products.open(f, begin, end, most);
+      for (Index c = rows.least(); c != merge::kNone; c = rows.least(), ++at) {
+        ASSERT_LT(at, expected.indptr.data[r + 1]);
+        EXPECT_EQ(c, expected.indices.data[at]);
+        EXPECT_EQ(products.take(f, rows, c, most), expected.values.data[at]);
+      }
+      EXPECT_EQ(at, expected.indptr.data[r + 1]);
+    }
+  }
+}
+TEST(SpgemmGpu, OneThreadMergesAShortRow) {
+  std::vector<int> lb(40);
+  for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = static_cast<int>(r % 6);
+  const auto b = ascending(50, lb, 31);
+  check_merge<8>(random_matrix(40, {0, 1, 2, 5, 8, 8}, 30), b);
+  check_merge<16>(random_matrix(40, {16, 0, 9, 16}, 32), b);
+}
+
+TEST(SpgemmGpu, RowsOfFewListsAreMergedWhereBAscends) {
+  const Offset products[] = {0, 16, 17, 128, 129, 30}, lists[] = {0, 3, 7, 15, 31, 32, 49};
+  std::uint64_t falls = 0;
+  const gpu::RowSizes sizes{.products = products, .lists = lists, .falls = &falls};
+  ASSERT_TRUE(gpu::merges(sizes));
+  EXPECT_EQ(gpu::bin_of(sizes, 0, true), -1);
+  EXPECT_EQ(gpu::bin_of(sizes, 1, true), gpu::merge_bin(4, 16));
+  EXPECT_EQ(gpu::bin_of(sizes, 2, true), gpu::merge_bin(8, 17));
+  EXPECT_EQ(gpu::bin_of(sizes, 3, true), gpu::merge_bin(16, 128));
+  EXPECT_EQ(gpu::bin_of(sizes, 4, true), gpu::size_bin(129));
+  EXPECT_EQ(gpu::bin_of(sizes, 5, true), gpu::size_bin(30)) << "17 lists";
+  falls = 1;
+  EXPECT_FALSE(gpu::merges(sizes));
+  EXPECT_EQ(gpu::bin_of(sizes, 1, false), gpu::size_bin(16));
+}
 
 TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
   std::vector<int> la{0, 1, 64, 3, 9, 40, 100}, lb(97);
@@ -203,10 +358,10 @@ TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
 }
 
 TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
-  EXPECT_EQ(gpu::bin_of(1), 0);
-  EXPECT_EQ(gpu::bin_of(64), 6);
-  EXPECT_EQ(gpu::bin_of(65), 7);
-  EXPECT_EQ(gpu::bin_of(Offset(1) << 40), gpu::kBins - 1);
+  EXPECT_EQ(gpu::size_bin(1), gpu::kMergeBins);
+  EXPECT_EQ(gpu::size_bin(64), gpu::kMergeBins + 6);
+  EXPECT_EQ(gpu::size_bin(65), gpu::kMergeBins + 7);
+  EXPECT_EQ(gpu::size_bin(Offset(1) << 40), gpu::kBins - 1);
   using enum SpgemmGpuMethod;
   for (const auto method : {automatic, hash, bitmap})
     for (const bool writing : {false, true})
@@ -218,11 +373,20 @@ TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
           const auto classes = gpu::row_classes(bins, method, writing, cols, window, kMostLogSlots);
           ASSERT_EQ(classes.size(), 1u);
           EXPECT_EQ(classes[0].count, 3);
+          const int size = b - gpu::kMergeBins;
+          EXPECT_EQ(classes[0].method == gpu::RowMethod::merge, size < 0);
+          if (size < 0) {
+            EXPECT_EQ(classes[0].lists, b < 4 ? 8 : 16);
+          }
           if (classes[0].method == gpu::RowMethod::tiny) {
-            EXPECT_LE(b, 6);
+            EXPECT_LE(size, 6);
           }
           if (classes[0].method == gpu::RowMethod::hash) {
-            EXPECT_GE(classes[0].log_slots, b + 1) << "at most half of the slots are taken";
+            if (!writing && gpu::may_retry(classes[0])) {
+              EXPECT_LE(size + 1, gpu::kRetrySlots) << "the second table must hold the row";
+            } else {
+              EXPECT_GE(classes[0].log_slots, size + 1) << "at most half of the slots are taken";
+            }
             EXPECT_LE(group::hash_bytes<double>(classes[0].log_slots), 200'000 * (writing ? 1 : 2));
           }
         }
@@ -253,14 +417,6 @@ TEST(SpgemmGpu, FewEntriesOfManyProductsAreNotTiny) {
   EXPECT_EQ(gpu::size_of(writing, 1), 64);
   EXPECT_EQ(gpu::size_of(writing, 2), 65);
   EXPECT_EQ(gpu::size_of(writing, 3), 292);
-}
-
-/// Rows that ascend strictly.
-Csr<double> ascending(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
-  const auto a = random_matrix(cols, lengths, seed);
-  const auto eye = random_matrix(cols, std::vector<int>(static_cast<std::size_t>(cols), 1), seed + 1);
-  for (std::int64_t c = 0; c < cols; ++c) const_cast<Index*>(eye.indices.data)[c] = static_cast<Index>(c);
-  return spgemm<S, double>(a.view(), eye.view());
 }
 
 TEST(SpgemmGpu, SumsOfRows) {

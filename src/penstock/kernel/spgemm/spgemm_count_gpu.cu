@@ -9,8 +9,7 @@ namespace {
 constexpr int kLanes = 8;         // lanes that count the products of a row of A
 constexpr Offset kLong = 1024;    // a row with more entries is counted by a block
 constexpr int kLongBlocks = 512;  // blocks that share the long rows
-constexpr int kRowsEach = 4;      // rows that a thread puts into lists
-constexpr int kRowsCounted = 16;  // rows that a thread counts the sizes of
+constexpr int kRowsEach = 4;      // rows that a thread puts into bins
 
 __device__ Offset products_of(const CsrView<One>& a, const CsrView<One>& b, Offset begin, Offset end,
                               int from, int step) {
@@ -59,60 +58,89 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 using Counter = unsigned long long;
+__device__ Counter* as_counter(std::uint64_t* p) { return reinterpret_cast<Counter*>(p); }
+
+/// A fall from an entry to the next one counts, unless a row begins there: so all falls are counted, less those at row ends.
+__global__ void __launch_bounds__(kThreads)
+    count_falls_kernel(CsrView<One> b, std::int64_t entries, RowCounters* counters) {
+  const auto step = std::int64_t(gridDim.x) * kThreads,
+             thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const auto falls = [&](Offset i) { return b.indices[i] <= b.indices[i - 1]; };
+  int mine = 0;
+  for (Offset i = thread + 1; i < entries; i += step) mine += falls(i);
+  for (std::int64_t r = thread; r < b.rows; r += step) {
+    const Offset begin = b.indptr[r] - b.first_nnz, end = b.indptr[r + 1] - b.first_nnz;
+    if (begin > 0 && begin < end) mine -= falls(begin);
+  }
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) mine += __shfl_down_sync(kAll, mine, d);
+  if ((threadIdx.x & 31) == 0 && mine != 0) atomicAdd(as_counter(&counters->falls), Counter(std::int64_t(mine)));
+}
 
 __global__ void __launch_bounds__(kThreads)
-    count_bins_kernel(RowSizes sizes, std::int64_t rows, std::int64_t cols, Counter* counters) {
-  __shared__ Counter mine[kBins + 2];
-  if (threadIdx.x < kBins + 2) mine[threadIdx.x] = 0;
+    count_bins_kernel(RowSizes sizes, std::int64_t rows, std::int64_t cols, const Offset* total,
+                      RowCounters* counters) {
+  __shared__ unsigned mine[kBins];
+  const int lane = int(threadIdx.x & 31);
+  if (threadIdx.x < kBins) mine[threadIdx.x] = 0;
   __syncthreads();
+  if (total && blockIdx.x == 0 && threadIdx.x == 0) counters->entries = std::uint64_t(*total);
+  const bool merging = merges(sizes);
   Counter sum = 0, bound = 0;
-  for (int i = 0; i < kRowsCounted; ++i) {
-    const auto r = (std::int64_t(blockIdx.x) * kRowsCounted + i) * kThreads + threadIdx.x;
-    if (r >= rows) break;
-    const Offset size = size_of(sizes, r);
-    if (size == 0) continue;
+#pragma unroll
+  for (int i = 0; i < kRowsEach; ++i) {
+    const auto r = (std::int64_t(blockIdx.x) * kRowsEach + i) * kThreads + threadIdx.x;
+    const int bin = r < rows ? bin_of(sizes, r, merging) : -1;
+    const Offset size = bin >= 0 ? size_of(sizes, r) : 0;
     sum += Counter(size), bound += Counter(size < cols ? size : cols);
-    atomicAdd(&mine[bin_of(size)], Counter(1));
+    const unsigned same = __match_any_sync(kAll, bin);
+    if (bin >= 0 && lane == __ffs(int(same)) - 1) atomicAdd(&mine[bin], unsigned(__popc(same)));
   }
-  __syncwarp();
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) {
     sum += __shfl_down_sync(kAll, sum, d);
     bound += __shfl_down_sync(kAll, bound, d);
   }
-  if ((threadIdx.x & 31) == 0) {
-    atomicAdd(&mine[kBins], sum);
-    atomicAdd(&mine[kBins + 1], bound);
+  if (lane == 0 && sum != 0) {
+    atomicAdd(as_counter(&counters->sizes), sum);
+    atomicAdd(as_counter(&counters->bound), bound);
   }
   __syncthreads();
-  if (threadIdx.x < kBins + 2 && mine[threadIdx.x] != 0) atomicAdd(&counters[threadIdx.x], mine[threadIdx.x]);
+  if (threadIdx.x < kBins && mine[threadIdx.x] != 0)
+    atomicAdd(as_counter(&counters->rows[threadIdx.x]), Counter(mine[threadIdx.x]));
 }
 
 struct BinStarts {
   Counter of[kBins];
 };
-__global__ void set_counters_kernel(BinStarts starts, Counter* counters) {
-  if (threadIdx.x < kBins) counters[threadIdx.x] = starts.of[threadIdx.x];
+__global__ void set_starts_kernel(BinStarts starts, RowCounters* counters) {
+  if (threadIdx.x < kBins) counters->rows[threadIdx.x] = starts.of[threadIdx.x];
 }
 
-/// Writes the rows of every bin to its part of the list. `counters` say where the next row of each bin goes.
+/// Writes the rows of every bin to its part of the list. Rows of a warp that share a bin stay in their order.
 __global__ void __launch_bounds__(kThreads)
-    list_bins_kernel(RowSizes sizes, std::int64_t rows, Counter* counters, Index* list) {
+    list_bins_kernel(RowSizes sizes, std::int64_t rows, RowCounters* counters, Index* list) {
   __shared__ int count[kBins];
   __shared__ Counter start[kBins];
+  const int lane = int(threadIdx.x & 31);
   if (threadIdx.x < kBins) count[threadIdx.x] = 0;
   __syncthreads();
+  const bool merging = merges(sizes);
   int bin[kRowsEach], place[kRowsEach];
 #pragma unroll
   for (int i = 0; i < kRowsEach; ++i) {
     const auto r = (std::int64_t(blockIdx.x) * kRowsEach + i) * kThreads + threadIdx.x;
-    const Offset size = r < rows ? size_of(sizes, r) : 0;
-    bin[i] = size > 0 ? bin_of(size) : -1;
-    place[i] = size > 0 ? atomicAdd(&count[bin[i]], 1) : 0;
+    bin[i] = r < rows ? bin_of(sizes, r, merging) : -1;
+    const unsigned same = __match_any_sync(kAll, bin[i]);
+    const int first = __ffs(int(same)) - 1;
+    int before = 0;
+    if (bin[i] >= 0 && lane == first) before = atomicAdd(&count[bin[i]], __popc(same));
+    place[i] = __shfl_sync(kAll, before, first) + __popc(same & ((1u << lane) - 1));
   }
   __syncthreads();
   if (threadIdx.x < kBins && count[threadIdx.x] > 0)
-    start[threadIdx.x] = atomicAdd(&counters[threadIdx.x], Counter(count[threadIdx.x]));
+    start[threadIdx.x] =
+        atomicAdd(as_counter(&counters->rows[threadIdx.x]), Counter(count[threadIdx.x]));
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < kRowsEach; ++i) {
@@ -138,18 +166,44 @@ __global__ void __launch_bounds__(kThreads) count_tiny_kernel(Pattern f, RowList
 }
 
 template <int threads>
-__global__ void __launch_bounds__(DeviceGroup<threads>::kBlock)
-    count_hash_kernel(Pattern f, RowList list, int log_slots, Offset* counts) {
-  using G = DeviceGroup<threads>;
-  __shared__ group::LongRows longs[G::kPerBlock];
+__global__ void __launch_bounds__(kThreads)
+    count_hash_warp_kernel(Pattern f, RowList list, int log_slots, Retries retries, Offset* counts) {
+  static_assert(threads == 32);
   const auto row = row_of<threads>(list);
   if (row < 0) return;
-  const G g;
+  const DeviceGroup<threads> g;
   const group::Table table{reinterpret_cast<Index*>(space_of<threads>(std::int64_t(4) << log_slots)),
                            log_slots};
-  const int n =
-      group::count_hash(g, f, f.begin(row), f.begin(row + 1), longs[G::kWarp ? threadIdx.x / 32 : 0], table);
+  const int n = group::count_hash_warp(g, f, f.begin(row), f.begin(row + 1), table);
+  if (g.rank() != 0) return;
+  if (n >= 0) counts[row] = n;
+  else retries.list[atomicAdd(retries.count, 1)] = Index(row - list.first);
+}
+
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    count_hash_kernel(Pattern f, RowList list, int log_slots, Offset* counts) {
+  __shared__ group::LongRows longs;
+  const auto row = row_of<threads>(list);
+  if (row < 0) return;
+  const DeviceGroup<threads> g;
+  const group::Table table{reinterpret_cast<Index*>(space_of<threads>(0)), log_slots};
+  const int n = group::count_hash(g, f, f.begin(row), f.begin(row + 1), longs, table);
   if (g.rank() == 0) counts[row] = n;
+}
+
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    count_again_kernel(Pattern f, std::int64_t first, Retries retries, Offset* counts) {
+  __shared__ group::LongRows longs;
+  __shared__ Index keys[1 << kRetrySlots];
+  const DeviceGroup<threads> g;
+  for (int i = int(blockIdx.x); i < *retries.count; i += int(gridDim.x)) {
+    const auto row = first + retries.list[i];
+    const int n = group::count_hash(g, f, f.begin(row), f.begin(row + 1), longs, {keys, kRetrySlots});
+    if (g.rank() == 0) counts[row] = n;
+    g.sync();
+  }
 }
 
 template <int threads>
@@ -167,53 +221,68 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, std::int64_t rows,
-                  Offset* products, Index* list, int* counter, Stream stream) {
+                  Offset* products, Index* list, int* longs, Stream stream) {
   if (rows == 0) return;
   const UseDevice use(stream.where);
-  fill_async(counter, 0, sizeof(int), stream);
-  launch(products_short, blocks_for(rows * kLanes), stream, a, b, first, rows, products, list, counter);
-  launch(products_long, kLongBlocks, stream, a, b, first, products, list, counter);
+  fill_async(longs, 0, sizeof *longs, stream);
+  launch(products_short, blocks_for(rows * kLanes), stream, a, b, first, rows, products, list, longs);
+  if (a.count > kLong) launch(products_long, kLongBlocks, stream, a, b, first, products, list, longs);
 }
 
-RowBins count_bins(RowSizes sizes, std::int64_t rows, std::int64_t cols, std::uint64_t* counters,
-                   Stream stream) {
-  RowBins bins;
-  if (rows == 0) return bins;
+void count_falls(const CsrView<One>& b, RowCounters* counters, Stream stream) {
   const UseDevice use(stream.where);
-  std::array<std::uint64_t, kBins + 2> here{};
-  fill_async(counters, 0, sizeof here, stream);
-  launch(count_bins_kernel, blocks_for((rows + kRowsCounted - 1) / kRowsCounted), stream, sizes, rows, cols,
-         reinterpret_cast<Counter*>(counters));
-  copy_async(here.data(), counters, sizeof here, stream);
+  constexpr std::int64_t kEach = 8;  // entries of a thread, at least
+  const auto blocks = std::min(full_grid(stream), blocks_for((std::max(b.count, b.rows) + kEach - 1) / kEach));
+  if (blocks > 0) launch(count_falls_kernel, blocks, stream, b, b.count, counters);
+}
+
+void count_bins(const RowSizes& sizes, std::int64_t rows, std::int64_t cols, const Offset* total,
+                RowCounters* counters, Stream stream) {
+  const UseDevice use(stream.where);
+  fill_async(counters, 0, offsetof(RowCounters, falls), stream);
+  if (rows == 0) return;
+  launch(count_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, cols, total,
+         counters);
+}
+
+RowBins read_bins(const RowCounters* counters, Stream stream) {
+  RowCounters here{};
+  copy_async(&here, counters, sizeof here, stream);
   synchronize(stream);
-  for (std::size_t b = 0; b < kBins; ++b) bins.rows[b] = static_cast<std::int64_t>(here[b]);
-  bins.sizes = static_cast<std::int64_t>(here[kBins]);
-  bins.bound = static_cast<std::int64_t>(here[kBins + 1]);
+  RowBins bins;
+  for (std::size_t b = 0; b < kBins; ++b) bins.rows[b] = static_cast<std::int64_t>(here.rows[b]);
+  bins.sizes = static_cast<std::int64_t>(here.sizes);
+  bins.bound = static_cast<std::int64_t>(here.bound);
+  bins.entries = static_cast<std::int64_t>(here.entries);
+  bins.ascends = here.falls == 0;
   return bins;
 }
 
-void list_bins(RowSizes sizes, std::int64_t rows, const RowBins& bins, std::uint64_t* counters, Index* list,
-               Stream stream) {
+void list_bins(const RowSizes& sizes, std::int64_t rows, const RowBins& bins, RowCounters* counters,
+               Index* list, Stream stream) {
   if (rows == 0) return;
   const UseDevice use(stream.where);
   BinStarts starts{};  // an argument of the launch, because a copy of it would have to be waited for
   Counter before = 0;
   for (std::size_t b = kBins; b-- > 0; before += static_cast<Counter>(bins.rows[b])) starts.of[b] = before;
-  launch(set_counters_kernel, 1, stream, starts, reinterpret_cast<Counter*>(counters));
-  launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows,
-         reinterpret_cast<Counter*>(counters), list);
+  launch(set_starts_kernel, 1, stream, starts, counters);
+  launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, counters, list);
 }
 
 void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>& b, std::int64_t first,
-                const Index* list, Offset* counts, Stream stream) {
+                const Index* list, Retries retries, Offset* counts, Stream stream) {
   const UseDevice use(stream.where);
   const Pattern f{a, b};
   const RowList rows{list + which.begin, which.count, first};
+  if (which.method == RowMethod::merge) return count_merged(which, a, b, first, list, counts, stream);
   if (which.method == RowMethod::tiny)
     return launch_groups<32>(count_tiny_kernel<32>, rows.count, 0, stream, f, rows, counts);
   if (which.method == RowMethod::hash) {
     const auto bytes = std::int64_t(sizeof(Index)) << which.log_slots;
-    return with_threads<32, 128, 256, 512>(which.threads, [&]<int threads>() {
+    if (may_retry(which))
+      return launch_groups<32>(count_hash_warp_kernel<32>, rows.count, bytes, stream, f, rows,
+                               which.log_slots, retries, counts);
+    return with_threads<512>(which.threads, [&]<int threads>() {
       launch_groups<threads>(count_hash_kernel<threads>, rows.count, bytes, stream, f, rows, which.log_slots,
                              counts);
     });
@@ -223,6 +292,12 @@ void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>
     launch_groups<threads>(count_bitmap_kernel<threads>, rows.count, bytes, stream, f, rows, which.window,
                            counts);
   });
+}
+
+void count_again(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, Retries retries,
+                 Offset* counts, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(count_again_kernel<kThreads>, full_grid(stream), stream, Pattern{a, b}, first, retries, counts);
 }
 
 }  // namespace penstock::gpu

@@ -16,7 +16,7 @@
 #include "penstock/core/reuse.hpp"
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
-#include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/spgemm/spgemm_hash.hpp"
 #include "penstock/kernel/structure/steps.hpp"
 
 namespace penstock {
@@ -75,19 +75,19 @@ void check_factors(const CsrView<One>& a, const CsrView<One>& b) {
 class Study {
  public:
   Study(std::int64_t rows, Stream stream)
-      : stream_(stream),
-        products_(allocate_scratch(8 * rows, stream)),
+      : products_(allocate_scratch(8 * rows, stream)),
         list_(allocate_scratch(4 * rows, stream)),
-        counters_(allocate_scratch(8 * (gpu::kBins + 3), stream)) {}
+        retries_(allocate_scratch(4 * rows, stream)),
+        counters_(allocate_scratch(sizeof(gpu::RowCounters), stream)) {
+    fill_async(counters_.get(), 0, sizeof(gpu::RowCounters), stream);
+  }
   Offset* products() const { return static_cast<Offset*>(products_.get()); }
   Index* list() const { return static_cast<Index*>(list_.get()); }
-  std::uint64_t* counters() const { return static_cast<std::uint64_t*>(counters_.get()); }
-  int* counter() const { return reinterpret_cast<int*>(counters() + gpu::kBins + 2); }
-  Stream stream() const { return stream_; }
+  gpu::Retries retries() const { return {static_cast<Index*>(retries_.get()), &counters()->retries}; }
+  gpu::RowCounters* counters() const { return static_cast<gpu::RowCounters*>(counters_.get()); }
 
  private:
-  Stream stream_;
-  std::shared_ptr<void> products_, list_, counters_;
+  std::shared_ptr<void> products_, list_, retries_, counters_;
 };
 
 /// Calls f(first, rows) for all chunks of [0, rows).
@@ -115,35 +115,60 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   const auto shared = gpu_facts(stream.where).shared_block;
   const auto chunk = chunk_of(a.rows, options);
   const Study study(chunk, stream);
+  auto* const counters = study.counters();
   const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
   fill_async(indptr.data, 0, indptr.bytes(), stream);
-  Offset products = 0;
-  const auto classes = [&](gpu::RowSizes sizes, std::int64_t rows, bool writing) {
-    const auto bins = gpu::count_bins(sizes, rows, b.cols, study.counters(), stream);
-    gpu::list_bins(sizes, rows, bins, study.counters(), study.list(), stream);
-    if (!writing) products += bins.sizes;
+  const bool merge = options.method == SpgemmGpuMethod::automatic;
+  gpu::count_falls(pb, counters, stream);
+  const auto sizes_of = [&](std::int64_t first, bool writing) -> gpu::RowSizes {
+    return {.products = study.products(),
+            .indptr = writing ? indptr.data + first : nullptr,
+            .lists = merge ? a.indptr + first : nullptr,
+            .falls = &counters->falls};
+  };
+  const auto classes = [&](const gpu::RowBins& bins, std::int64_t first, std::int64_t rows, bool writing) {
+    gpu::list_bins(sizes_of(first, writing), rows, bins, counters, study.list(), stream);
     const auto window = gpu::bitmap_window(b.cols, gpu::most_columns(shared, writing), options.window);
     const auto slot_bytes = writing ? spgemm_group::hash_bytes<P>(0) : std::int64_t(sizeof(Index));
     return gpu::row_classes(bins, options.method, writing, b.cols, window,
                             gpu::most_log_slots(shared, slot_bytes));
   };
+  const auto study_rows = [&](std::int64_t first, std::int64_t rows) {
+    gpu::row_products(pa, pb, first, rows, study.products(), study.list(), &counters->longs, stream);
+  };
+  const Offset* const total = indptr.data + a.rows;
+  const auto count_bins = [&](std::int64_t first, std::int64_t rows, bool writing) {
+    gpu::count_bins(sizes_of(first, writing), rows, b.cols, writing ? total : nullptr, counters, stream);
+  };
+  Offset products = 0;
   for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
-    gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
-    for (const auto& c : classes({study.products()}, rows, false))
-      gpu::count_rows(c, pa, pb, first, study.list(), indptr.data, stream);
+    study_rows(first, rows);
+    count_bins(first, rows, false);
+    const auto bins = gpu::read_bins(counters, stream);
+    products += bins.sizes;
+    const auto retries = study.retries();
+    bool again = false;
+    for (const auto& c : classes(bins, first, rows, false)) {
+      if (gpu::may_retry(c) && !std::exchange(again, true)) fill_async(retries.count, 0, sizeof(int), stream);
+      gpu::count_rows(c, pa, pb, first, study.list(), retries, indptr.data, stream);
+    }
+    if (again) gpu::count_again(pa, pb, first, retries, indptr.data, stream);
   });
   gpu::prefix_sums(indptr.data, a.rows + 1, stream);
-  Offset nnz = 0;
-  copy_async(&nnz, indptr.data + a.rows, sizeof nnz, stream);
-  synchronize(stream);
+  // The bins of the first chunk come with the size of C, which is waited for. What was studied of a single chunk is still there.
+  const auto again = [&](std::int64_t first, std::int64_t rows) {
+    if (rows < a.rows) study_rows(first, rows);
+    count_bins(first, rows, true);
+    return gpu::read_bins(counters, stream);
+  };
+  auto bins = again(0, std::min(chunk, a.rows));
   Array<Index> indices;
   Array<P> values;
-  allocate_entries(nnz, stream, options, "A B, of " + std::to_string(products) + " products,", indices,
-                   values);
+  allocate_entries(bins.entries, stream, options, "A B, of " + std::to_string(products) + " products,",
+                   indices, values);
   for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
-    if (rows < a.rows)  // a single chunk is still there from the first round
-      gpu::row_products(pa, pb, first, rows, study.products(), study.list(), study.counter(), stream);
-    for (const auto& c : classes({study.products(), indptr.data + first}, rows, true))
+    if (first > 0) bins = again(first, rows);
+    for (const auto& c : classes(bins, first, rows, true))
       gpu::write_rows<S>(c, a, b, first, study.list(), indptr.data, indices.data, values.data, stream);
   });
   synchronize(stream);
@@ -195,12 +220,20 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
   const int last_hash = std::min(writing ? kLastWritten : kLastCounted, most_log_slots - 1);
   const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
   const auto class_of = [&](int b) -> RowClass {
+    if (b < kMergeBins)
+      return {.method = RowMethod::merge,
+              .lists = b < merge_bin(spgemm_merge::kMostLists, 0) ? spgemm_merge::kFewLists
+                                                                  : spgemm_merge::kMostLists};
+    b -= kMergeBins;
     const bool one_look = cols <= window && window / 64 <= std::int64_t(1) << b;
     if (method == SpgemmGpuMethod::automatic && b <= kTinyBin) return {.method = RowMethod::tiny};
+    if (!writing && method != SpgemmGpuMethod::bitmap && b > 7 && b <= kLastRetried)
+      return {.method = RowMethod::hash, .threads = 32, .log_slots = table(9)};
     if (method == SpgemmGpuMethod::bitmap || b > last_hash ||
         (method == SpgemmGpuMethod::automatic && b >= kSmallBitmap && one_look))
       return {.method = RowMethod::bitmap, .threads = b <= 12 ? 256 : 1024, .window = window};
     if (b <= 7) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(8)};
+    if (b <= 8) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(9)};
     if (b <= 9) return {.method = RowMethod::hash, .threads = 128, .log_slots = table(10)};
     if (b <= 11) return {.method = RowMethod::hash, .threads = 256, .log_slots = table(12)};
     return {.method = RowMethod::hash, .threads = writing ? 1024 : 512, .log_slots = b + 1};
@@ -211,11 +244,12 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
     const auto rows = bins.rows[static_cast<std::size_t>(b)];
     if (rows == 0) continue;
     auto next = class_of(b);
-    next.begin = begin, next.count = rows;
+    next.begin = begin, next.count = rows, next.single = bins.ascends;
     begin += rows;
     if (!classes.empty()) {
       auto& last = classes.back();
-      if (last.method == next.method && last.threads == next.threads && last.log_slots == next.log_slots) {
+      if (last.method == next.method && last.threads == next.threads && last.lists == next.lists &&
+          last.log_slots == next.log_slots) {
         last.count += rows;
         continue;
       }
@@ -300,8 +334,9 @@ SpgemmGpuCounts spgemm_products(const CsrView<One>& a, const CsrView<One>& b, Of
     const Study study(chunk, stream);
     for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
       auto* products = per_row ? per_row + first : study.products();
-      gpu::row_products(a, b, first, rows, products, study.list(), study.counter(), stream);
-      const auto bins = gpu::count_bins({products}, rows, b.cols, study.counters(), stream);
+      gpu::row_products(a, b, first, rows, products, study.list(), &study.counters()->longs, stream);
+      gpu::count_bins({.products = products}, rows, b.cols, nullptr, study.counters(), stream);
+      const auto bins = gpu::read_bins(study.counters(), stream);
       counts.products += bins.sizes, counts.bound += bins.bound;
     });
     return counts;

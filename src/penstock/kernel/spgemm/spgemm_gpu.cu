@@ -4,16 +4,6 @@
 namespace penstock::gpu {
 namespace {
 
-/// Where C is written: row r begins at indptr[r].
-template <class P>
-struct Target {
-  const Offset* indptr;
-  Index* indices;
-  P* values;  // not used for a pattern
-  __device__ Index* columns_of(std::int64_t row) const { return indices + indptr[row]; }
-  __device__ P* values_of(std::int64_t row) const { return is_pattern<P> ? nullptr : values + indptr[row]; }
-};
-
 template <class S, class P = ProductValue<S>>
 __global__ void __launch_bounds__(kThreads)
     write_tiny_kernel(group::FactorsOf<S> f, RowList list, Target<P> c) {
@@ -27,16 +17,16 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class S, int threads, class P = ProductValue<S>>
 __global__ void __launch_bounds__(DeviceGroup<threads>::kBlock)
-    write_hash_kernel(group::FactorsOf<S> f, RowList list, int log_slots, Target<P> c) {
+    write_hash_kernel(group::FactorsOf<S> f, RowList list, int log_slots, bool single, Target<P> c) {
   using G = DeviceGroup<threads>;
   __shared__ group::LongRows longs[G::kPerBlock];
   const auto row = row_of<threads>(list);
   if (row < 0) return;
-  auto* order = reinterpret_cast<group::Key*>(space_of<threads>(group::hash_bytes<P>(log_slots)));
+  auto* order = reinterpret_cast<std::uint64_t*>(space_of<threads>(group::hash_bytes<P>(log_slots)));
   auto* sums = reinterpret_cast<P*>(order + (1 << log_slots) / 2);
   auto* keys = reinterpret_cast<Index*>(sums + (is_pattern<P> ? 0 : 1 << log_slots));
   group::write_hash<S>(G{}, f, f.begin(row), f.begin(row + 1), longs[G::kWarp ? threadIdx.x / 32 : 0],
-                       group::Table{keys, log_slots}, sums, order, c.columns_of(row), c.values_of(row));
+                       group::Table{keys, log_slots}, single, sums, order, c.columns_of(row), c.values_of(row));
 }
 
 template <class S, int threads, class P = ProductValue<S>>
@@ -62,12 +52,14 @@ void write_rows(const RowClass& which, const CsrView<typename S::value_type>& a,
   const group::FactorsOf<S> f{a, b};
   const RowList rows{list + which.begin, which.count, first};
   const Target<P> c{indptr, indices, values};
+  if (which.method == RowMethod::merge)
+    return write_merged<S>(which, a, b, first, list, indptr, indices, values, stream);
   if (which.method == RowMethod::tiny)
     return launch_groups<32>(write_tiny_kernel<S>, rows.count, 0, stream, f, rows, c);
   if (which.method == RowMethod::hash)
     return with_threads<32, 128, 256, 1024>(which.threads, [&]<int threads>() {
       launch_groups<threads>(write_hash_kernel<S, threads>, rows.count, group::hash_bytes<P>(which.log_slots),
-                             stream, f, rows, which.log_slots, c);
+                             stream, f, rows, which.log_slots, which.single, c);
     });
   const auto bytes = which.window / group::kWordBits * group::bytes_per_word(true);
   with_threads<256, 1024>(which.threads, [&]<int threads>() {

@@ -5,14 +5,14 @@
 #include "penstock/kernel/spgemm/spgemm.hpp"
 
 // Computes one row of C = A B by a group of threads that share memory. There are three ways to add its products up, each in
-// two passes: one counts the entries of C, and one writes them. The text is constexpr, so that nvcc compiles it for warps and
-// blocks (spgemm_group_gpu.cuh), and tests run it on threads of the CPU. A Group has rank() and size() (a power of two, at
-// least 32), sync(), sums and scans, in which all threads take part and which are syncs too, atomic operations on the memory
-// that it shares, and the processor's counts of bits.
+// two passes: one counts the entries of C, and one writes them. This file has the first and the last, spgemm_hash.hpp the hash
+// tables. The text is constexpr, so that nvcc compiles it for warps and blocks (spgemm_group_gpu.cuh), and tests run it on
+// threads of the CPU. A Group has rank() and size() (a power of two, at least 32), sync(), sums and scans, in which all threads
+// take part and which are syncs too, atomic operations on the memory that it shares, and the processor's counts of bits. Its
+// warps, of 32 neighbouring ranks, have shuffle(), shuffle_xor(), any() and ballot(), in which all threads of a warp take part.
 namespace penstock::spgemm_group {
 
 using Word = std::uint64_t;  // a word of a bitmap
-using Key = std::uint64_t;   // column and slot of an entry that is to be sorted
 
 inline constexpr int kTiny = 64;      // products that a warp compares all with all
 inline constexpr int kGathered = 32;  // entries of A that a warp expands together
@@ -164,92 +164,6 @@ constexpr void walk(const Group& g, const Factors<V>& f, Offset begin, Offset en
   }
 }
 
-// ---- a hash table of `slots` columns, a power of two, at most half of them taken ----
-
-inline constexpr Index kFree = -1;
-
-struct Table {
-  Index* keys;
-  int log_slots;
-  constexpr int slots() const { return 1 << log_slots; }
-
-  /// Returns the slot of a column, and sets `added` if the column is new.
-  template <class Group>
-  constexpr int insert(const Group& g, Index column, bool& added) const {
-    auto at = static_cast<int>((static_cast<std::uint32_t>(column) * 2654435769u) >> (32 - log_slots));
-    for (;; at = (at + 1) & (slots() - 1)) {
-      const Index found = g.compare_swap(&keys[at], kFree, column);
-      added = found == kFree;
-      if (added || found == column) return at;
-    }
-  }
-};
-
-template <class Group, class V>
-constexpr int count_hash(const Group& g, const Factors<V>& f, Offset begin, Offset end, LongRows& longs,
-                         const Table& table) {
-  for (int s = g.rank(); s < table.slots(); s += g.size()) table.keys[s] = kFree;
-  int mine = 0;
-  g.sync();
-  walk(g, f, begin, end, longs, [&](Offset, Offset j) {
-    bool added = false;
-    table.insert(g, f.b.indices[j], added);
-    mine += added;
-  });
-  return g.sum(mine);
-}
-
-/// Sorts n keys in ascending order; n is a power of two.
-template <class Group>
-constexpr void sort(const Group& g, Key* keys, int n) {
-  for (int run = 2; run <= n; run *= 2) {
-    for (int step = run / 2; step > 0; step /= 2) {
-      for (int p = g.rank(); p < n / 2; p += g.size()) {
-        const int low = 2 * p - (p & (step - 1)), high = low + step;
-        const bool ascends = (low & run) == 0;
-        const Key x = keys[low], y = keys[high];
-        if ((x > y) == ascends) keys[low] = y, keys[high] = x;
-      }
-      g.sync();
-    }
-  }
-}
-
-/// Writes a row by a hash table. `sums` has a place for each slot, `order` for half as many, because at most half of the slots
-/// are taken.
-template <class S, class Group, class P>
-constexpr void write_hash(const Group& g, const FactorsOf<S>& f, Offset begin, Offset end, LongRows& longs,
-                          const Table& table, P* sums, Key* order, Index* columns, P* values) {
-  const int slots = table.slots();
-  const Index* keys = table.keys;
-  for (int s = g.rank(); s < slots; s += g.size()) {
-    table.keys[s] = kFree;
-    if constexpr (!is_pattern<P>) sums[s] = S::zero();
-  }
-  g.sync();
-  walk(g, f, begin, end, longs, [&](Offset i, Offset j) {
-    bool added = false;
-    [[maybe_unused]] const int s = table.insert(g, f.b.indices[j], added);
-    if constexpr (!is_pattern<P>) g.template add<S>(&sums[s], product<S>(f, i, j));
-  });
-  int mine = 0, count = 0;
-  for (int s = g.rank(); s < slots; s += g.size()) mine += keys[s] != kFree;
-  int at = g.scan(mine, &count);
-  for (int s = g.rank(); s < slots; s += g.size())
-    if (keys[s] != kFree)
-      order[at++] =
-          static_cast<Key>(static_cast<std::uint32_t>(keys[s])) << 32 | static_cast<std::uint32_t>(s);
-  int padded = 1;
-  while (padded < count) padded *= 2;
-  for (int e = count + g.rank(); e < padded; e += g.size()) order[e] = std::numeric_limits<Key>::max();
-  g.sync();
-  sort(g, order, padded);
-  for (int e = g.rank(); e < count; e += g.size()) {
-    columns[e] = static_cast<Index>(order[e] >> 32);
-    if constexpr (!is_pattern<P>) values[e] = sums[static_cast<std::uint32_t>(order[e])];
-  }
-}
-
 // ---- a bitmap of B's columns, `window` of them (a multiple of 64) at a time: where an entry goes is how many bits are
 // set before it ----
 
@@ -259,11 +173,6 @@ struct Bitmap {
   std::int64_t window;
 };
 constexpr std::int64_t bytes_per_word(bool writing) { return writing ? 12 : 8; }
-/// The bytes that a row's hash table takes when C is written: keys, sums, and the order of the entries.
-template <class P>
-constexpr std::int64_t hash_bytes(int log_slots) {
-  return (std::int64_t(sizeof(Index)) + value_bytes<P> + std::int64_t(sizeof(Key)) / 2) << log_slots;
-}
 
 /// Marks the row's columns in [low, low + span). Ends with a sync.
 template <class Group, class V>

@@ -4,7 +4,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
-#include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/spgemm/spgemm_hash.hpp"
 
 // The Group of spgemm_group.hpp on a GPU, which is a warp or a block, and launches with as much shared memory as a class of
 // rows needs.
@@ -57,6 +57,17 @@ struct DeviceGroup {
     scan(mine, &total);
     return total;
   }
+  __device__ bool any(bool mine) const { return __any_sync(kAll, mine) != 0; }
+  __device__ group::Word ballot(bool mine) const { return __ballot_sync(kAll, mine); }
+  __device__ int shuffle(int v, int from) const { return __shfl_sync(kAll, v, from); }
+  __device__ Offset shuffle(Offset v, int from) const { return __shfl_sync(kAll, (long long)(v), from); }
+  __device__ std::uint32_t shuffle_xor(std::uint32_t v, int lanes) const {
+    return __shfl_xor_sync(kAll, v, lanes);
+  }
+  __device__ std::uint64_t shuffle_xor(std::uint64_t v, int lanes) const {
+    return __shfl_xor_sync(kAll, (unsigned long long)(v), lanes);
+  }
+  __device__ Index load(const Index* p) const { return *static_cast<const volatile Index*>(p); }
   __device__ int atomic_add(int* p, int n) const { return atomicAdd(p, n); }
   __device__ Index compare_swap(Index* p, Index expected, Index wanted) const {
     return atomicCAS(p, expected, wanted);
@@ -78,6 +89,16 @@ struct DeviceGroup {
 struct RowList {
   const Index* rows;
   std::int64_t count, first;
+};
+
+/// Where C is written: row r begins at indptr[r].
+template <class P>
+struct Target {
+  const Offset* indptr;
+  Index* indices;
+  P* values;  // not used for a pattern
+  __device__ Index* columns_of(std::int64_t row) const { return indices + indptr[row]; }
+  __device__ P* values_of(std::int64_t row) const { return is_pattern<P> ? nullptr : values + indptr[row]; }
 };
 
 /// The row of this thread's group, or -1 if there is none for it.
