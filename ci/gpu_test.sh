@@ -21,21 +21,5 @@ fi
   exit 1
 }
 
-pytest() { "${tool[@]}" "$python" -m pytest -q tests/gpu -m "$@"; }
-tool=()
-pytest gpu
-
-sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
-if [ -z "$sanitizer" ]; then
-  echo "compute-sanitizer not found: the tests marked gpu_small ran without it"
-  exit 0
-fi
-for check in memcheck racecheck; do
-  echo "== compute-sanitizer: $check"
-  tool=("$sanitizer" --tool "$check" --error-exitcode 86)
-  if ! pytest gpu_small 2>&1 | tee "build/$check.log"; then
-    # Some virtual machines refuse the tool: that is no fault of the code
-    grep -q "Device not supported" "build/$check.log" || exit 1
-    echo "compute-sanitizer does not support the GPU of this machine"
-  fi
-done
+"$python" -m pytest -q tests/gpu -m gpu
+ci/gpu_sanitize.sh "$python"

@@ -1,12 +1,15 @@
 """JSON that a reader can compare line by line.
 
 Rows that have the same fields (contestants of a case, predictions) are written as a table: the names of the fields
-once, then a line for each row. `loads` gives the rows back as dicts.
+once, then a line for each row. Names that several tables share stand once in the file, under "heads". `loads` gives
+the rows back as dicts.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 _WIDTH = 120  # characters: what is shorter stands on one line
@@ -84,6 +87,34 @@ def _unpacked(value: Any) -> Any:
     return [row(cells) for cells in rows]
 
 
+def _with_heads(packed: dict[str, Any]) -> dict[str, Any]:
+    """The lists of fields that several tables have, as "heads" before the cases: {"h0": fields}. These tables have the
+    name in place of the list."""
+    if "heads" in packed:
+        raise ValueError('a report may not have "heads": choose another name')
+    tables = list(_tables(packed))
+    counts = Counter(tuple(table["table"]) for table in tables)
+    shared = [fields for fields, count in counts.items() if count > 1]  # as they appear
+    names = {fields: f"h{k}" for k, fields in enumerate(shared)}
+    for table in tables:
+        table["table"] = names.get(tuple(table["table"]), table["table"])
+    if not names:
+        return packed
+    heads = {name: list(fields) for fields, name in names.items()}
+    return {**packed, "heads": heads, "cases": packed["cases"]}
+
+
+def _tables(packed: Any) -> Iterator[dict[str, Any]]:
+    """All of them, those in tables too."""
+    if isinstance(packed, dict) and set(packed) == {"table", "rows"}:
+        yield packed
+        packed = packed["rows"]
+    items = packed.values() if isinstance(packed, dict) else packed
+    if isinstance(packed, (dict, list)):
+        for item in items:
+            yield from _tables(item)
+
+
 def _flat(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
@@ -128,9 +159,15 @@ def _table_lines(table: dict[str, Any], indent: str) -> str:
 def dumps(data: dict[str, Any]) -> str:
     """The text of a file, for `loads`. `data["cases"]` never becomes one table: each case begins lines of its own."""
     packed = {key: _packed(item) for key, item in data.items() if key != "cases"}
-    return _lines(packed | {"cases": [_packed(case) for case in data["cases"]]}) + "\n"
+    cases = [_packed(case) for case in data["cases"]]
+    return _lines(_with_heads({**packed, "cases": cases})) + "\n"
 
 
 def loads(text: str) -> Any:
     """What `dumps` was given, with the fields of a table's rows in the table's order."""
-    return _unpacked(json.loads(text))
+    data = json.loads(text)
+    heads = data.pop("heads", {}) if isinstance(data, dict) and "cases" in data else {}
+    for table in list(_tables(data)):
+        if isinstance(table["table"], str):
+            table["table"] = heads[table["table"]]
+    return _unpacked(data)

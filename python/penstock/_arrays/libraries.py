@@ -170,31 +170,27 @@ class CuPy(_Own):
         strides = (dtype.itemsize,)
         below, above = _reach(x, y)
 
+        def plain(v: Any, shape: tuple[int, ...]) -> bool:
+            return (
+                v.dtype is dtype
+                and v.shape == shape
+                and v.strides == strides
+                and v.data.device_id == gpu
+            )
+
         def queued(a: Any, b: Any) -> Any:
-            at = a.data
-            if (
-                a.dtype is not dtype
-                or a.shape != x_shape
-                or a.strides != strides
-                or at.device_id != gpu
-            ):
+            if not plain(a, x_shape):
                 return None
-            first = at.ptr
+            first = a.data.ptr
             if b is None:
                 if selected() != gpu:
                     return None
                 b = empty(y_shape, dtype)
                 second = b.data.ptr
             else:
-                to = b.data
-                if (
-                    b.dtype is not dtype
-                    or b.shape != y_shape
-                    or b.strides != strides
-                    or to.device_id != gpu
-                ):
+                if not plain(b, y_shape):
                     return None
-                second = to.ptr
+                second = b.data.ptr
                 if below < second - first < above:
                     return None
             queue(first, second, None, None, current(gpu).ptr)

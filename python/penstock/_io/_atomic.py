@@ -14,9 +14,9 @@ import contextlib
 import ctypes
 import errno
 import functools
-import gzip
 import os
 import stat
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -102,11 +102,31 @@ def atomic_file(path: Any) -> Iterator[BinaryIO]:
     sync(os.path.dirname(real))
 
 
+class _Packer:
+    """Writes gzip to a file. Python's GzipFile keeps what it could not write in a buffer that knows it, and collecting
+    that as garbage crashes some versions of Python 3.12 (a full disk is enough)."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._pack = zlib.compressobj(4, zlib.DEFLATED, 16 + zlib.MAX_WBITS)  # no name, no time
+
+    def write(self, data: Any) -> int:
+        self._file.write(self._pack.compress(data))
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        self._file.write(self._pack.flush())
+
+
 @contextlib.contextmanager
 def _packing(path: Any, file: BinaryIO) -> Iterator[BinaryIO]:
     if os.fspath(path).endswith(".gz"):
-        with gzip.GzipFile("", "wb", compresslevel=4, fileobj=file, mtime=0) as packed:
-            yield packed  # type: ignore[misc]
+        packer = _Packer(file)
+        yield packer  # type: ignore[misc]
+        packer.finish()  # not after an error: what is cut off shall not look whole
     else:
         yield file
 

@@ -14,7 +14,7 @@ from penstock._matrix.arithmetic import Arithmetic, is_number
 from penstock._matrix.conversions import Converted
 from penstock._matrix.derived import Derived
 from penstock._matrix.entrywise import Entrywise
-from penstock._matrix.exports import as_cupy, as_torch
+from penstock._matrix.exports import as_cupy, as_torch, torch_csr
 from penstock._matrix.indexing import Indexed
 from penstock._matrix.names import Guarded
 from penstock._matrix.reductions import Reduced
@@ -453,7 +453,7 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             return as_torch(a)
         # Copies: a tensor may be written, our arrays may not.
         crow, col = (torch.from_numpy(i.astype(np.int64)) for i in (a.indptr, a.indices))
-        return torch.sparse_csr_tensor(crow, col, torch.from_numpy(np.array(a.data)), size=a.shape)
+        return torch_csr(crow, col, torch.from_numpy(np.array(a.data)), a.shape)
 
     def to_cupy(self) -> Any:
         """A `cupyx.scipy.sparse.csr_matrix` over the same columns and values of a matrix on a GPU, with row offsets of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
@@ -9,7 +10,7 @@ from penstock import _core
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
 
-__all__ = ["as_cupy", "as_torch"]
+__all__ = ["as_cupy", "as_torch", "torch_csr"]
 
 
 class _Exported:
@@ -56,7 +57,17 @@ def as_torch(a: csr_array) -> Any:
         crow, col, values = arrays
         if values is None:
             values = torch.ones(a.nnz, dtype=torch.bool, device=col.device)
-        return torch.sparse_csr_tensor(crow, col, values, size=a.shape)
+        return torch_csr(crow, col, values, a.shape)
+
+
+def torch_csr(crow: Any, col: Any, values: Any, shape: tuple[int, int]) -> Any:
+    """A `torch.sparse_csr` tensor of arrays that are right. PyTorch 2.11 warns where nobody has said whether it is to
+    look at them, and does not take `check_invariants=False` for an answer; the context manager (2.0) is one."""
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    said = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
+    with said(enable=False) if said else contextlib.nullcontext():
+        return torch.sparse_csr_tensor(crow, col, values, size=shape)
 
 
 def _arrays(a: csr_array) -> list[Any]:

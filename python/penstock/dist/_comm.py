@@ -33,6 +33,11 @@ def _start(thread: threading.Thread, rank: int, ranks: int) -> None:
     try:
         thread.start()
     except (RuntimeError, MemoryError) as error:
+        if "shutdown" in str(error):  # Python 3.12, where functions run at exit
+            raise RuntimeError(
+                f"no thread for rank {rank} of {ranks}: Python starts none while the program ends ({error}): call run "
+                "before, or take ranks=1"
+            ) from None
         raise MemoryError(
             f"no thread for rank {rank} of {ranks} ({error}): take fewer ranks, or raise the limits on memory and on "
             "processes (ulimit -v, ulimit -u)"
@@ -100,6 +105,8 @@ def run(
         Where ranks wait for one another in vain.
     MemoryError
         Where there is no thread for a rank; those that had begun are stopped.
+    RuntimeError
+        Where two ranks or more begin while the program ends (atexit): Python 3.12 starts no threads then.
 
     Examples
     --------

@@ -49,6 +49,25 @@ def test_what_is_written_is_read() -> None:
         lib.dumps(report([{"case": "a name that means something", "x": {"table": 1, "rows": 2}}]))
 
 
+def test_fields_that_tables_share_stand_once() -> None:
+    lib = results()
+    rows = {"a": ROW, "b": {**ROW, "each": {"halo": 1.0}}}
+    inner = {
+        "who": {"x": 1, "predictions": [{"y": k, "z": -k} for k in range(3)]},
+        "else": {"x": 2},
+    }
+    cases = [{"case": str(k), "results": rows, "more": inner} for k in range(3)]
+    data = report([*cases, {"case": "alone", "rows": [{"x": 1, "q": 2}, {"x": 2, "q": 1}]}])
+    whole, text = json.dumps(data), lib.dumps(data)
+    assert lib.loads(text) == data and json.dumps(data) == whole
+    assert lib.dumps(lib.loads(text)) == text
+    assert text.count('"median"') == text.count('"halo"') + text.count('"each.halo"') == 1
+    assert set(json.loads(text)["heads"]) == {"h0", "h1", "h2"} and text.count('"table":"h0"') == 3
+    assert json.loads(text)["cases"][3]["rows"]["table"] == ["x", "q"]
+    with pytest.raises(ValueError, match="heads"):
+        lib.dumps({**data, "heads": 1})
+
+
 def test_a_row_is_a_line() -> None:
     lib = results()
     rows = {f"who{k}": {**ROW, "median": k / 7, "note": "x" * 40} for k in range(8)}

@@ -242,7 +242,7 @@ class SparseSumGpu final : public TileSum {
 
   /// Waits: what it copies ends with the call, and the piece is sent next.
   void write_head(std::byte* to, std::int64_t row, std::int64_t count, Offset n) const {
-    const std::int64_t head[3] = {sums_.front().first + row, count, n};
+    const std::int64_t head[kSparseHeadGpu / 8] = {sums_.front().first + row, count, n};  // all of it is sent
     copy_async(to, head, sizeof head, here());
     synchronize(here());
   }
@@ -252,6 +252,7 @@ class SparseSumGpu final : public TileSum {
     copy_async(const_cast<Index*>(at.indices), sum.indices.data + e, n * 4, here());
     if constexpr (!is_pattern<P>)
       copy_async(const_cast<P*>(at.values), sum.values.data + e, n * value_bytes<P>, here());
+    if (n % 2 != 0) fill_async(const_cast<Index*>(at.indices) + n, 0, sizeof(Index), here());  // sent too
   }
 
   TileAt tile_;

@@ -73,7 +73,8 @@ class DenseSumGpu final : public TileSum {
       const auto count = std::min(step, end - first);
       const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
       const auto write = [&](std::byte* to) {
-        copy_async(to, &first, sizeof first, here());
+        const std::int64_t head[kDenseHeadGpu / 8] = {first};  // all of it is sent
+        copy_async(to, head, sizeof head, here());
         copy_async(to + kDenseHeadGpu, data_ + first, bytes, here());
         synchronize(here());
       };

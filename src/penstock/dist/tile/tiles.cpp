@@ -236,7 +236,10 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       } else {
         if (map_.sparse) {
           if (!stream) stream.emplace(where());
-          fill_async(own_tile(i, j), 0, offset_bytes(map_.at(i, j)), *stream);
+          const auto& tile = map_.at(i, j);
+          fill_async(own_tile(i, j), 0, offset_bytes(tile), *stream);
+          if (tile.nnz % 2 != 0)  // what pads the columns, which is sent with them
+            fill_async(own_tile(i, j) + (tile.rows + 1) * 8 + tile.nnz * 4, 0, 4, *stream);
           synchronize(Stream(*stream));
         }
         fill(i, j, own_tile(i, j));
