@@ -74,7 +74,8 @@ struct ThreadGroup {
   bool any(bool mine) const { return ballot(mine) != 0; }
   template <class T>
   T shuffle(T v, int from) const {
-    return in_warp(static_cast<std::int64_t>(v), [=](const std::int64_t* w) { return static_cast<T>(w[from]); });
+    return in_warp(static_cast<std::int64_t>(v),
+                   [=](const std::int64_t* w) { return static_cast<T>(w[from]); });
   }
   template <class T>
   T shuffle_xor(T v, int lanes) const {

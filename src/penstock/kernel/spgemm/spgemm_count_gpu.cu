@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) mine += __shfl_down_sync(kAll, mine, d);
-  if ((threadIdx.x & 31) == 0 && mine != 0) atomicAdd(as_counter(&counters->falls), Counter(std::int64_t(mine)));
+  if ((threadIdx.x & 31) == 0 && mine != 0)
+    atomicAdd(as_counter(&counters->falls), Counter(std::int64_t(mine)));
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -139,8 +140,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x < kBins && count[threadIdx.x] > 0)
-    start[threadIdx.x] =
-        atomicAdd(as_counter(&counters->rows[threadIdx.x]), Counter(count[threadIdx.x]));
+    start[threadIdx.x] = atomicAdd(as_counter(&counters->rows[threadIdx.x]), Counter(count[threadIdx.x]));
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < kRowsEach; ++i) {
@@ -232,7 +232,8 @@ void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t fir
 void count_falls(const CsrView<One>& b, RowCounters* counters, Stream stream) {
   const UseDevice use(stream.where);
   constexpr std::int64_t kEach = 8;  // entries of a thread, at least
-  const auto blocks = std::min(full_grid(stream), blocks_for((std::max(b.count, b.rows) + kEach - 1) / kEach));
+  const auto blocks =
+      std::min(full_grid(stream), blocks_for((std::max(b.count, b.rows) + kEach - 1) / kEach));
   if (blocks > 0) launch(count_falls_kernel, blocks, stream, b, b.count, counters);
 }
 
@@ -266,7 +267,8 @@ void list_bins(const RowSizes& sizes, std::int64_t rows, const RowBins& bins, Ro
   Counter before = 0;
   for (std::size_t b = kBins; b-- > 0; before += static_cast<Counter>(bins.rows[b])) starts.of[b] = before;
   launch(set_starts_kernel, 1, stream, starts, counters);
-  launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, counters, list);
+  launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, counters,
+         list);
 }
 
 void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>& b, std::int64_t first,

@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(DeviceGroup<threads>::kBlock)
   auto* sums = reinterpret_cast<P*>(order + (1 << log_slots) / 2);
   auto* keys = reinterpret_cast<Index*>(sums + (is_pattern<P> ? 0 : 1 << log_slots));
   group::write_hash<S>(G{}, f, f.begin(row), f.begin(row + 1), longs[G::kWarp ? threadIdx.x / 32 : 0],
-                       group::Table{keys, log_slots}, single, sums, order, c.columns_of(row), c.values_of(row));
+                       group::Table{keys, log_slots}, single, sums, order, c.columns_of(row),
+                       c.values_of(row));
 }
 
 template <class S, int threads, class P = ProductValue<S>>

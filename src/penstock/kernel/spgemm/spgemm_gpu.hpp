@@ -6,11 +6,12 @@
 
 namespace penstock {
 
-/// How the products of a row are added up on a GPU. `automatic` chooses by the row's size and the columns of B. In rows of at
-/// most 64 products a warp compares all products with all. Rows of up to 4096 entries go to a hash table in shared memory.
-/// Longer ones go to a bitmap of columns, and so do rows of more than 256 entries if B has few columns. `hash` and `bitmap`
-/// are for tests and benchmarks. A hash table takes at most 4096 entries, or fewer if a block's shared memory does not hold a
-/// table with twice as many slots; longer rows go to the bitmap even with `hash`.
+/// How the products of a row are added up on a GPU. `automatic` chooses by the row's size and the columns of B. A row of at
+/// most 16 entries of A and 128 products is merged by one thread if the rows of B ascend; in other rows of at most 64 products
+/// a warp compares all products with all. Rows of up to 4096 entries go to a hash table in shared memory: a warp's up to 256,
+/// a block's above. Longer ones go to a bitmap of columns, and so do rows of more than 256 entries if B has few columns. `hash`
+/// and `bitmap` are for tests and benchmarks. A hash table takes at most 4096 entries, or fewer if a block's shared memory does
+/// not hold a table with twice as many slots; longer rows go to the bitmap even with `hash`.
 enum class SpgemmGpuMethod { automatic, hash, bitmap };
 
 struct SpgemmGpuOptions {
@@ -19,7 +20,7 @@ struct SpgemmGpuOptions {
   std::int64_t memory = -1;
   bool pooled = false;  // C comes from the stream's pool: quicker, but the stream must outlive C
   SpgemmGpuMethod method = SpgemmGpuMethod::automatic;
-  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 12 bytes of scratch memory each
+  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 16 bytes of scratch memory each
   std::int64_t window = 0;  // columns of a bitmap; 0: as many as shared memory holds (1.1 million on an H200)
 };
 
@@ -33,8 +34,8 @@ struct CsrRows {
 /// C = A B on `stream.where`, complete when it returns. If the values of A or B are null, every entry is one; over or_and only
 /// the patterns count. `count` of the views must be stated. Rows need not be sorted and may hold duplicates, which add up;
 /// columns of C ascend. C has an entry wherever there is a product, also if products cancel. On a GPU rows of at most 64
-/// products have the same bits in every run; in longer rows sums are taken in any order, so that last bits may differ. On the
-/// CPU it is `spgemm` (kernel/spgemm/spgemm.hpp). Throws Error{not_compiled} for a GPU in a build without CUDA.
+/// products have the same bits in every run, and if the rows of B ascend those of at most 256 entries; in longer rows sums are
+/// taken in any order, so that last bits may differ. On the CPU it is `spgemm` (kernel/spgemm/spgemm.hpp). Throws Error{not_compiled} for a GPU in a build without CUDA.
 template <Semiring S>
 Csr<ProductValue<S>> spgemm_on(const CsrView<typename S::value_type>& a,
                                const CsrView<typename S::value_type>& b, Stream stream,

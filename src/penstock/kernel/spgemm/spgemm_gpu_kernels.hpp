@@ -61,14 +61,13 @@ std::int64_t most_columns(std::int64_t shared_bytes, bool writing);
 /// log2 of the slots of the largest hash table that such a block holds, with so many bytes a slot.
 int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes);
 
-
 /// What the study of a chunk of rows counts, in device memory.
 struct RowCounters {
-  std::uint64_t rows[kBins];       // rows of each bin; then, where the next row of each bin goes in the list
+  std::uint64_t rows[kBins];  // rows of each bin; then, where the next row of each bin goes in the list
   std::uint64_t sizes, bound, entries;  // as in RowBins
-  std::uint64_t falls;             // adjacent entries of a row of B whose columns do not ascend, for all of B
-  int longs;                       // long rows that wait
-  int retries;                     // rows that filled their table
+  std::uint64_t falls;  // adjacent entries of a row of B whose columns do not ascend, for all of B
+  int longs;            // long rows that wait
+  int retries;          // rows that filled their table
 };
 
 /// Sizes of rows: their products, or if `indptr` is given their entries in C. In the second case a row with few entries but
@@ -123,7 +122,8 @@ void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>
 constexpr bool may_retry(const RowClass& c) { return c.method == RowMethod::hash && c.threads == 32; }
 void count_again(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, Retries retries,
                  Offset* counts, Stream stream);
-inline constexpr int kRetrySlots = 12, kLastRetried = 11;  // log2 of the slots; the last size bin of rows that they hold
+inline constexpr int kRetrySlots = 12,
+                     kLastRetried = 11;  // log2 of the slots; the last size bin of rows that they hold
 /// Writes the entries of the rows of a class, each row at indptr[row].
 template <Semiring S>
 void write_rows(const RowClass& which, const CsrView<typename S::value_type>& a,

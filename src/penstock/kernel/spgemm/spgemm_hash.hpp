@@ -155,7 +155,7 @@ constexpr void sort(const Group& g, Key* keys, int n) {
     g.sync();
     return;
   }
-  in_registers(g, keys, n, [&](Key (&mine)[kLaneKeys], int first) {
+  in_registers(g, keys, n, [&](Key(&mine)[kLaneKeys], int first) {
     for (int run = 2; run <= kWarpKeys; run *= 2) merge_in_warp<kLaneKeys>(g, mine, first, run, run / 2);
   });
   for (int run = 2 * kWarpKeys; run <= n; run *= 2) {
@@ -168,7 +168,7 @@ constexpr void sort(const Group& g, Key* keys, int n) {
       }
       g.sync();
     }
-    in_registers(g, keys, n, [&](Key (&mine)[kLaneKeys], int first) {
+    in_registers(g, keys, n, [&](Key(&mine)[kLaneKeys], int first) {
       merge_in_warp<kLaneKeys>(g, mine, first, run, kWarpKeys / 2);
     });
   }
@@ -179,7 +179,8 @@ constexpr void sort(const Group& g, Key* keys, int n) {
 /// The bytes that a row's hash table takes when C is written: keys, sums, and the order of the entries.
 template <class P>
 constexpr std::int64_t hash_bytes(int log_slots) {
-  return (std::int64_t(sizeof(Index)) + value_bytes<P> + std::int64_t(sizeof(std::uint64_t)) / 2) << log_slots;
+  return (std::int64_t(sizeof(Index)) + value_bytes<P> + std::int64_t(sizeof(std::uint64_t)) / 2)
+         << log_slots;
 }
 
 /// Writes the columns of a table in their order, and their sums. `order` has a place for half of the slots.
@@ -240,8 +241,7 @@ constexpr void write_hash(const Group& g, const FactorsOf<S>& f, Offset begin, O
   // Column and slot are sorted as one number, which is short where there are few columns.
   if (f.b.cols >> (32 - table.log_slots) == 0)
     write_sorted(g, table, sums, reinterpret_cast<std::uint32_t*>(order), columns, values);
-  else
-    write_sorted(g, table, sums, order, columns, values);
+  else write_sorted(g, table, sums, order, columns, values);
 }
 
 }  // namespace penstock::spgemm_group

@@ -11,8 +11,8 @@ namespace penstock::spgemm_merge {
 
 using spgemm_group::Factors;
 
-inline constexpr int kFewLists = 8;    // entries of A in rows of the first kind,
-inline constexpr int kMostLists = 16;  // and of the second
+inline constexpr int kFewLists = 8;       // entries of A in rows of the first kind,
+inline constexpr int kMostLists = 16;     // and of the second
 inline constexpr Offset kProducts = 128;  // at most, in a row that one thread takes
 
 /// Whether one thread takes a row with so many entries of A and so many products.
@@ -24,8 +24,8 @@ inline constexpr Index kNone = std::numeric_limits<Index>::max();  // no matrix 
 /// less than end - begin; it may be larger, so that neighbouring threads take the same steps.
 template <int K>
 struct Merge {
-  Offset at[K];      // the next entry of B
-  Index column[K];   // its column, or kNone behind the last one
+  Offset at[K];     // the next entry of B
+  Index column[K];  // its column, or kNone behind the last one
   std::int32_t left[K];
 
   template <class V>

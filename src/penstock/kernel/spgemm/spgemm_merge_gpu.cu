@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(kThreads)
   if (m.row >= 0) counts[m.row] = n;
 }
 
-inline constexpr int kStaged = 8;  // entries of each row that are kept in shared memory before they are written
+inline constexpr int kStaged =
+    8;  // entries of each row that are kept in shared memory before they are written
 
 /// Each thread computes a row. After kStaged entries of all rows eight lanes write those of one row together, because neighbouring
 /// entries that one instruction writes share a request to memory.
@@ -102,10 +103,10 @@ void write_merged(const RowClass& which, const CsrView<typename S::value_type>& 
   });
 }
 
-#define X(S)                                                                                     \
-  template void write_merged<S>(const RowClass&, const CsrView<S::value_type>&,                  \
-                                const CsrView<S::value_type>&, std::int64_t, const Index*,       \
-                                const Offset*, Index*, ProductValue<S>*, Stream);
+#define X(S)                                                                                              \
+  template void write_merged<S>(const RowClass&, const CsrView<S::value_type>&,                           \
+                                const CsrView<S::value_type>&, std::int64_t, const Index*, const Offset*, \
+                                Index*, ProductValue<S>*, Stream);
 PENSTOCK_FOR_EACH_SPGEMM_GPU(X)
 #undef X
 
