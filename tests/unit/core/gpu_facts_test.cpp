@@ -9,6 +9,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
 #include "penstock/kernel/spgemm/spgemm_group.hpp"
+#include "penstock/kernel/spgemm/spgemm_hash.hpp"
 #include "penstock/kernel/spmm/spmm_gpu.hpp"
 #include "penstock/kernel/vectors/level_rows.hpp"
 

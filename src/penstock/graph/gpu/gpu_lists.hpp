@@ -56,7 +56,7 @@ struct ListView {
   const std::uint32_t* sample = nullptr;
   int sample_size = 0;           // a multiple of 4
   LinkCounts* counts = nullptr;  // on the device: where instrumented kernels count
-  PackedListsView packed;        // instead of offsets and edges
+  PackedListsView packed{};      // instead of offsets and edges
 };
 
 }  // namespace penstock
