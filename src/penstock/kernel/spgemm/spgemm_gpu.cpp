@@ -217,6 +217,7 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
   // are taken; a table that only counts has no sums, and may be twice as large. More threads take larger rows: few of them are
   // left idle.
   constexpr int kTinyBin = 6, kSmallBitmap = 9, kLastWritten = 12, kLastCounted = 13;
+  constexpr int kLogWarps = 3;  // eight warps share a block, and each has a table
   const int last_hash = std::min(writing ? kLastWritten : kLastCounted, most_log_slots - 1);
   const auto table = [&](int wanted) { return std::min(wanted, most_log_slots); };
   const auto class_of = [&](int b) -> RowClass {
@@ -233,7 +234,8 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
         (method == SpgemmGpuMethod::automatic && b >= kSmallBitmap && one_look))
       return {.method = RowMethod::bitmap, .threads = b <= 12 ? 256 : 1024, .window = window};
     if (b <= 7) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(8)};
-    if (b <= 8) return {.method = RowMethod::hash, .threads = 32, .log_slots = table(9)};
+    if (b <= 8 && most_log_slots >= 9 + kLogWarps)
+      return {.method = RowMethod::hash, .threads = 32, .log_slots = 9};
     if (b <= 9) return {.method = RowMethod::hash, .threads = 128, .log_slots = table(10)};
     if (b <= 11) return {.method = RowMethod::hash, .threads = 256, .log_slots = table(12)};
     return {.method = RowMethod::hash, .threads = writing ? 1024 : 512, .log_slots = b + 1};
