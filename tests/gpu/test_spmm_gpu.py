@@ -165,6 +165,39 @@ def test_timing_gives_the_product_too(panel):
         _core.time_spmm_gpu(case.matrix, x)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("k", [12, 32, 40, 64, 100, 128, 200])
+@pytest.mark.parametrize(
+    "vector, values", [("float32", None), ("float32", "float32"), ("float64", "float64")]
+)
+def test_listed_rows(shape, k, vector, values):
+    """Plans for many products list the rows by length: short, medium and long ones, and pieces of the longest."""
+    case = Case(shape, values)
+    if k >= 64 and case.rows > 50_000:
+        pytest.skip("NumPy would take minutes; 32 columns take the same path")
+    x = columns(case.cols, k, vector)
+    _, y = _core.time_spmm_gpu(_core.to_place(case.matrix, "device"), x, repeats=2)
+    check(case, x, y, some=some_of(k))
+    again = _core.time_spmm_gpu(_core.to_place(case.matrix, "device"), x, repeats=1)[1]
+    np.testing.assert_array_equal(y, again)
+
+
+@pytest.mark.gpu_small
+def test_listed_rows_of_every_kind():
+    lengths = np.array([5000, 0, 3, 64, 65, 512, 513, 4096, 4097, 12_289, 7] + [9] * 300)
+    rng = np.random.default_rng(4)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, 5000, indptr[-1]).astype(np.int32)
+    values = rng.random(indptr[-1])
+    a = _core.Matrix.from_arrays(len(lengths), 5000, indptr, indices, values)
+    for k in (12, 32, 64, 100):
+        x = rng.random((5000, k))
+        y = _core.time_spmm_gpu(_core.to_place(a, "device"), x, repeats=1)[1]
+        expected = np.add.reduceat(values[:, None] * x[indices], indptr[:-1], axis=0)
+        expected[lengths == 0] = 0
+        np.testing.assert_allclose(y, expected, rtol=1e-12)
+
+
 def test_no_columns():
     case = Case("regular_7", "float64")
     y = np.empty((case.rows, 0))

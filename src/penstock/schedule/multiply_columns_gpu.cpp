@@ -151,7 +151,7 @@ void multiply_columns_gpu(const Csr<V>& a, DenseView<const typename S::value_typ
   const Where devices[] = {first_device(schedule)};
   const OwnedStream stream(devices[0]);
   const auto placed = with_offsets_on(stream, a, trace);
-  const auto plan = spmm_plan(placed.view(), stream);
+  const auto plan = spmm_plan(placed.view(), SpmmPlanFor::one, stream);
   const bool on_gpu = a.indices.place.memory == Memory::device;
   const Beside beside{.walk = {a.rows, a.nnz()}, .matrix_bytes = on_gpu ? a.bytes() : placed.indptr.bytes()};
   each_chunk(chunk_of<S>(a, x.cols, devices, beside, device_memory),

@@ -31,7 +31,7 @@ bool try_time_columns(const Matrix& m, const ContiguousColumns& x, std::string_v
     const auto device_x = allocate<T>(a->cols * k, here), device_y = allocate<T>(a->rows * k, here);
     const OwnedStream stream(Where{gpu});
     copy_async(device_x.data, x.data(), device_x.bytes(), stream);
-    const auto plan = spmm_plan(a->view(), stream);
+    const auto plan = spmm_plan(a->view(), SpmmPlanFor::many, stream);
     const DenseView<const T> xs{device_x.data, a->cols, k, k, 1};
     const DenseView<T> ys{device_y.data, a->rows, k, k, 1};
     seconds = time_runs(stream, repeats, [&] {

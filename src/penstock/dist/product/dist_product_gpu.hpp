@@ -117,7 +117,8 @@ class DistProductGpu {
   /// Checks what every product asks for.
   void require_possible(std::int64_t columns, Stream stream) const;
   Plan plan(const CsrView<V>& a, std::int64_t value_bytes, std::int64_t columns) {
-    return columns == 1 ? Plan{.one = plan_spmv(a, value_bytes, setup_)} : Plan{.many = spmm_plan(a, setup_)};
+    if (columns == 1) return {.one = plan_spmv(a, value_bytes, setup_)};
+    return {.many = spmm_plan(a, SpmmPlanFor::many, setup_)};
   }
   Links& links(std::int64_t value_bytes, std::int64_t columns);
   Back& back(std::int64_t entry_bytes);

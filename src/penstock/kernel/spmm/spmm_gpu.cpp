@@ -12,7 +12,8 @@ std::int64_t spmm_gpu_scratch_bytes(std::int64_t rows, std::int64_t nnz, std::in
                                     std::int64_t entry_bytes, const GpuFacts& gpu) {
   const auto total = rows + nnz;
   // Upper bounds of what group_items() and unit_items() give. A block takes 1024 items, or fewer if that would leave the GPU
-  // idle; then there are at most eight waves of blocks of 256 threads. A cell holds at most 128 columns.
+  // idle; then there are at most eight waves of blocks of 256 threads. A cell holds at most 128 columns. Pieces of rows
+  // (spmm_tasks.hpp) need fewer: one has 2048 entries on average at least.
   const auto resident = std::int64_t(gpu.multiprocessors) * gpu.threads;
   const auto blocks = total / 1024 + std::min<std::int64_t>(total / 256, resident / 32) + 1;
   const auto units = total / 128 + std::min<std::int64_t>(total / 32, 2 * resident) + 2;
@@ -28,9 +29,10 @@ void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<
 }
 
 template <class V>
-SpmmGpuPlan spmm_plan([[maybe_unused]] const CsrView<V>& a, Stream stream) {
+SpmmGpuPlan spmm_plan([[maybe_unused]] const CsrView<V>& a, [[maybe_unused]] SpmmPlanFor products,
+                      Stream stream) {
   if (!stream.where.is_gpu()) return {};
-  if constexpr (have_cuda) return gpu::plan_spmm(a, stream);
+  if constexpr (have_cuda) return gpu::plan_spmm(a, products, stream);
   else no_cuda("spmm on a GPU");
 }
 
@@ -39,7 +41,7 @@ SpmmGpuPlan spmm_plan([[maybe_unused]] const CsrView<V>& a, Stream stream) {
                               Scale<S>, Stream, const SpmmGpuOptions&);
 PENSTOCK_FOR_EACH_SPMV(X)
 #undef X
-#define X(V) template SpmmGpuPlan spmm_plan(const CsrView<V>&, Stream);
+#define X(V) template SpmmGpuPlan spmm_plan(const CsrView<V>&, SpmmPlanFor, Stream);
 X(One)
 X(float)
 X(double)

@@ -4,7 +4,7 @@
 namespace penstock::gpu {
 
 template <class V>
-SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
+SpmmGpuPlan plan_spmm(const CsrView<V>& a, SpmmPlanFor products, Stream stream) {
   SpmmGpuPlan plan;
   const UseDevice use(stream.where);
   const Place here{Memory::device, static_cast<std::int16_t>(stream.where.gpu)};
@@ -14,11 +14,12 @@ SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream) {
   const auto first_rows = allocate<std::int64_t>(units + 1, here);
   plan.first_rows = first_rows;
   launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, plan.items, first_rows.data);
+  if (products == SpmmPlanFor::many) plan.tasks = spmm_tasks(a.indptr, a.rows, stream);
   synchronize(stream);
   return plan;
 }
 
-#define X(V) template SpmmGpuPlan plan_spmm(const CsrView<V>&, Stream);
+#define X(V) template SpmmGpuPlan plan_spmm(const CsrView<V>&, SpmmPlanFor, Stream);
 X(One)
 X(float)
 X(double)

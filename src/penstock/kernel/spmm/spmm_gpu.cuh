@@ -4,7 +4,9 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/merge_path_gpu.cuh"
+#include "penstock/kernel/spmm/row_sum_gpu.cuh"
 #include "penstock/kernel/spmm/spmm_gpu.hpp"
+#include "penstock/kernel/spmm/spmm_tasks_gpu.cuh"
 #include "penstock/kernel/spmv/complex_gpu.cuh"
 
 // Y = alpha A X + beta Y on a GPU.
@@ -16,107 +18,12 @@
 // is joined by a last pass over their cells. There are no atomics, and sums are added in the order of the matrix, so every run
 // gives the same bits.
 //
+// Where the plan lists the rows, spmm_tasks_gpu.cuh takes the panels whose rows have packs of 16 bytes.
+//
 // The columns are divided into panels, and each panel is a pass over A.
 namespace penstock::gpu {
 
 namespace {
-
-/// Neighbouring entries of a row, which one instruction moves if they are 16 bytes or less.
-template <class T, int n>
-struct alignas(n == 1 ? alignof(T) : std::min<std::size_t>(16, n * sizeof(T))) Pack {
-  T v[n];
-};
-template <class T, int n>
-struct alignas(16) Ahead {
-  T v[n];
-};
-
-template <class T, int n>
-// Y must not push X out of the caches.
-__device__ void store_once(T* to, const Pack<T, n>& p) {
-  if constexpr (std::same_as<T, float> && n == 4)
-    __stcs(reinterpret_cast<float4*>(to), make_float4(p.v[0], p.v[1], p.v[2], p.v[3]));
-  else if constexpr (std::same_as<T, float> && n == 2)
-    __stcs(reinterpret_cast<float2*>(to), make_float2(p.v[0], p.v[1]));
-  else if constexpr (std::same_as<T, double> && n == 2)
-    __stcs(reinterpret_cast<double2*>(to), make_double2(p.v[0], p.v[1]));
-  else if constexpr (std::is_floating_point_v<T> && n == 1) __stcs(to, p.v[0]);
-  else *reinterpret_cast<Pack<T, n>*>(to) = p;
-}
-
-/// Which columns of the panel a lane of a group holds: `kReps` packs of `kVec` neighbouring columns. The packs of the lanes of
-/// a group lie side by side.
-template <int lanes_, int vec_, int reps_>
-struct Shape {
-  static constexpr int kLanes = lanes_, kVec = vec_, kReps = reps_;
-  static constexpr int kColumns = kLanes * kVec * kReps;
-  static constexpr int kGroups = kThreads / kLanes;
-};
-
-/// The sum of one row in a group.
-template <class S, class Sh>
-struct RowSum {
-  using T = typename S::value_type;
-  Pack<T, Sh::kVec> part[Sh::kReps];
-
-  __device__ void clear() {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i)
-#pragma unroll
-      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::zero();
-  }
-  __device__ void add(const RowSum& other) {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i)
-#pragma unroll
-      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], other.part[i].v[j]);
-  }
-  __device__ void add_product(typename S::value_type value, const RowSum& x) {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i)
-#pragma unroll
-      for (int j = 0; j < Sh::kVec; ++j) part[i].v[j] = S::add(part[i].v[j], S::mul(value, x.part[i].v[j]));
-  }
-  /// Reads this lane's columns of a row. Columns from `cols` on are not touched.
-  __device__ void load(const T* row, int lane, int cols) {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i) {
-      const int j = (i * Sh::kLanes + lane) * Sh::kVec;
-      if (j < cols) part[i] = *reinterpret_cast<const Pack<T, Sh::kVec>*>(row + j);
-    }
-  }
-  __device__ void store(T* row, int lane, int cols, const Scale<S>& scale) const {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i) {
-      const int j = (i * Sh::kLanes + lane) * Sh::kVec;
-      if (j >= cols) continue;
-      Pack<T, Sh::kVec> out;
-      if (!(scale.beta == S::zero())) out = *reinterpret_cast<const Pack<T, Sh::kVec>*>(row + j);
-#pragma unroll
-      for (int v = 0; v < Sh::kVec; ++v) out.v[v] = scale(part[i].v[v], out.v[v]);
-      store_once(row + j, out);
-    }
-  }
-  /// A cell holds a row's whole panel.
-  __device__ void load_cell(const T* cell, int lane) { load(cell, lane, Sh::kColumns); }
-  __device__ void store_cell(T* cell, int lane) const {
-#pragma unroll
-    for (int i = 0; i < Sh::kReps; ++i)
-      *reinterpret_cast<Pack<T, Sh::kVec>*>(cell + (i * Sh::kLanes + lane) * Sh::kVec) = part[i];
-  }
-};
-
-/// X and Y of one panel, and the cells of blocks.
-template <class T>
-struct Panel {
-  const T* x;
-  T* y;
-  std::int64_t x_step, y_step;
-  int cols;
-  // Two cells of each block: the part of its first row, if that row began in an earlier block, and the part of its last row,
-  // if that row goes on in a later block.
-  T *heads, *tails;
-};
 
 /// The cut into groups: unit u begins after first_rows[u] rows. A group takes `step` units, which have `items` items.
 struct Cut {
@@ -294,19 +201,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
 constexpr std::int64_t kPanelBytes = 512;
 constexpr int kSerialParts = 32;  // a row of so many blocks or fewer is joined by one group
 
-/// The group's sum of cells [from, to), one after the other. The loads of eight cells are under way together.
-template <class S, class Sh>
-__device__ void add_cells(RowSum<S, Sh>& sum, const typename S::value_type* cells, std::int64_t from,
-                          std::int64_t to, int lane) {
-  sum.clear();
-#pragma unroll 8
-  for (auto i = from; i < to; ++i) {
-    RowSum<S, Sh> part;
-    part.load_cell(cells + i * Sh::kColumns, lane);
-    sum.add(part);
-  }
-}
-
 /// For each block whose first row began in an earlier block and ends in it: adds up the row's parts in order, and writes the
 /// row of Y. A group takes a block of `cut`; rows of very many blocks are left to all groups together.
 template <class S, class Sh>
@@ -372,14 +266,17 @@ template <class S>
 inline constexpr bool has_all_shapes =
     std::same_as<S, PlusTimes<typename S::value_type>>&& std::is_floating_point_v<typename S::value_type>;
 
+/// Whether packs of n neighbours begin at multiples of their size.
+template <class T>
+bool has_packs(int n, std::int64_t cols, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
+  const auto bytes = std::uintptr_t(n) * sizeof(T);
+  return cols % n == 0 && reinterpret_cast<std::uintptr_t>(x) % bytes == 0 &&
+         reinterpret_cast<std::uintptr_t>(y) % bytes == 0 && x_step % n == 0 && y_step % n == 0;
+}
+
 template <class T>
 Choice choose(bool all, std::int64_t left, const T* x, std::int64_t x_step, const T* y, std::int64_t y_step) {
-  // Whether packs of n neighbours begin at multiples of their size.
-  const auto fits = [&](int n) {
-    const auto bytes = n * std::int64_t(sizeof(T));
-    return left % n == 0 && reinterpret_cast<std::uintptr_t>(x) % bytes == 0 &&
-           reinterpret_cast<std::uintptr_t>(y) % bytes == 0 && x_step % n == 0 && y_step % n == 0;
-  };
+  const auto fits = [&](int n) { return has_packs(n, left, x, x_step, y, y_step); };
   constexpr int kWide = sizeof(T) == 4 ? 4 : 2;  // 16 bytes
   if (!all) return left <= 8 ? Choice{8, 1, 1, left} : Choice{32, 1, 1, std::min<std::int64_t>(left, 32)};
   // A lane with 16 bytes of a row has as many bytes under way for each instruction as it can. So few columns are walked by few
@@ -469,13 +366,23 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   const auto blocks_of = [&](const Choice& c) {
     return (total + std::int64_t(items_of(c)) * c.groups() - 1) / (std::int64_t(items_of(c)) * c.groups());
   };
+  const SpmmTasks* tasks = has_all_shapes<D> && plan && !plan->tasks.empty() ? &plan->tasks : nullptr;
+  const auto tasks_take = [&](const Choice& c, std::int64_t j) {  // as many columns, or 0
+    return tasks ? task_columns<T>(
+                       c.cols, has_packs(16 / int(sizeof(T)), c.cols, xs + j, x.row_step, ys + j, y.row_step))
+                 : 0;
+  };
   std::int64_t cells = 0;
   for (std::int64_t j = 0; j < x.cols;) {
     const auto c = choice_at(j);
+    j += c.cols;
+    if (const auto wide = tasks_take(c, j - c.cols)) {
+      cells = std::max(cells, tasks->pieces.size * wide);
+      continue;
+    }
     require(blocks_of(c) <= 0x7fffffff, "spmm on a GPU: " + std::to_string(total) +
                                             " rows and nonzeros are too many for one launch: use Streamed");
     if (blocks_of(c) > 1) cells = std::max(cells, blocks_of(c) * c.columns());
-    j += c.cols;
   }
   const auto row_bytes = plan ? 0 : (units + 1) * std::int64_t(sizeof(std::int64_t)) / 16 * 16 + 16;
   const auto scratch = allocate_scratch(row_bytes + 2 * cells * std::int64_t(sizeof(T)), stream);
@@ -485,9 +392,13 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   for (std::int64_t j = 0; j < x.cols;) {
     const auto c = choice_at(j);
     const Panel<T> panel{xs + j, ys + j, x.row_step, y.row_step, int(c.cols), heads, heads + cells};
-    const int items = items_of(c);
-    run_choice<D, W>(c, view, panel, gpu_scale,
-                     {plan ? plan->first_rows.data : found, units, items / unit, items}, stream);
+    if (const auto wide = tasks_take(c, j)) {
+      if constexpr (has_all_shapes<D>) run_tasks_of<D, W>(wide, view, panel, gpu_scale, *tasks, stream);
+    } else {
+      const int items = items_of(c);
+      run_choice<D, W>(c, view, panel, gpu_scale,
+                       {plan ? plan->first_rows.data : found, units, items / unit, items}, stream);
+    }
     j += c.cols;
   }
 }

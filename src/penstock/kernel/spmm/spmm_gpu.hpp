@@ -2,6 +2,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/spmm/spmm.hpp"
+#include "penstock/kernel/spmm/spmm_tasks.hpp"
 
 namespace penstock {
 
@@ -10,7 +11,11 @@ namespace penstock {
 struct SpmmGpuPlan {
   int items = 0;                         // rows plus nonzeros of one group of threads
   Array<const std::int64_t> first_rows;  // the first row of every group, on the GPU
+  SpmmTasks tasks;                       // may be empty
 };
+
+/// For how many products a plan is made: a list of the rows costs as much as one or two of them.
+enum class SpmmPlanFor { one, many };
 
 /// How one product reads X: `panel` columns at a time (0: 512 bytes of each row).
 struct SpmmGpuOptions {
@@ -54,7 +59,7 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
 
 /// Makes the plan of a matrix, which the GPU must be able to read. Waits for the stream.
 template <class V>
-SpmmGpuPlan plan_spmm(const CsrView<V>& a, Stream stream);
+SpmmGpuPlan plan_spmm(const CsrView<V>& a, SpmmPlanFor products, Stream stream);
 
 }  // namespace gpu
 
@@ -65,6 +70,6 @@ void spmm_on(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<
 
 /// gpu::plan_spmm, and an empty plan for the CPU.
 template <class V>
-SpmmGpuPlan spmm_plan(const CsrView<V>& a, Stream stream);
+SpmmGpuPlan spmm_plan(const CsrView<V>& a, SpmmPlanFor products, Stream stream);
 
 }  // namespace penstock

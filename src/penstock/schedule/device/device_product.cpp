@@ -96,7 +96,7 @@ const SpmvGpuPlan& DeviceProduct<V>::vector_plan(std::int64_t entry_bytes, Strea
 template <class V>
 const SpmmGpuPlan& DeviceProduct<V>::columns_plan(Stream stream) {
   return made_once(known_columns_, columns_, making_, stream,
-                   [&](Stream own) { return spmm_plan(a_.view(), own); });
+                   [&](Stream own) { return spmm_plan(a_.view(), SpmmPlanFor::many, own); });
 }
 
 template <class V>

@@ -1,0 +1,10 @@
+#include "penstock/kernel/spmm/spmm_tasks.hpp"
+#include "penstock/kernel/structure/steps_gpu.cuh"
+
+namespace penstock::gpu {
+
+#define X(...) template void each<__VA_ARGS__>(std::int64_t, const __VA_ARGS__&, Stream);
+PENSTOCK_FOR_EACH_TASK_STEP(X)
+#undef X
+
+}  // namespace penstock::gpu
