@@ -16,7 +16,8 @@ namespace {
 void check_one(const InCore& in_core, Place from) {
   const Where where = in_core.where;
   if (can_read(where, from)) return;
-  if (!where.is_gpu()) refuse("InCore", where, from, "move it to the host with A.to(ps.host), or compute on that GPU");
+  if (!where.is_gpu())
+    refuse("InCore", where, from, "move it to the host with A.to(ps.host), or compute on that GPU");
   refuse("InCore", where, from, "move it to that GPU, or use Streamed");
 }
 
