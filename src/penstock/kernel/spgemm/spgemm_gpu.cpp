@@ -119,12 +119,14 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
   fill_async(indptr.data, 0, indptr.bytes(), stream);
   const bool merge = options.method == SpgemmGpuMethod::automatic;
+  const auto merged = gpu::merged_products(a.rows, gpu_facts(stream.where));
   gpu::count_falls(pb, counters, stream);
   const auto sizes_of = [&](std::int64_t first, bool writing) -> gpu::RowSizes {
     return {.products = study.products(),
             .indptr = writing ? indptr.data + first : nullptr,
             .lists = merge ? a.indptr + first : nullptr,
-            .falls = &counters->falls};
+            .falls = &counters->falls,
+            .merged = merged};
   };
   const auto classes = [&](const gpu::RowBins& bins, std::int64_t first, std::int64_t rows, bool writing) {
     gpu::list_bins(sizes_of(first, writing), rows, bins, counters, study.list(), stream);
@@ -196,6 +198,11 @@ std::int64_t bitmap_window(std::int64_t cols, std::int64_t most, std::int64_t as
   if (asked > 0) return std::min(most, whole(asked));
   const auto windows = std::max<std::int64_t>((cols + most - 1) / most, 1);
   return std::min(most, whole((cols + windows - 1) / windows));
+}
+
+Offset merged_products(std::int64_t rows, const GpuFacts& gpu) {
+  const bool few = rows < std::int64_t(gpu.multiprocessors) * gpu.threads / 4;
+  return few ? spgemm_merge::kFewProducts : spgemm_merge::kProducts;
 }
 
 std::int64_t most_columns(std::int64_t shared_bytes, bool writing) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/core/device.hpp"
+#include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu.hpp"
 #include "penstock/kernel/spgemm/spgemm_merge.hpp"
 
@@ -12,11 +13,14 @@
 namespace penstock::gpu {
 
 /// Rows that one thread merges (spgemm_merge.hpp) are in the first bins, by their entries of A (at most 4, 8 or 16) and their
-/// products (at most 16, or more). The other bins hold rows with sizes in (2^(b - 1), 2^b], b = 0 to kSizeBins - 1; the last one
+/// products (at most kFewProducts, or more). The other bins hold rows with sizes in (2^(b - 1), 2^b], b = 0 to kSizeBins - 1; the last one
 /// also holds all larger ones. Empty rows are in no bin.
 inline constexpr int kMergeBins = 6, kSizeBins = 32, kBins = kMergeBins + kSizeBins;
 constexpr int merge_bin(Offset lists, Offset products) {
-  return (lists <= 4 ? 0 : lists <= spgemm_merge::kFewLists ? 2 : 4) + (products > 16);
+  return (lists <= 4                         ? 0
+          : lists <= spgemm_merge::kFewLists ? 2
+                                             : 4) +
+         (products > spgemm_merge::kFewProducts);
 }
 constexpr int size_bin(Offset size) {
   int b = 0;
@@ -54,6 +58,9 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
 /// How many columns a bitmap holds: `asked`, or if that is 0 `most`, made smaller so that all windows are about equally wide.
 std::int64_t bitmap_window(std::int64_t cols, std::int64_t most, std::int64_t asked);
 
+/// How many products a row may have that one thread merges: few, if so few rows leave most of the GPU without a thread.
+Offset merged_products(std::int64_t rows, const GpuFacts& gpu);
+
 /// Shared memory that a block needs beside its table or bitmap: for the queue of long rows, and for sums.
 inline constexpr std::int64_t kBeside = 4 << 10;
 /// How many columns of a bitmap a block with so many bytes of shared memory holds.
@@ -72,12 +79,14 @@ struct RowCounters {
 
 /// Sizes of rows: their products, or if `indptr` is given their entries in C. In the second case a row with few entries but
 /// more than kTinyProducts products counts as if it had more than kTinyProducts entries, so that no method for few products
-/// gets it. With `lists`, the offsets of A's rows, and rows of B that ascend (*falls == 0), rows with few lists are merged.
+/// gets it. With `lists`, the offsets of A's rows, and rows of B that ascend (*falls == 0), rows with few lists and at most `merged`
+/// products are merged.
 struct RowSizes {
   const Offset* products = nullptr;
   const Offset* indptr = nullptr;  // of C
   const Offset* lists = nullptr;
   const std::uint64_t* falls = nullptr;
+  Offset merged = spgemm_merge::kProducts;
 };
 inline constexpr Offset kTinyProducts = 64;
 constexpr Offset size_of(const RowSizes& sizes, std::int64_t r) {
@@ -92,7 +101,8 @@ constexpr int bin_of(const RowSizes& sizes, std::int64_t r, bool merging) {
   const Offset products = sizes.products[r];
   if (products == 0) return -1;
   const Offset lists = merging ? sizes.lists[r + 1] - sizes.lists[r] : 0;
-  if (merging && spgemm_merge::takes(lists, products)) return merge_bin(lists, products);
+  if (merging && products <= sizes.merged && spgemm_merge::takes(lists, products))
+    return merge_bin(lists, products);
   return size_bin(size_of(sizes, r));
 }
 

@@ -11,9 +11,10 @@ namespace penstock::spgemm_merge {
 
 using spgemm_group::Factors;
 
-inline constexpr int kFewLists = 8;       // entries of A in rows of the first kind,
-inline constexpr int kMostLists = 16;     // and of the second
-inline constexpr Offset kProducts = 128;  // at most, in a row that one thread takes
+inline constexpr int kFewLists = 8;         // entries of A in rows of the first kind,
+inline constexpr int kMostLists = 16;       // and of the second
+inline constexpr Offset kProducts = 128;    // at most, in a row that one thread takes,
+inline constexpr Offset kFewProducts = 16;  // and in rows that are few
 
 /// Whether one thread takes a row with so many entries of A and so many products.
 constexpr bool takes(Offset lists, Offset products) { return lists <= kMostLists && products <= kProducts; }

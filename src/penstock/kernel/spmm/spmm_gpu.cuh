@@ -385,7 +385,8 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
     if (blocks_of(c) > 1) cells = std::max(cells, blocks_of(c) * c.columns());
   }
   const auto row_bytes = plan ? 0 : (units + 1) * std::int64_t(sizeof(std::int64_t)) / 16 * 16 + 16;
-  const auto scratch = allocate_scratch(row_bytes + 2 * cells * std::int64_t(sizeof(T)), stream);
+  const auto scratch_bytes = row_bytes + 2 * cells * std::int64_t(sizeof(T));
+  const auto scratch = scratch_bytes > 0 ? allocate_scratch(scratch_bytes, stream) : nullptr;
   auto* found = static_cast<std::int64_t*>(scratch.get());
   if (!plan) launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, unit, found);
   auto* heads = reinterpret_cast<T*>(static_cast<std::byte*>(scratch.get()) + row_bytes);
