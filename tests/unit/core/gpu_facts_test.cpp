@@ -104,6 +104,19 @@ TEST(GpuFacts, ClassesOfRowsOfTheGpuWhereTheyWereMeasured) {
   EXPECT_EQ(gpu::most_columns(test::kH200.shared_block, true), (227 * 1024 - 4096) / 12 * 64);
 }
 
+TEST(GpuFacts, FewRowsOfManyProductsAreNotMerged) {
+  EXPECT_EQ(gpu::merged_products(10'000, test::kH200), spgemm_merge::kFewProducts);
+  EXPECT_EQ(gpu::merged_products(100'000, test::kH200), spgemm_merge::kProducts);
+  EXPECT_EQ(gpu::merged_products(20'000, test::kT4), spgemm_merge::kProducts);
+  const Offset products[] = {100, 16}, lists[] = {0, 5, 10};
+  const std::uint64_t falls = 0;
+  gpu::RowSizes sizes{.products = products, .lists = lists, .falls = &falls};
+  EXPECT_LT(gpu::bin_of(sizes, 0, true), gpu::kMergeBins);
+  sizes.merged = spgemm_merge::kFewProducts;
+  EXPECT_EQ(gpu::bin_of(sizes, 0, true), gpu::size_bin(100));
+  EXPECT_LT(gpu::bin_of(sizes, 1, true), gpu::kMergeBins);
+}
+
 TEST(GpuFacts, ScratchOfSpmmIsEnough) {
   for (const auto& gpu : test::kGpus)
     for (std::int64_t total = 1; total < std::int64_t(1) << 34; total = total * 5 / 4 + 1) {

@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "gpus.hpp"
 #include "penstock/kernel/spgemm/spgemm_add.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu_kernels.hpp"
 #include "penstock/kernel/spgemm/spgemm_hash.hpp"
@@ -419,19 +418,6 @@ TEST(SpgemmGpu, FewEntriesOfManyProductsAreNotTiny) {
   EXPECT_EQ(gpu::size_of(writing, 1), 64);
   EXPECT_EQ(gpu::size_of(writing, 2), 65);
   EXPECT_EQ(gpu::size_of(writing, 3), 292);
-}
-
-TEST(SpgemmGpu, FewRowsOfManyProductsAreNotMerged) {
-  EXPECT_EQ(gpu::merged_products(10'000, test::kH200), spgemm_merge::kFewProducts);
-  EXPECT_EQ(gpu::merged_products(100'000, test::kH200), spgemm_merge::kProducts);
-  EXPECT_EQ(gpu::merged_products(20'000, test::kT4), spgemm_merge::kProducts);
-  const Offset products[] = {100, 16}, lists[] = {0, 5, 10};
-  const std::uint64_t falls = 0;
-  gpu::RowSizes sizes{.products = products, .lists = lists, .falls = &falls};
-  EXPECT_LT(gpu::bin_of(sizes, 0, true), gpu::kMergeBins);
-  sizes.merged = spgemm_merge::kFewProducts;
-  EXPECT_EQ(gpu::bin_of(sizes, 0, true), gpu::size_bin(100));
-  EXPECT_LT(gpu::bin_of(sizes, 1, true), gpu::kMergeBins);
 }
 
 TEST(SpgemmGpu, SumsOfRows) {
