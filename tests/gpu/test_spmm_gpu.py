@@ -198,6 +198,31 @@ def test_listed_rows_of_every_kind():
         np.testing.assert_allclose(y, expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("k", [12, 100, 200])
+@pytest.mark.parametrize("room", [0, 4])
+def test_listed_rows_add_to_y(k, room):
+    """alpha and beta, and rows of X and Y that lie apart, with rows of pieces; twice, on one list."""
+    cp = pytest.importorskip("cupy")
+    import penstock as ps
+
+    lengths = np.array([9000, 0, 3, 65, 513, 4097] + [9] * 300)
+    rng = np.random.default_rng(6)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = rng.integers(0, 5000, indptr[-1]).astype(np.int32)
+    values = rng.random(indptr[-1])
+    a = ps.csr_array((values, indices, indptr), shape=(len(lengths), 5000)).to(ps.device(0))
+    x = rng.random((5000, k + room))
+    y = rng.random((len(lengths), k + room))
+    sums = np.add.reduceat(values[:, None] * x[indices][:, :k], indptr[:-1], axis=0)
+    sums[lengths == 0] = 0
+    there = cp.asarray(x)[:, :k]
+    for _ in range(2):
+        out = cp.asarray(y)
+        a.dot(there, out=out[:, :k], alpha=2.0, beta=-0.5)
+        np.testing.assert_allclose(out[:, :k].get(), 2 * sums - 0.5 * y[:, :k], rtol=1e-11)
+        np.testing.assert_array_equal(out[:, k:].get(), y[:, k:])
+
+
 def test_no_columns():
     case = Case("regular_7", "float64")
     y = np.empty((case.rows, 0))

@@ -85,6 +85,15 @@ TEST(SpmmTasks, ShortRowsMoveWithinTheirWindow) {
   }
 }
 
+TEST(SpmmTasks, RowsBeyondTheirCountersAreNotListed) {
+  for (const Offset n : {(Offset(1) << 31) - 1, Offset(1) << 31, (Offset(1) << 32) + 5, Offset(1) << 34}) {
+    const auto indptr = offsets_of({3, n, 600});
+    EXPECT_TRUE(spmm_tasks(indptr.data(), 3, Stream{}).empty()) << n;
+  }
+  const auto indptr = offsets_of({3, (Offset(1) << 31) - 2, 600});
+  expect_all_entries_once(indptr, spmm_tasks(indptr.data(), 3, Stream{}));
+}
+
 TEST(SpmmTasks, NoRowsNoTasks) {
   const Offset none = 0;
   EXPECT_TRUE(spmm_tasks(&none, 0, Stream{}).empty());

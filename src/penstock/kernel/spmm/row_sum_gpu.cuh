@@ -104,7 +104,7 @@ struct Panel {
   std::int64_t x_step, y_step;
   int cols;
   // Two cells of each block: the part of its first row, if that row began in an earlier block, and the part of its last row,
-  // if that row goes on in a later block.
+  // if that row goes on in a later block. Of listed rows `heads` has a cell for each piece.
   T *heads, *tails;
 };
 

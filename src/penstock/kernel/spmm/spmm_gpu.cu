@@ -14,7 +14,8 @@ SpmmGpuPlan plan_spmm(const CsrView<V>& a, SpmmPlanFor products, Stream stream) 
   const auto first_rows = allocate<std::int64_t>(units + 1, here);
   plan.first_rows = first_rows;
   launch(find_tiles, blocks_for(units + 1), stream, a.indptr, a.rows, units, plan.items, first_rows.data);
-  if (products == SpmmPlanFor::many) plan.tasks = spmm_tasks(a.indptr, a.rows, stream);
+  if constexpr (is_pattern<V> || std::is_floating_point_v<V>)  // only their products have kernels for tasks
+    if (products == SpmmPlanFor::many) plan.tasks = spmm_tasks(a.indptr, a.rows, stream);
   synchronize(stream);
   return plan;
 }

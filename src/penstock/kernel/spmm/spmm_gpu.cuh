@@ -15,7 +15,7 @@
 // in registers, a few columns a lane. It reads column indices and values once, coalesced, and passes them to all lanes through
 // shared memory. The rows of X that several nonzeros need are asked for together, also across the end of a row, so that short
 // rows leave no gaps. A row that several groups of one block share is joined in shared memory; a row that several blocks share
-// is joined by a last pass over their cells. There are no atomics, and sums are added in the order of the matrix, so every run
+// is joined by a last pass over their cells. There are no atomics, and sums of groups are added in the order of the matrix, so every run
 // gives the same bits.
 //
 // Where the plan lists the rows, spmm_tasks_gpu.cuh takes the panels whose rows have packs of 16 bytes.

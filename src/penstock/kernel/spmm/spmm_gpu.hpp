@@ -52,7 +52,7 @@ constexpr int group_items(std::int64_t total, int lanes, int unit, const GpuFact
 
 /// Y = alpha A X + beta Y on `stream.where`; A is read once for each panel of columns. X has a.cols rows and Y has a.rows.
 /// Both are row-major with any row step, and the GPU can read and write them. a.count must be stated. The bits are the same in
-/// every run.
+/// every run with the same kind of plan.
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale, Stream stream, const SpmmGpuOptions& options = {});

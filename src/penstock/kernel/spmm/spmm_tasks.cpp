@@ -47,8 +47,11 @@ SpmmTasks tasks_of(const Offset* indptr, std::int64_t rows, Stream stream) {
   const auto bounds = allocate<std::int64_t>(3, here);
   each(3, TaskBounds{keys.first.data, rows, bounds.data}, stream);
   std::int64_t below[3] = {};
+  std::uint64_t least = 0;
   copy_async(below, bounds.data, sizeof below, stream);
+  copy_async(&least, keys.first.data, sizeof least, stream);
   synchronize(stream);
+  if (least == 0) return {};  // a row has more entries than a task can count
   tasks.rows = out;
   tasks.split = below[0], tasks.longs = below[1], tasks.mediums = below[2] - below[1];
   if (tasks.split > 0) cut(tasks, stream);

@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+#include <cstdint>
+
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/kernel/structure/steps.hpp"
@@ -25,7 +28,8 @@ struct SpmmJoin {
 inline constexpr Offset kShortTask = 64, kMediumTask = 512, kTaskPiece = 4096;
 inline constexpr int kTaskWindowBits = 8;  // rows are sorted within windows of 256
 
-/// Empty where there are no tasks: for a matrix of very many rows, or where the memory for them was not there.
+/// Empty where there are no tasks: for a matrix of 2^31 rows or more, for one with a row of so many entries, or where the memory for
+/// them was not there.
 struct SpmmTasks {
   Array<const SpmmTask> rows;  // longs, mediums, and the rest
   std::int64_t longs = 0, mediums = 0;
@@ -40,7 +44,7 @@ struct SpmmTasks {
 constexpr int kTaskClassBit = 31, kTaskKeyBits = kTaskClassBit + 2;
 constexpr std::uint64_t task_key(Index row, Offset count) {
   constexpr std::uint64_t kLongest = (std::uint64_t(1) << kTaskClassBit) - 1;
-  if (count > kMediumTask) return kLongest - std::uint64_t(count);
+  if (count > kMediumTask) return kLongest - std::min(std::uint64_t(count), kLongest);
   const std::uint64_t window = std::uint64_t(row) >> kTaskWindowBits << 5;
   if (count > kShortTask)
     return std::uint64_t(1) << kTaskClassBit | window | std::uint64_t(16 - (count + 31) / 32);
