@@ -118,10 +118,8 @@ class DistProductGpu {
   void require_possible(std::int64_t columns, Stream stream) const;
   Plan plan(const CsrView<V>& a, std::int64_t value_bytes, std::int64_t columns) {
     if (columns == 1) return {.one = plan_spmv(a, value_bytes, setup_)};
-    const auto bytes =
-        columns * value_bytes;  // of a row; a list of rows serves packs of 16, and three or more of them
-    const bool listed = bytes > 32 && bytes % 16 == 0;
-    return {.many = spmm_plan(a, listed ? SpmmPlanFor::many : SpmmPlanFor::one, setup_)};
+    const auto products = tasks_serve(columns * value_bytes) ? SpmmPlanFor::many : SpmmPlanFor::one;
+    return {.many = spmm_plan(a, products, setup_)};
   }
   Links& links(std::int64_t value_bytes, std::int64_t columns);
   Back& back(std::int64_t entry_bytes);

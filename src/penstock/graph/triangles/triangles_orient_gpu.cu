@@ -3,6 +3,7 @@
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/triangles/triangles_orient_gpu.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
+#include "penstock/kernel/structure/entry_steps.hpp"
 
 namespace penstock::gpu {
 namespace {
@@ -178,14 +179,7 @@ __global__ void __launch_bounds__(kThreads) write_begins(const std::uint64_t* ke
                                                          int bits, std::int64_t rows, Offset* offsets) {
   const auto row = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (row > rows) return;
-  const auto start = std::uint64_t(row) << bits;
-  std::int64_t low = 0, high = count;
-  while (low < high) {
-    const auto middle = low + (high - low) / 2;
-    if (keys[middle] < start) low = middle + 1;
-    else high = middle;
-  }
-  offsets[row] = low;
+  offsets[row] = first_at_least(keys, count, std::uint64_t(row) << bits);
 }
 
 __global__ void __launch_bounds__(kThreads) widen(const Index* below, std::int64_t rows, Offset* lengths) {

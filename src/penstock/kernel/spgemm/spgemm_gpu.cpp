@@ -112,14 +112,15 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   using P = ProductValue<S>;
   const auto pa = pattern_of(a), pb = pattern_of(b);
   const UseDevice use(stream.where);
-  const auto shared = gpu_facts(stream.where).shared_block;
+  const auto& facts = gpu_facts(stream.where);
+  const auto shared = facts.shared_block;
   const auto chunk = chunk_of(a.rows, options);
   const Study study(chunk, stream);
   auto* const counters = study.counters();
   const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
   fill_async(indptr.data, 0, indptr.bytes(), stream);
   const bool merge = options.method == SpgemmGpuMethod::automatic;
-  const auto merged = gpu::merged_products(a.rows, gpu_facts(stream.where));
+  const auto merged = gpu::merged_products(a.rows, facts);
   gpu::count_falls(pb, counters, stream);
   const auto sizes_of = [&](std::int64_t first, bool writing) -> gpu::RowSizes {
     return {.products = study.products(),

@@ -13,14 +13,12 @@
 namespace penstock::gpu {
 
 /// Rows that one thread merges (spgemm_merge.hpp) are in the first bins, by their entries of A (at most 4, 8 or 16) and their
-/// products (at most kFewProducts, or more). The other bins hold rows with sizes in (2^(b - 1), 2^b], b = 0 to kSizeBins - 1; the last one
-/// also holds all larger ones. Empty rows are in no bin.
+/// products (at most kFewProducts, or more). The other bins hold rows with sizes in (2^(b - 1), 2^b], b = 0 to kSizeBins - 1; the
+/// last one also holds all larger ones. Empty rows are in no bin.
 inline constexpr int kMergeBins = 6, kSizeBins = 32, kBins = kMergeBins + kSizeBins;
 constexpr int merge_bin(Offset lists, Offset products) {
-  return (lists <= 4                         ? 0
-          : lists <= spgemm_merge::kFewLists ? 2
-                                             : 4) +
-         (products > spgemm_merge::kFewProducts);
+  const int kind = lists <= 4 ? 0 : lists <= spgemm_merge::kFewLists ? 1 : 2;
+  return 2 * kind + (products > spgemm_merge::kFewProducts);
 }
 constexpr int size_bin(Offset size) {
   int b = 0;

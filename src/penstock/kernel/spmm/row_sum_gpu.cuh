@@ -43,6 +43,13 @@ struct Shape {
   static constexpr int kGroups = kThreads / kLanes;
 };
 
+/// The lanes of the calling thread's group, within its warp.
+template <class Sh>
+__device__ __forceinline__ unsigned group_mask() {
+  constexpr int kLanes = Sh::kLanes;
+  return kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
+}
+
 /// The sum of one row in a group.
 template <class S, class Sh>
 struct RowSum {

@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<typename S::value_type, Sh>)
   follow();
 
   const int lane = int(threadIdx.x) % kLanes, local = int(threadIdx.x) / kLanes;
-  const unsigned mask =
-      kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
+  const unsigned mask = group_mask<Sh>();
   Index* const columns = some_columns + local * kLanes;
   V* const values = reinterpret_cast<V*>(value_bytes_of) + (is_pattern<V> ? 0 : local * kLanes);
 

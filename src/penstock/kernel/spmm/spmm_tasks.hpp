@@ -4,7 +4,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
-#include "penstock/kernel/structure/steps.hpp"
+#include "penstock/kernel/structure/entry_steps.hpp"
 
 // A list of the rows of a matrix, for products with several columns on a GPU (spmm_tasks_gpu.cuh). A short row is for one group of
 // lanes, a medium one for a warp, a long one for a block; of a row that is longer still, each block takes a piece. Rows side by
@@ -38,6 +38,9 @@ struct SpmmTasks {
   Array<const SpmmJoin> joins;  // one for each row that is cut
   bool empty() const { return rows.size == 0; }
 };
+
+/// Whether the kernels of tasks take rows of X of so many bytes: a lane has a pack of 16, and two lanes are too few.
+constexpr bool tasks_serve(std::int64_t row_bytes) { return row_bytes > 32 && row_bytes % 16 == 0; }
 
 /// What rows are sorted by. Long rows come first, the longest one before the others; then medium and short ones, in windows of
 /// neighbouring rows, by the steps that a warp or a group takes, which the longer ones begin.
@@ -78,13 +81,7 @@ struct TaskBounds {
   constexpr void operator()(std::int64_t i) const {
     constexpr std::uint64_t kOne = std::uint64_t(1) << kTaskClassBit;
     const auto bound = i == 0 ? kOne - 1 - std::uint64_t(kTaskPiece) : kOne * std::uint64_t(i);
-    std::int64_t low = 0, high = n;
-    while (low < high) {
-      const auto middle = low + (high - low) / 2;
-      if (keys[middle] < bound) low = middle + 1;
-      else high = middle;
-    }
-    out[i] = low;
+    out[i] = first_at_least(keys, n, bound);
   }
 };
 #define PENSTOCK_FOR_EACH_TASK_STEP(X) X(TaskKeys) X(TasksInOrder) X(TaskBounds)

@@ -5,8 +5,8 @@
 // Y = alpha A X + beta Y on a GPU by a list of rows (spmm_tasks.hpp): a group of lanes takes a short row, all groups of a warp
 // a medium one, and those of a block a long one. Rows of a warp have about one length, so that no entry is asked whether its row ends
 // there, and the sum of a short or medium row stays in registers. Entries are dealt out in batches, so the order of a sum is fixed, but
-// not that of the matrix. Real matrices on an H100, float32: 1.05 to 2.1 times as fast as the
-// groups of spmm_gpu.cuh, which need no list.
+// not that of the matrix. Real matrices on an H100, float32: 1.05 to 2.1 times as fast
+// as the groups of spmm_gpu.cuh, which need no list.
 namespace penstock::gpu {
 
 namespace {
@@ -23,8 +23,7 @@ __device__ __forceinline__ void add_entries(const CsrView<V>& a, const Panel<typ
                                             V* values, RowSum<S, Sh>& sum) {
   constexpr int kLanes = Sh::kLanes, kAhead = kTaskAhead;
   const int lane = int(threadIdx.x) % kLanes;
-  const unsigned mask =
-      kLanes == 32 ? kAll : ((1u << kLanes) - 1) << (int(threadIdx.x) % 32 / kLanes * kLanes);
+  const unsigned mask = group_mask<Sh>();
   const auto begin = task.begin - a.first_nnz;
   Index my_column = 0;
   V my_value{};
@@ -104,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, kTaskBlocks<Sh>)
   const auto store = [&](Index row) { sum.store(p.y + row * p.y_step, lane, p.cols, scale); };
   int block = int(blockIdx.x);
   const auto* rows = list.rows;
-  if (const int whole = list.piece_blocks + list.long_blocks; block < whole) {
+  if (block < list.piece_blocks + list.long_blocks) {
     const bool piece = block < list.piece_blocks;
     const auto task = piece ? list.pieces[block] : rows[block - list.piece_blocks];
     add_entries<S, V, Sh>(a, p, task, local, Sh::kGroups, columns, values, sum);
@@ -114,9 +113,8 @@ __global__ void __launch_bounds__(kThreads, kTaskBlocks<Sh>)
     if (piece) sum.store_cell(p.heads + std::int64_t(task.row) * Sh::kColumns, lane);
     else store(task.row);
     return;
-  } else {
-    block -= whole;
   }
+  block -= list.piece_blocks + list.long_blocks;
   rows += list.long_blocks;
   if (block < list.medium_blocks) {
     const int i = block * (kThreads / 32) + int(threadIdx.x) / 32;
@@ -173,12 +171,13 @@ void run_tasks(const CsrView<W>& a, const Panel<typename D::value_type>& panel, 
     launch_following(join_pieces<D, Sh>, tasks.joins.size, stream, panel, scale, tasks.joins.data);
 }
 
-/// The columns of the shape that takes a panel by tasks, or 0 for rows of 32 bytes or less, or without packs: a lane has 16 bytes of a row, twice where a row has more than 256.
+/// The columns of the shape that takes a panel by tasks, or 0 where none does: a lane has 16 bytes of a row, twice where a row has
+/// more than 256.
 template <class T>
 int task_columns(std::int64_t cols, bool packs) {
   constexpr int kWide = 16 / int(sizeof(T));
   const auto lanes = (cols + kWide - 1) / kWide;
-  if (!packs || lanes < 3 || lanes > 32) return 0;
+  if (!packs || !tasks_serve(cols * std::int64_t(sizeof(T))) || lanes > 32) return 0;
   return kWide * (lanes <= 4 ? 4 : lanes <= 8 ? 8 : lanes <= 16 ? 16 : 32);
 }
 
