@@ -48,3 +48,28 @@ def test_every_part(tmp_path):
         assert traces["streamed_packed"]["codec"] == "packed", case["case"]
     for case in (c for c in data["cases"] if c["part"] == "incore"):
         assert case["best_rival"], f"{case['case']}: cuSPARSE was not measured: {data['skipped']}"
+
+
+def test_triangles(tmp_path):
+    """A program that counts right is a rival, and one that does not is told."""
+    program = tmp_path / "rival"
+    program.write_text(
+        f"#!{sys.executable}\nimport numpy as np, scipy.sparse as sp, sys\n"
+        "raw = open(sys.argv[1], 'rb').read()\n"
+        "n, nnz = np.frombuffer(raw, np.int64, 2)\n"
+        "indptr = np.frombuffer(raw, np.int64, n + 1, 16)\n"
+        "ends = np.frombuffer(raw, np.int32, nnz, 24 + 8 * n)\n"
+        "a = sp.csr_array((np.ones(nnz, np.int64), ends, indptr), shape=(n, n))\n"
+        "t = int((a @ a).multiply(a).sum()) // 6\n"
+        "print('right count', t, 'kernel_ms 3.5')\nprint('wrong count', t + 1, 'kernel_ms 1.0')\n"
+    )
+    program.chmod(0o755)
+    out = tmp_path / "t.json"
+    command = [sys.executable, str(BENCH / "triangles_gpu.py"), "--quick", "--repeats", "3"]
+    command += ["--rivals", str(program), "--temporary", str(tmp_path), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    (case,) = read_report(out)["cases"]
+    assert case["best_rival"] == "right" and case["results"]["wrong"]["status"] == "wrong", case
+    for who in ("count", "first", "first_here"):
+        assert case["results"][who]["status"] == "ok", case

@@ -51,6 +51,7 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
       require(edges.lists.rows == g.graph->vertices() && edges.lists.nnz() == g.graph->edges(),
               "triangles: the oriented edges are of another graph");
       if (edges.number.size > 0) options.number = edges.number.data;
+      options.incoming = &edges.incoming;
       r = count_triangles_gpu(*g.graph, options);
     }
     return as_tuple(r, options);
@@ -113,6 +114,7 @@ void graph_gpu_triangles(nb::module_& m) {
       .def_prop_ro("facts", [](const OrientedOnGpu& e) {
         nb::dict d;
         d["renumbered"] = e.number.size > 0, d["simple"] = e.simple, d["bytes"] = e.bytes;
+        d["incoming"] = e.incoming.lists.size > 0;
         d["upload_seconds"] = e.upload_seconds, d["seconds"] = e.seconds;
         return d;
       });

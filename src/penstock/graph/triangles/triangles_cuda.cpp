@@ -25,9 +25,12 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
   g.require_lists("triangles");
   const GraphTurn turn(g, nullptr);
   const auto n = g.vertices();
+  const bool incoming =
+      options.incoming && options.incoming->lists.size > 0 && !options.of_vertex && !options.count;
   TrianglesGpuResult r;
   const Taken<gpu::TriangleCounts> counts(g, 1, "counters");
-  const Taken<gpu::ListPiece> chunks(g, gpu::most_chunks(n, g.edges()), "the chunks of long lists");
+  const auto most = incoming ? gpu::most_incoming_chunks(n, g.edges()) : gpu::most_chunks(n, g.edges());
+  const Taken<gpu::ListPiece> chunks(g, most, "the chunks of long lists");
   const Taken<unsigned long long> cells(g, options.of_vertex ? n : 0, "the triangles of the vertices");
   const bool turned = options.of_vertex && options.number;
   const Taken<unsigned long long> by_vertex(g, turned ? n : 0, "the triangles of the vertices");
@@ -39,12 +42,16 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
   fill_async(counts.data(), 0, counts.bytes(), stream);
   if (options.of_vertex) fill_async(cells.data(), 0, cells.bytes(), stream);
   record(begin, stream);
-  gpu::count_triangles(g.view(),
-                       {.of_number = options.of_vertex && n > 0 ? cells.data() : nullptr,
-                        .chunks = chunks.data(),
-                        .counts = counts.data(),
-                        .order = options.number},
-                       g.access_or_best(options.access), options.count, stream);
+  const gpu::TriangleState state{.of_number = options.of_vertex && n > 0 ? cells.data() : nullptr,
+                                 .chunks = chunks.data(),
+                                 .counts = counts.data(),
+                                 .order = options.number};
+  if (incoming) {
+    const auto& in = *options.incoming;
+    gpu::count_incoming({n, g.view().offsets, g.view().edges, in.offsets.data, in.lists.data}, state, stream);
+  } else {
+    gpu::count_triangles(g.view(), state, g.access_or_best(options.access), options.count, stream);
+  }
   if (turned) gpu::counts_of_vertices(cells.data(), options.number, n, by_vertex.data(), stream);
   record(end, stream);
   gpu::TriangleCounts found;

@@ -3,6 +3,7 @@
 
 #include "penstock/graph/gpu/gpu_graph.hpp"
 #include "penstock/graph/triangles/triangles.hpp"
+#include "penstock/graph/triangles/triangles_incoming_gpu.hpp"
 
 namespace penstock {
 
@@ -19,6 +20,8 @@ struct TrianglesGpuOptions {
   // On the GPU: the number of each vertex. If it is there, lists are taken in the order of the vertices, and counts are those
   // of the vertices.
   const Index* number = nullptr;
+  // The edges into each vertex, if they are there: the total alone is then counted over them.
+  const IncomingEdges* incoming = nullptr;
 };
 
 struct TrianglesGpuResult {

@@ -15,6 +15,13 @@ constexpr std::int64_t most_chunks(std::int64_t vertices, Offset edges) {
   return std::min(vertices, edges / kShortList) + edges / kChunk + 1;
 }
 
+// The same where triangles are counted at their middle vertex (triangles_incoming_gpu.hpp).
+inline constexpr Offset kShortIncoming = 128;   // edges into a vertex that a warp takes alone
+inline constexpr Offset kIncomingChunk = 1024;  // of more edges those that a block takes at once
+constexpr std::int64_t most_incoming_chunks(std::int64_t vertices, Offset edges) {
+  return std::min(vertices, edges / kShortList + edges / kShortIncoming) + edges / kIncomingChunk + 1;
+}
+
 struct TriangleCounts {
   unsigned long long total = 0;
   Index chunks = 0, next = 0;  // chunks that are left to blocks, and how many of them are claimed

@@ -17,6 +17,9 @@
 namespace penstock {
 namespace {
 
+/// Ends that are looked up at middle vertices cost less than those of whole lists: nothing is read for each list but its entry.
+constexpr double kWorth = 1.25;
+
 struct OrientEnd {
   Stream stream;
   ~OrientEnd() { drain(stream); }
@@ -59,8 +62,13 @@ class Orienter {
       require(2 * std::int64_t(facts.below) == pattern_.entries,
               "triangles: the pattern is not symmetric, though it was said to be");
     }
-    if (worth_renumbering(pattern_.entries, facts.lookups, std::int64_t(facts.connected))) renumber(facts);
+    // A regular graph has half as many pairs as look-ups of whole lists.
+    const auto worth = [&](double lookups) {
+      return worth_renumbering(pattern_.entries, lookups, std::int64_t(facts.connected));
+    };
+    if (worth(facts.lookups) || worth(2 * facts.pairs)) renumber(facts);
     else keep_numbers(facts);
+    add_incoming(uploaded, facts.most);
     synchronize(stream_);
     result_.seconds = since(begin);
     return std::move(result_);
@@ -190,6 +198,38 @@ class Orienter {
     const auto ends = allocate<Index>(edges, here_);
     fill(offsets.data, ends.data);
     result_.lists = {a_.rows, a_.rows, offsets, ends, {}};
+  }
+
+  /// The edges into each vertex, where there is room for them and they are less work.
+  void add_incoming(std::int64_t uploaded, std::uint64_t longest) {
+    const auto& lists = result_.lists;
+    const auto n = a_.rows, edges = lists.nnz();
+    const auto bytes =
+        uploaded + lists.bytes() + result_.number.bytes() + incoming_bytes(n, edges, gpu::pair_sort_bytes);
+    if (edges == 0 || edges >= gpu::kMostIncomingEdges || longest > std::uint64_t(gpu::kMostIncomingLength) ||
+        bytes > options_.memory)
+      return;
+    result_.bytes = std::max(result_.bytes, bytes);
+    // The sort leaves its result in one of the two.
+    const auto lists_a = allocate<std::uint64_t>(edges, here_),
+               lists_b = allocate<std::uint64_t>(edges, here_);
+    const auto keys = scratch_of<Index>(edges, stream_), other_keys = scratch_of<Index>(edges, stream_);
+    const auto sort_bytes = gpu::pair_sort_bytes(edges);
+    const auto scratch = scratch_of<std::byte>(sort_bytes, stream_);
+    const auto work = scratch_of<gpu::IncomingWork>(1, stream_);
+    gpu::incoming_pairs(lists.indptr.data, lists.indices.data, n, edges, keys.get(), lists_a.data, stream_);
+    const auto sorted =
+        gpu::sort_pairs({keys.get(), other_keys.get(), lists_a.data, lists_b.data, scratch.get(), sort_bytes},
+                        edges, bits_, stream_);
+    const auto offsets = allocate<Offset>(n + 1, here_);
+    gpu::incoming_offsets(sorted.keys, edges, n, offsets.data, stream_);
+    gpu::incoming_work({n, lists.indptr.data, lists.indices.data, offsets.data, sorted.values}, work.get(),
+                       stream_);
+    gpu::IncomingWork ends;
+    copy_async(&ends, work.get(), sizeof ends, stream_);
+    synchronize(stream_);
+    if (ends.here > kWorth * ends.first) return;
+    result_.incoming = {offsets, sorted.values == lists_a.data ? lists_a : lists_b};
   }
 
   Stream stream() const { return stream_; }

@@ -77,7 +77,7 @@ __device__ T add_lanes(T mine) {
 
 __global__ void __launch_bounds__(kThreads) measure(Pattern a, Index* below, PatternFacts* facts) {
   unsigned long long sum = 0, connected = 0, most = 0;
-  double lookups = 0;
+  double lookups = 0, pairs = 0;
   for (auto u = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; u < a.vertices;
        u += std::int64_t(gridDim.x) * kThreads) {
     const Offset begin = a.offsets[u], end = a.offsets[u + 1];
@@ -92,8 +92,10 @@ __global__ void __launch_bounds__(kThreads) measure(Pattern a, Index* below, Pat
     connected += end > begin;
     most = max(most, static_cast<unsigned long long>(end - begin));
     lookups += double(low - begin) * double(end - low);
+    pairs += double(low - begin) * double(low - begin - 1) / 2;
   }
-  sum = add_lanes(sum), connected = add_lanes(connected), lookups = add_lanes(lookups);
+  sum = add_lanes(sum), connected = add_lanes(connected);
+  lookups = add_lanes(lookups), pairs = add_lanes(pairs);
 #pragma unroll
   for (int d = 16; d > 0; d /= 2) most = max(most, __shfl_down_sync(kAll, most, d));
   if ((threadIdx.x & 31) != 0) return;
@@ -101,6 +103,7 @@ __global__ void __launch_bounds__(kThreads) measure(Pattern a, Index* below, Pat
   atomicAdd(&facts->connected, connected);
   atomicMax(&facts->most, most);
   atomicAdd(&facts->lookups, lookups);
+  atomicAdd(&facts->pairs, pairs);
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -5,9 +5,10 @@
 
 #include "penstock/core/device.hpp"
 #include "penstock/graph/triangles/triangles.hpp"
+#include "penstock/graph/triangles/triangles_incoming_gpu.hpp"
 
-// Orients the edges of a graph on a GPU: the numbers and the lists are those of orient_edges() and oriented_lists(), bit for
-// bit. The driver is compiled with CUDA alone; orient_bytes() needs no GPU.
+// Orients the edges of a graph on a GPU, as orient_edges() and oriented_lists() do. Vertices are renumbered by degree on more
+// graphs, since a count at middle vertices gains more by it. The driver is compiled with CUDA alone; orient_bytes() needs no GPU.
 namespace penstock {
 
 struct OrientGpuOptions {
@@ -17,8 +18,9 @@ struct OrientGpuOptions {
 };
 
 struct OrientedOnGpu {
-  Csr<One> lists;             // as oriented_lists() makes them, in the GPU's memory
+  Csr<One> lists;             // row u has the ends of number u, ascending, in the GPU's memory
   Array<const Index> number;  // the number of each vertex, there; empty if numbers are the vertices
+  IncomingEdges incoming;     // where they are less work, and options.memory suffices
   bool simple = false;        // whether the matrix was simple and symmetric as it came
   std::int64_t bytes = 0;     // of the GPU, at most, while it was made
   double upload_seconds = 0, seconds = 0;
@@ -52,7 +54,8 @@ struct PatternFacts {
   unsigned long long connected = 0;  // vertices with entries
   unsigned long long most = 0;       // entries of the longest row
   unsigned long long held = 0;       // keys that have been appended
-  double lookups = 0;                // that a count over the entries below the diagonal would take
+  double lookups = 0;                // that a count over the entries below the diagonal would take,
+  double pairs = 0;                  // and that a count at middle vertices would take
   unsigned faults = 0;  // not 0: rows do not ascend, or there are self loops or entries without mirror
 };
 

@@ -30,6 +30,12 @@ std::int64_t orient_bytes(std::int64_t vertices, Offset entries,
                    2 * kKey * edges + lists(vertices, edges)});
 }
 
+std::int64_t incoming_bytes(std::int64_t vertices, Offset edges,
+                            const std::function<std::int64_t(std::int64_t)>& sort_bytes) {
+  return kArraysToo + std::int64_t(sizeof(Offset)) * (vertices + 1) +
+         2 * (kKey + std::int64_t(sizeof(Index))) * edges + sort_bytes(edges);
+}
+
 std::int64_t clean_bytes(std::int64_t vertices, Offset entries,
                          const std::function<std::int64_t(std::int64_t)>& sort_bytes) {
   return kArraysToo + std::max(sorting(entries, sort_bytes), 2 * kKey * entries + lists(vertices, entries));

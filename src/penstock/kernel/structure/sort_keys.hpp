@@ -27,4 +27,20 @@ std::uint64_t* sort_keys(const SortBuffers& buffers, std::int64_t count, int fir
 const std::uint64_t* sort_unique(const SortBuffers& buffers, std::int64_t count, int bits,
                                  std::int64_t* unique, Stream stream);
 
+/// The same for pairs of a key that is not negative and a value: two buffers of each, and scratch memory of
+/// pair_sort_bytes().
+struct PairBuffers {
+  std::int32_t *keys = nullptr, *other_keys = nullptr;
+  std::uint64_t *values = nullptr, *other_values = nullptr;
+  void* scratch = nullptr;
+  std::int64_t scratch_bytes = 0;
+};
+std::int64_t pair_sort_bytes(std::int64_t pairs);
+struct SortedPairs {
+  std::int32_t* keys;
+  std::uint64_t* values;
+};
+/// Sorts pairs by the low `bits` of their keys; pairs of one key stay in their order. Says in which buffers they are.
+SortedPairs sort_pairs(const PairBuffers& buffers, std::int64_t count, int bits, Stream stream);
+
 }  // namespace penstock::gpu

@@ -48,4 +48,23 @@ const std::uint64_t* sort_unique(const SortBuffers& b, std::int64_t count, int b
   return other;
 }
 
+std::int64_t pair_sort_bytes(std::int64_t pairs) {
+  std::size_t bytes = 0;
+  cub::DoubleBuffer<std::uint32_t> keys;
+  cub::DoubleBuffer<std::uint64_t> values;
+  cuda::check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, values, pairs, 0, 32));
+  return static_cast<std::int64_t>(bytes);
+}
+
+SortedPairs sort_pairs(const PairBuffers& b, std::int64_t count, int bits, Stream stream) {
+  const auto as_keys = [](std::int32_t* keys) { return reinterpret_cast<std::uint32_t*>(keys); };
+  cub::DoubleBuffer<std::uint32_t> keys(as_keys(b.keys), as_keys(b.other_keys));
+  cub::DoubleBuffer<std::uint64_t> values(b.values, b.other_values);
+  auto bytes = static_cast<std::size_t>(b.scratch_bytes);
+  const auto native = static_cast<cudaStream_t>(stream.handle);
+  if (count > 0)
+    cuda::check(cub::DeviceRadixSort::SortPairs(b.scratch, bytes, keys, values, count, 0, bits, native));
+  return {reinterpret_cast<std::int32_t*>(keys.Current()), values.Current()};
+}
+
 }  // namespace penstock::gpu
