@@ -46,7 +46,7 @@ TEST(GpuFacts, BlocksThatMeetFillEveryMultiprocessor) {
 
 template <class P>
 void every_class_fits(const GpuFacts& gpu, SpgemmGpuMethod method, bool writing, std::int64_t cols) {
-  const auto slot = writing ? group::hash_bytes<P>(0) : std::int64_t(sizeof(Index));
+  const auto slot = writing ? group::slot_bytes<P>(false) : std::int64_t(sizeof(Index));
   const auto most = gpu::most_log_slots(gpu.shared_block, slot);
   const auto window = gpu::bitmap_window(cols, gpu::most_columns(gpu.shared_block, writing), 0);
   EXPECT_GE(window, 64);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <bit>
 #include <memory>
 #include <random>
 #include <thread>
@@ -72,6 +73,9 @@ struct ThreadGroup {
     });
   }
   bool any(bool mine) const { return ballot(mine) != 0; }
+  double shuffle(double v, int from) const {
+    return std::bit_cast<double>(shuffle(std::bit_cast<std::int64_t>(v), from));
+  }
   template <class T>
   T shuffle(T v, int from) const {
     return in_warp(static_cast<std::int64_t>(v),
@@ -107,7 +111,6 @@ Csr<double> random_matrix(std::int64_t cols, const std::vector<int>& lengths, un
 }
 
 constexpr int kSlots = 11;  // 2048
-constexpr int kMostLogSlots = 15;
 constexpr std::int64_t kColumns = 701;
 
 class SpgemmRows : public ::testing::TestWithParam<int> {
@@ -170,6 +173,26 @@ TEST_P(SpgemmRows, BitmapInWindows) {
   }
 }
 
+/// With so many columns, bits of whole turns are spread over words; the last turn is not whole.
+TEST_P(SpgemmRows, BitmapsOfManyColumnsCount) {
+  const auto wide = random_matrix(5000, std::vector<int>(59, 70), 5);
+  const auto product = spgemm<S, double>(a.view(), wide.view());
+  const group::Factors<double> f{a.view(), wide.view()};
+  for (const std::int64_t window : {1024, 1088, 3072, 5056}) {
+    std::vector<group::Word> words(static_cast<std::size_t>(window / 64));
+    std::vector<Offset> counts(static_cast<std::size_t>(a.rows));
+    group::LongRows longs;
+    on_threads([&](const ThreadGroup& g, std::int64_t r) {
+      const group::Bitmap map{words.data(), nullptr, window};
+      const auto n = group::count_bitmap(g, f, f.begin(r), f.begin(r + 1), longs, map);
+      if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
+      g.sync();
+    });
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      EXPECT_EQ(counts[static_cast<std::size_t>(r)], product.indptr.data[r + 1] - product.indptr.data[r]);
+  }
+}
+
 /// With `cols` columns, which decide how entries are sorted.
 TEST_P(SpgemmRows, HashTable) {
   for (const std::int64_t cols : {kColumns, std::int64_t(1) << 30}) {
@@ -187,7 +210,7 @@ TEST_P(SpgemmRows, HashTable) {
       if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n;
       g.sync();
       const auto at = expected.indptr.data[r];
-      group::write_hash<S>(g, f, f.begin(r), f.begin(r + 1), longs, table, false, sums.data(), order.data(),
+      group::write_hash<S>(g, f, f.begin(r), f.begin(r + 1), &longs, table, false, sums.data(), order.data(),
                            columns.data() + at, values.data() + at);
       g.sync();
     });
@@ -248,7 +271,6 @@ TEST(SpgemmGpu, AWarpAddsRowsOfBThatAscend) {
   std::vector<double> sums(keys.size()), values(columns.size(), -7);
   std::vector<std::uint64_t> order(keys.size() / 2);
   std::vector<int> counts(static_cast<std::size_t>(a.rows)), small(counts);
-  group::LongRows longs;
   on_group(32, [&](const ThreadGroup& g) {
     for (std::int64_t r = 0; r < a.rows; ++r) {
       const auto begin = f.begin(r), end = f.begin(r + 1), at = expected.indptr.data[r];
@@ -256,7 +278,7 @@ TEST(SpgemmGpu, AWarpAddsRowsOfBThatAscend) {
       const int few = group::count_hash_warp(g, f, begin, end, {keys.data(), 6});
       if (g.rank() == 0) counts[static_cast<std::size_t>(r)] = n, small[static_cast<std::size_t>(r)] = few;
       g.sync();
-      group::write_hash<S>(g, f, begin, end, longs, {keys.data(), kLog}, true, sums.data(), order.data(),
+      group::write_hash<S>(g, f, begin, end, nullptr, {keys.data(), kLog}, true, sums.data(), order.data(),
                            columns.data() + at, values.data() + at);
       g.sync();
     }
@@ -300,22 +322,6 @@ TEST(SpgemmGpu, OneThreadMergesAShortRow) {
   check_merge<16>(random_matrix(40, {16, 0, 9, 16}, 32), b);
 }
 
-TEST(SpgemmGpu, RowsOfFewListsAreMergedWhereBAscends) {
-  const Offset products[] = {0, 16, 17, 128, 129, 30}, lists[] = {0, 3, 7, 15, 31, 32, 49};
-  std::uint64_t falls = 0;
-  const gpu::RowSizes sizes{.products = products, .lists = lists, .falls = &falls};
-  ASSERT_TRUE(gpu::merges(sizes));
-  EXPECT_EQ(gpu::bin_of(sizes, 0, true), -1);
-  EXPECT_EQ(gpu::bin_of(sizes, 1, true), gpu::merge_bin(4, 16));
-  EXPECT_EQ(gpu::bin_of(sizes, 2, true), gpu::merge_bin(8, 17));
-  EXPECT_EQ(gpu::bin_of(sizes, 3, true), gpu::merge_bin(16, 128));
-  EXPECT_EQ(gpu::bin_of(sizes, 4, true), gpu::size_bin(129));
-  EXPECT_EQ(gpu::bin_of(sizes, 5, true), gpu::size_bin(30)) << "17 lists";
-  falls = 1;
-  EXPECT_FALSE(gpu::merges(sizes));
-  EXPECT_EQ(gpu::bin_of(sizes, 1, false), gpu::size_bin(16));
-}
-
 TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
   std::vector<int> la{0, 1, 64, 3, 9, 40, 100}, lb(97);
   for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = r % 3 == 0 ? static_cast<int>(r % 7) : 0;
@@ -356,68 +362,6 @@ TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
       EXPECT_EQ(values[static_cast<std::size_t>(e)], expected.values.data[e]) << "row " << r;
     }
   }
-}
-
-TEST(SpgemmGpu, EveryBinHasAClassThatHoldsIt) {
-  EXPECT_EQ(gpu::size_bin(1), gpu::kMergeBins);
-  EXPECT_EQ(gpu::size_bin(64), gpu::kMergeBins + 6);
-  EXPECT_EQ(gpu::size_bin(65), gpu::kMergeBins + 7);
-  EXPECT_EQ(gpu::size_bin(Offset(1) << 40), gpu::kBins - 1);
-  using enum SpgemmGpuMethod;
-  for (const auto method : {automatic, hash, bitmap})
-    for (const bool writing : {false, true})
-      for (const std::int64_t cols : {1, 5000, 70'000, 5'000'000}) {
-        const auto window = gpu::bitmap_window(cols, 1 << 20, 0);
-        for (int b = 0; b < gpu::kBins; ++b) {
-          gpu::RowBins bins;
-          bins.rows[static_cast<std::size_t>(b)] = 3;
-          const auto classes = gpu::row_classes(bins, method, writing, cols, window, kMostLogSlots);
-          ASSERT_EQ(classes.size(), 1u);
-          EXPECT_EQ(classes[0].count, 3);
-          const int size = b - gpu::kMergeBins;
-          EXPECT_EQ(classes[0].method == gpu::RowMethod::merge, size < 0);
-          if (size < 0) {
-            EXPECT_EQ(classes[0].lists, b < 4 ? 8 : 16);
-          }
-          if (classes[0].method == gpu::RowMethod::tiny) {
-            EXPECT_LE(size, 6);
-          }
-          if (classes[0].method == gpu::RowMethod::hash) {
-            if (!writing && gpu::may_retry(classes[0])) {
-              EXPECT_LE(size + 1, gpu::kRetrySlots) << "the second table must hold the row";
-            } else {
-              EXPECT_GE(classes[0].log_slots, size + 1) << "at most half of the slots are taken";
-            }
-            EXPECT_LE(group::hash_bytes<double>(classes[0].log_slots), 200'000 * (writing ? 1 : 2));
-          }
-        }
-        gpu::RowBins all;
-        all.rows.fill(2);
-        std::int64_t next = 0;
-        for (const auto& c : gpu::row_classes(all, method, writing, cols, window, kMostLogSlots)) {
-          EXPECT_EQ(c.begin, next);
-          next += c.count;
-        }
-        EXPECT_EQ(next, 2 * gpu::kBins);
-      }
-}
-
-TEST(SpgemmGpu, WindowsAreEquallyWide) {
-  EXPECT_EQ(gpu::bitmap_window(0, 1000, 0), 64);
-  EXPECT_EQ(gpu::bitmap_window(100, 1000, 0), 128);
-  EXPECT_EQ(gpu::bitmap_window(961, 1000, 0), 512);  // 960 at most
-  EXPECT_EQ(gpu::bitmap_window(5000, 1000, 65), 128);
-  EXPECT_EQ(gpu::bitmap_window(5000, 1000, 5000), 960);
-}
-
-TEST(SpgemmGpu, FewEntriesOfManyProductsAreNotTiny) {
-  const Offset products[] = {10, 64, 65, 500}, indptr[] = {0, 3, 7, 8, 300};
-  const gpu::RowSizes counting{products}, writing{products, indptr};
-  EXPECT_EQ(gpu::size_of(counting, 2), 65);
-  EXPECT_EQ(gpu::size_of(writing, 0), 10);
-  EXPECT_EQ(gpu::size_of(writing, 1), 64);
-  EXPECT_EQ(gpu::size_of(writing, 2), 65);
-  EXPECT_EQ(gpu::size_of(writing, 3), 292);
 }
 
 TEST(SpgemmGpu, SumsOfRows) {

@@ -6,10 +6,12 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr int kLanes = 8;         // lanes that count the products of a row of A
-constexpr Offset kLong = 1024;    // a row with more entries is counted by a block
-constexpr int kLongBlocks = 512;  // blocks that share the long rows
-constexpr int kRowsEach = 4;      // rows that a thread puts into bins
+constexpr int kLanes = 8;                    // lanes that count the products of a row of A
+constexpr Offset kLong = 1024;               // a row with more entries is counted by a block
+constexpr int kLongBlocks = 512;             // blocks that share the long rows
+constexpr std::int64_t kManyRows = 1 << 17;  // from so many on a thread puts several rows into bins
+constexpr int kRowsEach = 4;
+constexpr std::int64_t kLeaders = 32;  // of so many rows the first repeats none
 
 __device__ Offset products_of(const CsrView<One>& a, const CsrView<One>& b, Offset begin, Offset end,
                               int from, int step) {
@@ -23,7 +25,7 @@ __device__ Offset products_of(const CsrView<One>& a, const CsrView<One>& b, Offs
 
 __global__ void __launch_bounds__(kThreads)
     products_short(CsrView<One> a, CsrView<One> b, std::int64_t first, std::int64_t rows, Offset* products,
-                   Index* longs, int* count) {
+                   std::uint8_t* repeats, Index* longs, int* count) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto r = thread / kLanes;
   const int lane = int(thread % kLanes);
@@ -35,6 +37,23 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_down_sync(kAll, sum, d, kLanes);
   if (r < rows && lane == 0 && !put_off) products[r] = sum;
+  if (!repeats) return;
+  bool same = r < rows && r % kLeaders != 0 && !put_off && end > begin &&
+              end - begin == begin + a.first_nnz - a.indptr[first + r - 1];
+  for (Offset i = begin + lane; same && i < end; i += kLanes)
+    same = a.indices[i] == a.indices[i - (end - begin)];
+  const unsigned differ = __ballot_sync(kAll, !same) >> (threadIdx.x & 31 & ~(kLanes - 1));
+  if (r < rows && lane == 0) repeats[r] = (differ & ((1u << kLanes) - 1)) == 0;
+}
+
+/// counts[r] of rows that repeat the row above: that of the last row before them which does not.
+__global__ void __launch_bounds__(kThreads)
+    repeat_counts_kernel(const std::uint8_t* repeats, std::int64_t rows, Offset* counts) {
+  const auto r = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (r >= rows || !repeats[r]) return;
+  auto leader = r - 1;
+  while (repeats[leader]) --leader;
+  counts[r] = counts[leader];
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -78,6 +97,7 @@ __global__ void __launch_bounds__(kThreads)
     atomicAdd(as_counter(&counters->falls), Counter(std::int64_t(mine)));
 }
 
+template <int Each>
 __global__ void __launch_bounds__(kThreads)
     count_bins_kernel(RowSizes sizes, std::int64_t rows, std::int64_t cols, const Offset* total,
                       RowCounters* counters) {
@@ -88,11 +108,13 @@ __global__ void __launch_bounds__(kThreads)
   if (total && blockIdx.x == 0 && threadIdx.x == 0) counters->entries = std::uint64_t(*total);
   const bool merging = merges(sizes);
   Counter sum = 0, bound = 0;
+  int repeated = 0;
 #pragma unroll
-  for (int i = 0; i < kRowsEach; ++i) {
-    const auto r = (std::int64_t(blockIdx.x) * kRowsEach + i) * kThreads + threadIdx.x;
+  for (int i = 0; i < Each; ++i) {
+    const auto r = (std::int64_t(blockIdx.x) * Each + i) * kThreads + threadIdx.x;
     const int bin = r < rows ? bin_of(sizes, r, merging) : -1;
-    const Offset size = bin >= 0 ? size_of(sizes, r) : 0;
+    const Offset size = r < rows ? size_of(sizes, r) : 0;
+    repeated += bin < 0 && size > 0;
     sum += Counter(size), bound += Counter(size < cols ? size : cols);
     const unsigned same = __match_any_sync(kAll, bin);
     if (bin >= 0 && lane == __ffs(int(same)) - 1) atomicAdd(&mine[bin], unsigned(__popc(same)));
@@ -101,10 +123,12 @@ __global__ void __launch_bounds__(kThreads)
   for (int d = 16; d > 0; d /= 2) {
     sum += __shfl_down_sync(kAll, sum, d);
     bound += __shfl_down_sync(kAll, bound, d);
+    repeated += __shfl_down_sync(kAll, repeated, d);
   }
   if (lane == 0 && sum != 0) {
     atomicAdd(as_counter(&counters->sizes), sum);
     atomicAdd(as_counter(&counters->bound), bound);
+    if (repeated > 0) atomicAdd(as_counter(&counters->repeated), Counter(repeated));
   }
   __syncthreads();
   if (threadIdx.x < kBins && mine[threadIdx.x] != 0)
@@ -114,23 +138,21 @@ __global__ void __launch_bounds__(kThreads)
 struct BinStarts {
   Counter of[kBins];
 };
-__global__ void set_starts_kernel(BinStarts starts, RowCounters* counters) {
-  if (threadIdx.x < kBins) counters->rows[threadIdx.x] = starts.of[threadIdx.x];
-}
-
 /// Writes the rows of every bin to its part of the list. Rows of a warp that share a bin stay in their order.
+template <int Each>
 __global__ void __launch_bounds__(kThreads)
-    list_bins_kernel(RowSizes sizes, std::int64_t rows, RowCounters* counters, Index* list) {
+    list_bins_kernel(RowSizes sizes, std::int64_t rows, BinStarts starts, RowCounters* counters,
+                     Index* list) {
   __shared__ int count[kBins];
   __shared__ Counter start[kBins];
   const int lane = int(threadIdx.x & 31);
   if (threadIdx.x < kBins) count[threadIdx.x] = 0;
   __syncthreads();
   const bool merging = merges(sizes);
-  int bin[kRowsEach], place[kRowsEach];
+  int bin[Each], place[Each];
 #pragma unroll
-  for (int i = 0; i < kRowsEach; ++i) {
-    const auto r = (std::int64_t(blockIdx.x) * kRowsEach + i) * kThreads + threadIdx.x;
+  for (int i = 0; i < Each; ++i) {
+    const auto r = (std::int64_t(blockIdx.x) * Each + i) * kThreads + threadIdx.x;
     bin[i] = r < rows ? bin_of(sizes, r, merging) : -1;
     const unsigned same = __match_any_sync(kAll, bin[i]);
     const int first = __ffs(int(same)) - 1;
@@ -140,13 +162,21 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x < kBins && count[threadIdx.x] > 0)
-    start[threadIdx.x] = atomicAdd(as_counter(&counters->rows[threadIdx.x]), Counter(count[threadIdx.x]));
+    start[threadIdx.x] = starts.of[threadIdx.x] +
+                         atomicAdd(as_counter(&counters->listed[threadIdx.x]), Counter(count[threadIdx.x]));
   __syncthreads();
 #pragma unroll
-  for (int i = 0; i < kRowsEach; ++i) {
-    const auto r = (std::int64_t(blockIdx.x) * kRowsEach + i) * kThreads + threadIdx.x;
+  for (int i = 0; i < Each; ++i) {
+    const auto r = (std::int64_t(blockIdx.x) * Each + i) * kThreads + threadIdx.x;
     if (bin[i] >= 0) list[start[bin[i]] + Counter(place[i])] = Index(r);
   }
+}
+
+/// Calls f with how many rows a thread takes: one where rows are few, so that all multiprocessors have some.
+template <class F>
+void with_rows_each(std::int64_t rows, const F& f) {
+  if (rows >= kManyRows) f(std::integral_constant<int, kRowsEach>{});
+  else f(std::integral_constant<int, 1>{});
 }
 
 // ---- entries of C ----
@@ -167,13 +197,13 @@ __global__ void __launch_bounds__(kThreads) count_tiny_kernel(Pattern f, RowList
 
 template <int threads>
 __global__ void __launch_bounds__(kThreads)
-    count_hash_warp_kernel(Pattern f, RowList list, int log_slots, Retries retries, Offset* counts) {
+    count_hash_warp_kernel(Pattern f, RowList list, TableSize size, Retries retries, Offset* counts) {
   static_assert(threads == 32);
   const auto row = row_of<threads>(list);
   if (row < 0) return;
   const DeviceGroup<threads> g;
-  const group::Table table{reinterpret_cast<Index*>(space_of<threads>(std::int64_t(4) << log_slots)),
-                           log_slots};
+  const group::Table table{reinterpret_cast<Index*>(space_of<threads>(std::int64_t(4) << size.log_slots)),
+                           log_slots_of<threads>(size)};
   const int n = group::count_hash_warp(g, f, f.begin(row), f.begin(row + 1), table);
   if (g.rank() != 0) return;
   if (n >= 0) counts[row] = n;
@@ -221,12 +251,17 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, std::int64_t rows,
-                  Offset* products, Index* list, int* longs, Stream stream) {
+                  Offset* products, std::uint8_t* repeats, Index* list, int* longs, Stream stream) {
   if (rows == 0) return;
   const UseDevice use(stream.where);
-  fill_async(longs, 0, sizeof *longs, stream);
-  launch(products_short, blocks_for(rows * kLanes), stream, a, b, first, rows, products, list, longs);
+  launch(products_short, blocks_for(rows * kLanes), stream, a, b, first, rows, products, repeats, list,
+         longs);
   if (a.count > kLong) launch(products_long, kLongBlocks, stream, a, b, first, products, list, longs);
+}
+
+void repeat_counts(const std::uint8_t* repeats, std::int64_t rows, Offset* counts, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(repeat_counts_kernel, blocks_for(rows), stream, repeats, rows, counts);
 }
 
 void count_falls(const CsrView<One>& b, RowCounters* counters, Stream stream) {
@@ -240,10 +275,11 @@ void count_falls(const CsrView<One>& b, RowCounters* counters, Stream stream) {
 void count_bins(const RowSizes& sizes, std::int64_t rows, std::int64_t cols, const Offset* total,
                 RowCounters* counters, Stream stream) {
   const UseDevice use(stream.where);
-  fill_async(counters, 0, offsetof(RowCounters, falls), stream);
   if (rows == 0) return;
-  launch(count_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, cols, total,
-         counters);
+  with_rows_each(rows, [&]<int Each>(std::integral_constant<int, Each>) {
+    launch(count_bins_kernel<Each>, blocks_for((rows + Each - 1) / Each), stream, sizes, rows, cols, total,
+           counters);
+  });
 }
 
 RowBins read_bins(const RowCounters* counters, Stream stream) {
@@ -255,6 +291,7 @@ RowBins read_bins(const RowCounters* counters, Stream stream) {
   bins.sizes = static_cast<std::int64_t>(here.sizes);
   bins.bound = static_cast<std::int64_t>(here.bound);
   bins.entries = static_cast<std::int64_t>(here.entries);
+  bins.repeated = static_cast<std::int64_t>(here.repeated);
   bins.ascends = here.falls == 0;
   return bins;
 }
@@ -266,9 +303,10 @@ void list_bins(const RowSizes& sizes, std::int64_t rows, const RowBins& bins, Ro
   BinStarts starts{};  // an argument of the launch, because a copy of it would have to be waited for
   Counter before = 0;
   for (std::size_t b = kBins; b-- > 0; before += static_cast<Counter>(bins.rows[b])) starts.of[b] = before;
-  launch(set_starts_kernel, 1, stream, starts, counters);
-  launch(list_bins_kernel, blocks_for((rows + kRowsEach - 1) / kRowsEach), stream, sizes, rows, counters,
-         list);
+  with_rows_each(rows, [&]<int Each>(std::integral_constant<int, Each>) {
+    launch(list_bins_kernel<Each>, blocks_for((rows + Each - 1) / Each), stream, sizes, rows, starts,
+           counters, list);
+  });
 }
 
 void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>& b, std::int64_t first,
@@ -283,7 +321,7 @@ void count_rows(const RowClass& which, const CsrView<One>& a, const CsrView<One>
     const auto bytes = std::int64_t(sizeof(Index)) << which.log_slots;
     if (may_retry(which))
       return launch_groups<32>(count_hash_warp_kernel<32>, rows.count, bytes, stream, f, rows,
-                               which.log_slots, retries, counts);
+                               table_size(which), retries, counts);
     return with_threads<512>(which.threads, [&]<int threads>() {
       launch_groups<threads>(count_hash_kernel<threads>, rows.count, bytes, stream, f, rows, which.log_slots,
                              counts);

@@ -47,7 +47,8 @@ void spgemm_expected(const CsrView<One>& a, const CsrView<One>& b, double* out, 
     for (std::int64_t c = 0; c < chunks; ++c) {
       const auto first = c * kChunk, rows = std::min(kChunk, a.rows - first);
       auto* const per_row = static_cast<Offset*>(products.get());
-      gpu::row_products(a, b, first, rows, per_row, static_cast<Index*>(list.get()),
+      fill_async(counter.get(), 0, sizeof(int), stream);
+      gpu::row_products(a, b, first, rows, per_row, nullptr, static_cast<Index*>(list.get()),
                         static_cast<int*>(counter.get()), stream);
       gpu::expected_parts(per_row, rows, b.cols,
                           static_cast<double*>(parts.get()) + 2 * c * gpu::kExpectedParts, stream);

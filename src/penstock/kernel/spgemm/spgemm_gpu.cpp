@@ -78,16 +78,27 @@ class Study {
       : products_(allocate_scratch(8 * rows, stream)),
         list_(allocate_scratch(4 * rows, stream)),
         retries_(allocate_scratch(4 * rows, stream)),
-        counters_(allocate_scratch(sizeof(gpu::RowCounters), stream)) {
-    fill_async(counters_.get(), 0, sizeof(gpu::RowCounters), stream);
+        repeats_(allocate_scratch(rows, stream)),
+        counters_(allocate_scratch(2 * sizeof(gpu::RowCounters), stream)),
+        stream_(stream) {
+    fill_async(counters_.get(), 0, 2 * sizeof(gpu::RowCounters), stream);
+  }
+  /// Counters are 0 for the first chunk; this clears them for another one.
+  void clear(bool writing) const {
+    auto* const from = &counters(writing)->rows;
+    fill_async(from, 0, sizeof(gpu::RowCounters) - offsetof(gpu::RowCounters, rows), stream_);
   }
   Offset* products() const { return static_cast<Offset*>(products_.get()); }
   Index* list() const { return static_cast<Index*>(list_.get()); }
+  std::uint8_t* repeats() const { return static_cast<std::uint8_t*>(repeats_.get()); }
   gpu::Retries retries() const { return {static_cast<Index*>(retries_.get()), &counters()->retries}; }
-  gpu::RowCounters* counters() const { return static_cast<gpu::RowCounters*>(counters_.get()); }
+  gpu::RowCounters* counters(bool writing = false) const {
+    return static_cast<gpu::RowCounters*>(counters_.get()) + writing;
+  }
 
  private:
-  std::shared_ptr<void> products_, list_, retries_, counters_;
+  std::shared_ptr<void> products_, list_, retries_, repeats_, counters_;
+  Stream stream_;
 };
 
 /// Calls f(first, rows) for all chunks of [0, rows).
@@ -116,53 +127,62 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
   const auto shared = facts.shared_block;
   const auto chunk = chunk_of(a.rows, options);
   const Study study(chunk, stream);
-  auto* const counters = study.counters();
   const auto indptr = result_array<Offset>(a.rows + 1, stream, options.pooled);
   fill_async(indptr.data, 0, indptr.bytes(), stream);
   const bool merge = options.method == SpgemmGpuMethod::automatic;
   const auto merged = gpu::merged_products(a.rows, facts);
-  gpu::count_falls(pb, counters, stream);
+  const auto* const falls = &study.counters()->falls;
+  gpu::count_falls(pb, study.counters(), stream);
   const auto sizes_of = [&](std::int64_t first, bool writing) -> gpu::RowSizes {
     return {.products = study.products(),
             .indptr = writing ? indptr.data + first : nullptr,
             .lists = merge ? a.indptr + first : nullptr,
-            .falls = &counters->falls,
+            .falls = falls,
+            .repeats = writing ? nullptr : study.repeats(),
             .merged = merged};
   };
   const auto classes = [&](const gpu::RowBins& bins, std::int64_t first, std::int64_t rows, bool writing) {
-    gpu::list_bins(sizes_of(first, writing), rows, bins, counters, study.list(), stream);
+    gpu::list_bins(sizes_of(first, writing), rows, bins, study.counters(writing), study.list(), stream);
     const auto window = gpu::bitmap_window(b.cols, gpu::most_columns(shared, writing), options.window);
-    const auto slot_bytes = writing ? spgemm_group::hash_bytes<P>(0) : std::int64_t(sizeof(Index));
+    const auto slot_bytes = writing ? spgemm_group::slot_bytes<P>(false) : std::int64_t(sizeof(Index));
     return gpu::row_classes(bins, options.method, writing, b.cols, window,
                             gpu::most_log_slots(shared, slot_bytes));
   };
   const auto study_rows = [&](std::int64_t first, std::int64_t rows) {
-    gpu::row_products(pa, pb, first, rows, study.products(), study.list(), &counters->longs, stream);
+    if (first > 0) study.clear(false);
+    gpu::row_products(pa, pb, first, rows, study.products(), study.repeats(), study.list(),
+                      &study.counters()->longs, stream);
   };
   const Offset* const total = indptr.data + a.rows;
   const auto count_bins = [&](std::int64_t first, std::int64_t rows, bool writing) {
-    gpu::count_bins(sizes_of(first, writing), rows, b.cols, writing ? total : nullptr, counters, stream);
+    if (writing && first > 0) study.clear(true);
+    gpu::count_bins(sizes_of(first, writing), rows, b.cols, writing ? total : nullptr,
+                    study.counters(writing), stream);
   };
   Offset products = 0;
+  bool ascends = false;
   for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
     study_rows(first, rows);
     count_bins(first, rows, false);
-    const auto bins = gpu::read_bins(counters, stream);
-    products += bins.sizes;
+    const auto bins = gpu::read_bins(study.counters(), stream);
+    products += bins.sizes, ascends = bins.ascends;
     const auto retries = study.retries();
     bool again = false;
     for (const auto& c : classes(bins, first, rows, false)) {
-      if (gpu::may_retry(c) && !std::exchange(again, true)) fill_async(retries.count, 0, sizeof(int), stream);
+      again |= gpu::may_retry(c);
       gpu::count_rows(c, pa, pb, first, study.list(), retries, indptr.data, stream);
     }
     if (again) gpu::count_again(pa, pb, first, retries, indptr.data, stream);
+    if (bins.repeated > 0) gpu::repeat_counts(study.repeats(), rows, indptr.data + first, stream);
   });
   gpu::prefix_sums(indptr.data, a.rows + 1, stream);
   // The bins of the first chunk come with the size of C, which is waited for. What was studied of a single chunk is still there.
   const auto again = [&](std::int64_t first, std::int64_t rows) {
-    if (rows < a.rows) study_rows(first, rows);
+    if (rows < a.rows) study.clear(false), study_rows(first, rows);
     count_bins(first, rows, true);
-    return gpu::read_bins(counters, stream);
+    auto bins = gpu::read_bins(study.counters(true), stream);
+    bins.ascends = ascends;
+    return bins;
   };
   auto bins = again(0, std::min(chunk, a.rows));
   Array<Index> indices;
@@ -255,11 +275,19 @@ std::vector<RowClass> row_classes(const RowBins& bins, SpgemmGpuMethod method, b
     if (rows == 0) continue;
     auto next = class_of(b);
     next.begin = begin, next.count = rows, next.single = bins.ascends;
+    if (next.method == RowMethod::hash) next.wide = rows;
     begin += rows;
     if (!classes.empty()) {
       auto& last = classes.back();
-      if (last.method == next.method && last.threads == next.threads && last.lists == next.lists &&
-          last.log_slots == next.log_slots) {
+      const bool hash = next.method == RowMethod::hash;
+      const bool alike =
+          last.method == next.method && last.threads == next.threads && last.lists == next.lists;
+      if (alike && last.log_slots == next.log_slots && (!hash || last.wide == last.count)) {
+        last.count += rows, last.wide += next.wide;
+        continue;
+      }
+      // Tables of warps in one launch: neither kind waits for the last rows of the other.
+      if (alike && hash && next.threads == 32 && last.log_slots == next.log_slots + 1) {
         last.count += rows;
         continue;
       }
@@ -344,7 +372,8 @@ SpgemmGpuCounts spgemm_products(const CsrView<One>& a, const CsrView<One>& b, Of
     const Study study(chunk, stream);
     for_chunks(a.rows, chunk, [&](std::int64_t first, std::int64_t rows) {
       auto* products = per_row ? per_row + first : study.products();
-      gpu::row_products(a, b, first, rows, products, study.list(), &study.counters()->longs, stream);
+      if (first > 0) study.clear(false);
+      gpu::row_products(a, b, first, rows, products, nullptr, study.list(), &study.counters()->longs, stream);
       gpu::count_bins({.products = products}, rows, b.cols, nullptr, study.counters(), stream);
       const auto bins = gpu::read_bins(study.counters(), stream);
       counts.products += bins.sizes, counts.bound += bins.bound;

@@ -17,15 +17,18 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class S, int threads, class P = ProductValue<S>>
 __global__ void __launch_bounds__(DeviceGroup<threads>::kBlock)
-    write_hash_kernel(group::FactorsOf<S> f, RowList list, int log_slots, bool single, Target<P> c) {
+    write_hash_kernel(group::FactorsOf<S> f, RowList list, TableSize size, bool single, Target<P> c) {
   using G = DeviceGroup<threads>;
-  __shared__ group::LongRows longs[G::kPerBlock];
+  __shared__ group::LongRows longs[G::kWarp ? 1 : G::kPerBlock];
   const auto row = row_of<threads>(list);
   if (row < 0) return;
-  auto* order = reinterpret_cast<std::uint64_t*>(space_of<threads>(group::hash_bytes<P>(log_slots)));
-  auto* sums = reinterpret_cast<P*>(order + (1 << log_slots) / 2);
+  const int log_slots = log_slots_of<threads>(size);
+  const bool words = group::sorts_words(f.b.cols, size.log_slots);
+  auto* order =
+      reinterpret_cast<std::uint64_t*>(space_of<threads>(group::slot_bytes<P>(words) << size.log_slots));
+  auto* sums = reinterpret_cast<P*>(order + (1 << log_slots) / (words ? 4 : 2));
   auto* keys = reinterpret_cast<Index*>(sums + (is_pattern<P> ? 0 : 1 << log_slots));
-  group::write_hash<S>(G{}, f, f.begin(row), f.begin(row + 1), longs[G::kWarp ? threadIdx.x / 32 : 0],
+  group::write_hash<S>(G{}, f, f.begin(row), f.begin(row + 1), G::kWarp ? nullptr : longs,
                        group::Table{keys, log_slots}, single, sums, order, c.columns_of(row),
                        c.values_of(row));
 }
@@ -59,8 +62,9 @@ void write_rows(const RowClass& which, const CsrView<typename S::value_type>& a,
     return launch_groups<32>(write_tiny_kernel<S>, rows.count, 0, stream, f, rows, c);
   if (which.method == RowMethod::hash)
     return with_threads<32, 128, 256, 1024>(which.threads, [&]<int threads>() {
-      launch_groups<threads>(write_hash_kernel<S, threads>, rows.count, group::hash_bytes<P>(which.log_slots),
-                             stream, f, rows, which.log_slots, which.single, c);
+      const auto slot = group::slot_bytes<P>(group::sorts_words(b.cols, which.log_slots));
+      launch_groups<threads>(write_hash_kernel<S, threads>, rows.count, slot << which.log_slots, stream, f,
+                             rows, table_size(which), which.single, c);
     });
   const auto bytes = which.window / group::kWordBits * group::bytes_per_word(true);
   with_threads<256, 1024>(which.threads, [&]<int threads>() {

@@ -20,7 +20,7 @@ struct SpgemmGpuOptions {
   std::int64_t memory = -1;
   bool pooled = false;  // C comes from the stream's pool: quicker, but the stream must outlive C
   SpgemmGpuMethod method = SpgemmGpuMethod::automatic;
-  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 16 bytes of scratch memory each
+  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 17 bytes of scratch memory each
   std::int64_t window = 0;  // columns of a bitmap; 0: as many as shared memory holds (1.1 million on an H200)
 };
 

@@ -22,7 +22,8 @@ constexpr int merge_bin(Offset lists, Offset products) {
 }
 constexpr int size_bin(Offset size) {
   int b = 0;
-  while (b < kSizeBins - 1 && (Offset(1) << b) < size) ++b;
+  for (int step = 16; step > 0; step /= 2)
+    if (b + step < kSizeBins && (Offset(1) << (b + step - 1)) < size) b += step;
   return kMergeBins + b;
 }
 
@@ -32,7 +33,8 @@ struct RowClass {
   RowMethod method = RowMethod::tiny;
   int threads = 32;         // threads that take a row
   int lists = 0;            // for a merge: entries of A at most
-  int log_slots = 0;        // for a hash table: log2 of its slots
+  int log_slots = 0;        // for a hash table: log2 of its slots,
+  std::int64_t wide = 0;    // in the first so many rows; in the others it is half as large
   std::int64_t window = 0;  // for a bitmap: the columns that it holds
   bool single = false;      // no row of B has a column twice
   // Its part of the list, in which the bin of the largest rows comes first.
@@ -45,6 +47,7 @@ struct RowClass {
 struct RowBins {
   std::array<std::int64_t, kBins> rows{};
   std::int64_t sizes = 0, bound = 0, entries = 0;
+  std::int64_t repeated = 0;  // rows that are in no bin because they repeat the row above
   bool ascends = false;
 };
 
@@ -66,13 +69,13 @@ std::int64_t most_columns(std::int64_t shared_bytes, bool writing);
 /// log2 of the slots of the largest hash table that such a block holds, with so many bytes a slot.
 int most_log_slots(std::int64_t shared_bytes, std::int64_t slot_bytes);
 
-/// What the study of a chunk of rows counts, in device memory.
+/// What the study of a chunk of rows counts, in device memory. All is 0 before, but for `falls` of a later chunk.
 struct RowCounters {
-  std::uint64_t rows[kBins];  // rows of each bin; then, where the next row of each bin goes in the list
-  std::uint64_t sizes, bound, entries;  // as in RowBins
   std::uint64_t falls;  // adjacent entries of a row of B whose columns do not ascend, for all of B
-  int longs;            // long rows that wait
-  int retries;          // rows that filled their table
+  std::uint64_t rows[kBins], listed[kBins];       // rows of each bin, and how many of them are in the list
+  std::uint64_t sizes, bound, entries, repeated;  // as in RowBins
+  int longs;                                      // long rows that wait
+  int retries;                                    // rows that filled their table
 };
 
 /// Sizes of rows: their products, or if `indptr` is given their entries in C. In the second case a row with few entries but
@@ -84,6 +87,8 @@ struct RowSizes {
   const Offset* indptr = nullptr;  // of C
   const Offset* lists = nullptr;
   const std::uint64_t* falls = nullptr;
+  const std::uint8_t* repeats =
+      nullptr;  // not 0: the row of A has the columns of the row above, and so has that of C
   Offset merged = spgemm_merge::kProducts;
 };
 inline constexpr Offset kTinyProducts = 64;
@@ -94,19 +99,22 @@ constexpr Offset size_of(const RowSizes& sizes, std::int64_t r) {
   return entries > kTinyProducts ? entries : kTinyProducts + 1;
 }
 constexpr bool merges(const RowSizes& sizes) { return sizes.lists && *sizes.falls == 0; }
-/// The bin of a row, or -1 for an empty one. `merging` is merges(sizes).
+/// The bin of a row, or -1 for an empty one and for one that repeats the row above. `merging` is merges(sizes).
 constexpr int bin_of(const RowSizes& sizes, std::int64_t r, bool merging) {
   const Offset products = sizes.products[r];
-  if (products == 0) return -1;
+  if (products == 0 || (sizes.repeats && sizes.repeats[r])) return -1;
   const Offset lists = merging ? sizes.lists[r + 1] - sizes.lists[r] : 0;
   if (merging && products <= sizes.merged && spgemm_merge::takes(lists, products))
     return merge_bin(lists, products);
   return size_bin(size_of(sizes, r));
 }
 
-/// Writes products[r] for rows [first, first + rows). `list` is scratch memory for as many numbers, `longs` for one.
+/// Writes products[r] for rows [first, first + rows), and if it is not null repeats[r]: whether the row has the columns of the
+/// row above, as the rows of one node of a mesh have. `list` is scratch memory for as many numbers, and *longs is 0.
 void row_products(const CsrView<One>& a, const CsrView<One>& b, std::int64_t first, std::int64_t rows,
-                  Offset* products, Index* list, int* longs, Stream stream);
+                  Offset* products, std::uint8_t* repeats, Index* list, int* longs, Stream stream);
+/// Gives rows that repeat the row above its count.
+void repeat_counts(const std::uint8_t* repeats, std::int64_t rows, Offset* counts, Stream stream);
 /// Adds to counters->falls how often B's columns do not ascend within a row.
 void count_falls(const CsrView<One>& b, RowCounters* counters, Stream stream);
 /// Counts the rows in each bin. `total`, if not null, is where the number of C's entries is.

@@ -174,8 +174,13 @@ struct Bitmap {
 };
 constexpr std::int64_t bytes_per_word(bool writing) { return writing ? 12 : 8; }
 
-/// Marks the row's columns in [low, low + span). Ends with a sync.
-template <class Group, class V>
+/// Columns that are marked in turns when only their number counts: one in each of 32 halves of words, then their next bits.
+/// Neighbouring columns, which rows of B often have, would be bits of one half, and 32 lanes that set them would wait for each
+/// other.
+inline constexpr int kSpread = 1024;
+
+/// Marks the row's columns in [low, low + span), with Ordered each at its place. Ends with a sync.
+template <bool Ordered, class Group, class V>
 constexpr void mark(const Group& g, const Factors<V>& f, Offset begin, Offset end, LongRows& longs,
                     const Bitmap& map, std::int64_t low, std::int64_t span) {
   const auto words = static_cast<int>((span + kWordBits - 1) / kWordBits);
@@ -184,7 +189,12 @@ constexpr void mark(const Group& g, const Factors<V>& f, Offset begin, Offset en
   walk(g, f, begin, end, longs, [&](Offset, Offset j) {
     const auto c = static_cast<std::uint64_t>(f.b.indices[j] - low);
     if (c >= static_cast<std::uint64_t>(span)) return;
-    g.set_bit(&map.words[c / kWordBits], static_cast<int>(c % kWordBits));
+    auto at = c;
+    if constexpr (!Ordered) {
+      const auto turn = c / kSpread * kSpread;
+      if (turn + kSpread <= static_cast<std::uint64_t>(span)) at = turn + c % 32 * 32 + c / 32 % 32;
+    }
+    g.set_bit(&map.words[at / kWordBits], static_cast<int>(at % kWordBits));
   });
 }
 
@@ -194,7 +204,7 @@ constexpr Offset count_bitmap(const Group& g, const Factors<V>& f, Offset begin,
   Offset count = 0;
   for (std::int64_t low = 0; low < f.b.cols; low += map.window) {
     const auto span = f.b.cols - low < map.window ? f.b.cols - low : map.window;
-    mark(g, f, begin, end, longs, map, low, span);
+    mark<false>(g, f, begin, end, longs, map, low, span);
     const auto words = static_cast<int>((span + kWordBits - 1) / kWordBits);
     int mine = 0;
     for (int w = g.rank(); w < words; w += g.size()) mine += g.ones(map.words[w]);
@@ -209,7 +219,7 @@ constexpr void write_bitmap(const Group& g, const FactorsOf<S>& f, Offset begin,
   Offset base = 0;
   for (std::int64_t low = 0; low < f.b.cols; low += map.window) {
     const auto span = f.b.cols - low < map.window ? f.b.cols - low : map.window;
-    mark(g, f, begin, end, longs, map, low, span);
+    mark<true>(g, f, begin, end, longs, map, low, span);
     const auto words = static_cast<int>((span + kWordBits - 1) / kWordBits);
     const int share = (words + g.size() - 1) / g.size();
     const int first = g.rank() * share, last = first + share < words ? first + share : words;

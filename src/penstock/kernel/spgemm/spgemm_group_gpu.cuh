@@ -60,6 +60,8 @@ struct DeviceGroup {
   __device__ bool any(bool mine) const { return __any_sync(kAll, mine) != 0; }
   __device__ group::Word ballot(bool mine) const { return __ballot_sync(kAll, mine); }
   __device__ int shuffle(int v, int from) const { return __shfl_sync(kAll, v, from); }
+  __device__ float shuffle(float v, int from) const { return __shfl_sync(kAll, v, from); }
+  __device__ double shuffle(double v, int from) const { return __shfl_sync(kAll, v, from); }
   __device__ Offset shuffle(Offset v, int from) const { return __shfl_sync(kAll, (long long)(v), from); }
   __device__ std::uint32_t shuffle_xor(std::uint32_t v, int lanes) const {
     return __shfl_xor_sync(kAll, v, lanes);
@@ -101,12 +103,28 @@ struct Target {
   __device__ P* values_of(std::int64_t row) const { return is_pattern<P> ? nullptr : values + indptr[row]; }
 };
 
-/// The row of this thread's group, or -1 if there is none for it.
+/// The number of this thread's group.
+template <int threads>
+__device__ std::int64_t number_of() {
+  using G = DeviceGroup<threads>;
+  return std::int64_t(blockIdx.x) * G::kPerBlock + (G::kWarp ? int(threadIdx.x / 32) : 0);
+}
+/// Its row, or -1 if there is none for it.
 template <int threads>
 __device__ std::int64_t row_of(const RowList& list) {
-  using G = DeviceGroup<threads>;
-  const auto number = std::int64_t(blockIdx.x) * G::kPerBlock + (G::kWarp ? int(threadIdx.x / 32) : 0);
+  const auto number = number_of<threads>();
   return number < list.count ? list.first + list.rows[number] : -1;
+}
+
+/// log2 of the slots of tables in the first `wide` rows of a class; in the others one less.
+struct TableSize {
+  int log_slots;
+  std::int64_t wide;
+};
+inline TableSize table_size(const RowClass& c) { return {c.log_slots, c.wide}; }
+template <int threads>
+__device__ int log_slots_of(const TableSize& size) {
+  return size.log_slots - (number_of<threads>() >= size.wide);
 }
 
 /// This group's part of the block's dynamic shared memory.
@@ -125,7 +143,8 @@ void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t by
   using G = DeviceGroup<threads>;
   const auto shared = static_cast<std::size_t>(bytes * G::kPerBlock);
   const auto has = gpu_facts(stream.where).shared_block;
-  require(std::int64_t(shared + G::kPerBlock * sizeof(group::LongRows)) + kSums <= has, [&] {
+  const auto beside = std::int64_t(G::kWarp ? 0 : sizeof(group::LongRows)) + kSums;
+  require(std::int64_t(shared) + beside <= has, [&] {
     return "SpGEMM on a GPU: a class of rows takes " + std::to_string(shared) +
            " bytes of shared memory, and a block has " + std::to_string(has);
   });
