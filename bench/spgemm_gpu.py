@@ -8,7 +8,8 @@ python bench/spgemm_gpu.py --quick                          # toy inputs
 Times by the GPU's clock, from the call to the finished C: both count C's entries, take memory for C from a
 pool and for their workspaces, and compute. A product counts as two flops. `of copy` is the time of a
 device copy of as many bytes as A and C have, over ours. Each C is checked as a whole: C x against A (A x)
-from the CPU in float64.
+from the CPU in float64. --programs are others' programs (rivals/programs.py) that print NAME nnzC N
+median_ms T, whole calls in float64; they run after the turns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from lib import gpu_cases, harness, matrices_gpu
 from lib.report import Report
-from rivals import cusparse
+from rivals import cusparse, programs
 
 from penstock import _core
 
@@ -33,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtypes", default="float64,float32")
     parser.add_argument("--methods", default="auto", help="of ours: auto, hash, bitmap")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS), help="of cuSPARSE")
+    parser.add_argument("--programs", type=programs.existing, default=[], help="rivals, see above")
     parser.add_argument("--memory", type=float, default=60.0, help="GB that C may take")
 
 
@@ -87,6 +89,25 @@ def rivals(placed: Any, args: argparse.Namespace, report: Report) -> list[harnes
     ]
 
 
+def add_programs(
+    result: dict[str, Any], a: Any, nnz: int, args: argparse.Namespace, report: Report
+) -> None:
+    """Those that keep the memory of C between calls (`reused`) are no rivals, but a yardstick."""
+    values = np.ones(a.nnz) if a.values is None else a.values
+    for program in args.programs:
+        try:
+            found = programs.run(program, a, values, ("nnzC", "median_ms"))
+        except OSError as e:
+            report.skip(f"{result['case']}, {program.name}", str(e))
+            continue
+        for told in found:
+            name = f"{program.name}_{told.name}"
+            role = "probe" if "reused" in told.name else "rival"
+            result["results"][name] = programs.entry(told, nnz, role)
+    if args.programs:
+        programs.settle(result, [n for n, r in result["results"].items() if r["role"] == "ours"])
+
+
 def main() -> int:
     args = gpu_cases.parse(__doc__, configure)
     if args.matrices == matrices_gpu.DEFAULT:
@@ -130,6 +151,8 @@ def main() -> int:
             who += [ours(placed, dtype, method, args) for method in methods]
             who += rivals(placed, args, report)
             result = harness.measure(case, who, settings)
+            if dtype == "float64":
+                add_programs(result, a, nnz, args, report)
             report.add(result)
             shown = [
                 f"{n} {r['gflops']:.1f}" for n, r in result["results"].items() if "gflops" in r

@@ -1,15 +1,15 @@
 """Triangles on one GPU: lifts of real graphs and R-MAT, ours against published programs.
 
 python bench/triangles_gpu.py                                # bench/results/triangles_gpu.json
-python bench/triangles_gpu.py --rivals ../tc_rivals --temporary /scratch
+python bench/triangles_gpu.py --rivals ../grouptc,../trust --temporary /scratch
 python bench/triangles_gpu.py --graphs soc-Slashdot0902.npz,rmat20 --edges 5e7
 python bench/triangles_gpu.py --quick                        # toy graphs: tests that it runs
 
 A file stands for its random lift of about --edges entries (5 % of the edges go to other copies), made symmetric,
 without self loops. `count` is a later call, edges oriented; `first` a call for a graph that the GPU has never seen, and
 `first_here` for one whose entries are in its memory: both orient. All are whole calls by the host's clock.
---rivals is a program that reads a graph (int64 vertices, entries and offsets, int32 ends) and prints for each method
-a line NAME count N kernel_ms T: the median of the kernels alone, in 7 runs or more, preprocessing aside.
+--rivals are programs (rivals/programs.py) that print a line NAME count N kernel_ms T for each method: the time of the
+kernels alone, preprocessing aside.
 All counts must be equal; small graphs are counted by SciPy, too.
 """
 
@@ -17,9 +17,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ import numpy as np
 from lib import harness, matrices
 from lib.report import Report, add_options, show_table
 from penstock.csgraph._graph import simple
+from rivals import programs
 
 import penstock as ps
 from penstock import _core
@@ -34,7 +32,6 @@ from penstock import _core
 DEFAULT = "soc-Slashdot0902,fb-Cornell5,cnr-2000,rmat22"
 TOY = "rmat8"
 COUNTED = 300_000  # entries of graphs that SciPy counts
-_LINE = re.compile(r"^(\S+)\s+count\s+(\d+)\s+kernel_ms\s+([\d.]+)", re.M)
 
 
 def graph_of(name: str, args: argparse.Namespace) -> ps.csr_array:
@@ -55,19 +52,6 @@ def fresh(a: ps.csr_array) -> ps.csr_array:
 def by_scipy(a: ps.csr_array) -> int:
     below = ps.tril(a, -1).to_scipy().astype(np.int64)
     return int((below @ below).multiply(below).sum())
-
-
-def of_rivals(a: ps.csr_array, args: argparse.Namespace) -> list[tuple[str, int, float]]:
-    """(name, triangles, seconds)"""
-    with tempfile.NamedTemporaryFile(dir=args.temporary, suffix=".bin") as file:
-        np.array([a.shape[0], a.nnz], np.int64).tofile(file)
-        np.asarray(a.indptr, np.int64).tofile(file)
-        np.asarray(a.indices, np.int32).tofile(file)
-        file.flush()
-        told = subprocess.run(
-            [str(args.rivals), file.name], capture_output=True, text=True, check=True
-        ).stdout
-    return [(name, int(count), float(ms) / 1e3) for name, count, ms in _LINE.findall(told)]
 
 
 def run_case(
@@ -101,22 +85,10 @@ def run_case(
         harness.Contestant("first_here", lambda: count(here[0]), "probe", before=place),
     ]
     entry = harness.measure(case, everybody, settings)
-    if args.rivals:
-        for who, found, seconds in of_rivals(a, args):
-            right = found == expected
-            entry["results"][who] = {
-                "role": "rival", "status": "ok" if right else "wrong",
-                **({"median": seconds} if right else {"reason": f"{found} triangles"}),
-            }  # fmt: skip
-        rivals = {
-            w: r["median"]
-            for w, r in entry["results"].items()
-            if r["role"] == "rival" and "median" in r
-        }
-        if rivals:
-            best = min(rivals, key=rivals.__getitem__)
-            entry["best_rival"] = best
-            entry["ratios"] = {"count": rivals[best] / entry["results"]["count"]["median"]}
+    for program in args.rivals:
+        for told in programs.run(program, a, None, ("count", "kernel_ms"), args.temporary):
+            entry["results"][told.name] = programs.entry(told, expected)
+    programs.settle(entry, ["count"])
     report.add(entry)
 
 
@@ -144,8 +116,8 @@ def main() -> int:
         "--graphs", help=f"files of graphs, names in the data folder, or rmatN ({DEFAULT})"
     )
     parser.add_argument("--edges", type=float, default=2e8, help="entries of a lift, about (2e8)")
-    parser.add_argument("--rivals", type=Path, help="a program, see above")
-    parser.add_argument("--temporary", type=Path, help="where graphs are written for it")
+    parser.add_argument("--rivals", type=programs.existing, default=[], help="programs, see above")
+    parser.add_argument("--temporary", type=Path, help="where graphs are written for them")
     parser.add_argument("--gpu", type=int, default=0)
     add_options(parser, turn_seconds=0.05)
     args = parser.parse_args()
@@ -153,8 +125,6 @@ def main() -> int:
         raise SystemExit(
             "no GPU can be used here; penstock.show_config() and nvidia-smi may tell why"
         )
-    if args.rivals and not args.rivals.is_file():
-        parser.error(f"--rivals {args.rivals}: there is no such program")
     threads = args.threads or len(os.sched_getaffinity(0))
     settings = harness.Settings(args.repeats, args.turn_seconds, warm_turns=False)
     report = Report("triangles_gpu", args, vars(settings), threads)
