@@ -25,12 +25,6 @@ class _Torch:
             import torch  # type: ignore[import-not-found, unused-ignore]
         except ImportError as e:
             raise ImportError("gpu_allocator('torch') needs PyTorch: pip install torch") from e
-        if not torch.cuda.is_available():
-            raise _core.PlacementError(
-                f"PyTorch {torch.__version__} uses no GPU here (torch.cuda.is_available() is False): install one that "
-                "is built for this driver's CUDA, or leave gpu_allocator('cuda')"
-            )
-        torch.cuda.init()
         self._torch, cuda = torch, torch.cuda
         # What the public functions call, without a switch to the GPU that is current already.
         raw = getattr(torch._C, "_cuda_cudaCachingAllocator_raw_alloc", None)
@@ -38,6 +32,15 @@ class _Torch:
         self.free = getattr(
             torch._C, "_cuda_cudaCachingAllocator_raw_delete", cuda.caching_allocator_delete
         )
+
+    def begin(self) -> None:
+        torch = self._torch
+        if not torch.cuda.is_available():
+            raise _core.PlacementError(
+                f"PyTorch {torch.__version__} uses no GPU here (torch.cuda.is_available() is False): install one that "
+                "is built for this driver's CUDA, or leave gpu_allocator('cuda')"
+            )
+        torch.cuda.init()
 
     def allocate(self, size: int, gpu: int, stream: int) -> tuple[int, int]:
         try:
@@ -79,13 +82,15 @@ class _CuPy:
             raise ImportError(
                 "gpu_allocator('cupy') needs CuPy: pip install cupy-cuda12x, or cupy-cuda13x for CUDA 13"
             ) from e
-        if not cupy.cuda.is_available():
+        self._version, self._cuda = cupy.__version__, cupy.cuda
+        self._streams: dict[tuple[int, int], Any] = {}
+
+    def begin(self) -> None:
+        if not self._cuda.is_available():
             raise _core.PlacementError(
-                f"CuPy {cupy.__version__} uses no GPU here (cupy.cuda.is_available() is False): install the one for "
+                f"CuPy {self._version} uses no GPU here (cupy.cuda.is_available() is False): install the one for "
                 "this driver's CUDA, or leave gpu_allocator('cuda')"
             )
-        self._cuda = cupy.cuda
-        self._streams: dict[tuple[int, int], Any] = {}
 
     def allocate(self, size: int, gpu: int, stream: int) -> tuple[int, Any]:
         # CuPy's pools hand a block out again on the stream that it was allocated for.
@@ -191,6 +196,7 @@ def gpu_allocator(library: str | None = None) -> GpuAllocator:
     if _core.device_count() == 0:
         error = _core.PlacementError if _core.config()["cuda"] else _core.NotCompiledError
         raise error(f"gpu_allocator({library!r}): {no_gpu()}")
+    made.begin()
     _made[library] = made
     _core.set_gpu_allocator(library, made)
     return GpuAllocator(library, state)

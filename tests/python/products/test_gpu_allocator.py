@@ -85,20 +85,43 @@ def fake_cupy(available=True, pool=None):
 
 
 def test_a_library_that_has_no_gpu(monkeypatch):
+    """Asked where this package finds one."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(available=False))
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch(available=False))
+    monkeypatch.setattr(_core, "device_count", lambda: 1)
     with pytest.raises(
         ps.PlacementError, match=r"CuPy 13 uses no GPU here.*gpu_allocator\('cuda'\)"
     ):
         ps.gpu_allocator("cupy")
-    monkeypatch.setitem(
-        sys.modules,
-        "torch",
-        types.SimpleNamespace(
-            __version__="2", cuda=types.SimpleNamespace(is_available=lambda: False)
-        ),
-    )
     with pytest.raises(ps.PlacementError, match=r"PyTorch 2 uses no GPU here"):
         ps.gpu_allocator("torch")
+    assert ps.gpu_allocator().name == "cuda"
+
+
+def test_choices_and_their_ends(monkeypatch):
+    """A choice holds until the next one, or until its block ends, in every thread."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch())
+    monkeypatch.setattr(_core, "device_count", lambda: 1)
+
+    def name():
+        return ps.gpu_allocator().name
+
+    with ps.gpu_allocator("torch") as chosen:
+        assert (name(), chosen.name, repr(chosen)) == ("torch", "torch", "gpu_allocator('torch')")
+        with ps.gpu_allocator("cupy"):
+            found = []
+            thread = threading.Thread(target=lambda: found.append(name()))
+            thread.start()
+            thread.join()
+            assert found == ["cupy"]
+            with ps.gpu_allocator("cuda"):
+                assert name() == "cuda"
+            assert name() == "cupy"
+        assert name() == "torch"
+        ps.gpu_allocator("cupy")
+        assert name() == "cupy"
+    assert name() == "cuda"
 
 
 @pytest.mark.skipif(_core.device_count() > 0, reason="there is a GPU")
@@ -240,7 +263,7 @@ class FakeTorch(types.SimpleNamespace):
     class OutOfMemoryError(RuntimeError):
         pass
 
-    def __init__(self, fraction=1.0, total=1000):
+    def __init__(self, fraction=1.0, total=1000, available=True):
         def stats(gpu):
             of = {"reserved_bytes": 600, "allocated_bytes": 350, "inactive_split_bytes": 50}
             return {name: {"all": {"current": n}} for name, n in of.items()}
@@ -257,7 +280,7 @@ class FakeTorch(types.SimpleNamespace):
                 _cuda_cudaCachingAllocator_raw_delete=lambda pointer: None,
             ),
             cuda=types.SimpleNamespace(
-                is_available=lambda: True,
+                is_available=lambda: available,
                 init=lambda: None,
                 OutOfMemoryError=self.OutOfMemoryError,
                 caching_allocator_delete=None,
