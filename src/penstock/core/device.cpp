@@ -1,6 +1,6 @@
-// The device seam's switch, and the choice of who allocates memory of GPUs. Every function of device.hpp looks at where its argument lives (a `Where`, a `Place`, a stream or
+// The device seam's switch: every function of device.hpp looks at where its argument lives (a `Where`, a `Place`, a stream or
 // an event) and calls the same function of device_host.cpp or of device_cuda.cpp. In a build without CUDA, what needs a GPU
-// throws Error{not_compiled}.
+// throws Error{not_compiled}. The choice of who allocates memory of GPUs is here, too.
 #include "penstock/core/device.hpp"
 
 #include <atomic>
