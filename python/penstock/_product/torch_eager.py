@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch  # type: ignore[import-not-found, unused-ignore]
 from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
 
 from penstock._product.torch_compute import multiply, sample
 from penstock._product.torch_types import narrowed
@@ -40,6 +41,13 @@ _grads = torch.is_grad_enabled
 _compiling = torch.compiler.is_compiling
 
 
+def _watched() -> bool:
+    """Whether a mode looks at functions that does more than `torch.set_default_device`."""
+    at = getattr(torch._C, "_get_function_stack_at", None)
+    modes = () if at is None else [at(i) for i in range(_functions())]  # type: ignore[misc]
+    return not modes or any(type(mode) is not DeviceContext for mode in modes)
+
+
 def _alone(x: Any, y: Any) -> bool:
     """Whether nobody looks on: then tensors are what they seem, and hold data."""
     return (
@@ -48,7 +56,7 @@ def _alone(x: Any, y: Any) -> bool:
         and _TELLS
         and not _compiling()
         and not _dispatching()  # type: ignore[misc]
-        and not _functions()  # type: ignore[misc]
+        and not (_functions() and _watched())  # type: ignore[misc]
         and not _transforms()  # type: ignore[misc]
         and _tracing() is None  # type: ignore[misc]
         and forward_ad._current_level < 0

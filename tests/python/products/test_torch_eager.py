@@ -141,6 +141,19 @@ def test_only_those_who_look_on_see_operators():
     assert "penstock.sddmm.default" in seen.names
 
 
+def test_a_default_device_does_not_look_on():
+    a, x = matrix(), small(6, 4).requires_grad_()
+
+    class Looks(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            return f(*args, **(kwargs or {}))
+
+    with torch.device("cpu"):
+        assert "_Matmul" in type(ps.torch.matmul(a, x).grad_fn).__name__
+        with Looks():
+            assert "_Matmul" not in type(ps.torch.matmul(a, x).grad_fn).__name__
+
+
 def test_tracers_see_operators():
     from torch.fx.experimental.proxy_tensor import make_fx
 
