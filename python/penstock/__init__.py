@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from penstock._matrix.sddmm import sddmm
     from penstock._matrix.spgemm import spgemm, spgemm_blocks, spgemm_estimate
     from penstock._matrix.triangles import tril, triu
+    from penstock._plan.gpu_allocator import gpu_allocator
     from penstock._plan.probe import machine
 
 __version__: str = _core.config()["version"]
@@ -65,6 +66,7 @@ _lazy = {
     "open": "penstock._io.formats",
     "save": "penstock._io.formats",
     "convert": "penstock._io._convert",
+    "gpu_allocator": "penstock._plan.gpu_allocator",
     "machine": "penstock._plan.probe",
     "generate": "penstock.generate",
     "csgraph": "penstock.csgraph",
@@ -121,6 +123,7 @@ __all__ = [
     "from_edge_index",
     "from_edges",
     "generate",
+    "gpu_allocator",
     "host",
     "hstack",
     "identity",

@@ -61,6 +61,9 @@ class Derived:
     queuers: dict[type, Queuer] | None = field(
         default=None, metadata=_GPU
     )  # class of x and y -> the product of vectors like the last ones
+    torch_products: dict[Any, Callable[[Any], Any]] | None = field(
+        default=None, metadata=_GPU
+    )  # (transposed, type, GPU) -> the product with columns like the last ones, tensors of PyTorch
     transposed_structure: tuple[int, Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (GPU, the core's pattern of A^T there, which entry of A each of its is)

@@ -8,7 +8,8 @@ from typing import Any
 
 from penstock import _core
 from penstock._arrays.tensors import is_tensor
-from penstock._product.torch_ops import PANEL, ready
+from penstock._product.torch_compute import PANEL
+from penstock._product.torch_ops import ready
 from penstock._product.torch_types import as_numpy, check_halves, is_half, plain
 
 __all__ = ["check_tensor", "check_together", "dot", "matmul", "sampled"]
@@ -19,7 +20,9 @@ def check_tensor(x: Any, name: str, shape: tuple[int, ...] | None = None) -> Non
     (shape[0], k)."""
     if not is_tensor(x):
         raise TypeError(f"{name} is a {type(x).__name__}: give a tensor of PyTorch")
-    if str(x.layout) != "torch.strided":
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    if x.layout is not torch.strided:
         raise TypeError(
             f"{name} is a tensor of layout {x.layout}: give a dense one, or for a sparse product ps.csr_array({name})"
         )
@@ -42,25 +45,23 @@ def check_together(x: Any, y: Any, name: str, of_x: str = "X") -> None:
 
 
 def matmul(a: Any, transposed: bool, x: Any, values: Any, schedule: str = "") -> Any:
-    """A x or A^T x by the operator, whose gradients are those of x and of `values`."""
-    import torch  # type: ignore[import-not-found, unused-ignore]
-
+    """A x or A^T x, whose gradients are those of x and of `values`."""
     ready()
+    from penstock._product import torch_eager  # which imports PyTorch
+
     rows, cols = a.shape
     check_tensor(x, "X", (rows if transposed else cols,))
     check_halves(x, a.dtype if values is None else values.dtype)
     if values is not None:
         check_together(x, values, "values")
-    return torch.ops.penstock.matmul(
-        x, values, a._number, rows, cols, a.nnz, a.dtype.name, transposed, False, schedule
-    )
+    return torch_eager.matmul(a, transposed, x, values, schedule)
 
 
 def sampled(a: Any, x: Any, y: Any) -> Any:
-    """X Y^T at A's entries by the operator."""
-    import torch
+    """X Y^T at A's entries, whose gradients are those of x and y."""
+    from penstock._product import torch_eager  # as above
 
-    return torch.ops.penstock.sddmm(x, y, a._number, *a.shape, a.nnz)
+    return torch_eager.sampled(a, x, y)
 
 
 def dot(

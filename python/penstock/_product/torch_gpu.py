@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._arrays.convert import result_dtype
 from penstock._arrays.device import library_of
 from penstock._plan.report import active
 from penstock._plan.schedules import Streamed
 from penstock._product.gpu_copies import core_on, transposed_structure
-from penstock._product.torch_types import is_half, numpy_type, plain, tensor_type
+from penstock._product.torch_types import common_types, is_half, numpy_type, plain, plain_of
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -55,8 +54,8 @@ def _of_values(a: csr_array, transposed: bool, values: Any, gpu: int) -> Callabl
     rows, of_values = a.shape[transposed], numpy_type(values.dtype)
 
     def product(x: Any) -> Any:
-        dtype = result_dtype(of_values, numpy_type(x.dtype))
-        xs = _by_rows(plain(x if x.ndim == 2 else x.unsqueeze(1)).to(tensor_type(dtype)))
+        dtype, wide = common_types(of_values, x.dtype)
+        xs = _by_rows(plain_of(x if x.ndim == 2 else x.unsqueeze(1), wide))
         y = xs.new_empty((rows, xs.shape[1]))
         _core.values_product(
             core,
@@ -116,12 +115,47 @@ def _of_matrix(a: csr_array, transposed: bool, schedule: str, gpu: int) -> Calla
         m = a.T if a.place == "device" and not schedule else _formed(a)
 
     def product(x: Any) -> Any:
-        x = _as_read(plain(x).to(tensor_type(result_dtype(m.dtype, numpy_type(x.dtype)))))
+        wide = common_types(m.dtype, x.dtype)[1]
+        xs = _as_read(plain_of(x, wide))
         if x.ndim == 2 and x.shape[1] == 0:
-            return x.new_empty((m.shape[0], 0))
+            return xs.new_empty((m.shape[0], 0))
         if schedule == "streamed" and x.ndim == 2:
-            return _streamed(m, x)
-        return m.dot(x, schedule=schedule) if schedule else m.dot(x)
+            return _streamed(m, xs)
+        if schedule:
+            return m.dot(xs, schedule=schedule)
+        y = m.dot(xs)
+        if x.ndim == 2 and wide is x.dtype and not wide.is_complex:
+            _keep(a, transposed, wide, gpu)
+        return y
+
+    return product
+
+
+def _keep(a: csr_array, transposed: bool, dtype: Any, gpu: int) -> None:
+    """For the next product with columns of this type: `matmul` asks for it first."""
+    m = a._derived.transpose if transposed else a
+    calls = None if m is None else m._derived.device_calls
+    found = None if calls is None else calls.get(("plus_times", numpy_type(dtype), gpu))
+    if found is not None:
+        kept = a._derived.once("torch_products", dict)
+        kept[transposed, dtype, gpu] = _columns_product(found[0], a.shape[transposed])
+
+
+def _columns_product(call: Any, rows: int) -> Callable[[Any], Any]:
+    """x -> A x by the core's product, where x is several columns by rows, of the type that the product is for, and
+    nothing is recorded; else None."""
+    queue = call.columns
+
+    def product(x: Any) -> Any:
+        if x.ndim != 2 or x.is_neg() or active() is not None:
+            return None
+        columns, (step, apart) = x.shape[1], x.stride()
+        if apart != 1 or step < columns or columns == 0:
+            return None
+        y = x.new_empty((rows, columns))
+        ends = x.data_ptr(), step, 1, y.data_ptr(), columns, 1
+        queue(*ends, columns, None, None, _stream(x))
+        return y
 
     return product
 
@@ -129,6 +163,11 @@ def _of_matrix(a: csr_array, transposed: bool, schedule: str, gpu: int) -> Calla
 def matmul(a: csr_array, transposed: bool, x: Any, values: Any, schedule: str) -> Any:
     """A x or A^T x on x's GPU."""
     gpu = x.get_device()
+    known = a._derived.torch_products if values is None and not schedule else None
+    if known is not None:
+        kept = known.get((transposed, x.dtype, gpu))
+        if kept is not None and (y := kept(x)) is not None:
+            return y
     product = (
         _of_matrix(a, transposed, schedule, gpu)
         if values is None
@@ -149,16 +188,18 @@ def sampled(a: csr_array, x: Any, y: Any) -> Any:
     """X Y^T at A's entries, a panel of columns after the other where they are of 16 bits."""
     gpu = x.get_device()
     core = core_on(a, gpu)
-    dtype = result_dtype(numpy_type(x.dtype), numpy_type(y.dtype))
-    wide = tensor_type(dtype)
+    dtype, wide = common_types(x.dtype, y.dtype)
     out = x.new_empty((a.nnz,), dtype=wide)
     if x.ndim == 1:
         x, y = x.unsqueeze(1), y.unsqueeze(1)
     width = x.shape[1]
     step = PANEL if is_half(x) or is_half(y) else max(1, width)
+    stream = _stream(x)
     for first in range(0, max(1, width), step):
-        part = slice(first, first + step)
-        xs, ys = (_by_rows(plain(z[:, part]).to(wide)) for z in (x, y))
+        xs, ys = x, y
+        if step < width:
+            xs, ys = x[:, first : first + step], y[:, first : first + step]
+        xs, ys = _by_rows(plain_of(xs, wide)), _by_rows(plain_of(ys, wide))
         _core.sddmm_gpu(
             core,
             xs.data_ptr(),
@@ -170,6 +211,6 @@ def sampled(a: csr_array, x: Any, y: Any) -> Any:
             dtype.name,
             beta=None if first == 0 else 1.0,
             gpu=gpu,
-            stream=_stream(out),
+            stream=stream,
         )
     return out

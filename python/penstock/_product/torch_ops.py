@@ -1,5 +1,6 @@
 """The operators of `torch.library` behind products with tensors: what they compute, which shapes they give, and their
-gradients. Imports PyTorch when an operator is first needed.
+gradients. Imports PyTorch when an operator is first needed. They are for programs that somebody looks into: a compiler,
+a tracer, a mode. Other products go by `torch_eager`, which is faster.
 
     penstock::matmul(x, values, ...)  A x or A^T x, with A's own values or others
     penstock::sddmm(x, y, ...)        X Y^T at A's entries, as a vector of values
@@ -12,27 +13,16 @@ needs are kept alive by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from penstock import _core
-from penstock._arrays.convert import result_dtype
 from penstock._product.numbers import matrix_of
-from penstock._product.torch_types import (
-    as_numpy,
-    check_halves,
-    is_half,
-    numpy_type,
-    tensor_type,
-)
+from penstock._product.torch_compute import multiply, sample
+from penstock._product.torch_types import check_halves, common_types, is_half, narrowed, numpy_type
 
-if TYPE_CHECKING:
-    from penstock._matrix.csr import csr_array
+__all__ = ["ready"]
 
-__all__ = ["PANEL", "ready"]
-
-PANEL = 64  # columns of 16-bit numbers that are converted at a time
 _DEVICES = ("cpu", "cuda")
 _MATRIX = "int matrix, int rows, int cols, int nnz"
 _MATMUL = f"(Tensor x, Tensor? values, {_MATRIX}, str dtype, bool transposed, bool forms, str schedule) -> Tensor"
@@ -71,19 +61,6 @@ ready._dynamo_marked_constant = True  # type: ignore[attr-defined]
 # What the operators compute
 
 
-def _matrix(number: int, rows: int, cols: int, nnz: int, values: Any) -> csr_array:
-    a = matrix_of(number, (rows, cols), nnz)
-    if values is None:
-        return a
-    if a.place == "device":
-        raise _core.PlacementError(
-            "A is in a GPU's memory, and values and X are on the CPU: give tensors on that GPU, or A.to(ps.host)"
-        )
-    data = as_numpy(values.float() if is_half(values) else values.contiguous())
-    mapped = a.place == "mapped"
-    return type(a)._from_parts(*a.shape, a.indptr, a.indices, data, mapped=mapped, validate="cheap")
-
-
 def _matmul(
     x: Any,
     values: Any,
@@ -96,54 +73,13 @@ def _matmul(
     forms: bool,
     schedule: str,
 ) -> Any:
-    import torch
-
-    if x.is_cuda:
-        from penstock._product import torch_gpu  # not where there is no GPU
-
-        there = matrix_of(matrix, (rows, cols), nnz)
-        check_halves(x, there.dtype if values is None else values.dtype)
-        return torch_gpu.matmul(there, transposed, x, values, schedule)
-    a: Any = _matrix(matrix, rows, cols, nnz, values)
-    check_halves(x, a.dtype)
-    if transposed:
-        # A file may be larger than memory, and a transpose of other values is used once. A view knows no schedules.
-        forms = schedule != "" or (forms and values is None and a.place != "mapped")
-        a = a.T.formed() if forms else a.T
-    how = {"schedule": schedule} if schedule else {}
-    if not is_half(x):
-        return torch.from_numpy(a.dot(as_numpy(x), **how))
-    if x.ndim == 1:
-        return torch.from_numpy(a.dot(as_numpy(x.float()), **how)).to(x.dtype)
-    y = x.new_empty((a.shape[0], x.shape[1]))
-    for first in range(0, x.shape[1], PANEL):
-        part = slice(first, first + PANEL)
-        y[:, part] = torch.from_numpy(a.dot(as_numpy(x[:, part].float()), **how))
-    return y
+    a = matrix_of(matrix, (rows, cols), nnz)
+    check_halves(x, a.dtype if values is None else values.dtype)
+    return multiply(a, transposed, x, values, forms, schedule)
 
 
 def _sddmm(x: Any, y: Any, matrix: int, rows: int, cols: int, nnz: int) -> Any:
-    import torch
-
-    a = matrix_of(matrix, (rows, cols), nnz)
-    if x.is_cuda:
-        from penstock._product import torch_gpu  # not where there is no GPU
-
-        return torch_gpu.sampled(a, x, y)
-    if a.place == "device":
-        raise _core.PlacementError(
-            "A is in a GPU's memory, and X and Y are on the CPU: give tensors on that GPU, or A.to(ps.host)"
-        )
-    dtype = result_dtype(numpy_type(x.dtype), numpy_type(y.dtype))
-    wide, out = tensor_type(dtype), np.empty(nnz, dtype)
-    if x.ndim == 1:
-        x, y = x.unsqueeze(1), y.unsqueeze(1)
-    step = PANEL if is_half(x) or is_half(y) else max(1, x.shape[1])
-    for first in range(0, max(1, x.shape[1]), step):
-        part = slice(first, first + step)
-        xs, ys = (as_numpy(z[:, part].to(wide)) for z in (x, y))
-        _core.sddmm(a._core, xs, ys, out, None, None if first == 0 else 1.0)
-    return torch.from_numpy(out)
+    return sample(matrix_of(matrix, (rows, cols), nnz), x, y)
 
 
 # Shapes and types, from the arguments alone
@@ -163,15 +99,12 @@ def _matmul_shape(
 ) -> Any:
     found: Any = dtype if values is None else numpy_type(values.dtype).name
     check_halves(x, found)
-    kind = (
-        x.dtype if is_half(x) else tensor_type(result_dtype(np.dtype(found), numpy_type(x.dtype)))
-    )
+    kind = x.dtype if is_half(x) else common_types(np.dtype(found), x.dtype)[1]
     return x.new_empty((cols if transposed else rows, *x.shape[1:]), dtype=kind)
 
 
 def _sddmm_shape(x: Any, y: Any, matrix: int, rows: int, cols: int, nnz: int) -> Any:
-    dtype = result_dtype(numpy_type(x.dtype), numpy_type(y.dtype))
-    return x.new_empty((nnz,), dtype=tensor_type(dtype))
+    return x.new_empty((nnz,), dtype=common_types(x.dtype, y.dtype)[1])
 
 
 # Gradients
@@ -182,13 +115,6 @@ def _hold(ctx: Any, matrix: int, rows: int, cols: int, nnz: int) -> None:
     # The matrix itself, so that it lives as long as the graph. A program that is being compiled has no place for it:
     # there whoever holds the program holds the matrix.
     ctx.matrix = matrix_of(matrix, (rows, cols), nnz) if type(matrix) is int else None
-
-
-def _narrowed(grad: Any, like: Any) -> Any:
-    """The gradient as the tensor that it is of: real, and of its type."""
-    if grad.dtype.is_complex and not like.dtype.is_complex:
-        grad = grad.real
-    return grad.to(like.dtype)
 
 
 def _keep_for_matmul(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -207,10 +133,10 @@ def _matmul_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
     if ctx.needs_input_grad[0]:
         how = ctx.dtype, not ctx.transposed, True, ctx.schedule
         back = ops.matmul(grad.conj(), values, *ctx.where, *how)
-        of_x = _narrowed(back.conj(), x)
+        of_x = narrowed(back.conj(), x.dtype)
     if values is not None and ctx.needs_input_grad[1]:
         pair = (x.conj(), grad) if ctx.transposed else (grad, x.conj())
-        of_values = _narrowed(ops.sddmm(*pair, *ctx.where), values)
+        of_values = narrowed(ops.sddmm(*pair, *ctx.where), values.dtype)
     return of_x, of_values, *[None] * 8
 
 
@@ -228,7 +154,7 @@ def _sddmm_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
     kind = numpy_type(grad.dtype).name
     of_x = of_y = None
     if ctx.needs_input_grad[0]:
-        of_x = _narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False, ""), x)
+        of_x = narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False, ""), x.dtype)
     if ctx.needs_input_grad[1]:
-        of_y = _narrowed(ops.matmul(x.conj(), grad, *ctx.where, kind, True, False, ""), y)
+        of_y = narrowed(ops.matmul(x.conj(), grad, *ctx.where, kind, True, False, ""), y.dtype)
     return of_x, of_y, *[None] * 4

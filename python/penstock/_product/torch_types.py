@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_numpy", "check_halves", "is_half", "numpy_type", "plain", "tensor_type"]
+from penstock._arrays.convert import result_dtype
+
+__all__ = [
+    "as_numpy",
+    "check_halves",
+    "common_types",
+    "is_half",
+    "narrowed",
+    "numpy_type",
+    "plain",
+    "plain_of",
+    "tensor_type",
+]
 
 
 def is_half(x: Any) -> bool:
-    return bool(x.dtype.itemsize == 2 and x.dtype.is_floating_point)
+    dtype = x.dtype
+    return bool(dtype.itemsize == 2 and dtype.is_floating_point)
 
 
 def check_halves(x: Any, matrix: Any) -> None:
     """Refuses 16-bit numbers where `matrix`, the values' type of NumPy or PyTorch, is one that float32 cannot hold."""
+    if not is_half(x):
+        return
     held, mine = (str(t).removeprefix("torch.") for t in (matrix, x.dtype))
-    if is_half(x) and held in ("float64", "complex64", "complex128"):
+    if held in ("float64", "complex64", "complex128"):
         raise TypeError(
             f"the matrix's values are {held} and X is {mine}, whose sums are in float32: give A.astype('float32'), or "
             "X in a wider type"
@@ -25,7 +41,14 @@ def check_halves(x: Any, matrix: Any) -> None:
 
 def plain(x: Any) -> Any:
     """The tensor without its gradient, and without a conjugation or a sign that a flag alone says."""
-    return x.detach().resolve_conj().resolve_neg()
+    x = x.detach()
+    return x.resolve_conj().resolve_neg() if x.is_neg() or x.is_conj() else x
+
+
+def plain_of(x: Any, dtype: Any) -> Any:
+    """The same, in a type of PyTorch."""
+    x = plain(x)
+    return x if x.dtype is dtype else x.to(dtype)
 
 
 def as_numpy(x: Any) -> np.ndarray:
@@ -34,12 +57,32 @@ def as_numpy(x: Any) -> np.ndarray:
     return array
 
 
+@lru_cache(maxsize=64)
 def numpy_type(dtype: Any) -> np.dtype:
     """float32 for 16-bit numbers, which are added up so."""
     return np.dtype(np.float32 if dtype.itemsize == 2 else str(dtype).removeprefix("torch."))
 
 
+@lru_cache(maxsize=64)
 def tensor_type(dtype: np.dtype) -> Any:
     import torch  # type: ignore[import-not-found, unused-ignore]
 
     return getattr(torch, dtype.name)
+
+
+@lru_cache(maxsize=256)
+def common_types(first: Any, second: Any) -> tuple[np.dtype, Any]:
+    """The type of a product of two types, each of NumPy or PyTorch: as NumPy's, and as PyTorch's."""
+    found = result_dtype(
+        *(t if isinstance(t, np.dtype) else numpy_type(t) for t in (first, second))
+    )
+    return found, tensor_type(found)
+
+
+def narrowed(grad: Any, dtype: Any) -> Any:
+    """The gradient as that of a tensor of this type: real where that is."""
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.is_complex and not dtype.is_complex:
+        grad = grad.real
+    return grad.to(dtype)

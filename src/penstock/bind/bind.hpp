@@ -52,6 +52,7 @@ void gather_rows(nb::module_&);
 void graph_spanning(nb::module_&);
 void graph_ranks(nb::module_&);
 void gpu(nb::module_&);
+void gpu_allocators(nb::module_&);
 void gpu_room(nb::module_&);
 void gpu_columns(nb::module_&);
 void cusparse_products(nb::module_&);

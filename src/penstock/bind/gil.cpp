@@ -58,6 +58,8 @@ PyObject* call_python(PyObject* f, PyObject* args) {
   return guarded([=] { return PyObject_CallObject(f, args); });
 }
 
+bool python_has_ended() noexcept { return ended.load(std::memory_order_relaxed) || !Py_IsInitialized(); }
+
 void python_ends() {
   const GilReleased released;
   ender = pthread_self();

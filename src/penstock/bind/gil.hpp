@@ -37,6 +37,9 @@ PyObject* call_python(PyObject* f, PyObject* args);
 /// short time at most until the threads in C++ have noticed.
 void python_ends();
 
+/// Whether the interpreter ends, or has ended: then destructors leave Python's objects alone.
+bool python_has_ended() noexcept;
+
 }  // namespace penstock::bind
 
 /// nanobind with these locks. Its own ones would let threads unwind.

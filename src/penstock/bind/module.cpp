@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   penstock::bind::gather_rows(m);
   penstock::bind::graph_ranks(m);
   penstock::bind::gpu(m);
+  penstock::bind::gpu_allocators(m);
   penstock::bind::gpu_room(m);
   penstock::bind::gpu_columns(m);
   penstock::bind::cusparse_products(m);

@@ -30,6 +30,10 @@ struct Array {
 /// Throws Error{out_of_memory} naming the size, or Error{not_compiled} where the place needs an absent module.
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place);
 
+/// The same, but never from another library's pool (gpu_allocator.hpp): for memory on GPUs that other GPUs' kernels and other
+/// processes reach, which they do as a whole allocation of CUDA.
+std::shared_ptr<void> allocate_shared(std::int64_t bytes, Place place);
+
 /// Below this, an array shares its pages with others: locking them would lock parts of those, and copies of memory that
 /// is locked in part fail. From here on the C library maps every array alone.
 inline constexpr std::int64_t kLeastLocked = 32 << 20;
@@ -66,6 +70,10 @@ template <class T>
 Array<T> allocate(std::int64_t count, Place place = {}) {
   auto owner = allocate_bytes(count * static_cast<std::int64_t>(sizeof(T)), place);
   return {static_cast<T*>(owner.get()), count, place, owner};
+}
+inline Array<std::byte> allocate_shared_array(std::int64_t bytes, Place place) {
+  auto owner = allocate_shared(bytes, place);
+  return {static_cast<std::byte*>(owner.get()), bytes, place, owner};
 }
 
 }  // namespace penstock

@@ -1,16 +1,20 @@
 // The device seam's switch: every function of device.hpp looks at where its argument lives (a `Where`, a `Place`, a stream or
 // an event) and calls the same function of device_host.cpp or of device_cuda.cpp. In a build without CUDA, what needs a GPU
-// throws Error{not_compiled}.
+// throws Error{not_compiled}. The choice of who allocates memory of GPUs is here, too.
 #include "penstock/core/device.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/config.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_allocator.hpp"
 #include "penstock/core/gpu_code.hpp"
+#include "penstock/core/reuse.hpp"
 
 namespace penstock {
 
@@ -27,12 +31,22 @@ std::vector<GpuSeen> gpus_seen() {
   return all;
 }
 GpuInfo gpu_info([[maybe_unused]] int gpu) {
-  if constexpr (have_cuda) return cuda::gpu_info(gpu);
-  else no_cuda("GPU " + std::to_string(gpu));
+  if constexpr (have_cuda) {
+    auto info = cuda::gpu_info(gpu);
+    if (const auto* const other = gpu_allocator()) info.free_bytes = other->room(Where{gpu}, info.free_bytes);
+    return info;
+  } else {
+    no_cuda("GPU " + std::to_string(gpu));
+  }
 }
 DeviceMemory device_memory([[maybe_unused]] Where gpu) {
-  if constexpr (have_cuda) return cuda::device_memory(gpu.gpu);
-  else no_cuda("GPU " + std::to_string(gpu.gpu));
+  if constexpr (have_cuda) {
+    auto memory = cuda::device_memory(gpu.gpu);
+    if (const auto* const other = gpu_allocator()) memory.free = other->room(gpu, memory.free);
+    return memory;
+  } else {
+    no_cuda("GPU " + std::to_string(gpu.gpu));
+  }
 }
 std::string gpu_identity([[maybe_unused]] int gpu) {
   if constexpr (have_cuda) return cuda::gpu_identity(gpu);
@@ -87,7 +101,11 @@ Stream make_stream(Where where, [[maybe_unused]] bool urgent) {
 }
 void destroy(Stream stream) noexcept {
   if constexpr (have_cuda)
-    if (stream.where.is_gpu()) cuda::destroy(stream);
+    if (stream.where.is_gpu()) {
+      // Allocators know a stream by its handle, which the next one may get: its blocks must be idle by then.
+      if (had_gpu_allocator()) cuda::drain(stream);
+      cuda::destroy(stream);
+    }
 }
 Event make_event(Where where, [[maybe_unused]] bool timed) {
   if (!where.is_gpu()) return {nullptr, where};
@@ -144,6 +162,10 @@ double seconds(Event from, Event to) {
 }
 std::shared_ptr<void> allocate_scratch(std::int64_t bytes, Stream stream) {
   if (!stream.where.is_gpu()) return host::allocate_bytes(bytes);
+  // What is captured into a graph is used again whenever the graph runs, of which an allocator knows nothing: CUDA's own
+  // memory belongs to the graph.
+  if (const auto* const other = gpu_allocator(); other && !is_capturing(stream))
+    return allocate_by(*other, bytes, stream.where, stream, kSmallerBlocks);
   if constexpr (have_cuda) return cuda::allocate_scratch(bytes, stream);
   else no_cuda("scratch memory on GPU " + std::to_string(stream.where.gpu));
 }
@@ -174,11 +196,78 @@ void advise([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t by
 }
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes, Place place) {
   require(bytes >= 0, "allocate: negative size " + std::to_string(bytes));
+  if (const auto* const other = place.memory == Memory::device ? gpu_allocator() : nullptr)
+    return allocate_by(*other, bytes, Where{place.ordinal}, std::nullopt, kStreamInstead);
+  return allocate_shared(bytes, place);
+}
+std::shared_ptr<void> allocate_shared(std::int64_t bytes, Place place) {
+  require(bytes >= 0, "allocate: negative size " + std::to_string(bytes));
   if (place.memory == Memory::host) return host::allocate_bytes(bytes);
   require(place.memory != Memory::mapped && place.memory != Memory::peer,
           "allocate: " + std::string(name(place.memory)) + " memory belongs to a file or to another rank");
   if constexpr (have_cuda) return cuda::allocate_bytes(bytes, place);
   else no_cuda(std::string(name(place.memory)) + " memory");
+}
+
+// The allocator of another library (gpu_allocator.hpp)
+namespace {
+
+std::atomic<const GpuAllocator*> present = nullptr;
+std::atomic<bool> ever = false;
+
+/// Gives up what this library keeps of a device's memory. Returns whether there may be more free memory now.
+bool give_up([[maybe_unused]] Where where) {
+  if constexpr (have_cuda)
+    if (where.is_gpu() && where.gpu < device_count()) return cuda::give_up_kept(where.gpu);
+  return free_kept(device_place(where));
+}
+
+std::string numbers(Where where) {
+  if (!where.is_gpu() || where.gpu >= device_count()) return "";
+  try {
+    const auto memory = device_memory(where);
+    return " (" + std::to_string(memory.free) + " of " + std::to_string(memory.total) +
+           " can be had, perhaps not in one piece)";
+  } catch (const Error&) {
+    return "";  // the numbers are not what failed
+  }
+}
+
+}  // namespace
+
+const GpuAllocator* gpu_allocator() noexcept { return present.load(std::memory_order_acquire); }
+bool had_gpu_allocator() noexcept { return ever.load(std::memory_order_relaxed); }
+
+void set_gpu_allocator(const GpuAllocator* allocator) {
+  if (allocator) ever.store(true, std::memory_order_relaxed);
+  if (present.exchange(allocator, std::memory_order_acq_rel) == allocator || !allocator) return;
+  for (int gpu = 0; gpu < device_count(); ++gpu) give_up(Where{gpu});
+}
+
+std::shared_ptr<void> allocate_by(const GpuAllocator& from, std::int64_t bytes, Where where,
+                                  const std::optional<Stream>& stream, std::string_view remedy, Idle idle) {
+  bytes = bytes > 0 ? bytes : 1;
+  std::shared_ptr<void> block;
+  std::string why;
+  for (bool again = false; !block; again = true) {
+    try {
+      block = from.allocate(bytes, where, stream);
+    } catch (const Error& e) {
+      if (e.code() != Errc::out_of_memory) throw;
+      why = e.what();
+    }
+    if (!block && (again || !give_up(where)))
+      throw Error(Errc::out_of_memory,
+                  "cannot allocate " + std::to_string(bytes) + " bytes of memory on GPU " +
+                      std::to_string(where.gpu) + numbers(where) + " by the allocator of " + from.name +
+                      ": " + std::string(remedy) + ", or free arrays of " + from.name + ". It said: " + why);
+  }
+  if (stream || idle == Idle::already) return block;
+  auto* const p = block.get();
+  return {p, [block = std::move(block), where](void*) mutable {
+            drain(where);
+            block.reset();
+          }};
 }
 
 }  // namespace penstock

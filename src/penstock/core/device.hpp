@@ -38,7 +38,8 @@ struct GpuInfo {
 GpuInfo gpu_info(int gpu);
 
 /// Memory of a GPU, much cheaper to ask for than gpu_info. `free` counts what can be allocated, and also what this library
-/// keeps there for later, which it gives up on demand.
+/// keeps there for later, which it gives up on demand. Where another library allocates (gpu_allocator.hpp), what that one
+/// keeps counts, too.
 struct DeviceMemory {
   std::int64_t free = 0, total = 0;
 };
@@ -52,13 +53,14 @@ std::string gpu_identity(int gpu);
 /// after the first call for a pair.
 bool enable_peer(Where who, Where whose);
 
-/// Whether GPUs that reach the memory of p's GPU (enable_peer) also reach p. They do not reach all memory of a pool.
+/// Whether GPUs that reach the memory of p's GPU (enable_peer) also reach p. They do not reach all memory of a pool, and of
+/// other libraries.
 bool peers_reach(const void* p);
 
 /// Whether atomic operations by kernels of `who` on memory at p, its own or another GPU's, are atomic among all GPUs.
 bool adds_atomically(Where who, const void* p);
 
-// Processes of one machine can share device memory that allocate_bytes gave, and events. A handle is plain bytes; it is
+// Processes of one machine can share device memory that allocate_shared gave, and events. A handle is plain bytes; it is
 // opened in another process than the one that made it.
 struct GpuHandle {
   std::array<std::byte, 64> bytes;

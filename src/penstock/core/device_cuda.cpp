@@ -11,6 +11,7 @@
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/core/gpu_allocator.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/core/reuse.hpp"
 
@@ -42,13 +43,21 @@ void check_allocation(cudaError_t e, std::size_t bytes, Place place, std::string
                                        describe(place) + ": " + std::string(remedy));
 }
 
-/// This library's own pool on `gpu`, which must be current. The process's default pool may be tuned by another library.
+/// This library's own pools, one a GPU, null where none has been made. Never destroyed: they end with the process's context.
+struct Pools {
+  std::mutex lock;
+  std::array<cudaMemPool_t, kMaxGpus> of_gpu{};
+};
+Pools& pools() {
+  static auto* const all = new Pools;
+  return *all;
+}
+
+/// The pool of `gpu`, which must be current. The process's default pool may be tuned by another library.
 cudaMemPool_t scratch_pool(int gpu) {
-  static std::mutex lock;
-  static std::array<cudaMemPool_t, kMaxGpus> pools{};  // never destroyed: they end with the process's context
   require_gpu(gpu);
-  const std::lock_guard guard(lock);
-  auto& pool = pools.at(static_cast<std::size_t>(gpu));
+  const std::lock_guard guard(pools().lock);
+  auto& pool = pools().of_gpu.at(static_cast<std::size_t>(gpu));
   if (!pool) {
     cudaMemPoolProps props{};
     // The only kind that CUDA has: device memory that does not move.
@@ -63,24 +72,25 @@ cudaMemPool_t scratch_pool(int gpu) {
   return pool;
 }
 
-/// Gives back what is kept of a GPU's memory. Returns whether there may be more free memory now.
-bool give_up_kept(int gpu) {
-  free_kept({Memory::device, static_cast<std::int16_t>(gpu)});
-  if (gpu_facts(gpu).pools && cudaMemPoolTrimTo(scratch_pool(gpu), 0) != cudaSuccess)
-    return cudaGetLastError(), false;
-  return true;
-}
-
 /// Calls attempt(). Where that fails for lack of memory, and memory was kept for later, gives it up and calls again.
 template <class F>
 cudaError_t with_kept(int gpu, F&& attempt) {
   const auto state = attempt();
   if (state != cudaErrorMemoryAllocation) return state;
   cudaGetLastError();
+  if (const auto* const other = gpu_allocator()) other->give_up(Where{gpu});
   return give_up_kept(gpu) ? attempt() : state;
 }
 
 }  // namespace
+
+bool give_up_kept(int gpu) {
+  free_kept({Memory::device, static_cast<std::int16_t>(gpu)});
+  const std::lock_guard guard(pools().lock);
+  auto* const pool = pools().of_gpu.at(static_cast<std::size_t>(gpu));
+  if (pool && cudaMemPoolTrimTo(pool, 0) != cudaSuccess) return cudaGetLastError(), false;
+  return true;
+}
 
 void check(cudaError_t e, std::source_location at) {
   if (e == cudaSuccess) return;
@@ -269,8 +279,7 @@ std::shared_ptr<void> allocate_bytes(std::int64_t n, Place place) {
   const Where gpu{place.ordinal};
   const UseDevice use(gpu);
   if (place.memory == Memory::device) {
-    check_allocation(with_kept(gpu.gpu, [&] { return cudaMalloc(&p, bytes); }), bytes, place,
-                     "keep the matrix in host memory and use Streamed, or smaller blocks");
+    check_allocation(with_kept(gpu.gpu, [&] { return cudaMalloc(&p, bytes); }), bytes, place, kStreamInstead);
     return {p, [](void* q) { cudaFree(q); }};
   }
   if (!gpu_facts(gpu.gpu).shares_managed)
@@ -296,8 +305,7 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
     return pools ? cudaMallocFromPoolAsync(&p, bytes, pool, native(s)) : cudaMalloc(&p, bytes);
   };
   check_allocation(with_kept(s.where.gpu, attempt), bytes,
-                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)},
-                   "stream the matrix in smaller blocks");
+                   {Memory::device, static_cast<std::int16_t>(s.where.gpu)}, kSmallerBlocks);
   if (pools) return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
   // Without pools: freeing waits for the stream, which is slower and keeps the order.
   return {p, [stream = native(s)](void* q) {

@@ -10,6 +10,13 @@ void copy(void* dst, const void* src, std::int64_t bytes);
 std::shared_ptr<void> allocate_bytes(std::int64_t bytes);
 }  // namespace penstock::host
 
+namespace penstock {
+// Remedies where a GPU has no memory left: for arrays, and for scratch memory of kernels.
+inline constexpr std::string_view kStreamInstead =
+    "keep the matrix in host memory and use Streamed, or smaller blocks";
+inline constexpr std::string_view kSmallerBlocks = "stream the matrix in smaller blocks";
+}  // namespace penstock
+
 namespace penstock::cuda {
 inline constexpr int kMaxGpus = 64;
 /// Throws Error{not_accessible} unless this process can use the GPU.
@@ -21,6 +28,8 @@ int device_count();                // those of them before the first that has no
 void require_kernels(int gpu);
 GpuInfo gpu_info(int gpu);
 DeviceMemory device_memory(int gpu);
+/// Gives back what this library keeps of a GPU's memory for later. Returns whether there may be more free memory now.
+bool give_up_kept(int gpu);
 std::string gpu_identity(int gpu);
 bool enable_peer(int who, int whose);
 Place place_of(const void* p);

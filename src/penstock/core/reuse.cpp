@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "penstock/core/device.hpp"
+#include "penstock/core/device_impl.hpp"
+#include "penstock/core/gpu_allocator.hpp"
 #include "penstock/core/locks.hpp"
 
 namespace penstock {
@@ -60,9 +62,14 @@ std::int64_t most_bytes(Place place) {
   return place.memory == Memory::device ? device_memory(Where{place.ordinal}).total / kShareKept : host;
 }
 
+/// The allocator that keeps freed blocks of this place itself; null where that is done here.
+const GpuAllocator* other_keeper(Place place) {
+  return place.memory == Memory::device ? gpu_allocator() : nullptr;
+}
+
 void keep(Block block) noexcept {
   auto* const cache = cache_of(block.place);
-  if (!cache) return;
+  if (!cache || other_keeper(block.place)) return;
   if (block.place.memory == Memory::host)
     madvise(block.memory.get(), static_cast<std::size_t>(block.bytes), MADV_FREE);
   std::vector<Block> gone;  // blocks that are freed after the lock has been released
@@ -104,11 +111,17 @@ Block take(std::int64_t bytes, Place place) {
 }  // namespace
 
 std::shared_ptr<void> reuse_bytes(std::int64_t bytes, Place place) {
-  if (bytes < kSmallest && place.memory == Memory::host) return allocate_bytes(bytes, place);
+  if (const auto* const other = other_keeper(place))
+    return allocate_by(*other, bytes, Where{place.ordinal}, std::nullopt, kStreamInstead, Idle::already);
+  return reuse_shared(bytes, place);
+}
+
+std::shared_ptr<void> reuse_shared(std::int64_t bytes, Place place) {
+  if (bytes < kSmallest && place.memory == Memory::host) return allocate_shared(bytes, place);
   const std::int64_t page = bytes < kSmallest ? kSmallPage : kLargePage;
   const auto size = (bytes + page - 1) / page * page;
   auto block = take(size, place);
-  if (!block.memory) block = {allocate_bytes(size, place), size, place};
+  if (!block.memory) block = {allocate_shared(size, place), size, place};
   void* p = block.memory.get();
   return {p, [block = std::move(block)](void*) mutable { keep(std::move(block)); }};
 }

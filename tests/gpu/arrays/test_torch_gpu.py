@@ -97,6 +97,45 @@ def test_strides():
     same(ps.torch.matmul(a, vector), dense @ vector)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("place", ["device", "pinned"])
+def test_products_again_and_again(dtype, place):
+    """The second product with columns of a type goes by addresses; others, and what cannot, as the first one went."""
+    a, dense = matrix("host", dtype=str(dtype).removeprefix("torch."))
+    a = a.to(ps.device(0) if place == "device" else ps.pinned)
+    for _ in range(3):
+        for m, d in ((a, dense), (a.T, dense.T)):
+            room = small(m.shape[1], 12, dtype=dtype)
+            for x in (
+                room,
+                room[:, 2:9],
+                room[:, :1],
+                room[:, 0],
+                room.T.contiguous().T,
+                room[:, :0],
+            ):
+                same(ps.torch.matmul(m, x), d @ x)
+            same(ps.torch.matmul(m, room[:, :1].expand(-1, 5)), d @ room[:, :1].expand(-1, 5))
+            if dtype is torch.float32:
+                same(ps.torch.matmul(m, room.bfloat16()), (d @ room).bfloat16())
+            with ps.record() as done:
+                ps.torch.matmul(m, room)
+            assert len(done) == 1
+        assert {(t, of, gpu) for t, of, gpu in a._derived.torch_products if of is dtype} == {
+            (False, dtype, 0),
+            (True, dtype, 0),
+        }
+    with torch.cuda.stream(torch.cuda.Stream()) as _:
+        x = small(20, 7, dtype=dtype)
+        for _ in range(40):
+            x = x + ps.torch.matmul(a.T, ps.torch.matmul(a, x)) * 0
+        same(ps.torch.matmul(a, x), dense @ small(20, 7, dtype=dtype))
+        torch.cuda.current_stream().synchronize()
+    a.release()
+    assert a._derived.torch_products is None
+    same(ps.torch.matmul(a, small(20, 3, dtype=dtype)), dense @ small(20, 3, dtype=dtype))
+
+
 def test_promotion_is_numpys():
     for of_a in (np.float32, np.float64, np.complex64):
         a, dense = matrix(dtype=of_a)

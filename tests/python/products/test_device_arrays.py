@@ -190,7 +190,7 @@ def test_a_tensor_that_a_flag_conjugates_has_no_address() -> None:
     x = torch.ones(3, dtype=torch.complex128).conj()
     for flagged in (x, x.imag):
         with pytest.raises(TypeError, match="only a flag conjugates or negates"):
-            device._Torch().look(OnGpu(flagged))
+            device.Torch().look(OnGpu(flagged))
 
 
 def test_streams_by_every_name(library: Library) -> None:

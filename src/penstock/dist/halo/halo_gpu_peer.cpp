@@ -115,7 +115,7 @@ class PeerHalo final : public GpuHalo {
 
   /// x, in memory that other GPUs reach.
   const void* copied(const void* x, Stream stream) {
-    if (copy_.size == 0) copy_ = allocate<std::byte>(plan().owned * entry(), device_place(where()));
+    if (copy_.size == 0) copy_ = allocate_shared_array(plan().owned * entry(), device_place(where()));
     copy_async(copy_.data, x, copy_.size, stream);
     return copy_.data;
   }

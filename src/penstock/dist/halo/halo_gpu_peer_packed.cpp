@@ -70,7 +70,7 @@ class PeerPackedHalo final : public GpuHalo {
     buffer_bytes_ = (plan().sent() * entry() + kAlign - 1) / kAlign * kAlign;
     auto bytes = kBuffers * buffer_bytes_;
     if (apart) bytes = (std::max<std::int64_t>(bytes, 1) + kSharedPiece - 1) / kSharedPiece * kSharedPiece;
-    own_ = std::make_shared<Shown>(allocate<std::byte>(bytes, device_place(where())), apart, where());
+    own_ = std::make_shared<Shown>(allocate_shared_array(bytes, device_place(where())), apart, where());
     indices_ = indices_in(device_place(where()));
     first_ = places_at_others(comm(), plan(), false);
     apart ? open_neighbours() : find_neighbours();

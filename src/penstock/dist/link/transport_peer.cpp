@@ -58,7 +58,7 @@ DeviceArenas among_threads(Comm& comm, std::int64_t bytes, std::int64_t zeroed, 
   if (trouble.why.empty()) trouble.why = out_of_reach;
   std::shared_ptr<void> mine;
   trouble.attempt([&] {
-    mine = reuse_bytes(bytes, device_place(where));
+    mine = reuse_shared(bytes, device_place(where));
     clear(static_cast<std::byte*>(mine.get()), zeroed, where);
   });
   trouble.agree(comm);
@@ -115,7 +115,7 @@ std::shared_ptr<ArenaBlock> make_new(Comm& comm, std::int64_t bytes, Where where
   GpuHandle mine{};
   Trouble trouble;
   trouble.attempt([&] {
-    block->memory = allocate<std::byte>(bytes, device_place(where));
+    block->memory = allocate_shared_array(bytes, device_place(where));
     mine = share_memory(block->memory.data);
   });
   trouble.agree(comm);

@@ -206,7 +206,7 @@ class JoiningMember {
 
   void merge(const JoinedTogether::Entry& other) {
     const auto n = s_.vertices;
-    if (enable_peer(g_.where(), other.where)) {
+    if (enable_peer(g_.where(), other.where) && peers_reach(other.state.parent)) {
       gpu::merge_trees(s_, other.state.parent, 0, n, stream());
       return;
     }
