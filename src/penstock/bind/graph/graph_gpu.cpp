@@ -141,7 +141,7 @@ void graph_gpu(nb::module_& m) {
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
                                                        .sample = sample_from(sample),
-                                                       .packed = packed ? packed->lists : nullptr});
+                                                       .packed = packed ? packed->any() : nullptr});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
