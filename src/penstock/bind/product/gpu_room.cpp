@@ -4,8 +4,9 @@
 
 #include <nanobind/stl/string.h>
 
-#include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -37,29 +38,6 @@ std::int64_t slot_in_ring(std::int64_t ring_bytes, std::int64_t slots, std::int6
   require(slots >= 1, "slot_within_ring: slots are at least 1");
   const auto natural = on_gpu ? natural_slot(matrix_bytes) : kHostLaneSlotBytes;
   return slot_within_ring(ring_bytes, slots, block_bytes > 0 ? block_bytes : natural);
-}
-
-nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
-                       std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
-                       std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes) {
-  const auto budget = graph_budget(device_memory, free_bytes);
-  const auto room = graph_room({.vertices = vertices,
-                                .edges = edges,
-                                .budget = budget,
-                                .placement = placement_named(placement),
-                                .all_vertices = all_vertices,
-                                .packed_bytes = packed_bytes,
-                                .head_bytes = head_bytes,
-                                .sample = sample,
-                                .cache = cache,
-                                .along_bytes = along_bytes});
-  nb::dict d;
-  d["placement"] = std::string(name(room.placement)), d["budget"] = budget;
-  d["offset_bytes"] = room.offset_bytes, d["list_bytes"] = room.list_bytes, d["far_bytes"] = room.far_bytes;
-  d["sample_bytes"] = room.sample_bytes, d["cache_bytes"] = room.cache_bytes, d["sample_size"] = room.sample;
-  d["vertex_bytes"] = room.vertex_bytes, d["used_bytes"] = room.used();
-  return d;
 }
 
 }  // namespace
@@ -114,13 +92,6 @@ void gpu_room(nb::module_& m) {
       nb::arg("free_bytes"),
       "Where a graph's edges go: device where they fit, packed where packed lists of so many bytes do, else "
       "pinned.");
-  m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
-        nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
-        nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
-        nb::arg("cache") = false, nb::arg("along_bytes") = 0,
-        "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function that "
-        "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read over "
-        "the link (far_bytes), of sample, cache and arrays of vertices.");
 }
 
 }  // namespace penstock::bind
