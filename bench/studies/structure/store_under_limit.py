@@ -107,7 +107,9 @@ def run(folder: Path, lists: str, roots: list[int], group: Path | None) -> dict:
     drop(folder)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{lists}: the process ended with {done.returncode}: {done.stderr[-2000:]}")
+        raise SystemExit(
+            f"{lists}: the process ended with {done.returncode}: {done.stderr[-2000:]}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -121,7 +123,9 @@ def store_of(folder: Path, edges: float) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="on a disk: the store is made there")
+    parser.add_argument(
+        "--folder", type=Path, required=True, help="on a disk: the store is made there"
+    )
     parser.add_argument("--edges", type=float, default=150e6)
     parser.add_argument("--limit", type=float, help="bytes; half of the store where it is left out")
     parser.add_argument("--roots", type=int, default=5)

@@ -118,9 +118,7 @@ def open_lists(
             f"has {arrays[1].size} entries, the header says shape {a.shape}: {REMEDY}",
         )
     try:
-        lists = _core.PackedLists.from_arrays(
-            *arrays, told, mapped=True, check=check, source=path
-        )
+        lists = _core.PackedLists.from_arrays(*arrays, told, mapped=True, check=check, source=path)
         if check == "all":
             lists.require_lists_of(a._core)
             if said["symmetric"] and not _core.has_symmetric_pattern(a._core):

@@ -198,7 +198,10 @@ def _home(graphs: list[csr_array], gpu: int) -> tuple[str, str]:
 
     if all(home(one) == "packed" for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"
-    return "auto", "packed lists are no gain: these fit the budget as they are, or exceed it packed, too"
+    return (
+        "auto",
+        "packed lists are no gain: these fit the budget as they are, or exceed it packed, too",
+    )
 
 
 def pack_seconds(graph: csr_array) -> float:

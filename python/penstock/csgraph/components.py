@@ -60,8 +60,8 @@ def connected_components(
         Independent of the number of threads and of the device.
 
     Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one,
-    `gpu_options` on the CPU or of another function, `lists` on a GPU or "packed" for strong components, and an out that cannot take the labels or with
-    `return_labels=False`; TypeError for an out of another type; MemoryError, with the numbers, where a graph's vertices
+    `gpu_options` on the CPU or of another function, `lists` on a GPU or "packed" for strong
+    components, and an out that cannot take the labels or with `return_labels=False`; TypeError for an out of another type; MemoryError, with the numbers, where a graph's vertices
     do not fit the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak

@@ -68,7 +68,9 @@ class SearchPlan:
 
     def __str__(self) -> str:
         where = "the CPU" if not self.gpus else "GPU " + " and GPU ".join(map(str, self.gpus))
-        lines = [f"{self.function} on {where}: {_WORDS.get(self.lists, self.lists)} ({self.reason})."]
+        lines = [
+            f"{self.function} on {where}: {_WORDS.get(self.lists, self.lists)} ({self.reason})."
+        ]
         if self.gpus:
             parts = ", ".join(f"{human_bytes(n)} {name}" for name, n in self.gpu_bytes.items() if n)
             each = "Each GPU takes" if len(self.gpus) > 1 else "The GPU takes"

@@ -62,7 +62,8 @@ std::int64_t memory_limit() {
   };
   look("/sys/fs/cgroup/memory.max");
   std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // number:controllers:path, no controllers in version 2
+  for (std::string line;
+       std::getline(groups, line);) {  // number:controllers:path, no controllers in version 2
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const auto controllers = line.substr(first + 1, second - first - 1);
@@ -134,8 +135,7 @@ Machine probe_topology() {
   if (sched_getaffinity(0, sizeof set, &set) == 0) m.cpus = CPU_COUNT(&set);
   m.gpus = device_count();
   m.memory_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
-  if (const auto limit = memory_limit(); limit > 0)
-    m.memory_bytes = std::min(m.memory_bytes, limit);
+  if (const auto limit = memory_limit(); limit > 0) m.memory_bytes = std::min(m.memory_bytes, limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
   m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0)).bytes;

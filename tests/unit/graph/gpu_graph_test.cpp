@@ -42,7 +42,8 @@ TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
 
 TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   constexpr std::int64_t n = 1 << 20, edges = 30 << 20, packed = 50 << 20, heads = 4 * n + n / 8;
-  const GraphRoomRequest all{.vertices = n, .edges = edges, .budget = std::int64_t(1) << 30, .sample = 4, .cache = true};
+  const GraphRoomRequest all{
+      .vertices = n, .edges = edges, .budget = std::int64_t(1) << 30, .sample = 4, .cache = true};
   const auto there = graph_room(all);
   EXPECT_EQ(there.placement, EdgePlacement::device);
   EXPECT_EQ(there.list_bytes, 4 * edges);

@@ -42,8 +42,7 @@ Csr<One> mixed(std::int64_t n, unsigned seed, bool mirrored) {
   std::mt19937 random(seed);
   const auto used = std::uint32_t(n - n / 4);
   std::vector<std::pair<Index, Index>> edges;
-  for (std::int64_t i = 0; i < 2 * n; ++i)
-    edges.emplace_back(Index(random() % used), Index(random() % used));
+  for (std::int64_t i = 0; i < 2 * n; ++i) edges.emplace_back(Index(random() % used), Index(random() % used));
   for (std::uint32_t v = 0; v < used; v += 2) edges.emplace_back(Index(used / 3), Index(v));
   edges.emplace_back(0, 0), edges.emplace_back(0, 0);
   return graph_of(n, std::move(edges), mirrored);
@@ -97,7 +96,8 @@ TEST(PackedSearch, EdgesComeOnceInPiecesAndStopEarly) {
     EXPECT_EQ(got, want);
     std::size_t met = 0;
     const auto stop = want.size() / 2;
-    EXPECT_EQ(any_end(rows, v, [&](Index u) { return EXPECT_EQ(u, want[met]), met++ == stop; }), !want.empty());
+    EXPECT_EQ(any_end(rows, v, [&](Index u) { return EXPECT_EQ(u, want[met]), met++ == stop; }),
+              !want.empty());
     EXPECT_EQ(met, want.empty() ? 0 : stop + 1);
   }
 }

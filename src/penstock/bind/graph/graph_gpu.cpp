@@ -174,8 +174,10 @@ void graph_gpu(nb::module_& m) {
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
         nb::arg("cache") = false, nb::arg("along_bytes") = 0,
-        "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function that "
-        "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read over "
+        "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
+        "that "
+        "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "
+        "over "
         "the link (far_bytes), of sample, cache and arrays of vertices.");
   def_search<GpuGraph>(m, "bfs_gpu", [](auto& out, auto* in, Index source, const BfsGpuOptions& options) {
     return bfs_gpu(out, in, source, options);

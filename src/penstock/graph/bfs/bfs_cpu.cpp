@@ -126,8 +126,7 @@ BfsPlan::Targets targets_of(const GraphOf<Rows>& g) {
   parallel_ranges(std::ssize(made.none), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
     std::int64_t count = 0;
     for (auto v = first * 64; v < std::min(last * 64, g.in->rows); ++v)
-      if (degree_of(*g.in, v) == 0)
-        count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
+      if (degree_of(*g.in, v) == 0) count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
     none.fetch_add(count, std::memory_order_relaxed);
   });
   made.count -= none;

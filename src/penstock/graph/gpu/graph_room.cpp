@@ -51,7 +51,8 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     room.far_bytes = lists - room.list_bytes;
   } else {
     room.offset_bytes = 8 * (n + 1);
-    (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) = 4 * r.edges + r.along_bytes;
+    (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
+        4 * r.edges + r.along_bytes;
   }
   room.sample = r.sample > 0 ? choose_sample(n, left(), r.sample) : 0;
   room.sample_bytes = 4 * n * room.sample;

@@ -61,11 +61,11 @@ std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::
 /// What is known of a graph, or of one GPU's part of it, before it is placed. Sizes are in bytes.
 struct GraphRoomRequest {
   std::int64_t vertices = 0, edges = 0, budget = 0;
-  std::optional<EdgePlacement> placement = {};  // empty: choose_placement
-  std::int64_t all_vertices = -1;               // of the graph that this is a part of; -1: it is no part
+  std::optional<EdgePlacement> placement = {};    // empty: choose_placement
+  std::int64_t all_vertices = -1;                 // of the graph that this is a part of; -1: it is no part
   std::int64_t packed_bytes = 0, head_bytes = 0;  // of packed lists: all, and heads with bases
-  int sample = 0;               // slots that a search asks for
-  bool cache = false;           // whether it keeps the longest lists
+  int sample = 0;                                 // slots that a search asks for
+  bool cache = false;                             // whether it keeps the longest lists
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
 };
 

@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-constexpr int kWidest = 31;            // bits of a gap
-constexpr std::int64_t kGroupsAtOnce = 64;    // groups that a thread takes at once
+constexpr int kWidest = 31;                 // bits of a gap
+constexpr std::int64_t kGroupsAtOnce = 64;  // groups that a thread takes at once
 constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
 std::string shown(std::int64_t n) { return std::to_string(n); }
@@ -42,15 +42,15 @@ class Checker {
     if (degree != kInPieces) return degree == 0 || piece(at, end, v, int(degree)) ? degree : -1;
     if (at + kLongBits > end) return -1;
     const std::int64_t size = bits_at(p_.near, at, 32);
-    const auto directory =
-        std::uint64_t(bits_at(p_.near, at + 64, 32)) << 32 | bits_at(p_.near, at + 32, 32);
+    const auto directory = std::uint64_t(bits_at(p_.near, at + 64, 32)) << 32 | bits_at(p_.near, at + 32, 32);
     const auto longs = p_.bases[0];  // these lists end before the first group
     const auto pieces = std::uint64_t(size + kPackedPiece - 1) / kPackedPiece;
     if (size <= kPackedWhole || directory > longs || pieces > longs - directory) return -1;
     for (std::uint64_t i = 0; i < pieces; ++i) {
       const auto from = directory + p_.near[directory + i];
       const auto count = std::min<std::int64_t>(kPackedPiece, size - std::int64_t(i) * kPackedPiece);
-      if (from >= longs || !piece(32 * std::int64_t(from), 32 * std::int64_t(longs), v, int(count))) return -1;
+      if (from >= longs || !piece(32 * std::int64_t(from), 32 * std::int64_t(longs), v, int(count)))
+        return -1;
     }
     return size;
   }
@@ -90,15 +90,17 @@ void check_sizes(const PackedLists& p) {
   if (p.vertices < 0 || p.vertices > std::numeric_limits<Index>::max())
     refuse_lists(shown(p.vertices) + " vertices are none, or over 2^31 - 1");
   if (p.heads.size != p.vertices || p.bases.size != groups + 1)
-    refuse_lists(shown(p.heads.size) + " heads and " + shown(p.bases.size) + " bases are not of " + shown(p.vertices) +
-           " vertices");
+    refuse_lists(shown(p.heads.size) + " heads and " + shown(p.bases.size) + " bases are not of " +
+                 shown(p.vertices) + " vertices");
   if (p.words.size < kPackedPad || p.bases.data[groups] != std::uint64_t(p.words.size - kPackedPad))
-    refuse_lists(shown(p.words.size) + " words, and the last base says " + shown(std::int64_t(p.bases.data[groups])) +
-           " and " + shown(kPackedPad) + " more");
-  if (p.table_bits < 0 || 1 << p.table_bits > kPackedTables) refuse_lists(shown(p.table_bits) + " bits of a table");
+    refuse_lists(shown(p.words.size) + " words, and the last base says " +
+                 shown(std::int64_t(p.bases.data[groups])) + " and " + shown(kPackedPad) + " more");
+  if (p.table_bits < 0 || 1 << p.table_bits > kPackedTables)
+    refuse_lists(shown(p.table_bits) + " bits of a table");
   for (const auto table : p.tables)
     for (unsigned i = 0; i < 4; ++i)
-      if (table_width(table, i) > kWidest) refuse_lists("a table has the width " + shown(table_width(table, i)));
+      if (table_width(table, i) > kWidest)
+        refuse_lists("a table has the width " + shown(table_width(table, i)));
 }
 
 void check_packed(const PackedLists& p) {
@@ -127,8 +129,9 @@ void check_packed(const PackedLists& p) {
 
 void check_lists_of(const PackedLists& p, const CsrView<One>& graph, std::int64_t stride) {
   if (p.vertices != graph.rows || graph.rows != graph.cols || p.edges != graph.nnz())
-    refuse_lists("they are of " + shown(p.vertices) + " vertices and " + shown(p.edges) + " edges, and the matrix is " +
-           shown(graph.rows) + " x " + shown(graph.cols) + " with " + shown(graph.nnz()));
+    refuse_lists("they are of " + shown(p.vertices) + " vertices and " + shown(p.edges) +
+                 " edges, and the matrix is " + shown(graph.rows) + " x " + shown(graph.cols) + " with " +
+                 shown(graph.nnz()));
   const auto view = p.view();
   std::atomic<std::int64_t> bad = kNone;
   parallel_ranges((graph.rows + stride - 1) / stride, 4096, [&](std::int64_t first, std::int64_t last) {
@@ -150,7 +153,8 @@ void check_lists_of(const PackedLists& p, const CsrView<One>& graph, std::int64_
     }
     poll_interrupt();
   });
-  if (bad != kNone) refuse_lists("that of vertex " + shown(bad) + " is not row " + shown(bad) + " of the matrix");
+  if (bad != kNone)
+    refuse_lists("that of vertex " + shown(bad) + " is not row " + shown(bad) + " of the matrix");
 }
 
 }  // namespace penstock

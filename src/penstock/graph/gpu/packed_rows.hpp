@@ -70,7 +70,8 @@ bool any_end(const PackedRows& a, std::int64_t v, F&& f) {
   const auto list = packed_list(a.lists, Index(v));
   for (Offset begin = 0; begin < list.end; begin += kPackedPiece) {
     const auto count = int(std::min<Offset>(kPackedPiece, list.end - begin));
-    if (detail::any_of_piece(a.lists, list.words, piece_place(list, begin / kPackedPiece), list.vertex, count, f))
+    if (detail::any_of_piece(a.lists, list.words, piece_place(list, begin / kPackedPiece), list.vertex, count,
+                             f))
       return true;
   }
   return false;
