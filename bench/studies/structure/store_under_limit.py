@@ -1,6 +1,6 @@
 """Searches of a store that exceeds memory: its lists as they are, and packed, under a memory limit of a control group.
 
-python bench/studies/structure/store_under_limit.py --folder /data/tmp  # some minutes; root, or a writable control group
+python bench/studies/structure/store_under_limit.py --folder /data/tmp  # minutes; needs a control group
 python bench/studies/structure/store_under_limit.py --folder /data/tmp --edges 600e6 --limit 1200e6 --roots 8
 
 The graph is a random lift of an R-MAT graph (Amit and Linial 2002). Each row is a process of its own in a control group

@@ -69,8 +69,8 @@ def bfs(
 
     Raises ValueError for a matrix that is not square, a source outside it, a GPU that is not there, `gpu_options` on
     the CPU or of another function, `lists` on a GPU, "level_synchronous" on several GPUs, and an out of another shape,
-    not contiguous, read-only, or not on the GPU that computes; TypeError for a source that is no integer, a device that is none, and an
-    out of another type; MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    not contiguous, read-only, or not on the GPU that computes; TypeError for a source that is no integer, a device that
+    is none, and an out of another type; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed

@@ -61,8 +61,8 @@ def connected_components(
 
     Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one,
     `gpu_options` on the CPU or of another function, `lists` on a GPU or "packed" for strong
-    components, and an out that cannot take the labels or with `return_labels=False`; TypeError for an out of another type; MemoryError, with the numbers, where a graph's vertices
-    do not fit the GPU.
+    components, and an out that cannot take the labels or with `return_labels=False`; TypeError for an out of another
+    type; MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
     2018, section IV) where there is none near; strong ones from one depth-first search (Pearce 2016) on one thread, for
