@@ -62,6 +62,7 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   EXPECT_LE(far.cache_bytes, 8 * n + 4 * edges / kKeptShare - far.sample_bytes);
   EXPECT_LE(far.used(), less.budget);
 
+  less.budget = 80 << 20;
   less.placement = EdgePlacement::packed, less.packed_bytes = packed + heads, less.head_bytes = heads;
   const auto in_part = graph_room(less);
   EXPECT_EQ(in_part.offset_bytes, heads);

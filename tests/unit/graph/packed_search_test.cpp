@@ -96,8 +96,11 @@ TEST(PackedSearch, EdgesComeOnceInPiecesAndStopEarly) {
     EXPECT_EQ(got, want);
     std::size_t met = 0;
     const auto stop = want.size() / 2;
-    EXPECT_EQ(any_end(rows, v, [&](Index u) { return EXPECT_EQ(u, want[met]), met++ == stop; }),
-              !want.empty());
+    const bool stopped = any_end(rows, v, [&](Index u) {
+      EXPECT_EQ(u, want[met]);
+      return met++ == stop;
+    });
+    EXPECT_EQ(stopped, !want.empty());
     EXPECT_EQ(met, want.empty() ? 0 : stop + 1);
   }
 }
@@ -165,7 +168,10 @@ TEST(PackedSearch, WhatPassesTheCheckStaysInside) {
     ++passed;
     const auto rows = graph::rows_of(c.lists);
     for (Index v = 0; v < 4000; ++v)
-      any_end(rows, v, [](Index u) { return EXPECT_TRUE(0 <= u && u < 4000), false; });
+      any_end(rows, v, [](Index u) {
+        EXPECT_TRUE(0 <= u && u < 4000);
+        return false;
+      });
   }
   EXPECT_GT(passed, 20);
   EXPECT_GT(refused, 100);
