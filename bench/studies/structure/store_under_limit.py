@@ -147,7 +147,7 @@ def main() -> None:
     roots = [int(v) for v in draw]
     print(
         f"{a.shape[0]:,} vertices, {a.nnz:,} edges: {raw / 1e6:.0f} MB as they are, {facts['bytes'] / 1e6:.0f} MB "
-        f"packed; limit {limit / 1e6:.0f} MB; {ps.options.threads or os.cpu_count()} threads"
+        f"packed; limit {limit / 1e6:.0f} MB; {ps.num_threads()} threads"
     )
     del a
     with limited(limit) as group:

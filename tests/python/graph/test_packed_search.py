@@ -58,10 +58,10 @@ GRAPHS = {
 
 @pytest.fixture(params=[1, 3], ids=["1 thread", "3 threads"])
 def threads(request):
-    before = ps.options.threads
-    ps.options.threads = request.param
+    before = ps.num_threads()
+    ps.set_num_threads(request.param)
     yield
-    ps.options.threads = before
+    ps.set_num_threads(before)
 
 
 def same_results(a, starts):
