@@ -35,7 +35,7 @@ class SearchPlan:
     """A search in words and numbers. `str()` gives sentences, `data()` a dictionary.
 
     function : of `penstock.csgraph`
-    gpus : those that search; none where the CPU does
+    device : "cpu", or the numbers of the GPUs that search
     lists : where the neighbour lists are: "device", "packed", "pinned", or another placement of `GpuOptions`; on the
         CPU "raw" or "packed"
     reason : why
@@ -50,7 +50,7 @@ class SearchPlan:
     """
 
     function: str
-    gpus: tuple[int, ...]
+    device: str | tuple[int, ...]
     lists: str
     reason: str
     budget: int = 0
@@ -67,13 +67,14 @@ class SearchPlan:
         return asdict(self)
 
     def __str__(self) -> str:
-        where = "the CPU" if not self.gpus else "GPU " + " and GPU ".join(map(str, self.gpus))
+        gpus = () if isinstance(self.device, str) else self.device
+        where = "GPU " + " and GPU ".join(map(str, gpus)) if gpus else "the CPU"
         lines = [
             f"{self.function} on {where}: {_WORDS.get(self.lists, self.lists)} ({self.reason})."
         ]
-        if self.gpus:
+        if gpus:
             parts = ", ".join(f"{human_bytes(n)} {name}" for name, n in self.gpu_bytes.items() if n)
-            each = "Each GPU takes" if len(self.gpus) > 1 else "The GPU takes"
+            each = "Each GPU takes" if len(gpus) > 1 else "The GPU takes"
             lines.append(f"{each} {parts}, within a budget of {human_bytes(self.budget)}.")
             lines.append(
                 f"All lists over the link are {human_bytes(self.link_bytes)}; a search mostly reads fewer."
@@ -141,8 +142,8 @@ def explain(
     >>> import penstock as ps
     >>> A = ps.generate.rmat(10, seed=1)
     >>> plan = ps.csgraph.explain(A, "bfs", device="cpu")
-    >>> plan.lists, plan.gpus, plan.link_bytes
-    ('raw', (), 0)
+    >>> plan.device, plan.lists, plan.link_bytes
+    ('cpu', 'raw', 0)
     """
     if function not in FUNCTIONS:
         raise ValueError(f"function={function!r} is unknown: choose one of {', '.join(FUNCTIONS)}")
@@ -183,7 +184,7 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     name = f"packed lists of {human_bytes(moved)} are decoded where they are read"
     return SearchPlan(
         function=function,
-        gpus=(),
+        device="cpu",
         lists=told.kind,
         reason=f"{name}; {told.reason}" if packed else told.reason,
         seconds=None if disk else slowest["seconds"],
@@ -263,7 +264,7 @@ def _told(
         setup = 0.0
     return SearchPlan(
         function=function,
-        gpus=tuple(gpus),
+        device=tuple(gpus),
         lists=lists,
         reason=reason if lists != "packed" else f"{human_bytes(resident)} of them there; {reason}",
         budget=room["budget"],

@@ -43,7 +43,7 @@ def gpus(monkeypatch):
 
 def test_on_the_cpu(fresh):
     plan = ps.csgraph.explain(fresh, "bfs", device="cpu")
-    assert (plan.function, plan.gpus, plan.lists, plan.link_bytes) == ("bfs", (), "raw", 0)
+    assert (plan.function, plan.device, plan.lists, plan.link_bytes) == ("bfs", "cpu", "raw", 0)
     assert plan.reason == "the edges are in memory" and plan.seconds > 0
     moved = {u["resource"]: u["bytes"] for u in plan.uses}
     assert moved["host memory"] == _lists.raw_bytes(fresh)
@@ -68,7 +68,7 @@ def test_a_mapped_graph_beyond_memory(graph, tmp_path, monkeypatch):
 def test_all_on_the_gpu(fresh, gpus):
     plan = ps.csgraph.explain(fresh, "bfs", device=0)
     n = fresh.shape[0]
-    assert plan.lists == "device" and plan.gpus == (0,) and plan.link_bytes == 0
+    assert plan.lists == "device" and plan.device == (0,) and plan.link_bytes == 0
     assert plan.reason == "the lists fit the budget as they are"
     assert plan.gpu_bytes["lists"] == 4 * fresh.nnz and plan.gpu_bytes["sample"] == 16 * n
     assert plan.binding == "device memory" and "No list comes over the link." in str(plan)
@@ -152,7 +152,7 @@ def test_shortest_paths_have_lengths(graph, gpus):
 
 def test_several_gpus_divide_the_vertices(fresh, gpus):
     plan = ps.csgraph.explain(fresh, "bfs", device=[0, 1])
-    assert plan.gpus == (0, 1) and plan.lists == "device"
+    assert plan.device == (0, 1) and plan.lists == "device"
     assert plan.gpu_bytes["lists"] == 4 * -(-fresh.nnz // 2)
     assert "GPU 0 and GPU 1" in str(plan) and "Each GPU takes" in str(plan)
 
