@@ -40,11 +40,15 @@ def limited(limit: int) -> Iterator[Path | None]:
     """A control group with a memory limit, or None where none can be made."""
     for name, root in HIERARCHIES:
         group = root / f"penstock-{os.getpid()}"
+        if not (root / "cgroup.procs").exists():
+            continue
         try:
             group.mkdir()
         except OSError:
             continue
         try:
+            if not (group / name).exists():
+                raise FileNotFoundError(group / name)
             (group / name).write_text(str(limit))
         except OSError:
             group.rmdir()
