@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import packed_lists
+from penstock.csgraph._graph import has_symmetric_pattern
 
 import penstock as ps
 from penstock import _core
@@ -13,8 +15,7 @@ FUNCTIONS = {"bfs": ps.csgraph.bfs, "connected_components": ps.csgraph.connected
 
 def graph():
     a = ps.generate.rmat(18, seed=1)
-    a._derived.symmetric_pattern = None
-    ps.csgraph._graph.has_symmetric_pattern(a)
+    has_symmetric_pattern(a)
     return a
 
 
@@ -28,7 +29,7 @@ def test_as_it_happens(function, placement, budget):
         if placement == "device" and budget < 200_000_000:
             pytest.skip("does not fit")
         if placement == "packed":
-            ps.csgraph._gpu.packed_lists(a)  # so that the plan knows their size
+            packed_lists(a)  # so that the plan knows their size
         plan = ps.csgraph.explain(a, function, device=0, gpu_options=how)
         for _ in range(3):
             with ps.record() as told:
