@@ -107,7 +107,8 @@ _WORDS = {
     "host_alloc": "its lists are in a pinned copy, and are read over the link",
     "managed_read_mostly": "its lists are in managed memory, whose pages travel",
     "managed_accessed_by": "its lists are in managed memory, and are read over the link",
-    "raw": "the lists are read as they are",
+    "packed": "its lists are packed, and decoded where they are read",
+    "raw": "its lists are read as they are",
 }
 
 
@@ -171,27 +172,26 @@ def _lengths(graph: csr_array, function: str) -> int:
 def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     told = cpu_lists(graph, "raw" if function == "sssp" else wanted)
     packed = told.kind == "packed"
-    machine = this_machine(0, True)
+    read = _core.machine()["host_read"]
     moved = packed_bytes(graph) if packed else raw_bytes(graph)
     moved += _lengths(graph, function)
     edge = _core.read_cost(packed)[2] * 1e-9
     uses = [
-        use("host memory", moved, moved / machine.host_read),
-        use("CPU", moved, graph.nnz * edge / machine.threads),
+        use("host memory", moved, moved / read),
+        use("CPU", moved, graph.nnz * edge / _core.num_threads()),
     ]
     slowest = max(uses, key=lambda u: u["seconds"])
     disk = not packed and told.on_disk
-    name = f"packed lists of {human_bytes(moved)} are decoded where they are read"
     return SearchPlan(
         function=function,
         device="cpu",
         lists=told.kind,
-        reason=f"{name}; {told.reason}" if packed else told.reason,
+        reason=f"{human_bytes(moved)}; {told.reason}" if packed else told.reason,
         seconds=None if disk else slowest["seconds"],
         first_call_seconds=pack_seconds(graph) if packed else 0.0,
         binding="the disk" if disk else slowest["resource"],
         uses=uses,
-        figures=machine.source,
+        figures="of the CPU, measured in this process",
     )
 
 

@@ -49,7 +49,9 @@ def test_on_the_cpu(fresh):
     assert moved["host memory"] == _lists.raw_bytes(fresh)
     packed = ps.csgraph.explain(fresh, "connected_components", device="cpu", lists="packed")
     assert packed.lists == "packed" and packed.first_call_seconds > 0
-    assert "packed lists of" in str(packed) and "connected_components on the CPU" in str(packed)
+    assert "its lists are packed" in str(packed) and "connected_components on the CPU" in str(
+        packed
+    )
     assert fresh._derived.packed_lists is None  # nothing was done
     assert json.loads(json.dumps(plan.data()))["lists"] == "raw"
 
